@@ -1,0 +1,66 @@
+//! Mistakes in sources, each with its place.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::sources::SourceFile;
+
+/// Characters of an excerpt: what fits a terminal's line beside a message.
+const MAX_EXCERPT_CHARS: usize = 100;
+
+/// A mistake in a policy source, or, among [`crate::Compiled::warnings`], a likely one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PolicyError {
+    /// Relative to `policies/`.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// What is wrong, in words that lead up to `text`.
+    pub message: String,
+    /// The offending text: its first line, cut to a bounded length.
+    pub text: String,
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, message, text } = self;
+        write!(f, "policies/{file}:{line}: {message} `{text}`")
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl PolicyError {
+    /// A mistake at `range`, in bytes of the file. One at the end of the file, or outside it,
+    /// shows the file's last line.
+    pub(crate) fn at(file: &SourceFile, range: Range<usize>, message: impl Into<String>) -> Self {
+        let text = file.text.trim_end();
+        let start = if range.start < text.len() {
+            range.start
+        } else {
+            text.rfind('\n').map_or(0, |newline| newline + 1)
+        };
+        let before = text.get(..start).unwrap_or_default();
+        let shown = text.get(start..range.end.min(text.len())).unwrap_or_default();
+        let shown = if shown.is_empty() { text.get(start..).unwrap_or_default() } else { shown };
+        Self {
+            file: file.path.clone(),
+            line: before.matches('\n').count() + 1,
+            message: message.into(),
+            text: excerpt(shown),
+        }
+    }
+
+    /// A mistake of the file as such: its name, or what it lacks.
+    pub(crate) fn of_file(file: &str, message: impl Into<String>, text: &str) -> Self {
+        Self { file: file.to_owned(), line: 1, message: message.into(), text: excerpt(text) }
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim();
+    match line.char_indices().nth(MAX_EXCERPT_CHARS) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Policy sources to a [`gateward_core::bundle::Bundle`].
+//!
+//! [`compile`] makes a typed action of every described tool, parses each policy alone, checks
+//! ids, annotations and bounds, validates strictly against the schema, indexes policies by
+//! their scopes and takes the digest. All mistakes are told at once, each with file, line and
+//! text.
+//!
+//! Out of scope: evaluating policies (`gateward_core::policy`), and reading them at run time,
+//! which only ever sees what this crate wrote.
+
+mod annotations;
+pub mod bounds;
+mod compiled;
+mod error;
+mod index;
+mod json_keys;
+mod policies;
+mod schema;
+mod sources;
+mod split;
+mod tools;
+
+use sha2::{Digest as _, Sha256};
+
+pub use crate::compiled::Compiled;
+pub use crate::error::PolicyError;
+pub use crate::sources::{ReadError, SCHEMA_PATH, SourceFile, Sources, read_sources};
+
+use crate::compiled::CompiledPolicy;
+use crate::policies::Parsed;
+use crate::tools::Tool;
+
+/// Compiles and validates.
+///
+/// # Errors
+///
+/// Every mistake that was found, sorted by place. What a mistake in the schema or in a tool would
+/// make wrong with policies is not told before that is mended.
+pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
+    let mut errors = Vec::new();
+    let tools = tools::read(&sources.tools, &mut errors);
+    let schema = if errors.is_empty() {
+        schema::combine(&sources.schema, &tools, &mut errors)
+    } else {
+        None
+    };
+    let parsed = policies::read(&sources.policies, &mut errors);
+    let (warnings, schema_text) = match schema {
+        Some((schema, text)) => (policies::validate(schema, &parsed, &mut errors), text),
+        None => (Vec::new(), String::new()),
+    };
+    let compiled = assemble(sources, tools, &parsed, errors)?;
+    Ok(Compiled { schema: schema_text, warnings, ..compiled })
+}
+
+/// Compiles without validating: [`Sources::schema`] may be empty, and policies may name entities
+/// and attributes that no schema has. For tests and benches over generated policies.
+///
+/// # Errors
+///
+/// As [`compile`], but for what only the schema tells.
+pub fn compile_unvalidated(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
+    let mut errors = Vec::new();
+    let tools = tools::read(&sources.tools, &mut errors);
+    let parsed = policies::read(&sources.policies, &mut errors);
+    assemble(sources, tools, &parsed, errors)
+}
+
+/// The bundle, unless there were errors.
+fn assemble(
+    sources: &Sources,
+    tools: Vec<Tool>,
+    parsed: &[Parsed],
+    mut errors: Vec<PolicyError>,
+) -> Result<Compiled, Vec<PolicyError>> {
+    if !errors.is_empty() {
+        errors.sort();
+        errors.dedup();
+        return Err(errors);
+    }
+    let policies = parsed
+        .iter()
+        .map(|policy| CompiledPolicy {
+            id: policy.id().to_owned(),
+            text: policy.text().to_owned(),
+            tenant: policy.tenant.map(str::to_owned),
+            forbid: policy.forbid(),
+            annotations: policy.annotations.clone(),
+        })
+        .collect();
+    Ok(Compiled {
+        digest: digest(sources, parsed),
+        index: index::build(parsed),
+        policies,
+        tools,
+        schema: String::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// SHA-256 over a marker, the schema, the number of tool files and each one's path and text, the
+/// number of policies and each one's id, tenant (empty for base) and text. Before each of these
+/// stands its length in bytes; lengths and numbers are 64 bits, big-endian.
+fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
+    let mut hash = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    let number = |length: usize| (length as u64).to_be_bytes();
+    part(b"gateward bundle 1");
+    part(sources.schema.as_bytes());
+    let mut tools: Vec<&SourceFile> = sources.tools.iter().collect();
+    tools.sort();
+    part(&number(tools.len()));
+    for file in tools {
+        part(file.path.as_bytes());
+        part(file.text.as_bytes());
+    }
+    part(&number(parsed.len()));
+    for policy in parsed {
+        part(policy.id().as_bytes());
+        part(policy.tenant.unwrap_or_default().as_bytes());
+        part(policy.text().as_bytes());
+    }
+    hex::encode(hash.finalize())
+}

@@ -1,0 +1,217 @@
+//! Policy files to policies: each parsed alone, with its id, tenant and annotations.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use cedar_policy::ffi::DetailedError;
+use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
+use gateward_core::name::is_name;
+use serde_json::Value;
+
+use crate::annotations::{self, Annotations, Mistake};
+use crate::bounds::{
+    MAX_BUNDLE_BYTES, MAX_EXPRESSION_DEPTH, MAX_POLICIES, MAX_POLICY_BYTES, MAX_POLICY_NESTING,
+};
+use crate::error::PolicyError;
+use crate::sources::SourceFile;
+use crate::split::{PolicyText, annotation, split};
+
+/// A policy that Cedar parsed.
+pub(crate) struct Parsed<'a> {
+    pub file: &'a SourceFile,
+    pub range: Range<usize>,
+    pub tenant: Option<&'a str>,
+    /// Carries the id that [`gateward_core::bundle::PolicyRecord::id`] describes.
+    pub policy: Policy,
+    pub annotations: Annotations,
+}
+
+impl<'a> Parsed<'a> {
+    pub(crate) fn id(&self) -> &str {
+        self.policy.id().as_ref()
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.file.text.get(self.range.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn forbid(&self) -> bool {
+        self.policy.effect() == Effect::Forbid
+    }
+}
+
+/// The policies of every file, sorted by id; every mistake goes to `errors`. A policy with a
+/// mistake is handed on if Cedar can parse it, so that its other mistakes are told as well.
+pub(crate) fn read<'a>(files: &'a [SourceFile], errors: &mut Vec<PolicyError>) -> Vec<Parsed<'a>> {
+    let mut parsed = Vec::new();
+    let mut paths = BTreeSet::new();
+    let mut found: usize = 0;
+    let mut bytes: usize = 0;
+    for file in files {
+        let Some((stem, tenant)) = place(&file.path) else {
+            let message =
+                "policies must be at `base/<name>.cedar` or `tenants/<tenant>/<name>.cedar`, not";
+            errors.push(PolicyError::of_file(&file.path, message, &file.path));
+            continue;
+        };
+        if !paths.insert(file.path.as_str()) {
+            errors.push(PolicyError::of_file(&file.path, "given twice:", &file.path));
+            continue;
+        }
+        let mut ids = BTreeSet::new();
+        for text in split(&file.text) {
+            found += 1;
+            bytes += text.range.len();
+            if found <= MAX_POLICIES && bytes <= MAX_BUNDLE_BYTES {
+                parsed.extend(read_policy(file, stem, tenant, text, &mut ids, errors));
+            }
+        }
+    }
+    if found > MAX_POLICIES {
+        let message = format!("more than {MAX_POLICIES} policies:");
+        errors.push(PolicyError::of_file("base", message, &found.to_string()));
+    }
+    if bytes > MAX_BUNDLE_BYTES {
+        let message = format!("more than {MAX_BUNDLE_BYTES} bytes of policies:");
+        errors.push(PolicyError::of_file("base", message, &bytes.to_string()));
+    }
+    parsed.sort_by(|a, b| a.id().cmp(b.id()));
+    parsed
+}
+
+/// The part of a policy's id that its file gives, and the tenant whose overlay the file is.
+fn place(path: &str) -> Option<(&str, Option<&str>)> {
+    let stem = path.strip_suffix(".cedar")?;
+    match *stem.split('/').collect::<Vec<_>>() {
+        ["base", name] if is_name(name) => Some((stem, None)),
+        ["tenants", tenant, name] if is_name(tenant) && is_name(name) => Some((stem, Some(tenant))),
+        _ => None,
+    }
+}
+
+/// `ids` are those that the file has used already.
+fn read_policy<'a>(
+    file: &'a SourceFile,
+    stem: &str,
+    tenant: Option<&'a str>,
+    text: PolicyText,
+    ids: &mut BTreeSet<String>,
+    errors: &mut Vec<PolicyError>,
+) -> Option<Parsed<'a>> {
+    let PolicyText { range, annotations: starts, nesting } = text;
+    let source = file.text.get(range.clone()).unwrap_or_default();
+    if source.len() > MAX_POLICY_BYTES {
+        let message = format!("a policy of more than {MAX_POLICY_BYTES} bytes:");
+        errors.push(PolicyError::at(file, range, message));
+        return None;
+    }
+    if nesting > MAX_POLICY_NESTING {
+        let message = format!("a policy that nests deeper than {MAX_POLICY_NESTING}:");
+        errors.push(PolicyError::at(file, range, message));
+        return None;
+    }
+    let policy = match Policy::parse(None, source) {
+        Ok(policy) => policy,
+        Err(found) => {
+            let located = found.iter().map(|error| located(file, range.start, &error.into()));
+            errors.extend(located);
+            return None;
+        }
+    };
+    match policy.to_json() {
+        Ok(json) if depth(&json) <= MAX_EXPRESSION_DEPTH => {}
+        Ok(_) => {
+            let message = format!(
+                "a policy deeper than {MAX_EXPRESSION_DEPTH} levels in Cedar's JSON form \
+                 (join fewer conditions, or compare with a set):"
+            );
+            errors.push(PolicyError::at(file, range, message));
+            return None;
+        }
+        Err(error) => {
+            errors.push(PolicyError::at(file, range, format!("{error}, in")));
+            return None;
+        }
+    }
+
+    let mut mistakes = Vec::new();
+    let (id, annotations) = annotations::read(policy.effect(), policy.annotations(), &mut mistakes);
+    // One without an id of its own is known by its place until its mistake stops the build.
+    let provisional = PolicyId::new(format!("{stem}:{}", range.start));
+    let cedar_id = if id.is_empty() {
+        provisional
+    } else if ids.insert(id.clone()) {
+        PolicyId::new(format!("{stem}#{id}"))
+    } else {
+        let annotation = Some("id".to_owned());
+        mistakes.push(Mistake { annotation, message: "repeated".to_owned() });
+        provisional
+    };
+    for Mistake { annotation: name, message } in mistakes {
+        let place = starts
+            .iter()
+            .map(|start| annotation(&file.text, *start))
+            .find(|(found, _)| Some(*found) == name.as_deref())
+            .map_or(range.clone(), |(_, place)| place);
+        errors.push(PolicyError::at(file, place, message));
+    }
+    Some(Parsed { file, range, tenant, policy: policy.new_id(cedar_id), annotations })
+}
+
+/// Checks every policy strictly against the schema; mistakes go to `errors`. Returns what is
+/// probably one: a policy that can never apply, or text that looks like other text.
+pub(crate) fn validate(
+    schema: Schema,
+    parsed: &[Parsed],
+    errors: &mut Vec<PolicyError>,
+) -> Vec<PolicyError> {
+    let mut set = PolicySet::new();
+    for Parsed { file, range, policy, .. } in parsed {
+        if let Err(error) = set.add(policy.clone()) {
+            errors.push(PolicyError::at(file, range.clone(), format!("{error}, at")));
+        }
+    }
+    let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
+    let located_in = |id: &PolicyId, error: &DetailedError| {
+        let at = parsed.binary_search_by(|parsed| parsed.id().cmp(id.as_ref()));
+        let parsed = at.ok().and_then(|at| parsed.get(at))?;
+        Some(located(parsed.file, parsed.range.start, error))
+    };
+    let mut found: Vec<PolicyError> = result
+        .validation_errors()
+        .map(|error| {
+            let id = error.policy_id();
+            let unplaced = || PolicyError::of_file("base", format!("{error}, in"), id.as_ref());
+            located_in(id, &error.into()).unwrap_or_else(unplaced)
+        })
+        .collect();
+    // Cedar tells a mistake again for every action that the policy applies to.
+    found.sort();
+    found.dedup_by(|a, b| (&a.file, a.line, &a.text) == (&b.file, b.line, &b.text));
+    errors.append(&mut found);
+    let warnings = result.validation_warnings();
+    warnings.filter_map(|warning| located_in(warning.policy_id(), &warning.into())).collect()
+}
+
+/// What Cedar says of a policy that begins at `start` of its file.
+fn located(file: &SourceFile, start: usize, error: &DetailedError) -> PolicyError {
+    let label = error.source_locations.first().map_or(0..0, |label| label.loc.start..label.loc.end);
+    // Its id says less than the place does, and it may have none.
+    let message = match error.message.split_once("`, ") {
+        Some((prefix, message)) if prefix.starts_with("for policy `") => message,
+        _ => &error.message,
+    };
+    let help = error.help.as_deref().map_or(String::new(), |help| format!(" ({help})"));
+    let message = format!("{message}{help}, at");
+    PolicyError::at(file, start + label.start..start + label.end, message)
+}
+
+/// By recursion that [`MAX_POLICY_BYTES`] bounds: an operator has at least a byte.
+fn depth(json: &Value) -> usize {
+    let inner = match json {
+        Value::Array(values) => values.iter().map(depth).max(),
+        Value::Object(values) => values.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + inner.unwrap_or(0)
+}

@@ -1,0 +1,117 @@
+//! The schema: what `schema.cedarschema` says, and one typed action for each described tool.
+//!
+//! A tool's action applies where `Action::"call"` does, with the same context but for the type
+//! of `input`: the schema file alone says which fields a context has.
+
+use cedar_policy::ffi::DetailedError;
+use cedar_policy::{Schema, SchemaFragment};
+use serde_json::{Map, Value, json};
+
+use crate::error::PolicyError;
+use crate::sources::{SCHEMA_PATH, SourceFile};
+use crate::tools::{ArgumentType, RecordType, Tool};
+
+/// The schema, and its text in Cedar's schema syntax; `None` after noting in `errors` why not.
+pub(crate) fn combine(
+    text: &str,
+    tools: &[Tool],
+    errors: &mut Vec<PolicyError>,
+) -> Option<(Schema, String)> {
+    let file = SourceFile { path: SCHEMA_PATH.to_owned(), text: text.to_owned() };
+    match combined_fragment(&file, tools) {
+        Ok(found) => Some(found),
+        Err(error) => {
+            errors.push(*error);
+            None
+        }
+    }
+}
+
+fn combined_fragment(
+    file: &SourceFile,
+    tools: &[Tool],
+) -> Result<(Schema, String), Box<PolicyError>> {
+    let lacks =
+        |what: &str| Box::new(PolicyError::of_file(&file.path, "the schema must define", what));
+    let refused = |error: DetailedError| {
+        let range =
+            error.source_locations.first().map_or(0..0, |label| label.loc.start..label.loc.end);
+        Box::new(PolicyError::at(file, range, format!("{}, at", error.message)))
+    };
+
+    let (fragment, _) = SchemaFragment::from_cedarschema_str(&file.text)
+        .map_err(|error| refused(DetailedError::from(&error)))?;
+    let mut json =
+        fragment.to_json_value().map_err(|error| refused(DetailedError::from(&error)))?;
+
+    let context = json
+        .pointer("//commonTypes/CallContext")
+        .filter(|context| context.pointer("/attributes/input").is_some())
+        .cloned()
+        .ok_or_else(|| lacks("type CallContext = { input: {}, … }"))?;
+    let actions = json
+        .pointer_mut("//actions")
+        .and_then(Value::as_object_mut)
+        .ok_or_else(|| lacks("action \"call\""))?;
+    for group in ["call", "read", "write", "canary"] {
+        if !actions.contains_key(group) {
+            return Err(lacks(&format!("action {group:?}")));
+        }
+    }
+    let applies_to = actions
+        .get("call")
+        .and_then(|call| call.get("appliesTo"))
+        .cloned()
+        .ok_or_else(|| lacks("action \"call\" appliesTo { … }"))?;
+    for tool in tools {
+        let mut context = context.clone();
+        if let Some(input) = context.pointer_mut("/attributes/input") {
+            *input = record_json(&tool.input);
+        }
+        let mut applies_to = applies_to.clone();
+        if let Some(slot) = applies_to.as_object_mut() {
+            slot.insert("context".to_owned(), context);
+        }
+        let mut groups = vec![if tool.mutates { "write" } else { "read" }];
+        groups.extend(tool.canary.then_some("canary"));
+        let member_of: Vec<Value> = groups.iter().map(|group| json!({ "id": group })).collect();
+        let action = json!({ "appliesTo": applies_to, "memberOf": member_of });
+        if actions.insert(tool.id.clone(), action).is_some() {
+            let message = "an action that a tool description also defines:";
+            return Err(Box::new(PolicyError::of_file(&file.path, message, &tool.id)));
+        }
+    }
+
+    let fragment = SchemaFragment::from_json_value(json)
+        .map_err(|error| refused(DetailedError::from(&error)))?;
+    let text = fragment.to_cedarschema().map_err(|error| refused(DetailedError::from(&error)))?;
+    let schema = Schema::from_schema_fragments([fragment])
+        .map_err(|error| refused(DetailedError::from(&error)))?;
+    Ok((schema, text))
+}
+
+fn record_json(record: &RecordType) -> Value {
+    let attributes: Map<String, Value> = record
+        .fields
+        .iter()
+        .map(|field| {
+            let mut json = type_json(&field.kind);
+            if let Some(json) = json.as_object_mut() {
+                json.insert("required".to_owned(), field.required.into());
+            }
+            (field.name.clone(), json)
+        })
+        .collect();
+    json!({ "type": "Record", "attributes": attributes })
+}
+
+fn type_json(kind: &ArgumentType) -> Value {
+    match kind {
+        ArgumentType::Bool => json!({ "type": "Boolean" }),
+        ArgumentType::Long => json!({ "type": "Long" }),
+        ArgumentType::Decimal => json!({ "type": "Extension", "name": "decimal" }),
+        ArgumentType::String => json!({ "type": "String" }),
+        ArgumentType::Set(element) => json!({ "type": "Set", "element": type_json(element) }),
+        ArgumentType::Record(record) => record_json(record),
+    }
+}

@@ -1,0 +1,136 @@
+//! Policy sources, as files or in memory.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+/// What a bundle is compiled from.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The text of `schema.cedarschema`.
+    pub schema: String,
+    /// `tools/<server>.json`.
+    pub tools: Vec<SourceFile>,
+    /// `base/<name>.cedar` and `tenants/<tenant>/<name>.cedar`.
+    pub policies: Vec<SourceFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceFile {
+    /// Relative to `policies/`, with `/` between its parts, such as `base/provenance.cedar`.
+    pub path: String,
+    pub text: String,
+}
+
+/// The schema's path.
+pub const SCHEMA_PATH: &str = "schema.cedarschema";
+
+/// Directories beside the sources that hold none.
+const OTHER_DIRECTORIES: [&str; 3] = ["cases", "compiler", "src"];
+
+/// Why a directory could not be read as policy sources.
+#[derive(Debug)]
+pub enum ReadError {
+    Io {
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A file or directory that would be compiled nowhere: a policy that is not where policies
+    /// are looked for must not be missing in silence.
+    Unexpected {
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
+            Self::Unexpected { path } => {
+                write!(f, "unexpected among policy sources: `{}`", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Unexpected { .. } => None,
+        }
+    }
+}
+
+/// Reads the sources in `dir`, each list sorted by path, so that the same files always give the
+/// same bundle. A missing `tools`, `base` or `tenants` is empty.
+///
+/// # Errors
+///
+/// A file that cannot be read or is not UTF-8, or one that would be compiled nowhere: anything
+/// but `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`, another
+/// policy or schema directly in `dir`, an unknown directory.
+pub fn read_sources(dir: &Path) -> Result<Sources, ReadError> {
+    let mut sources = Sources { schema: read(&dir.join(SCHEMA_PATH))?, ..Sources::default() };
+    for entry in entries(dir)? {
+        match entry.name.as_str() {
+            "tools" => sources.tools = read_files(&entry, "tools", "json")?,
+            "base" => sources.policies.extend(read_files(&entry, "base", "cedar")?),
+            "tenants" => {
+                for tenant in entries(&entry.path)? {
+                    let prefix = format!("tenants/{}", tenant.name);
+                    sources.policies.extend(read_files(&tenant, &prefix, "cedar")?);
+                }
+            }
+            SCHEMA_PATH => {}
+            name if entry.is_dir && OTHER_DIRECTORIES.contains(&name) => {}
+            name if entry.is_dir || name.contains(".cedar") => {
+                return Err(ReadError::Unexpected { path: entry.path });
+            }
+            _ => {}
+        }
+    }
+    sources.policies.sort();
+    Ok(sources)
+}
+
+struct Entry {
+    path: PathBuf,
+    name: String,
+    is_dir: bool,
+}
+
+/// Sorted by name.
+fn entries(dir: &Path) -> Result<Vec<Entry>, ReadError> {
+    let io_error = |source| ReadError::Io { path: dir.to_owned(), source };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(io_error)? {
+        let path = entry.map_err(io_error)?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Err(ReadError::Unexpected { path });
+        };
+        found.push(Entry { name: name.to_owned(), is_dir: path.is_dir(), path });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The files of a directory that must hold nothing but files ending in `.<extension>`.
+fn read_files(dir: &Entry, prefix: &str, extension: &str) -> Result<Vec<SourceFile>, ReadError> {
+    if !dir.is_dir {
+        return Err(ReadError::Unexpected { path: dir.path.clone() });
+    }
+    entries(&dir.path)?
+        .into_iter()
+        .map(|entry| {
+            let expected = entry.path.extension().is_some_and(|found| found == extension);
+            if entry.is_dir || !expected {
+                return Err(ReadError::Unexpected { path: entry.path });
+            }
+            Ok(SourceFile { path: format!("{prefix}/{}", entry.name), text: read(&entry.path)? })
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> Result<String, ReadError> {
+    fs::read_to_string(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })
+}
