@@ -1,0 +1,122 @@
+//! Counting what comes in floods: one audit row per source, kind and window, with a count.
+//!
+//! A count is written when it reaches a power of two and when its window has closed, so that a
+//! million rejections cost some twenty writes. Until then the newest part lives in memory: an
+//! eviction can lose it, and a row then says less than happened, never more.
+
+use std::collections::HashMap;
+
+/// The width of a window.
+pub const WINDOW_MS: u64 = 60_000;
+
+/// Sources that are told apart within a window; further ones are counted together.
+const MAX_SOURCES: usize = 1_024;
+
+/// The source under which the rest is counted.
+const OTHER_SOURCES: &str = "*";
+
+/// A count that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditCount {
+    /// The same for every write of one count: kind, source, window.
+    pub event_id: String,
+    pub kind: &'static str,
+    pub source: String,
+    /// When the window began.
+    pub at_ms: u64,
+    /// How many so far.
+    pub count: u64,
+    /// How many of them no earlier write told.
+    pub added: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counter {
+    count: u64,
+    written: u64,
+}
+
+/// The counts of the windows that are open.
+#[derive(Debug, Default)]
+pub struct AuditCounts {
+    counters: HashMap<(u64, &'static str, String), Counter>,
+}
+
+impl AuditCounts {
+    /// Counts one rejection; returns what is to be written because of it.
+    pub fn record(&mut self, kind: &'static str, source: &str, now_ms: u64) -> Option<AuditCount> {
+        let window = now_ms / WINDOW_MS;
+        let mut key = (window, kind, source.to_owned());
+        if self.counters.len() >= MAX_SOURCES && !self.counters.contains_key(&key) {
+            key.2 = OTHER_SOURCES.to_owned();
+        }
+        let counter = self.counters.entry(key.clone()).or_default();
+        counter.count += 1;
+        counter.count.is_power_of_two().then(|| take(&key, counter))
+    }
+
+    /// What closed windows still have to tell; they are forgotten.
+    pub fn close(&mut self, now_ms: u64) -> Vec<AuditCount> {
+        let window = now_ms / WINDOW_MS;
+        let mut closed = Vec::new();
+        self.counters.retain(|key, counter| {
+            if key.0 < window && counter.count > counter.written {
+                closed.push(take(key, counter));
+            }
+            key.0 >= window
+        });
+        closed
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counters.is_empty()
+    }
+}
+
+fn take((window, kind, source): &(u64, &'static str, String), counter: &mut Counter) -> AuditCount {
+    let added = counter.count - counter.written;
+    counter.written = counter.count;
+    AuditCount {
+        event_id: format!("{kind}:{source}:{window}"),
+        kind,
+        source: source.clone(),
+        at_ms: window * WINDOW_MS,
+        count: counter.count,
+        added,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_becomes_one_row_with_its_whole_count() {
+        let mut counts = AuditCounts::default();
+        let written: Vec<u64> = (0..1_000)
+            .filter_map(|_| counts.record("rate_limited", "bot", 5))
+            .map(|c| c.count)
+            .collect();
+        assert_eq!(written, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]);
+        assert_eq!(counts.close(WINDOW_MS - 1), []);
+        let closed = counts.close(WINDOW_MS);
+        assert_eq!(closed.len(), 1);
+        assert_eq!((closed[0].count, closed[0].added), (1_000, 488));
+        assert_eq!(closed[0].event_id, "rate_limited:bot:0");
+        assert!(counts.is_empty());
+    }
+
+    #[test]
+    fn sources_beyond_the_bound_are_counted_together() {
+        let mut counts = AuditCounts::default();
+        for source in 0..MAX_SOURCES + 3 {
+            counts.record("rate_limited", &source.to_string(), 5);
+        }
+        let closed = counts.close(WINDOW_MS);
+        assert_eq!(
+            closed.iter().map(|c| (c.source.as_str(), c.count, c.added)).collect::<Vec<_>>(),
+            [("*", 3, 1)]
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! Every bound on what comes in, each with its reason. Bounds on what is kept stand beside the
+//! state that they bound.
+
+/// Bytes of a request's body. Tool arguments are texts and records, not files; 256 KiB holds a
+/// large issue or patch, and a lane parses and hashes it in about a millisecond.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// Nesting of JSON. Cedar on wasm32 has no guard against stack overflow, and evaluating a value
+/// takes a few hundred bytes of stack per level: 32 levels stay far below the 1 MiB stack.
+pub const MAX_JSON_DEPTH: usize = 32;
+
+/// Values in one JSON document, keys not counted. Bounds the time that one call can take from
+/// the others of its lane.
+pub const MAX_JSON_NODES: usize = 10_000;
+
+/// Bytes of a request id, approval id or nonce: a UUID with a prefix fits several times.
+pub const MAX_REQUEST_ID_BYTES: usize = 128;
+
+/// Bytes of a caller's own text that is written down: user, role, run and trace ids.
+pub const MAX_LABEL_BYTES: usize = 256;
+
+/// Bytes of a resource, which is often a URL.
+pub const MAX_RESOURCE_BYTES: usize = 2_048;
+
+/// Bytes of a name: `[a-z0-9][a-z0-9_-]{0,62}`.
+pub const MAX_NAME_BYTES: usize = 63;
+
+/// Bytes of a tool's name, as MCP has it.
+pub const MAX_TOOL_BYTES: usize = 128;
+
+/// Bytes of a credential: three names, a lane, a secret and a MAC.
+pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
+
+/// A caller's timestamp may be this far from the gate's clock, either way.
+pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;
+
+/// Lanes of a tenant: the 12 bits that a decision id has for them.
+pub const MAX_LANES: u16 = 4_096;
+
+const _: () =
+    assert!(MAX_BODY_BYTES < 2 * 1024 * 1024, "a body must fit one SQLite value, which holds 2 MB");
+const _: () =
+    assert!(MAX_JSON_DEPTH < 128, "serde_json stops at 128 levels; ours must answer first");

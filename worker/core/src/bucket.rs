@@ -1,0 +1,164 @@
+//! Token buckets and sliding windows: how often is too often.
+//!
+//! Integer arithmetic in millionths of a token: refill in thousandths a second times elapsed
+//! milliseconds is exact. Time that runs backwards refills nothing.
+
+use serde::{Deserialize, Serialize};
+
+/// Millionths in one token.
+const MICRO: u64 = 1_000_000;
+
+/// The most tokens a bucket may hold, so that no product overflows.
+pub const MAX_CAPACITY: u32 = 1_000_000;
+/// The fastest refill, tokens a second.
+pub const MAX_REFILL_PER_S: f64 = 1_000_000.0;
+
+/// How large a bucket is and how fast it fills.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    capacity: u32,
+    refill_milli_per_s: u64,
+}
+
+impl Rate {
+    /// Out-of-range values are brought into range: at least one token, and one per 1000 s.
+    #[must_use]
+    pub fn new(capacity: u32, refill_per_s: f64) -> Self {
+        let refill = (refill_per_s.clamp(0.001, MAX_REFILL_PER_S) * 1_000.0).round();
+        Self {
+            capacity: capacity.clamp(1, MAX_CAPACITY),
+            refill_milli_per_s: (refill as u64).max(1),
+        }
+    }
+
+    #[must_use]
+    pub const fn capacity(self) -> u32 {
+        self.capacity
+    }
+
+    /// Seconds in which an empty bucket fills, rounded up: the `w` of `RateLimit-Policy`.
+    #[must_use]
+    pub fn window_s(self) -> u64 {
+        self.seconds_for(u64::from(self.capacity) * MICRO)
+    }
+
+    fn seconds_for(self, micro: u64) -> u64 {
+        micro.div_ceil(self.refill_milli_per_s * 1_000)
+    }
+}
+
+/// One agent's bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bucket {
+    micro: u64,
+    at_ms: u64,
+}
+
+/// How an agent stands after a charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateStatus {
+    pub limit: u32,
+    pub window_s: u64,
+    pub remaining: u32,
+    /// Seconds until the bucket is full again.
+    pub reset_s: u64,
+    /// Seconds until one token is there; 0 when one is.
+    pub retry_after_s: u64,
+}
+
+impl Bucket {
+    #[must_use]
+    pub fn full(rate: Rate, now_ms: u64) -> Self {
+        Self { micro: u64::from(rate.capacity) * MICRO, at_ms: now_ms }
+    }
+
+    /// Refills, then takes one token. False when there is none; nothing is taken then.
+    pub fn charge(&mut self, rate: Rate, now_ms: u64) -> bool {
+        let elapsed_ms = now_ms.saturating_sub(self.at_ms);
+        let full = u64::from(rate.capacity) * MICRO;
+        let refill = elapsed_ms.saturating_mul(rate.refill_milli_per_s);
+        self.micro = self.micro.saturating_add(refill).min(full);
+        self.at_ms = self.at_ms.max(now_ms);
+        let enough = self.micro >= MICRO;
+        if enough {
+            self.micro -= MICRO;
+        }
+        enough
+    }
+
+    #[must_use]
+    pub fn status(&self, rate: Rate) -> RateStatus {
+        let full = u64::from(rate.capacity) * MICRO;
+        RateStatus {
+            limit: rate.capacity,
+            window_s: rate.window_s(),
+            remaining: u32::try_from(self.micro / MICRO).unwrap_or(rate.capacity),
+            reset_s: rate.seconds_for(full.saturating_sub(self.micro)),
+            retry_after_s: rate.seconds_for(MICRO.saturating_sub(self.micro)),
+        }
+    }
+}
+
+/// Events in about the last `width`: the current window's count and a share of the last one's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlidingCount {
+    window: u64,
+    current: u32,
+    previous: u32,
+}
+
+impl SlidingCount {
+    fn advance(&mut self, now_ms: u64, width_ms: u64) {
+        let window = now_ms / width_ms;
+        if window > self.window {
+            self.previous = if window == self.window + 1 { self.current } else { 0 };
+            self.current = 0;
+            self.window = window;
+        }
+    }
+
+    pub fn add(&mut self, now_ms: u64, width_ms: u64) {
+        self.advance(now_ms, width_ms);
+        self.current = self.current.saturating_add(1);
+    }
+
+    #[must_use]
+    pub fn count(mut self, now_ms: u64, width_ms: u64) -> u32 {
+        self.advance(now_ms, width_ms);
+        let left_ms = width_ms - now_ms % width_ms;
+        let share = u64::from(self.previous) * left_ms / width_ms;
+        self.current.saturating_add(u32::try_from(share).unwrap_or(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_window_forgets_what_is_two_widths_old() {
+        let mut count = SlidingCount::default();
+        (0..10).for_each(|_| count.add(1_000, 1_000));
+        let seen: Vec<u32> = [1_999, 2_000, 2_500, 3_000].map(|now| count.count(now, 1_000)).into();
+        assert_eq!(seen, [10, 10, 5, 0]);
+    }
+
+    proptest! {
+        /// Any order of times, forwards or backwards: never more than the capacity and what time
+        /// itself refilled.
+        #[test]
+        fn a_bucket_never_gives_more_than_its_bound(
+            capacity in 1u32..50,
+            refill in 0.01f64..100.0,
+            times in prop::collection::vec(0u64..120_000, 1..400),
+        ) {
+            let rate = Rate::new(capacity, refill);
+            let mut bucket = Bucket::full(rate, 0);
+            let taken = times.iter().filter(|now| bucket.charge(rate, **now)).count() as f64;
+            let latest = times.iter().max().copied().unwrap_or(0) as f64;
+            let refilled = latest / 1_000.0 * (refill * 1_000.0).round() / 1_000.0;
+            prop_assert!(taken <= f64::from(capacity) + refilled + 1e-6);
+        }
+    }
+}

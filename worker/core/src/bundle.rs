@@ -1,0 +1,150 @@
+//! The compiled policies: what the build embeds and the worker only reads.
+//!
+//! Everything is borrowed for `'static`, so that loading a bundle costs nothing however many
+//! policies it has: the build writes these values as constants, and nothing is parsed before a
+//! call can match it. The compiler that makes bundles is `policies/compiler`; the code that
+//! evaluates them is [`crate::policy`].
+
+use serde::{Deserialize, Serialize};
+
+/// Policies, the index that slices them, and the tools that they know by type.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Lower-case hex of SHA-256 over the schema, the tools and every policy.
+    pub digest: &'static str,
+    /// Every entity and entity type that a policy scope or an overlay names, sorted bytewise,
+    /// in the spelling of [`entity_symbol`] and [`type_symbol`]. A symbol's number is its
+    /// position plus one; zero is [`ANY`].
+    pub symbols: &'static [&'static str],
+    /// Sorted by `(tenant, principal, action, resource)`, each at most once.
+    pub index: &'static [IndexEntry],
+    /// Positions in `policies`; each [`IndexEntry`] owns a range, ascending.
+    pub postings: &'static [u32],
+    /// Sorted by id.
+    pub policies: &'static [PolicyRecord],
+    /// Sorted by id.
+    pub tools: &'static [ToolRecord],
+}
+
+/// The symbol number of a scope that constrains nothing.
+pub const ANY: u32 = 0;
+
+/// The policies whose scopes have the same four keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexEntry {
+    /// The overlay's tenant, as the symbol of `Tenant::"<tenant>"`; [`ANY`] for base policies.
+    pub tenant: u32,
+    pub principal: u32,
+    pub action: u32,
+    pub resource: u32,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The symbol of an entity that a scope names with `==` or `in`: `Type`, a NUL, the raw id.
+/// `is Type in entity` is indexed by its entity alone.
+#[must_use]
+pub fn entity_symbol(entity_type: &str, id: &str) -> String {
+    let mut symbol = String::with_capacity(entity_type.len() + id.len() + 1);
+    symbol.push_str(entity_type);
+    symbol.push('\0');
+    symbol.push_str(id);
+    symbol
+}
+
+/// The symbol of a scope of the form `is Type`.
+#[must_use]
+pub fn type_symbol(entity_type: &str) -> String {
+    format!("is {entity_type}")
+}
+
+#[derive(Debug)]
+pub struct PolicyRecord {
+    /// `<file without its ending, relative to policies/>#<@id>`, such as
+    /// `base/provenance#reads-pass`. Unique, and the id that Cedar sees.
+    pub id: &'static str,
+    /// The policy's own source text.
+    pub text: &'static str,
+    /// The tenant whose overlay this is; `None` for base.
+    pub tenant: Option<&'static str>,
+    pub forbid: bool,
+    pub annotations: Annotations,
+}
+
+/// What a policy's annotations ask for, beyond permit or forbid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    pub decision: AnnotatedDecision,
+    /// A sentence for the caller.
+    pub reason: Option<&'static str>,
+    /// Present exactly when `decision` is [`AnnotatedDecision::RequireApproval`].
+    pub approver_group: Option<&'static str>,
+    /// How many different people must approve; 1 unless `@quorum` says more.
+    pub quorum: u8,
+    /// Sorted, without repetition; not empty exactly when `decision` is
+    /// [`AnnotatedDecision::Redact`].
+    pub redact_fields: &'static [&'static str],
+}
+
+/// `@decision("…")`; a policy without one has its effect's plain meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnnotatedDecision {
+    /// No annotation: a permit allows, a forbid denies.
+    Plain,
+    /// On a forbid: also stop the agent.
+    Quarantine,
+    /// On a permit: only after people approved.
+    RequireApproval,
+    /// On a permit: only without the named argument fields.
+    Redact,
+}
+
+/// A tool that policies know by type, from `policies/tools/<server>.json`.
+#[derive(Debug)]
+pub struct ToolRecord {
+    /// `<server>/<tool>`.
+    pub id: &'static str,
+    pub mutates: bool,
+    pub risk: Risk,
+    pub canary: bool,
+    pub input: RecordType,
+}
+
+/// A tool's risk, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Risk {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+/// How an argument's JSON becomes a Cedar value.
+#[derive(Debug)]
+pub enum ArgumentType {
+    Bool,
+    /// A JSON number that is an integer within ±2^53.
+    Long,
+    /// Any JSON number with at most four decimals.
+    Decimal,
+    String,
+    Set(&'static ArgumentType),
+    Record(RecordType),
+}
+
+/// A JSON object's fields.
+#[derive(Debug)]
+pub struct RecordType {
+    /// Sorted by name.
+    pub fields: &'static [Field],
+    /// Whether other fields may be present (they convert as in a tool without a description).
+    pub open: bool,
+}
+
+#[derive(Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub required: bool,
+    pub kind: ArgumentType,
+}

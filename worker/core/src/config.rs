@@ -1,0 +1,80 @@
+//! What an operator can set, as vars in wrangler.toml, and within which bounds.
+//!
+//! A var outside its bounds, or one that is no number, is a mistake that fails closed: the
+//! worker answers 503 `misconfigured` and the log names the var.
+
+use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
+
+/// The lane's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// How long journal rows wait for company before they are copied to D1.
+    pub flush_interval_ms: u64,
+    /// Rows of one flush: 500 took 46 ms of D1's single writer.
+    pub flush_batch_rows: u32,
+    /// Journal rows from which calls that write are refused.
+    pub journal_soft_rows: u64,
+    /// Journal rows from which every call is refused. At 4 KB a row, 60,000 are 240 MB.
+    pub journal_hard_rows: u64,
+    /// How long a lane decides without having confirmed the registry's epoch: the longest that a
+    /// revocation can take when no push reaches the lane.
+    pub registry_ttl_ms: u64,
+    /// The bucket of agents whose registry row sets none.
+    pub default_rate: Rate,
+}
+
+impl Config {
+    /// Reads every var through `var`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the var.
+    pub fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let number = |name: &str, min: f64, max: f64| -> Result<f64, String> {
+            let text = var(name).ok_or_else(|| format!("var `{name}` is not set"))?;
+            let value = text.trim().parse::<f64>().ok().filter(|value| (min..=max).contains(value));
+            value.ok_or_else(|| {
+                format!("var `{name}` is `{text}`, not a number from {min} to {max}")
+            })
+        };
+        let config = Self {
+            flush_interval_ms: number("FLUSH_INTERVAL_MS", 10.0, 3_600_000.0)? as u64,
+            flush_batch_rows: number("FLUSH_BATCH_ROWS", 1.0, 2_000.0)? as u32,
+            journal_soft_rows: number("JOURNAL_SOFT_ROWS", 1.0, 1_000_000.0)? as u64,
+            journal_hard_rows: number("JOURNAL_HARD_ROWS", 1.0, 1_000_000.0)? as u64,
+            registry_ttl_ms: number("REGISTRY_TTL_MS", 10.0, 3_600_000.0)? as u64,
+            default_rate: Rate::new(
+                number("RATE_CAPACITY", 1.0, f64::from(MAX_CAPACITY))? as u32,
+                number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
+            ),
+        };
+        if config.journal_soft_rows > config.journal_hard_rows {
+            return Err("var `JOURNAL_SOFT_ROWS` is above `JOURNAL_HARD_ROWS`".to_owned());
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_var_out_of_bounds_is_named() {
+        let good = |name: &str| match name {
+            "JOURNAL_HARD_ROWS" => Some("60".to_owned()),
+            _ => Some("50".to_owned()),
+        };
+        assert!(Config::read(good).is_ok());
+        for (name, value, expected) in [
+            ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),
+            ("FLUSH_BATCH_ROWS", Some("0"), "var `FLUSH_BATCH_ROWS` is `0`"),
+            ("RATE_REFILL_PER_S", Some("NaN"), "var `RATE_REFILL_PER_S` is `NaN`"),
+            ("JOURNAL_SOFT_ROWS", Some("61"), "is above `JOURNAL_HARD_ROWS`"),
+        ] {
+            let value = value.map(str::to_owned);
+            let error = Config::read(|var| if var == name { value.clone() } else { good(var) });
+            assert!(error.unwrap_err().contains(expected), "{name}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Step 6: who calls, and whether it may call at all.
+
+use super::{Draft, Facts, Rejection, Ruling, Stop};
+use crate::command::GateCommand;
+use crate::gate::outcome::ReasonCode;
+use crate::problem::{Problem, ProblemCode};
+use crate::registry::{AgentRecord, AgentStatus, CredentialRecord, TenantRecord};
+use crate::token;
+
+/// An agent's status denials are journalled once in this time; repeats are counted.
+pub const STATUS_DENIAL_WINDOW_MS: u64 = 60_000;
+
+/// Records that are known to exist and to belong together.
+pub struct Identity<'a> {
+    pub tenant: &'a TenantRecord,
+    pub agent: &'a AgentRecord,
+    pub credential: &'a CredentialRecord,
+}
+
+/// The credential exists, has this secret, is this agent's, and is still good.
+pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
+    let refuse = |code, detail: &str| {
+        Stop::Problem(Problem::new(code, detail), Some(Rejection::AuthenticationFailed))
+    };
+    let unauthorized = || refuse(ProblemCode::Unauthorized, "the credential is not valid");
+    let records = facts.records;
+    let (Some(tenant), Some(agent), Some(credential)) =
+        (&records.tenant, &records.agent, &records.credential)
+    else {
+        return Err(unauthorized());
+    };
+    if !token::hash_matches(&command.secret_hash, &credential.secret_sha256)
+        || credential.agent.as_deref() != Some(command.call.agent.as_str())
+        || credential.status != "active"
+        || agent.lane != command.lane
+    {
+        return Err(unauthorized());
+    }
+    if credential.expires_at_ms.is_some_and(|at| facts.now_ms >= at) {
+        return Err(refuse(ProblemCode::CredentialExpired, "the credential has expired"));
+    }
+    Ok(Identity { tenant, agent, credential })
+}
+
+/// The environment is the registry's, and neither tenant nor agent is stopped. A stopped
+/// agent's first call in a window is ruled (and journalled); the next are counted.
+pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
+    if draft.command.call.environment != identity.agent.environment {
+        let problem = Problem::new(
+            ProblemCode::EnvironmentMismatch,
+            "`agent.environment` is not the environment that the agent is registered in",
+        );
+        return Err(Stop::Problem(problem, None));
+    }
+    let code = match identity.agent.status {
+        _ if identity.tenant.status != "active" => ReasonCode::TenantInactive,
+        AgentStatus::Revoked => ReasonCode::AgentRevoked,
+        AgentStatus::Quarantined => ReasonCode::AgentQuarantined,
+        AgentStatus::Active | AgentStatus::Frozen if draft.agent.quarantined => {
+            ReasonCode::AgentQuarantined
+        }
+        AgentStatus::Frozen => ReasonCode::AgentFrozen,
+        AgentStatus::Active => return Ok(None),
+    };
+    let now_ms = draft.facts.now_ms;
+    let repeated = draft
+        .agent
+        .status_denied_at_ms
+        .is_some_and(|at| now_ms.saturating_sub(at) < STATUS_DENIAL_WINDOW_MS);
+    let mut ruling = Ruling::deny(code);
+    ruling.counted_only = repeated;
+    ruling.binds_request = false;
+    if !repeated && !draft.command.call.dry_run {
+        super::journal::admit(draft, &ruling)?;
+        draft.agent.status_denied_at_ms = Some(now_ms);
+    }
+    Ok(Some(ruling))
+}

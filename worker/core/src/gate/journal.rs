@@ -1,0 +1,218 @@
+//! Step 12: the decision becomes one row, and only that row makes it so.
+
+use serde::Serialize;
+
+use super::meter;
+use super::outcome::{Decision, Ruling};
+use super::respond::{self, PendingApproval, Receipt};
+use super::{
+    AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
+};
+use crate::id::{self, MAX_SEQ};
+use crate::policy::PolicyEngine;
+use crate::problem::{Problem, ProblemCode};
+use crate::receipt::{self, BODY_VERSION, Body, Obligations};
+
+/// How long a person has to decide.
+pub const APPROVAL_MS: u64 = 30 * 60 * 1_000;
+
+/// One row of the lane's journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalEntry {
+    pub head: ChainHead,
+    pub agent: String,
+    /// [`AgentState`] as JSON.
+    pub state: String,
+    /// Agent and request id; `None` when the call has none.
+    pub request_key: Option<String>,
+    pub fingerprint: String,
+    /// Agent and nonce; `None` when the call has none.
+    pub nonce_key: Option<String>,
+    /// [`Row`] as JSON: what the flush copies to D1.
+    pub row: String,
+}
+
+/// What D1 gets to know. Persisted: the format is pinned by the flush statements.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    seq: u64,
+    at_ms: u64,
+    decision_id: &'a str,
+    agent: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    decision: Decision,
+    reason_code: &'a str,
+    response: &'a str,
+    receipt: &'a str,
+    receipt_hash: &'a str,
+    prev_receipt_hash: &'a str,
+    approval: Option<ApprovalRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ApprovalRow<'a> {
+    approval_id: &'a str,
+    approver_group: &'a str,
+    quorum: u8,
+    action_hash: &'a str,
+    expires_at_ms: u64,
+}
+
+/// The key under which an agent's request id or nonce is stored. Names have no `/`.
+#[must_use]
+pub fn scoped_key(agent: &str, value: &str) -> String {
+    format!("{agent}/{value}")
+}
+
+/// Whether the journal takes a decision like this: writes end at the soft bound, all at the hard.
+pub fn admit(draft: &Draft<'_>, ruling: &Ruling) -> Result<(), Stop> {
+    let facts = draft.facts;
+    if draft.command.call.dry_run || ruling.counted_only {
+        return Ok(());
+    }
+    let rows = facts.journal_rows;
+    let writes = ruling.tool.as_ref().is_none_or(|tool| tool.mutates);
+    if facts.storage_full
+        || facts.head.seq >= MAX_SEQ
+        || rows >= facts.config.journal_hard_rows
+        || (writes && rows >= facts.config.journal_soft_rows)
+    {
+        let problem = Problem::new(
+            ProblemCode::JournalFull,
+            "decisions wait to be written to D1; no more are taken until they are",
+        );
+        return Err(Stop::Problem(problem, None));
+    }
+    Ok(())
+}
+
+/// The answer, the row, and the agent's new state.
+pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> Step {
+    let (command, facts) = (draft.command, draft.facts);
+    let call = &command.call;
+    let trust = draft.effective_trust();
+    let bundle = engine.bundle().digest;
+    if call.dry_run || ruling.counted_only {
+        let decision_id = id::decision_id(facts.now_ms, command.lane, 0, &call.fingerprint);
+        let body = respond::response(call, &ruling, trust, bundle, &decision_id, None, None);
+        let rejection = ruling.counted_only.then_some(Rejection::StatusDenied);
+        return draft.answer(200, body, None, rejection);
+    }
+
+    count(&mut draft, ruling.decision);
+    let (seq, previous) = (facts.head.seq + 1, facts.head.hash.as_str());
+    let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
+    let approval = (ruling.decision == Decision::RequireApproval).then(|| PendingApproval {
+        approval_id: id::approval_id(command.lane, seq),
+        approver_group: ruling.approver_groups.join(","),
+        expires_at_ms: facts.now_ms.saturating_add(APPROVAL_MS),
+    });
+    let action_hash = hex::encode(call.action_hash);
+    let (body, hash) = receipt::seal(&Body {
+        action_hash: &action_hash,
+        agent: &call.agent,
+        approval_id: approval.as_ref().map_or("", |approval| &approval.approval_id),
+        bundle,
+        decision: ruling.decision.as_str(),
+        decision_id: &decision_id,
+        epoch: facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch),
+        key_id: &command.key_id,
+        kind: "decision",
+        lane: command.lane,
+        matched_policies: &ruling.matched_policies,
+        obligations: Obligations {
+            approver_groups: &ruling.approver_groups,
+            quorum: ruling.quorum,
+            redact_fields: &ruling.redact_fields,
+        },
+        prev_hash: previous,
+        reason_code: ruling.reason_code.code(),
+        resource: &call.resource,
+        run: &call.run_id,
+        seq,
+        server: &call.server,
+        tenant: &command.tenant,
+        time: &id::rfc3339(facts.now_ms),
+        tool: &call.tool,
+        trust: trust.as_str(),
+        user: &call.user_id,
+        version: BODY_VERSION,
+    });
+    let receipt = Receipt::new(command.lane, seq, &hash, previous);
+    let response = respond::response(
+        call,
+        &ruling,
+        trust,
+        bundle,
+        &decision_id,
+        approval.as_ref(),
+        Some(receipt),
+    );
+    let row = Row {
+        seq,
+        at_ms: facts.now_ms,
+        decision_id: &decision_id,
+        agent: &call.agent,
+        server: &call.server,
+        tool: &call.tool,
+        decision: ruling.decision,
+        reason_code: ruling.reason_code.code(),
+        response: &response,
+        receipt: &body,
+        receipt_hash: &hash,
+        prev_receipt_hash: previous,
+        approval: approval.as_ref().map(|approval| ApprovalRow {
+            approval_id: &approval.approval_id,
+            approver_group: &approval.approver_group,
+            quorum: ruling.quorum,
+            action_hash: &action_hash,
+            expires_at_ms: approval.expires_at_ms,
+        }),
+    };
+    let bound = |value: &Option<String>| {
+        let value = value.as_ref().filter(|_| ruling.binds_request);
+        value.map(|value| scoped_key(&call.agent, value))
+    };
+    let entry = JournalEntry {
+        agent: call.agent.clone(),
+        state: encode_state(&draft.agent),
+        request_key: bound(&call.request_id),
+        fingerprint: hex::encode(call.fingerprint),
+        nonce_key: bound(&call.nonce),
+        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
+        row: serde_json::to_string(&row).unwrap_or_default(),
+        head: ChainHead { seq, hash: hash.clone() },
+    };
+    let mut step = draft.answer(200, response, None, None);
+    step.entry = Some(entry);
+    step
+}
+
+/// What the decision does to the agent's counters.
+fn count(draft: &mut Draft<'_>, decision: Decision) {
+    let now_ms = draft.facts.now_ms;
+    draft.agent.calls.add(now_ms, CALLS_WINDOW_MS);
+    match decision {
+        Decision::Allow | Decision::Redact => meter::commit_quota(draft),
+        Decision::RequireApproval => {}
+        Decision::Deny => draft.agent.denials.add(now_ms, DENIALS_WINDOW_MS),
+        Decision::Quarantine => {
+            draft.agent.denials.add(now_ms, DENIALS_WINDOW_MS);
+            draft.agent.quarantined = true;
+        }
+    }
+}
+
+/// Bits for the decision id that neither another tenant's lane nor another call will have.
+fn salt(previous: &str, call: &crate::call::ToolCall) -> [u8; 32] {
+    use sha2::{Digest as _, Sha256};
+    Sha256::new().chain_update(previous).chain_update(call.fingerprint).finalize().into()
+}
+
+/// The stored form of an agent's state.
+#[must_use]
+pub fn encode_state(state: &AgentState) -> String {
+    // Plain data always serializes; an empty state would be refused when read.
+    serde_json::to_string(state).unwrap_or_default()
+}

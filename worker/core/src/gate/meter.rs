@@ -1,0 +1,61 @@
+//! Steps 6 and 8: the request rate, which everything costs, and the daily quota, which only
+//! what is allowed costs.
+
+use super::{Draft, Facts, Rejection, Ruling, Stop};
+use crate::bucket::{Bucket, Rate};
+use crate::gate::outcome::ReasonCode;
+use crate::problem::{Problem, ProblemCode};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// The agent's own rate where its registry row has one, else the default.
+pub fn rate(facts: &Facts<'_>) -> Rate {
+    let agent = facts.records.agent.as_ref();
+    match agent.map(|agent| (agent.rate_capacity, agent.rate_refill_per_s)) {
+        Some((Some(capacity), Some(refill_per_s))) => Rate::new(capacity, refill_per_s),
+        _ => facts.config.default_rate,
+    }
+}
+
+/// Charges one request to the agent's bucket, whatever follows.
+pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
+    let now_ms = draft.facts.now_ms;
+    let mut bucket = draft.agent.bucket.unwrap_or_else(|| Bucket::full(draft.rate, now_ms));
+    let enough = bucket.charge(draft.rate, now_ms);
+    draft.agent.bucket = Some(bucket);
+    draft.agent.revision += 1;
+    draft.charged = true;
+    if enough {
+        return Ok(());
+    }
+    let status = bucket.status(draft.rate);
+    let mut problem = Problem::new(
+        ProblemCode::RateLimited,
+        format!("the agent has used its {} requests per {} s", status.limit, status.window_s),
+    );
+    problem.retry_after_s = Some(u32::try_from(status.retry_after_s).unwrap_or(u32::MAX).max(1));
+    Err(Stop::Problem(problem, Some(Rejection::RateLimited)))
+}
+
+/// Whether the agent's daily quota has room. Nothing is taken yet: [`commit_quota`] does.
+pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
+    let agent = draft.facts.records.agent.as_ref();
+    match agent.and_then(|agent| agent.quota_per_day) {
+        Some(quota) if used_today(draft) >= quota => {
+            Err(Box::new(Ruling::deny(ReasonCode::QuotaExhausted)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Step 12: an allowed call is counted.
+pub fn commit_quota(draft: &mut Draft<'_>) {
+    draft.agent.quota_used = used_today(draft).saturating_add(1);
+    // Time that runs backwards must not open a day's quota again.
+    draft.agent.quota_day = draft.agent.quota_day.max(draft.facts.now_ms / DAY_MS);
+}
+
+fn used_today(draft: &Draft<'_>) -> u32 {
+    let same_day = draft.facts.now_ms / DAY_MS <= draft.agent.quota_day;
+    if same_day { draft.agent.quota_used } else { 0 }
+}

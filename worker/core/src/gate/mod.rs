@@ -1,0 +1,205 @@
+//! The lane's synchronous step: one call in, an answer and at most one journal row out.
+//!
+//! [`decide`] is pure. The shell hands it what storage says and writes what it returns; the
+//! lane's memory takes the new state only after that write succeeded.
+//!
+//! INVARIANT (deny is the default arm): every way out of [`rule`] that is not an explicit permit
+//! of the policies is a denial or a problem.
+//!
+//! Out of scope: reading the registry (step 5 to 6), storing (the lane), flushing (step 13).
+
+mod identity;
+mod journal;
+mod meter;
+mod outcome;
+mod replay;
+mod resolve;
+mod respond;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
+use crate::command::GateCommand;
+use crate::config::Config;
+use crate::policy::PolicyEngine;
+use crate::problem::Problem;
+use crate::registry::Records;
+use crate::trust::SourceTrust;
+
+pub use journal::{JournalEntry, encode_state, scoped_key};
+pub use outcome::{Decision, ReasonCode, Ruling};
+pub use replay::{NONCE_MS, REPLAY_MS};
+
+/// The window of `context.velocity.calls_1m`.
+pub const CALLS_WINDOW_MS: u64 = 60_000;
+/// The window of `context.velocity.denials_10m`.
+pub const DENIALS_WINDOW_MS: u64 = 600_000;
+
+/// What the lane remembers of one agent. Persisted in every journal row of the agent: the
+/// format is pinned by a test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    /// Counts changes, so that of two stored states the newer is known.
+    pub revision: u64,
+    pub bucket: Option<Bucket>,
+    /// Set by a quarantine decision, and only by that.
+    pub quarantined: bool,
+    /// When a denial for the agent's status was last journalled.
+    pub status_denied_at_ms: Option<u64>,
+    /// The UTC day, counted from the Unix epoch, that `quota_used` belongs to.
+    pub quota_day: u64,
+    pub quota_used: u32,
+    pub calls: SlidingCount,
+    pub denials: SlidingCount,
+}
+
+/// The newest link of the lane's chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainHead {
+    pub seq: u64,
+    pub hash: String,
+}
+
+/// The answer that a request id already has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredAnswer {
+    pub fingerprint: String,
+    pub response: String,
+}
+
+/// Everything that a decision depends on besides the command, as of this instant.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    pub now_ms: u64,
+    pub config: &'a Config,
+    pub records: &'a Records,
+    pub agent: &'a AgentState,
+    pub head: &'a ChainHead,
+    /// What storage holds under the call's request id.
+    pub stored: Option<StoredAnswer>,
+    /// Whether storage holds the call's nonce.
+    pub nonce_used: bool,
+    /// Rows that wait to be flushed.
+    pub journal_rows: u64,
+    /// Whether the lane's storage is near its end.
+    pub storage_full: bool,
+}
+
+/// Rejections that are counted, not journalled one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    AuthenticationFailed,
+    RateLimited,
+    StatusDenied,
+}
+
+impl Rejection {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AuthenticationFailed => "authentication_failed",
+            Self::RateLimited => "rate_limited",
+            Self::StatusDenied => "status_denied",
+        }
+    }
+}
+
+/// An HTTP answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub status: u16,
+    /// JSON: a decision, or problem details when the status is not 200.
+    pub body: String,
+    /// Present once the call was charged.
+    pub rate: Option<RateStatus>,
+    pub retry_after_s: Option<u64>,
+}
+
+/// What a call comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub reply: Reply,
+    /// The agent's new state.
+    pub agent: AgentState,
+    /// The row to write before the reply may leave.
+    pub entry: Option<JournalEntry>,
+    /// What to count in the audit.
+    pub rejection: Option<Rejection>,
+}
+
+/// A way out before there is a ruling.
+enum Stop {
+    Problem(Problem, Option<Rejection>),
+    /// The request id's first answer, again.
+    Stored(String),
+}
+
+/// A call under way: the agent's state as it will be, and what identity established.
+struct Draft<'a> {
+    command: &'a GateCommand,
+    facts: &'a Facts<'a>,
+    agent: AgentState,
+    rate: Rate,
+    charged: bool,
+}
+
+/// Steps 6 to 12, in order.
+#[must_use]
+pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
+    let mut draft = Draft {
+        command,
+        facts,
+        agent: facts.agent.clone(),
+        rate: meter::rate(facts),
+        charged: false,
+    };
+    match rule(engine, &mut draft) {
+        Ok(ruling) => journal::conclude(draft, engine, ruling),
+        Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
+        Err(Stop::Problem(problem, rejection)) => {
+            let body = problem.to_json(&command.http_request_id);
+            let retry = problem.retry_after_s.map(u64::from);
+            draft.answer(problem.code.status(), body, retry, rejection)
+        }
+    }
+}
+
+/// Steps 6 to 11: what is to be answered.
+fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
+    let identity = identity::verify(draft.command, draft.facts)?;
+    meter::charge(draft)?;
+    if let Some(denial) = identity::status(draft, &identity)? {
+        return Ok(denial);
+    }
+    replay::check(draft)?;
+    let ruling = meter::quota(draft)
+        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, &identity))
+        .and_then(|tool| {
+            let evaluation = resolve::evaluate(engine, draft, &identity, &tool)?;
+            Ok(outcome::from_policies(&evaluation, tool))
+        })
+        .unwrap_or_else(|denial| *denial);
+    journal::admit(draft, &ruling)?;
+    Ok(ruling)
+}
+
+impl Draft<'_> {
+    fn answer(
+        self,
+        status: u16,
+        body: String,
+        retry_after_s: Option<u64>,
+        rejection: Option<Rejection>,
+    ) -> Step {
+        let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
+        let reply = Reply { status, body, rate, retry_after_s };
+        Step { reply, agent: self.agent, entry: None, rejection }
+    }
+
+    /// The lower of the caller's claim and what its credential may claim.
+    fn effective_trust(&self) -> SourceTrust {
+        let records = self.facts.records;
+        let most = records.credential.as_ref().map_or(SourceTrust::Unknown, |c| c.max_source_trust);
+        self.command.call.source_trust.lowest(most)
+    }
+}

@@ -1,0 +1,205 @@
+//! Step 11: from what the policies say to what the caller is told.
+
+use serde::Serialize;
+
+use super::resolve::Tool;
+use crate::bundle::{AnnotatedDecision, PolicyRecord};
+use crate::policy::Evaluation;
+
+/// What a call may do, strongest restriction first: where several policies determine, the first
+/// of these wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Quarantine,
+    Deny,
+    RequireApproval,
+    Redact,
+    Allow,
+}
+
+impl Decision {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quarantine => "quarantine",
+            Self::Deny => "deny",
+            Self::RequireApproval => "require_approval",
+            Self::Redact => "redact",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+/// Why, as a stable code; the list is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasonCode {
+    PolicyAllow,
+    PolicyRedact,
+    PolicyRequireApproval,
+    PolicyForbid,
+    PolicyQuarantine,
+    NoPolicyPermits,
+    PolicyError,
+    InputInvalid,
+    ScopeMissing,
+    ToolUnknown,
+    ToolInactive,
+    AgentFrozen,
+    AgentRevoked,
+    AgentQuarantined,
+    TenantInactive,
+    QuotaExhausted,
+}
+
+impl ReasonCode {
+    /// The code, and the sentence for callers where no policy gives a better one.
+    #[must_use]
+    pub const fn parts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::PolicyAllow => ("policy_allow", "A policy permits this call."),
+            Self::PolicyRedact => {
+                ("policy_redact", "A policy permits this call without the redacted fields.")
+            }
+            Self::PolicyRequireApproval => {
+                ("policy_require_approval", "A policy permits this call once it is approved.")
+            }
+            Self::PolicyForbid => ("policy_forbid", "A policy forbids this call."),
+            Self::PolicyQuarantine => {
+                ("policy_quarantine", "A policy forbids this call and stops the agent.")
+            }
+            Self::NoPolicyPermits => ("no_policy_permits", "No policy permits this call."),
+            Self::PolicyError => ("policy_error", "A policy could not be evaluated."),
+            Self::InputInvalid => ("input_invalid", "The arguments do not fit the tool."),
+            Self::ScopeMissing => {
+                ("scope_missing", "The credential's scopes do not cover this tool.")
+            }
+            Self::ToolUnknown => ("tool_unknown", "This tool is not registered."),
+            Self::ToolInactive => ("tool_inactive", "This tool or its server is not active."),
+            Self::AgentFrozen => ("agent_frozen", "The agent is frozen."),
+            Self::AgentRevoked => ("agent_revoked", "The agent is revoked."),
+            Self::AgentQuarantined => ("agent_quarantined", "The agent is quarantined."),
+            Self::TenantInactive => ("tenant_inactive", "The tenant is not active."),
+            Self::QuotaExhausted => ("quota_exhausted", "The agent has used its quota for today."),
+        }
+    }
+
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        self.parts().0
+    }
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    pub decision: Decision,
+    pub reason_code: ReasonCode,
+    pub reason: String,
+    /// Sorted ids.
+    pub matched_policies: Vec<String>,
+    /// Sorted; not empty exactly when the decision is `require_approval`.
+    pub approver_groups: Vec<String>,
+    pub quorum: u8,
+    /// Sorted.
+    pub redact_fields: Vec<String>,
+    /// Known from step 9 on.
+    pub tool: Option<Tool>,
+    /// A repeated status denial: answered and counted, not journalled.
+    pub counted_only: bool,
+    /// Whether the call's request id and nonce stand for this ruling from now on. Not so when it
+    /// was ruled before the replay step: the request id may have its answer already.
+    pub binds_request: bool,
+}
+
+impl Ruling {
+    /// A denial without policies.
+    #[must_use]
+    pub fn deny(reason_code: ReasonCode) -> Self {
+        Self {
+            decision: Decision::Deny,
+            reason_code,
+            reason: reason_code.parts().1.to_owned(),
+            matched_policies: Vec::new(),
+            approver_groups: Vec::new(),
+            quorum: 0,
+            redact_fields: Vec::new(),
+            tool: None,
+            counted_only: false,
+            binds_request: true,
+        }
+    }
+}
+
+/// The ruling that the evaluation of a call of `tool` comes to.
+pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
+    let mut ruling = Ruling::deny(ReasonCode::NoPolicyPermits);
+    ruling.tool = Some(tool);
+    if !evaluation.erring.is_empty() {
+        // Cedar skips a policy that errs; had it been a forbid, it would be gone.
+        ruling.matched_policies.clone_from(&evaluation.erring);
+        return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
+    }
+    let determining = &evaluation.determining;
+    ruling.matched_policies = determining.iter().map(|policy| policy.id.to_owned()).collect();
+    let annotated = |kind: AnnotatedDecision| -> Vec<&'static PolicyRecord> {
+        determining.iter().copied().filter(|p| p.annotations.decision == kind).collect()
+    };
+    if !evaluation.allowed {
+        let quarantining = annotated(AnnotatedDecision::Quarantine);
+        return if !quarantining.is_empty() {
+            ruled(ruling, Decision::Quarantine, ReasonCode::PolicyQuarantine, quarantining)
+        } else if determining.is_empty() {
+            ruling
+        } else {
+            ruled(ruling, Decision::Deny, ReasonCode::PolicyForbid, determining.clone())
+        };
+    }
+    let approving = annotated(AnnotatedDecision::RequireApproval);
+    let redacting = annotated(AnnotatedDecision::Redact);
+    ruling.redact_fields =
+        sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
+    if !approving.is_empty() {
+        ruling.approver_groups =
+            sorted(approving.iter().filter_map(|p| p.annotations.approver_group));
+        ruling.quorum = approving.iter().map(|p| p.annotations.quorum).max().unwrap_or(1);
+        return ruled(
+            ruling,
+            Decision::RequireApproval,
+            ReasonCode::PolicyRequireApproval,
+            approving,
+        );
+    }
+    if !redacting.is_empty() {
+        return ruled(ruling, Decision::Redact, ReasonCode::PolicyRedact, redacting);
+    }
+    let permitting = annotated(AnnotatedDecision::Plain);
+    if permitting.is_empty() {
+        // Allowed, and yet by no permit that the bundle knows: never let that pass.
+        return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
+    }
+    ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+/// Sets the decision; the sentence is the deciding policies' own where they have one.
+fn ruled(
+    mut ruling: Ruling,
+    decision: Decision,
+    code: ReasonCode,
+    deciding: Vec<&'static PolicyRecord>,
+) -> Ruling {
+    let mut sentences: Vec<&str> = deciding.iter().filter_map(|p| p.annotations.reason).collect();
+    sentences.dedup();
+    ruling.decision = decision;
+    ruling.reason_code = code;
+    ruling.reason =
+        if sentences.is_empty() { code.parts().1.to_owned() } else { sentences.join(" ") };
+    ruling
+}
+
+fn sorted<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.map(str::to_owned).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}

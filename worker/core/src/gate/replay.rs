@@ -1,0 +1,40 @@
+//! Step 7: a call that was answered before is answered the same again.
+//!
+//! A dry run stays outside: it neither sees stored answers nor leaves one.
+
+use super::{Draft, Stop};
+use crate::bounds::MAX_CLOCK_SKEW_MS;
+use crate::problem::{Problem, ProblemCode};
+
+/// How long a request id keeps its answer, at least: it is forgotten at the first flush after.
+pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// How long a nonce is remembered: until its timestamp is stale, whichever way the clocks differ.
+pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
+
+pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
+    let (call, facts) = (&draft.command.call, draft.facts);
+    let problem = |code, detail: &str| Err(Stop::Problem(Problem::new(code, detail), None));
+    if call.dry_run {
+        return Ok(());
+    }
+    if let Some(stored) = &facts.stored {
+        if stored.fingerprint == hex::encode(call.fingerprint) {
+            return Err(Stop::Stored(stored.response.clone()));
+        }
+        return problem(
+            ProblemCode::RequestIdConflict,
+            "`request_id` was used for a call with other contents",
+        );
+    }
+    let stale = call.timestamp_ms.is_some_and(|at| {
+        i64::try_from(facts.now_ms).map_or(true, |now| now.abs_diff(at) > MAX_CLOCK_SKEW_MS)
+    });
+    if stale {
+        return problem(ProblemCode::TimestampStale, "`timestamp` is more than 300 s off");
+    }
+    if facts.nonce_used {
+        return problem(ProblemCode::NonceReplayed, "`nonce` was used before");
+    }
+    Ok(())
+}

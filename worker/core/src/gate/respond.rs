@@ -1,0 +1,115 @@
+//! The answer of `POST /v1/authorize`.
+
+use serde::Serialize;
+
+use super::outcome::{Decision, Ruling};
+use crate::bundle::Risk;
+use crate::call::ToolCall;
+use crate::id;
+use crate::receipt::CANON_VERSION;
+use crate::risk;
+use crate::trust::SourceTrust;
+
+/// Its fields, in the order in which they are written.
+#[derive(Debug, Serialize)]
+struct Response<'a> {
+    decision_id: &'a str,
+    decision: Decision,
+    /// 0–100.
+    risk_score: u8,
+    risk_level: &'static str,
+    /// 0–100.
+    composite_risk_score: u8,
+    reason: &'a str,
+    reason_code: &'static str,
+    matched_policies: &'a [String],
+    approval: Option<Approval<'a>>,
+    redacted_fields: &'a [String],
+    root_trust_level: SourceTrust,
+    dry_run: bool,
+    bundle: &'a str,
+    receipt: Option<Receipt<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Approval<'a> {
+    approval_id: &'a str,
+    status: &'static str,
+    approver_group: &'a str,
+    expires_at: String,
+    action_hash: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Receipt<'a> {
+    pub receipt_id: String,
+    pub lane: u16,
+    pub seq: u64,
+    pub receipt_hash: &'a str,
+    pub prev_receipt_hash: &'a str,
+    pub canon_version: &'static str,
+}
+
+impl<'a> Receipt<'a> {
+    pub fn new(lane: u16, seq: u64, hash: &'a str, previous: &'a str) -> Self {
+        Self {
+            receipt_id: id::receipt_id(lane, seq),
+            lane,
+            seq,
+            receipt_hash: hash,
+            prev_receipt_hash: previous,
+            canon_version: CANON_VERSION,
+        }
+    }
+}
+
+/// A pending approval.
+pub struct PendingApproval {
+    pub approval_id: String,
+    /// All groups that must approve, sorted, separated by commas.
+    pub approver_group: String,
+    pub expires_at_ms: u64,
+}
+
+pub fn response(
+    call: &ToolCall,
+    ruling: &Ruling,
+    effective_trust: SourceTrust,
+    bundle: &str,
+    decision_id: &str,
+    approval: Option<&PendingApproval>,
+    receipt: Option<Receipt<'_>>,
+) -> String {
+    let (tool_risk, mutates) = match &ruling.tool {
+        Some(tool) => (tool.risk, tool.mutates),
+        // What is not known is as risky as can be.
+        None => (Risk::Critical, true),
+    };
+    let root = effective_trust.lowest(call.root_trust_level.unwrap_or(effective_trust));
+    let score = risk::score(tool_risk, mutates, call.contains_sensitive_data, call.findings.score);
+    let action_hash = hex::encode(call.action_hash);
+    let response = Response {
+        decision_id,
+        decision: ruling.decision,
+        risk_score: score,
+        risk_level: risk::level(score),
+        composite_risk_score: risk::composite(score, root),
+        reason: &ruling.reason,
+        reason_code: ruling.reason_code.code(),
+        matched_policies: &ruling.matched_policies,
+        approval: approval.map(|approval| Approval {
+            approval_id: &approval.approval_id,
+            status: "pending",
+            approver_group: &approval.approver_group,
+            expires_at: id::rfc3339(approval.expires_at_ms),
+            action_hash: &action_hash,
+        }),
+        redacted_fields: &ruling.redact_fields,
+        root_trust_level: root,
+        dry_run: call.dry_run,
+        bundle,
+        receipt,
+    };
+    // Plain data always serializes.
+    serde_json::to_string(&response).unwrap_or_default()
+}

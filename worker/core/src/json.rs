@@ -1,0 +1,346 @@
+//! Bounded JSON: read once, in one pass, into a value that has one canonical form.
+//!
+//! INVARIANT (one meaning): two documents with equal canonical bytes are equal values here, so a
+//! digest over the canonical form is a digest over what policies see. That is why duplicate
+//! keys, and integers that a double cannot hold, are refused and not merged, and why `1.0` and
+//! `1` are the same integer.
+//!
+//! The canonical form is RFC 8785 (JSON Canonicalization Scheme).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES};
+
+/// The largest integer that RFC 8785 keeps apart from its neighbours, 2^53.
+pub const MAX_INTEGER: i64 = 1 << 53;
+
+/// A JSON value within the bounds of [`crate::bounds`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Json {
+    Null,
+    Bool(bool),
+    /// Every number that is an integer, within ±[`MAX_INTEGER`].
+    Integer(i64),
+    /// Every other number; finite.
+    Number(f64),
+    String(String),
+    Array(Vec<Json>),
+    /// Sorted by key in UTF-16 order, keys unique.
+    Object(Vec<(String, Json)>),
+}
+
+/// Why text is not JSON that Gateward takes. `ambiguous` tells what two readers could read
+/// differently (duplicate keys, integers beyond ±2^53) from what is no JSON or too much of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError {
+    pub message: String,
+    pub ambiguous: bool,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// Marks messages about ambiguity on their way through `serde_json`'s error type.
+const AMBIGUOUS: &str = "ambiguous: ";
+
+/// Reads one document.
+///
+/// # Errors
+///
+/// Says line and column of what is not JSON, too deep, too large or ambiguous.
+pub fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
+    let mut nodes = 0;
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = ValueSeed { depth: 0, nodes: &mut nodes }
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| {
+        let message = error.to_string();
+        match message.strip_prefix(AMBIGUOUS) {
+            Some(rest) => JsonError { message: rest.to_owned(), ambiguous: true },
+            None => JsonError { message, ambiguous: false },
+        }
+    })
+}
+
+struct ValueSeed<'a> {
+    depth: usize,
+    nodes: &'a mut usize,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        *self.nodes += 1;
+        if *self.nodes > MAX_JSON_NODES {
+            return Err(D::Error::custom(format_args!("more than {MAX_JSON_NODES} values")));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl ValueSeed<'_> {
+    fn inner<E: serde::de::Error>(&mut self) -> Result<ValueSeed<'_>, E> {
+        if self.depth + 1 > MAX_JSON_DEPTH {
+            return Err(E::custom(format_args!("nested deeper than {MAX_JSON_DEPTH} levels")));
+        }
+        Ok(ValueSeed { depth: self.depth + 1, nodes: &mut *self.nodes })
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Json, E> {
+        if value.unsigned_abs() > MAX_INTEGER.unsigned_abs() {
+            return Err(E::custom(format_args!("{AMBIGUOUS}integer `{value}` is beyond ±2^53")));
+        }
+        Ok(Json::Integer(value))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Json, E> {
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => Err(E::custom(format_args!("{AMBIGUOUS}integer `{value}` is beyond ±2^53"))),
+        }
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
+        if value.abs() > MAX_INTEGER as f64 {
+            return Err(E::custom(format_args!("{AMBIGUOUS}number `{value}` is beyond ±2^53")));
+        }
+        Ok(if value.fract() == 0.0 { Json::Integer(value as i64) } else { Json::Number(value) })
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Json, E> {
+        Ok(Json::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Json, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(self.inner()?)? {
+            items.push(item);
+        }
+        Ok(Json::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Json, A::Error> {
+        let mut fields: Vec<(String, Json)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value_seed(self.inner()?)?;
+            fields.push((key, value));
+        }
+        fields.sort_by(|(a, _), (b, _)| utf16_order(a, b));
+        for pair in fields.windows(2) {
+            if let [(a, _), (b, _)] = pair
+                && a == b
+            {
+                return Err(A::Error::custom(format_args!("{AMBIGUOUS}key `{a}` stands twice")));
+            }
+        }
+        Ok(Json::Object(fields))
+    }
+}
+
+/// RFC 8785 sorts keys by UTF-16 code units; that is byte order but for astral characters.
+fn utf16_order(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+}
+
+impl Json {
+    /// The field `key` of an object; `None` when this is no object or has no such field.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        match self {
+            Json::Object(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What this is, for an error message.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Integer(_) => "an integer",
+            Json::Number(_) => "a number",
+            Json::String(_) => "a string",
+            Json::Array(_) => "an array",
+            Json::Object(_) => "an object",
+        }
+    }
+
+    /// Appends the RFC 8785 form.
+    pub fn write_canonical(&self, out: &mut String) {
+        match self {
+            Json::Null => out.push_str("null"),
+            Json::Bool(true) => out.push_str("true"),
+            Json::Bool(false) => out.push_str("false"),
+            Json::Integer(value) => {
+                use std::fmt::Write as _;
+                // Writing to a String cannot fail.
+                let _ = write!(out, "{value}");
+            }
+            Json::Number(value) => out.push_str(ryu_js::Buffer::new().format_finite(*value)),
+            Json::String(text) => write_string(text, out),
+            Json::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    item.write_canonical(out);
+                }
+                out.push(']');
+            }
+            Json::Object(fields) => {
+                out.push('{');
+                for (at, (key, value)) in fields.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    write_string(key, out);
+                    out.push(':');
+                    value.write_canonical(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// The RFC 8785 form.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        self.write_canonical(&mut out);
+        out
+    }
+}
+
+/// A JSON string with exactly the escapes of RFC 8785.
+pub fn write_string(text: &str, out: &mut String) {
+    const HEX: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = tail.chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some('\r') => out.push_str("\\r"),
+            Some(control) => {
+                out.push_str("\\u00");
+                out.extend(HEX.get((control as usize >> 4) & 15));
+                out.extend(HEX.get(control as usize & 15));
+            }
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_form_is_rfc_8785() {
+        // The numbers, strings and key order of RFC 8785, sections 3.2.2 and 3.2.3 and appendix B.
+        let cases = [
+            (r#"{"b":1,"a":[ null ,true,{}]}"#, r#"{"a":[null,true,{}],"b":1}"#),
+            ("[1.0,-0.0,0.10,1e3,4.50,2e-3,1e-7]", "[1,0,0.1,1000,4.5,0.002,1e-7]"),
+            ("[0.000001,333333333.33333329]", "[0.000001,333333333.3333333]"),
+            (
+                r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#,
+                "\"\u{20ac}$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"",
+            ),
+            (
+                r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#,
+                "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text.as_bytes()).unwrap().canonical(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_two_readers_could_read_differently() {
+        let cases = [
+            (r#"{"a":1,"a":2}"#, "key `a` stands twice"),
+            (r#"{"x":[{"b":1,"\u0062":1}]}"#, "key `b` stands twice"),
+            ("9007199254740993", "integer `9007199254740993` is beyond ±2^53"),
+            ("-9007199254740993", "integer `-9007199254740993` is beyond ±2^53"),
+            ("18446744073709551615", "integer `18446744073709551615` is beyond ±2^53"),
+            ("1e300", "is beyond ±2^53"),
+        ];
+        for (text, expected) in cases {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(error.ambiguous && error.message.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_too_deep_too_much_or_no_json_and_says_where() {
+        let deep = "[".repeat(10_000);
+        let wide = format!("[{}1]", "1,".repeat(MAX_JSON_NODES));
+        let cases = [
+            (deep.as_str(), "nested deeper than 32 levels"),
+            (wide.as_str(), "more than 10000 values"),
+            ("{\"a\":\n  tru}", "line 2 column"),
+            ("{} {}", "trailing characters"),
+            ("", "EOF"),
+        ];
+        for (text, expected) in cases {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(!error.ambiguous && error.message.contains(expected), "{error}");
+        }
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(parse(nested(MAX_JSON_DEPTH).as_bytes()).is_ok());
+        assert!(parse(nested(MAX_JSON_DEPTH + 1).as_bytes()).is_err());
+    }
+}

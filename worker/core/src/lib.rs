@@ -1,0 +1,36 @@
+//! How Gateward decides a tool call.
+//!
+//! Pure: no worker, no clock, no I/O. What storage holds and what time it is are arguments; what
+//! is to be written is a return value. The one seam is [`lane::LaneSql`], through which the lane
+//! runs its SQL: Durable Object storage when it ships, SQLite in memory in the tests.
+//!
+//! The modules stand in the order of a call's life (docs/ARCHITECTURE.md).
+
+pub mod bounds;
+pub mod problem;
+
+pub mod token;
+
+pub mod call;
+pub mod json;
+pub mod name;
+pub mod trust;
+
+pub mod shield;
+
+pub mod command;
+
+pub mod bucket;
+pub mod bundle;
+pub mod config;
+pub mod gate;
+pub mod id;
+pub mod input;
+pub mod policy;
+pub mod receipt;
+pub mod registry;
+pub mod risk;
+
+pub mod audit;
+pub mod lane;
+pub mod sql;

@@ -1,0 +1,220 @@
+//! Receipts: the hash-chained record of what a lane decided.
+//!
+//! A receipt's hash is SHA-256 over its body in RFC 8785 form; the body holds the hash before
+//! it, so nobody can change, drop or reorder one without breaking every later link. The first
+//! body of a lane points at [`GENESIS`].
+//!
+//! INVARIANT (canonical as written): [`Body`] declares its fields in RFC 8785 order and holds
+//! only strings, integers and arrays of them, so serializing it gives the canonical form
+//! directly; a test pins it.
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::json;
+
+/// The version of [`Body`].
+pub const BODY_VERSION: u8 = 1;
+/// How bodies become bytes.
+pub const CANON_VERSION: &str = "rfc8785";
+/// The previous hash of a lane's first receipt.
+pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What a receipt says. Hashes are lower-case hex, `time` is RFC 3339 UTC with milliseconds.
+#[derive(Debug, Serialize)]
+pub struct Body<'a> {
+    pub action_hash: &'a str,
+    pub agent: &'a str,
+    pub approval_id: &'a str,
+    pub bundle: &'a str,
+    pub decision: &'a str,
+    pub decision_id: &'a str,
+    pub epoch: u64,
+    pub key_id: &'a str,
+    pub kind: &'a str,
+    pub lane: u16,
+    pub matched_policies: &'a [String],
+    pub obligations: Obligations<'a>,
+    pub prev_hash: &'a str,
+    pub reason_code: &'a str,
+    pub resource: &'a str,
+    pub run: &'a str,
+    pub seq: u64,
+    pub server: &'a str,
+    pub tenant: &'a str,
+    pub time: &'a str,
+    pub tool: &'a str,
+    pub trust: &'a str,
+    pub user: &'a str,
+    pub version: u8,
+}
+
+/// What the caller must do, or have done, for the decision to hold.
+#[derive(Debug, Serialize)]
+pub struct Obligations<'a> {
+    /// Sorted.
+    pub approver_groups: &'a [String],
+    pub quorum: u8,
+    /// Sorted.
+    pub redact_fields: &'a [String],
+}
+
+/// The canonical body and its hash.
+#[must_use]
+pub fn seal(body: &Body<'_>) -> (String, String) {
+    // Strings and integers always serialize; an empty body would verify as nothing.
+    let text = serde_json::to_string(body).unwrap_or_default();
+    let hash = hash(&text);
+    (text, hash)
+}
+
+fn hash(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+/// A receipt as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredReceipt {
+    pub seq: u64,
+    pub receipt_hash: String,
+    pub prev_receipt_hash: String,
+    pub body: String,
+}
+
+/// The first thing wrong with a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Break {
+    pub seq: u64,
+    pub problem: String,
+}
+
+/// Checks a run of receipts that should begin at `from`, following on `previous` (the hash of
+/// `from - 1`, or [`GENESIS`]; `None` when the caller cannot know it, and then the first link
+/// back is not checked).
+///
+/// # Errors
+///
+/// The first [`Break`].
+pub fn verify(receipts: &[StoredReceipt], from: u64, previous: Option<&str>) -> Result<(), Break> {
+    let mut expected_previous = previous.map(str::to_owned);
+    for (expected_seq, receipt) in (from..).zip(receipts) {
+        verify_one(receipt, expected_seq, expected_previous.as_deref())
+            .map_err(|problem| Break { seq: expected_seq, problem })?;
+        expected_previous = Some(receipt.receipt_hash.clone());
+    }
+    Ok(())
+}
+
+fn verify_one(
+    receipt: &StoredReceipt,
+    expected_seq: u64,
+    expected_previous: Option<&str>,
+) -> Result<(), String> {
+    if receipt.seq != expected_seq {
+        return Err(format!("receipt {expected_seq} is missing"));
+    }
+    let body = json::parse(receipt.body.as_bytes()).map_err(|error| format!("body: {error}"))?;
+    if body.canonical() != receipt.body {
+        return Err("the body is not in its canonical form".to_owned());
+    }
+    if hash(&receipt.body) != receipt.receipt_hash {
+        return Err("the body does not have the receipt's hash".to_owned());
+    }
+    let same =
+        |field: &str, value: &str| body.get(field).and_then(json::Json::as_str) == Some(value);
+    if body.get("seq") != i64::try_from(expected_seq).ok().map(json::Json::Integer).as_ref() {
+        return Err("the body has another sequence number".to_owned());
+    }
+    if !same("prev_hash", &receipt.prev_receipt_hash) {
+        return Err("the body has another previous hash than the row".to_owned());
+    }
+    match expected_previous {
+        Some(previous) if previous != receipt.prev_receipt_hash => {
+            Err("the previous hash is not that of the receipt before".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> Body<'a> {
+        Body {
+            action_hash: "ah",
+            agent: "bot",
+            approval_id: "",
+            bundle: "b",
+            decision: "allow",
+            decision_id: "id",
+            epoch: 1,
+            key_id: "k",
+            kind: "decision",
+            lane: 0,
+            matched_policies: policies,
+            obligations: Obligations { approver_groups: &[], quorum: 0, redact_fields: policies },
+            prev_hash,
+            reason_code: "policy_allow",
+            resource: "r\u{1}\"é",
+            run: "",
+            seq,
+            server: "s",
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            tool: "x",
+            trust: "unknown",
+            user: "",
+            version: BODY_VERSION,
+        }
+    }
+
+    fn chain(length: u64) -> Vec<StoredReceipt> {
+        let mut receipts: Vec<StoredReceipt> = Vec::new();
+        for seq in 1..=length {
+            let previous = receipts.last().map_or(GENESIS.to_owned(), |r| r.receipt_hash.clone());
+            let (text, receipt_hash) = seal(&body(seq, &previous, &["p".to_owned()]));
+            receipts.push(StoredReceipt {
+                seq,
+                receipt_hash,
+                prev_receipt_hash: previous,
+                body: text,
+            });
+        }
+        receipts
+    }
+
+    #[test]
+    fn a_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, hash) = seal(&body(7, GENESIS, &["p".to_owned()]));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        assert_eq!(hash, "85bf5d877e5905cc99d34fea983cbe2145408aa409e38ac3025dd62882b4c652");
+    }
+
+    #[test]
+    fn a_chain_verifies_and_every_tampering_is_found_where_it_is() {
+        assert_eq!(verify(&chain(5), 1, Some(GENESIS)), Ok(()));
+        assert_eq!(verify(&chain(5)[2..], 3, None), Ok(()));
+        type Tamper = fn(&mut Vec<StoredReceipt>);
+        let cases: [(&str, Tamper, u64); 6] = [
+            ("changed body", |c| c[2].body = c[2].body.replace("allow", "denyy"), 3),
+            ("other form", |c| c[2].body = c[2].body.replace(":", ": "), 3),
+            ("dropped", |c| drop(c.remove(1)), 2),
+            ("swapped", |c| c.swap(1, 2), 2),
+            ("hash replaced", |c| c[3].receipt_hash = GENESIS.to_owned(), 4),
+            (
+                "resealed alone",
+                |c| {
+                    c[2].body = c[2].body.replace("bot", "bob");
+                    c[2].receipt_hash = hash(&c[2].body);
+                },
+                4,
+            ),
+        ];
+        for (name, tamper, seq) in cases {
+            let mut receipts = chain(5);
+            tamper(&mut receipts);
+            assert_eq!(verify(&receipts, 1, Some(GENESIS)).unwrap_err().seq, seq, "{name}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Every SQL statement, in one place, so that a test prepares each against the real schema
+//! (`tests/sql.rs`).
+
+/// Statements on D1. The schema is `d1-migrations/`.
+pub mod d1 {
+    /// Everything that one call needs, in one round trip and at one epoch.
+    /// Tenant, agent, key id, server, tool.
+    pub const LOAD_RECORDS: &str = "SELECT \
+        (SELECT json_object('status', status, 'epoch', epoch) \
+           FROM tenants WHERE tenant = ?1) AS tenant, \
+        (SELECT json_object('lane', lane, 'status', status, 'environment', environment, \
+           'risk_tier', risk_tier, 'groups', json(groups), 'rate_capacity', rate_capacity, \
+           'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day) \
+           FROM agents WHERE tenant = ?1 AND agent = ?2) AS agent, \
+        (SELECT json_object('agent', agent, 'secret_sha256', secret_sha256, \
+           'scopes', json(scopes), 'max_source_trust', max_source_trust, 'status', status, \
+           'expires_at_ms', expires_at_ms) \
+           FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
+        (SELECT json_object('kind', kind, 'trust', trust, 'status', status) \
+           FROM servers WHERE tenant = ?1 AND server = ?4) AS server, \
+        (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary) \
+           FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool";
+
+    /// Tenant.
+    pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
+
+    /// The flush, in order, one batch: D1 runs it as one transaction. Each takes tenant, lane
+    /// and a JSON array: journal rows for all but [`FLUSH_COUNTS`], which takes audit counts.
+    pub const FLUSH_ROWS: [&str; 6] = [
+        "INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, \
+           decision, reason_code, response) \
+         SELECT ?1, value->>'decision_id', ?2, value->>'seq', value->>'at_ms', value->>'agent', \
+           value->>'server', value->>'tool', value->>'decision', value->>'reason_code', \
+           value->>'response' \
+         FROM json_each(?3) WHERE true ON CONFLICT (tenant, decision_id) DO NOTHING",
+        "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, \
+           prev_receipt_hash, body) \
+         SELECT ?1, ?2, value->>'seq', 'decision', value->>'decision_id', value->>'at_ms', \
+           value->>'receipt_hash', value->>'prev_receipt_hash', value->>'receipt' \
+         FROM json_each(?3) WHERE true ON CONFLICT (tenant, lane, seq) DO NOTHING",
+        "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail) \
+         SELECT ?1, value->>'decision_id', value->>'at_ms', ?2, 'decision', value->>'agent', \
+           value->>'decision_id', json_object('decision', value->>'decision', 'reason_code', \
+           value->>'reason_code', 'server', value->>'server', 'tool', value->>'tool') \
+         FROM json_each(?3) WHERE true ON CONFLICT (tenant, event_id) DO NOTHING",
+        "INSERT INTO approvals (tenant, approval_id, decision_id, agent, status, approver_group, \
+           quorum, action_hash, created_at_ms, expires_at_ms) \
+         SELECT ?1, value->>'$.approval.approval_id', value->>'decision_id', value->>'agent', \
+           'pending', value->>'$.approval.approver_group', value->>'$.approval.quorum', \
+           value->>'$.approval.action_hash', value->>'at_ms', value->>'$.approval.expires_at_ms' \
+         FROM json_each(?3) WHERE ?2 >= 0 AND value->>'$.approval.approval_id' IS NOT NULL \
+         ON CONFLICT (tenant, approval_id) DO NOTHING",
+        "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1 AND ?2 >= 0 AND EXISTS ( \
+           SELECT 1 FROM json_each(?3) JOIN agents ON agents.tenant = ?1 \
+             AND agents.agent = value->>'agent' AND agents.status IN ('active', 'frozen') \
+           WHERE value->>'decision' = 'quarantine')",
+        "UPDATE agents SET status = 'quarantined' WHERE tenant = ?1 AND ?2 >= 0 \
+           AND status IN ('active', 'frozen') AND agent IN ( \
+           SELECT value->>'agent' FROM json_each(?3) WHERE value->>'decision' = 'quarantine')",
+    ];
+
+    /// Tenant, lane, JSON array of audit counts.
+    pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, \
+           source, count, detail) \
+         SELECT ?1, value->>'event_id', value->>'at_ms', ?2, value->>'kind', value->>'source', \
+           value->>'count', '{}' \
+         FROM json_each(?3) WHERE true \
+         ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
+
+    /// Tenant, lane, last sequence number of the flush, now.
+    pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms) \
+         VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
+           flushed_at_ms = excluded.flushed_at_ms";
+
+    /// Tenant, lane, first and last sequence number.
+    pub const STORED_HASHES: &str = "SELECT seq, receipt_hash FROM receipts \
+         WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4 ORDER BY seq";
+
+    /// A failed authentication that no lane could count. Event id, window start, source, kind,
+    /// how many more.
+    pub const COUNT_FAILED_AUTHENTICATION: &str = "INSERT INTO audit_events (tenant, event_id, \
+           at_ms, kind, source, count, detail) VALUES ('', ?1, ?2, ?4, ?3, ?5, '{}') \
+         ON CONFLICT (tenant, event_id) DO UPDATE SET count = count + excluded.count";
+
+    /// Who reads: tenant, key id.
+    pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.secret_sha256, c.scopes, c.status, \
+           c.expires_at_ms, t.status AS tenant_status, t.lanes, a.status AS agent_status \
+         FROM credentials c JOIN tenants t ON t.tenant = c.tenant \
+         LEFT JOIN agents a ON a.tenant = c.tenant AND a.agent = c.agent \
+         WHERE c.tenant = ?1 AND c.key_id = ?2";
+
+    /// Tenant, decision id.
+    pub const DECISION: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, decision, \
+           reason_code, response FROM decisions WHERE tenant = ?1 AND decision_id = ?2";
+
+    /// Newest first. Tenant, decision or null, from and to (decision ids between which to look,
+    /// since they sort by time), limit.
+    pub const DECISIONS: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, \
+           decision, reason_code, response FROM decisions \
+         WHERE tenant = ?1 AND decision_id >= ?3 AND decision_id < ?4 \
+           AND (?2 IS NULL OR decision = ?2) ORDER BY decision_id DESC LIMIT ?5";
+
+    /// The same of one agent; its name is last.
+    pub const DECISIONS_OF_AGENT: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
+           tool, decision, reason_code, response FROM decisions \
+         WHERE tenant = ?1 AND agent = ?6 AND decision_id >= ?3 AND decision_id < ?4 \
+           AND (?2 IS NULL OR decision = ?2) ORDER BY decision_id DESC LIMIT ?5";
+
+    /// Tenant.
+    pub const FLUSHES: &str =
+        "SELECT lane, seq, flushed_at_ms FROM lane_flushes WHERE tenant = ?1 ORDER BY lane";
+
+    /// Tenant, lane, first sequence number, limit.
+    pub const RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body FROM receipts \
+         WHERE tenant = ?1 AND lane = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4";
+
+    /// Answers when D1 does.
+    pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
+
+    /// All of them, for the test.
+    pub const ALL: &[&str] = &[
+        LOAD_RECORDS,
+        EPOCH,
+        FLUSH_COUNTS,
+        FLUSHED_THROUGH,
+        STORED_HASHES,
+        COUNT_FAILED_AUTHENTICATION,
+        LOAD_READER,
+        DECISION,
+        DECISIONS,
+        DECISIONS_OF_AGENT,
+        FLUSHES,
+        RECEIPTS,
+        PING,
+    ];
+}
+
+/// Statements on a lane's own SQLite.
+pub mod lane {
+    /// Run at every start; all are idempotent. A journal row is written by one insert: the
+    /// partial indexes add a row only where a call has a request id or a nonce.
+    pub const SCHEMA: &[&str] = &[
+        "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) \
+           STRICT, WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+           receipt_hash TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL, request_key TEXT, \
+           fingerprint TEXT NOT NULL, nonce_key TEXT, row TEXT NOT NULL) STRICT",
+        "CREATE UNIQUE INDEX IF NOT EXISTS journal_request ON journal (request_key) \
+           WHERE request_key IS NOT NULL",
+        "CREATE UNIQUE INDEX IF NOT EXISTS journal_nonce ON journal (nonce_key) \
+           WHERE nonce_key IS NOT NULL",
+        "CREATE TABLE IF NOT EXISTS agents (agent TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL) \
+           STRICT, WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS replay (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+           request_key TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, response TEXT NOT NULL) \
+           STRICT",
+        "CREATE TABLE IF NOT EXISTS nonces (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+           nonce_key TEXT NOT NULL UNIQUE) STRICT",
+        "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
+           at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
+           count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    ];
+
+    pub const META: &str = "SELECT value FROM meta WHERE name = ?1";
+    pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+    pub const JOURNAL_EXTENT: &str =
+        "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) FROM journal";
+    pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
+    /// The newest state of each agent; SQLite takes `state` from the row of the maximum.
+    pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
+    pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
+         request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    pub const AGENT_STATE: &str = "SELECT state FROM agents WHERE agent = ?1";
+    pub const STORED_ANSWER: &str = "SELECT fingerprint, row->>'response' FROM journal \
+           WHERE request_key = ?1 \
+         UNION ALL SELECT fingerprint, response FROM replay WHERE request_key = ?1 LIMIT 1";
+    pub const NONCE_USED: &str = "SELECT 1 FROM journal WHERE nonce_key = ?1 \
+         UNION ALL SELECT 1 FROM nonces WHERE nonce_key = ?1 LIMIT 1";
+    /// Read by calls that write nothing, so that a superseded object fails instead of answering.
+    pub const TOUCH: &str = "SELECT 1 FROM meta LIMIT 1";
+
+    pub const ROWS: &str = "SELECT seq, receipt_hash, row FROM journal WHERE seq >= ?1 \
+         ORDER BY seq LIMIT ?2";
+    pub const ROW: &str = "SELECT row FROM journal WHERE seq = ?1";
+
+    pub const KEEP_REPLAYS: &str = "INSERT INTO replay (seq, at_ms, request_key, fingerprint, \
+           response) SELECT seq, at_ms, request_key, fingerprint, row->>'response' FROM journal \
+         WHERE seq <= ?1 AND request_key IS NOT NULL \
+         ON CONFLICT (request_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms, \
+           fingerprint = excluded.fingerprint, response = excluded.response";
+    pub const KEEP_NONCES: &str = "INSERT INTO nonces (seq, at_ms, nonce_key) \
+         SELECT seq, at_ms, nonce_key FROM journal WHERE seq <= ?1 AND nonce_key IS NOT NULL \
+         ON CONFLICT (nonce_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms";
+    pub const SET_AGENT: &str = "INSERT INTO agents (agent, state) VALUES (?1, ?2) \
+         ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
+    pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
+    /// The oldest rows that are past their time, a bounded number of them.
+    pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
+         (SELECT seq FROM replay ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+    pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
+         (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+
+    pub const SET_COUNT: &str = "INSERT INTO audit_counts (event_id, at_ms, kind, source, count) \
+         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (event_id) DO UPDATE SET count = excluded.count";
+    pub const COUNTS: &str = "SELECT event_id, count, json_object('event_id', event_id, \
+         'at_ms', at_ms, 'kind', kind, 'source', source, 'count', count) FROM audit_counts \
+         ORDER BY event_id LIMIT ?1";
+    pub const DROP_COUNT: &str = "DELETE FROM audit_counts WHERE event_id = ?1 AND count = ?2";
+
+    /// All but the schema, for the test.
+    pub const ALL: &[&str] = &[
+        META,
+        SET_META,
+        JOURNAL_EXTENT,
+        JOURNAL_HASH,
+        JOURNAL_STATES,
+        INSERT,
+        AGENT_STATE,
+        STORED_ANSWER,
+        NONCE_USED,
+        TOUCH,
+        ROWS,
+        ROW,
+        KEEP_REPLAYS,
+        KEEP_NONCES,
+        SET_AGENT,
+        PRUNE,
+        EXPIRE_REPLAYS,
+        EXPIRE_NONCES,
+        SET_COUNT,
+        COUNTS,
+        DROP_COUNT,
+    ];
+}

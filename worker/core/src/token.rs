@@ -1,0 +1,208 @@
+//! Credentials: their form, and the MAC that proves Gateward issued them.
+//!
+//! `gw_<tenant>.<agent>.<lane>.<key>.<secret>.<mac>` for agents and
+//! `gwa_<tenant>.<key>.<secret>.<mac>` for administrators. The secret is 32 random bytes in
+//! base64url without padding; the MAC is HMAC-SHA-256 (RFC 2104) under the worker's secret over
+//! everything before the last dot, cut to 64 bits: enough that guessing one takes 2^63 requests,
+//! and it only keeps strangers from waking lanes; the 256-bit secret is what authenticates.
+//!
+//! Out of scope: whether the credential is still valid, which only the registry knows.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::bounds::{MAX_LANES, MAX_TOKEN_BYTES};
+use crate::name::is_name;
+
+/// Characters of a secret: 32 bytes in base64url.
+const SECRET_CHARS: usize = 43;
+/// Characters of a MAC: 8 bytes in base64url.
+const MAC_CHARS: usize = 11;
+/// Bytes of HMAC output that a token carries.
+const MAC_BYTES: usize = 8;
+/// Characters of the worker's MAC key: as many as a 128-bit key has in hex.
+pub const MIN_MAC_KEY_CHARS: usize = 32;
+
+/// The worker's secrets: the current one, and the previous one while it is rotated.
+pub struct MacKeys {
+    current: Hmac<Sha256>,
+    previous: Option<Hmac<Sha256>>,
+}
+
+impl MacKeys {
+    /// `None` when a key is too short to protect anything.
+    #[must_use]
+    pub fn new(current: &str, previous: Option<&str>) -> Option<Self> {
+        let key = |text: &str| {
+            (text.len() >= MIN_MAC_KEY_CHARS)
+                .then(|| Hmac::<Sha256>::new_from_slice(text.as_bytes()).ok())
+                .flatten()
+        };
+        let previous = match previous {
+            None => None,
+            Some(text) => Some(key(text)?),
+        };
+        Some(Self { current: key(current)?, previous })
+    }
+
+    /// Compares in constant time.
+    fn verify(&self, message: &[u8], mac: &[u8]) -> bool {
+        let matches = |key: &Hmac<Sha256>| {
+            let mut hmac = key.clone();
+            hmac.update(message);
+            hmac.verify_truncated_left(mac).is_ok()
+        };
+        matches(&self.current) || self.previous.as_ref().is_some_and(matches)
+    }
+}
+
+/// A credential whose MAC holds, borrowed from the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a> {
+    pub tenant: &'a str,
+    pub key_id: &'a str,
+    pub secret: &'a str,
+    pub holder: Holder<'a>,
+}
+
+/// Whose credential it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder<'a> {
+    Agent { agent: &'a str, lane: u16 },
+    Administrator,
+}
+
+/// Why a credential was not believed. Callers all get the same 401; the audit tells these apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenError {
+    Malformed,
+    Forged,
+}
+
+/// Reads a credential and checks its MAC. The shape is checked first: garbage costs nanoseconds.
+///
+/// # Errors
+///
+/// [`TokenError::Malformed`] or [`TokenError::Forged`].
+pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
+    let token = parse_shape(text).ok_or(TokenError::Malformed)?;
+    let (message, mac) = text.rsplit_once('.').ok_or(TokenError::Malformed)?;
+    // One byte more than a MAC: the decoder wants room for its own upper estimate.
+    let mut buffer = [0; MAC_BYTES + 1];
+    let length =
+        URL_SAFE_NO_PAD.decode_slice(mac, &mut buffer).map_err(|_| TokenError::Malformed)?;
+    let mac = buffer.get(..length).filter(|mac| mac.len() == MAC_BYTES);
+    let mac = mac.ok_or(TokenError::Malformed)?;
+    if keys.verify(message.as_bytes(), mac) { Ok(token) } else { Err(TokenError::Forged) }
+}
+
+fn parse_shape(text: &str) -> Option<Token<'_>> {
+    if text.len() > MAX_TOKEN_BYTES {
+        return None;
+    }
+    if let Some(rest) = text.strip_prefix("gw_") {
+        let mut parts = rest.split('.');
+        let (tenant, agent, lane) = (parts.next()?, parts.next()?, parts.next()?);
+        let (key_id, secret, mac) = (parts.next()?, parts.next()?, parts.next()?);
+        let lane = lane_number(lane)?;
+        (parts.next().is_none() && is_name(agent) && secret_shape(tenant, key_id, secret, mac))
+            .then_some(Token { tenant, key_id, secret, holder: Holder::Agent { agent, lane } })
+    } else {
+        let mut parts = text.strip_prefix("gwa_")?.split('.');
+        let (tenant, key_id) = (parts.next()?, parts.next()?);
+        let (secret, mac) = (parts.next()?, parts.next()?);
+        (parts.next().is_none() && secret_shape(tenant, key_id, secret, mac)).then_some(Token {
+            tenant,
+            key_id,
+            secret,
+            holder: Holder::Administrator,
+        })
+    }
+}
+
+fn secret_shape(tenant: &str, key_id: &str, secret: &str, mac: &str) -> bool {
+    secret.len() == SECRET_CHARS && mac.len() == MAC_CHARS && is_name(tenant) && is_name(key_id)
+}
+
+/// A lane number in its one spelling: decimal, no sign, no leading zero.
+#[must_use]
+pub fn lane_number(text: &str) -> Option<u16> {
+    let canonical = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|lane| canonical && *lane < MAX_LANES)
+}
+
+/// What the registry stores of a secret: SHA-256 over its characters.
+#[must_use]
+pub fn secret_hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Compares a secret's hash with the stored lower-case hex, in constant time.
+#[must_use]
+pub fn hash_matches(hash: &[u8; 32], stored_hex: &str) -> bool {
+    hex::encode(hash).as_bytes().ct_eq(stored_hex.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+    fn mint(message: &str, key: &str) -> String {
+        let mut hmac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();
+        hmac.update(message.as_bytes());
+        let mac = hmac.finalize().into_bytes();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(&mac[..MAC_BYTES]))
+    }
+
+    #[test]
+    fn a_minted_token_is_read_back_and_a_rotated_key_still_counts() {
+        let secret = "s".repeat(SECRET_CHARS);
+        let old = "fedcba9876543210fedcba9876543210";
+        let keys = MacKeys::new(KEY, Some(old)).unwrap();
+        for key in [KEY, old] {
+            let text = mint(&format!("gw_acme.bot.7.k1.{secret}"), key);
+            let token = parse(&text, &keys).unwrap();
+            assert_eq!(token.holder, Holder::Agent { agent: "bot", lane: 7 });
+            assert_eq!((token.tenant, token.key_id, token.secret), ("acme", "k1", secret.as_str()));
+            let text = mint(&format!("gwa_acme.k1.{secret}"), key);
+            assert_eq!(parse(&text, &keys).unwrap().holder, Holder::Administrator);
+        }
+    }
+
+    #[test]
+    fn a_token_of_another_shape_or_mac_is_refused() {
+        let secret = "s".repeat(SECRET_CHARS);
+        let keys = MacKeys::new(KEY, None).unwrap();
+        let good = mint(&format!("gw_acme.bot.7.k1.{secret}"), KEY);
+        let cases = [
+            (String::new(), TokenError::Malformed),
+            ("Bearer".to_owned(), TokenError::Malformed),
+            ("gw_".to_owned() + &"a".repeat(MAX_TOKEN_BYTES), TokenError::Malformed),
+            (mint(&format!("gw_acme.bot.07.k1.{secret}"), KEY), TokenError::Malformed),
+            (mint(&format!("gw_acme.bot.+7.k1.{secret}"), KEY), TokenError::Malformed),
+            (mint(&format!("gw_acme.bot.4096.k1.{secret}"), KEY), TokenError::Malformed),
+            (mint(&format!("gw_Acme.bot.7.k1.{secret}"), KEY), TokenError::Malformed),
+            (mint(&format!("gw_acme.bot.7.k1.{secret}x"), KEY), TokenError::Malformed),
+            (good.clone() + ".x", TokenError::Malformed),
+            (good.replace("bot", "box"), TokenError::Forged),
+            (
+                mint(&format!("gw_acme.bot.7.k1.{secret}"), &KEY.replace('0', "1")),
+                TokenError::Forged,
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(&text, &keys), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_short_mac_key_is_no_key() {
+        assert!(MacKeys::new("short", None).is_none());
+        assert!(MacKeys::new(KEY, Some("short")).is_none());
+    }
+}

@@ -1,0 +1,561 @@
+//! What must hold of a call, each named for it, on a lane with real SQLite.
+
+mod support;
+
+use gateward_core::bundle::Risk;
+use gateward_core::lane::StorageError;
+use gateward_core::registry::AgentStatus;
+use serde_json::{Value, json};
+use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
+
+fn write_call() -> Value {
+    with(read_call(), json!({"tool_call": {"mutates_state": true}}))
+}
+
+#[test]
+fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
+    type Change = fn(&mut Gate);
+    let cases: [(&str, Change, u16, &str); 17] = [
+        ("nothing wrong", |_| {}, 200, "policy_allow"),
+        ("no tenant", |g| g.records.tenant = None, 401, "unauthorized"),
+        ("no agent", |g| g.records.agent = None, 401, "unauthorized"),
+        ("no credential", |g| g.records.credential = None, 401, "unauthorized"),
+        (
+            "another secret",
+            |g| g.records.credential.as_mut().unwrap().secret_sha256 = "0".repeat(64),
+            401,
+            "unauthorized",
+        ),
+        (
+            "another agent's credential",
+            |g| g.records.credential.as_mut().unwrap().agent = Some("support".into()),
+            401,
+            "unauthorized",
+        ),
+        (
+            "an administrator's credential",
+            |g| g.records.credential.as_mut().unwrap().agent = None,
+            401,
+            "unauthorized",
+        ),
+        (
+            "a revoked credential",
+            |g| g.records.credential.as_mut().unwrap().status = "revoked".into(),
+            401,
+            "unauthorized",
+        ),
+        (
+            "an expired credential",
+            |g| g.records.credential.as_mut().unwrap().expires_at_ms = Some(support::START_MS),
+            401,
+            "credential_expired",
+        ),
+        ("another lane", |g| g.records.agent.as_mut().unwrap().lane = 1, 401, "unauthorized"),
+        ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), 200, "tenant_inactive"),
+        ("no server", |g| g.records.server = None, 200, "tool_unknown"),
+        ("no tool", |g| g.records.tool = None, 200, "tool_unknown"),
+        ("a disabled server", |g| g.records.server = server("disabled"), 200, "tool_inactive"),
+        (
+            "a pending tool",
+            |g| g.records.tool.as_mut().unwrap().status = "pending".into(),
+            200,
+            "tool_inactive",
+        ),
+        (
+            "no scope",
+            |g| g.records.credential.as_mut().unwrap().scopes = vec!["tools:write".into()],
+            200,
+            "scope_missing",
+        ),
+        (
+            "a used quota",
+            |g| g.records.agent.as_mut().unwrap().quota_per_day = Some(0),
+            200,
+            "quota_exhausted",
+        ),
+    ];
+    for (name, change, status, code) in cases {
+        let mut gate = Gate::new();
+        change(&mut gate);
+        let (actual_status, body) = gate.call(&read_call());
+        let actual_code = if status == 200 { &body["reason_code"] } else { &body["code"] };
+        assert_eq!((actual_status, actual_code.as_str().unwrap()), (status, code), "{name}");
+        // Every denial has its receipt; a refusal has none.
+        assert_eq!(gate.receipts().len(), usize::from(status == 200), "{name}");
+    }
+}
+
+#[test]
+fn the_body_must_name_the_registered_environment() {
+    let gate = Gate::new();
+    let (status, body) =
+        gate.call(&with(read_call(), json!({"agent": {"environment": "staging"}})));
+    assert_eq!((status, body["code"].as_str()), (403, Some("environment_mismatch")));
+}
+
+#[test]
+fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
+    let untrusted = json!({"context": {"source_trust": "untrusted_external"}});
+    // Registry says it writes; caller says it does not; caller says it does; decision.
+    for (mutates, claim, expected) in [
+        (false, false, "allow"),
+        (false, true, "deny"),
+        (true, false, "deny"),
+        (true, true, "deny"),
+    ] {
+        let mut gate = Gate::new();
+        gate.records.tool = tool(mutates, false);
+        let claim = json!({"tool_call": {"mutates_state": claim}});
+        let (_, body) = gate.call(&with(with(read_call(), untrusted.clone()), claim));
+        assert_eq!(body["decision"], expected);
+    }
+    let mut gate = Gate::new();
+    let (_, low) = gate.call(&read_call());
+    gate.records.tool.as_mut().unwrap().risk = Risk::Critical;
+    let (_, critical) = gate.call(&read_call());
+    assert!(low["risk_score"].as_u64() < critical["risk_score"].as_u64());
+    assert_eq!((&low["risk_level"], &critical["risk_level"]), (&json!("low"), &json!("critical")));
+}
+
+#[test]
+fn a_claim_of_trust_never_counts_for_more_than_the_credential_allows() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let most = |gate: &mut Gate, level: &str| {
+        let level = serde_json::from_value(json!(level)).unwrap();
+        gate.records.credential.as_mut().unwrap().max_source_trust = level;
+    };
+    for (credential, claim, expected) in [
+        ("trusted_internal_unsigned", "trusted_internal_signed", "allow"),
+        ("semi_trusted_customer", "trusted_internal_signed", "require_approval"),
+        ("unknown", "trusted_internal_signed", "deny"),
+        ("trusted_internal_signed", "untrusted_external", "deny"),
+        ("trusted_internal_signed", "TRUSTED", "deny"),
+    ] {
+        most(&mut gate, credential);
+        let claim = json!({"context": {"source_trust": claim}});
+        assert_eq!(gate.call(&with(read_call(), claim)).1["decision"], expected, "{credential}");
+    }
+}
+
+#[test]
+fn a_replay_answers_the_same_also_after_eviction_and_after_flush_and_prune() {
+    let gate = Gate::new();
+    let call = with(read_call(), json!({"request_id": "r-1"}));
+    let (_, first) = gate.call(&call);
+    let again = |name: &str| {
+        gate.now_ms.set(gate.now_ms.get() + 1_000);
+        assert_eq!(gate.call(&call), (200, first.clone()), "{name}");
+    };
+    again("at once");
+    gate.evict();
+    again("after eviction");
+    gate.flush_all();
+    assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0));
+    again("after flush and prune");
+    gate.evict();
+    again("after both");
+    assert_eq!(gate.receipts().len(), 1);
+    let (status, body) =
+        gate.call(&with(call.clone(), json!({"context": {"contains_sensitive_data": true}})));
+    assert_eq!((status, body["code"].as_str()), (409, Some("request_id_conflict")));
+    // After a day and a flush the id is free again.
+    gate.now_ms.set(gate.now_ms.get() + 25 * 3_600_000);
+    gate.call(&read_call());
+    gate.flush_all();
+    assert_ne!(gate.call(&call).1["decision_id"], first["decision_id"]);
+}
+
+#[test]
+fn a_stopped_agent_is_denied_before_a_stored_answer_is_replayed_to_it() {
+    for (status, code) in [
+        (AgentStatus::Frozen, "agent_frozen"),
+        (AgentStatus::Revoked, "agent_revoked"),
+        (AgentStatus::Quarantined, "agent_quarantined"),
+    ] {
+        let mut gate = Gate::new();
+        let call = with(read_call(), json!({"request_id": "r-1"}));
+        assert_eq!(gate.call(&call).1["decision"], "allow");
+        gate.records.agent.as_mut().unwrap().status = status;
+        let (_, body) = gate.call(&with(call, json!({"request_id": "r-1"})));
+        assert_eq!((&body["decision"], body["reason_code"].as_str()), (&json!("deny"), Some(code)));
+    }
+}
+
+#[test]
+fn repeated_denials_of_a_stopped_agent_are_one_receipt_and_one_audit_row_with_a_count() {
+    let mut gate = Gate::new();
+    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    let bodies: Vec<Value> = (0..6).map(|_| gate.call(&read_call()).1).collect();
+    assert!(bodies.iter().all(|body| body["reason_code"] == "agent_frozen"));
+    assert!(
+        bodies[0]["receipt"].is_object()
+            && bodies[1..].iter().all(|body| body["receipt"].is_null())
+    );
+    gate.now_ms.set(gate.now_ms.get() + 61_000);
+    gate.flush_all();
+    let count = "SELECT coalesce(max(count), 0) FROM audit_events WHERE kind = 'status_denied' AND source = 'coder'";
+    assert_eq!((gate.count(count), gate.count("SELECT count(*) FROM receipts")), (5, 1));
+    assert_eq!(gate.count("SELECT count(*) FROM audit_events WHERE kind = 'status_denied'"), 1);
+    // The next window begins with a receipt again.
+    assert!(gate.call(&read_call()).1["receipt"].is_object());
+}
+
+#[test]
+fn everything_costs_one_request_and_a_rejection_says_when_to_come_back() {
+    let mut gate = Gate::new();
+    let agent = gate.records.agent.as_mut().unwrap();
+    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(4), Some(0.5));
+    let replayed = with(read_call(), json!({"request_id": "r"}));
+    let dry = with(read_call(), json!({"dry_run": true}));
+    let denied = with(read_call(), json!({"tool_call": {"action": "gone"}}));
+    for (call, remaining) in [(&replayed, 3), (&replayed, 2), (&dry, 1), (&denied, 0)] {
+        let reply = gate.try_call(&command(call)).unwrap();
+        let rate = reply.rate.unwrap();
+        assert_eq!(
+            (reply.status, rate.remaining, rate.limit, rate.window_s),
+            (200, remaining, 4, 8)
+        );
+    }
+    for _ in 0..3 {
+        let reply = gate.try_call(&command(&read_call())).unwrap();
+        assert_eq!((reply.status, reply.retry_after_s), (429, Some(2)));
+    }
+    gate.now_ms.set(gate.now_ms.get() + 2_000);
+    assert_eq!(gate.call(&read_call()).0, 200);
+    gate.now_ms.set(gate.now_ms.get() + 60_000);
+    gate.flush_all();
+    assert_eq!(gate.count("SELECT count FROM audit_events WHERE kind = 'rate_limited'"), 3);
+}
+
+#[test]
+fn a_dry_run_decides_and_explains_and_leaves_nothing() {
+    let mut gate = Gate::new();
+    gate.records.agent.as_mut().unwrap().quota_per_day = Some(1);
+    let real = with(
+        read_call(),
+        json!({
+            "request_id": "r-1", "nonce": "n-1", "timestamp": "2026-11-18T11:06:40Z",
+        }),
+    );
+    let dry = with(real.clone(), json!({"dry_run": true}));
+    for _ in 0..3 {
+        let (_, body) = gate.call(&dry);
+        assert_eq!(
+            (&body["decision"], &body["dry_run"], &body["receipt"]),
+            (&json!("allow"), &json!(true), &Value::Null)
+        );
+        assert_eq!(body["matched_policies"], json!(["base/provenance#reads-pass"]));
+    }
+    assert_eq!(gate.receipts().len(), 0);
+    let (status, first) = gate.call(&real);
+    assert_eq!((status, &first["decision"]), (200, &json!("allow")));
+    // The quota is spent now; the dry run says so and the replay still answers.
+    assert_eq!(
+        gate.call(&with(dry, json!({"request_id": "x"}))).1["reason_code"],
+        "quota_exhausted"
+    );
+    assert_eq!(gate.call(&real).1, first);
+    // A canary that is only tried out stops nobody.
+    gate.records.agent.as_mut().unwrap().quota_per_day = None;
+    gate.records.tool = tool(false, true);
+    assert_eq!(gate.call(&with(read_call(), json!({"dry_run": true}))).1["decision"], "quarantine");
+    gate.records.tool = tool(false, false);
+    assert_eq!(gate.call(&read_call()).1["decision"], "allow");
+}
+
+#[test]
+fn a_quarantine_holds_from_the_next_call_on_and_survives_eviction_flush_and_both() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(false, true);
+    let (_, body) = gate.call(&read_call());
+    assert_eq!(
+        (&body["decision"], &body["reason_code"]),
+        (&json!("quarantine"), &json!("policy_quarantine"))
+    );
+    gate.records.tool = tool(false, false);
+    let denied = |name: &str| {
+        assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined", "{name}")
+    };
+    denied("next call");
+    gate.evict();
+    denied("after eviction");
+    gate.flush_all();
+    denied("after flush");
+    gate.evict();
+    denied("after flush and eviction");
+    assert_eq!(gate.count("SELECT count(*) FROM agents WHERE status = 'quarantined'"), 1);
+    assert_eq!(gate.count("SELECT epoch FROM tenants"), 2);
+}
+
+#[test]
+fn an_approval_is_pending_and_bound_to_the_calls_action_hash() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let call = with(write_call(), json!({"context": {"source_trust": "semi_trusted_customer"}}));
+    let (_, body) = gate.call(&call);
+    let approval = &body["approval"];
+    assert_eq!(
+        (&body["decision"], &approval["status"]),
+        (&json!("require_approval"), &json!("pending"))
+    );
+    let hash = hex::encode(command(&call).call.action_hash);
+    assert_eq!(approval["action_hash"], json!(hash));
+    let other = with(call.clone(), json!({"tool_call": {"parameters": {"n": 2}}}));
+    assert_ne!(gate.call(&other).1["approval"]["action_hash"], json!(hash));
+    gate.flush_all();
+    let query = format!(
+        "SELECT count(*) FROM approvals WHERE status = 'pending' AND action_hash = '{hash}' \
+        AND approver_group = 'security' AND expires_at_ms = created_at_ms + 1800000"
+    );
+    assert_eq!(gate.count(&query), 1);
+    assert_eq!(gate.count("SELECT count(*) FROM approvals"), 2);
+}
+
+#[test]
+fn a_nonce_counts_once_and_only_near_its_timestamp() {
+    let gate = Gate::new();
+    let call =
+        |nonce: &str, time: &str| with(read_call(), json!({"nonce": nonce, "timestamp": time}));
+    for (nonce, time, status, code) in [
+        ("a", "2026-11-18T11:06:40Z", 200, ""),
+        ("a", "2026-11-18T11:06:41Z", 409, "nonce_replayed"),
+        ("b", "2026-11-18T11:01:39Z", 409, "timestamp_stale"),
+        ("b", "2026-11-18T11:11:41Z", 409, "timestamp_stale"),
+        ("b", "2026-11-18T12:11:40+01:00", 200, ""),
+    ] {
+        let (actual, body) = gate.call(&call(nonce, time));
+        assert_eq!((actual, body["code"].as_str().unwrap_or("")), (status, code), "{nonce} {time}");
+    }
+    gate.flush_all();
+    gate.evict();
+    assert_eq!(gate.call(&call("a", "2026-11-18T11:06:40Z")).0, 409);
+}
+
+#[test]
+fn arguments_that_do_not_fit_a_described_tool_are_denied_with_the_place() {
+    let gate = {
+        let mut gate = Gate::new();
+        gate.records.tool = tool(true, false);
+        gate
+    };
+    let merge = |input: Value| {
+        let mut call = with(
+            read_call(),
+            json!({"tool_call": {"tool": "mcp:github", "action": "merge_pull_request"}}),
+        );
+        call["tool_call"]["parameters"] = input;
+        gate.call(&call).1
+    };
+    for (input, expected) in [
+        (json!({"repo": "a/b", "number": 1, "base": "dev"}), None),
+        (
+            json!({"repo": "a/b", "number": 1.5, "base": "dev"}),
+            Some("argument `input.number` must be an integer, not a number"),
+        ),
+        (
+            json!({"repo": "a/b", "number": "1", "base": "dev"}),
+            Some("argument `input.number` must be an integer, not a string"),
+        ),
+        (json!({"repo": "a/b", "number": 1}), Some("argument `input.base` is required")),
+        (
+            json!({"repo": null, "number": 1, "base": "dev"}),
+            Some("argument `input.repo` is required"),
+        ),
+    ] {
+        let body = merge(input);
+        match expected {
+            None => assert_eq!(body["decision"], "allow"),
+            Some(reason) => assert_eq!(
+                (&body["reason_code"], &body["reason"]),
+                (&json!("input_invalid"), &json!(reason))
+            ),
+        }
+    }
+    for (input, fits) in [
+        (json!({"x": 0.1234}), true),
+        (json!({"x": 0.12345}), false),
+        (json!({"x": [null]}), false),
+        (json!({"x": {"y": null, "z": [1, "a", {"b": true}]}}), true),
+    ] {
+        let mut call = read_call();
+        call["tool_call"]["parameters"] = input.clone();
+        assert_eq!(gate.call(&call).1["reason_code"] != "input_invalid", fits, "{input}");
+    }
+}
+
+#[test]
+fn a_journal_over_its_soft_bound_refuses_writes_and_over_its_hard_bound_everything() {
+    let mut gate = Gate::new();
+    gate.config.journal_soft_rows = 2;
+    gate.config.journal_hard_rows = 3;
+    let full = (503, "journal_full".to_owned());
+    let outcome = |gate: &Gate, call: &Value| {
+        let (status, body) = gate.call(call);
+        (status, body["code"].as_str().unwrap_or("").to_owned())
+    };
+    let ok = (200, String::new());
+    assert_eq!(outcome(&gate, &write_call()), ok);
+    assert_eq!(outcome(&gate, &with(read_call(), json!({"request_id": "r"}))), ok);
+    assert_eq!(outcome(&gate, &write_call()), full);
+    assert_eq!(outcome(&gate, &read_call()), ok);
+    assert_eq!(outcome(&gate, &read_call()), full);
+    // What needs no row still has its answer.
+    assert_eq!(outcome(&gate, &with(read_call(), json!({"request_id": "r"}))), ok);
+    assert_eq!(outcome(&gate, &with(write_call(), json!({"dry_run": true}))), ok);
+    gate.flush_all();
+    assert_eq!(outcome(&gate, &write_call()), ok);
+    gate.storage.size_bytes.set(gateward_core::lane::MAX_STORAGE_BYTES + 1);
+    gate.evict();
+    assert_eq!(outcome(&gate, &read_call()), full);
+}
+
+#[test]
+fn every_journalled_decision_has_a_decision_an_audit_event_and_a_receipt() {
+    let mut gate = Gate::new();
+    for at in 0..20 {
+        gate.records.tool = if at % 3 == 0 { None } else { tool(at % 2 == 0, false) };
+        gate.call(&with(
+            read_call(),
+            json!({"context": {"source_trust": "semi_trusted_customer"}}),
+        ));
+    }
+    gate.flush_all();
+    let joined = "SELECT count(*) FROM decisions d JOIN receipts r ON r.decision_id = d.decision_id AND r.seq = d.seq \
+        JOIN audit_events a ON a.decision_id = d.decision_id WHERE a.kind = 'decision'";
+    assert_eq!((gate.count(joined), gate.count("SELECT count(*) FROM decisions")), (20, 20));
+}
+
+/// Each write of a call, failed and lost: what was acknowledged is there, and nothing else.
+#[test]
+fn a_call_whose_row_may_or_may_not_be_written_is_never_half_done() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        let gate = Gate::new();
+        gate.call(&read_call());
+        let call = with(read_call(), json!({"request_id": "r-1"}));
+        gate.storage.fault.set(Some((0, fault)));
+        assert_eq!(gate.try_call(&command(&call)), Err(StorageError("injected".to_owned())));
+        let (_, answer) = gate.call(&call);
+        assert_eq!(gate.receipts().len(), 2, "{fault:?}");
+        assert_eq!(answer["receipt"]["seq"], 2, "{fault:?}");
+        assert_eq!(gate.call(&call).1, answer, "{fault:?}");
+    }
+}
+
+/// Each statement of a confirmed flush, failed and lost, and D1 itself, failed and lost.
+#[test]
+fn a_flush_that_breaks_anywhere_loses_nothing_and_writes_nothing_twice() {
+    let mut steps = 0;
+    for fault in [Fault::Failed, Fault::Lost] {
+        for at in 0.. {
+            let mut gate = Gate::new();
+            gate.config.flush_batch_rows = 3;
+            gate.records.agent.as_mut().unwrap().quota_per_day = Some(4);
+            let call = with(
+                read_call(),
+                json!({"request_id": "r-1", "nonce": "n", "timestamp": "2026-11-18T11:06:40Z"}),
+            );
+            let (_, first) = gate.call(&call);
+            for _ in 0..4 {
+                gate.call(&read_call());
+            }
+            assert!(gate.flush(Some(fault)).is_err());
+            gate.storage.fault.set(Some((at, fault)));
+            let broke = gate.flush(None).is_err();
+            gate.storage.fault.set(None);
+            gate.call(&read_call());
+            assert_eq!(gate.call(&call).1, first);
+            gate.flush_all();
+            gate.evict();
+            assert_eq!(gate.call(&call).1, first);
+            assert_eq!(gate.call(&read_call()).1["reason_code"], "quota_exhausted");
+            gateward_core::receipt::verify(
+                &gate.receipts(),
+                1,
+                Some(gateward_core::receipt::GENESIS),
+            )
+            .unwrap();
+            assert_eq!(gate.receipts().len(), 7);
+            if !broke {
+                break;
+            }
+            steps += 1;
+        }
+    }
+    assert!(steps >= 12, "only {steps} statements were broken");
+}
+
+#[test]
+fn a_receipt_that_d1_holds_otherwise_is_not_pruned() {
+    let gate = Gate::new();
+    gate.call(&read_call());
+    gate.database
+        .execute_batch(&format!(
+            "INSERT INTO receipts VALUES ('demo', 0, 1, 'decision', 'x', 1, '{0}', '{0}', '{{}}')",
+            "0".repeat(64)
+        ))
+        .unwrap();
+    assert_eq!(gate.flush(None).unwrap_err(), "receipt 1 is not in D1 as it was journalled");
+    assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(1));
+}
+
+#[test]
+fn a_lane_does_not_start_from_less_than_it_acknowledged() {
+    type Damage = &'static str;
+    let cases: [(&str, Damage); 4] = [
+        ("a row in the middle is gone", "DELETE FROM journal WHERE seq = 2"),
+        ("the first rows are gone", "DELETE FROM journal WHERE seq < 3"),
+        ("a state is not readable", "UPDATE journal SET state = '' WHERE seq = 3"),
+        (
+            "the head is not readable",
+            "INSERT INTO meta VALUES ('head', 'x') ON CONFLICT DO UPDATE SET value = 'x'",
+        ),
+    ];
+    for (name, damage) in cases {
+        let gate = Gate::new();
+        (0..3).for_each(|_| drop(gate.call(&read_call())));
+        gate.evict();
+        gate.storage.connection.execute_batch(damage).unwrap();
+        assert!(gate.try_call(&command(&read_call())).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn a_policy_that_errs_denies_and_is_named() {
+    use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
+    let policies = [
+        ("base/ok.cedar", "@id(\"reads\") permit (principal, action, resource);"),
+        (
+            "base/bad.cedar",
+            "@id(\"errs\") forbid (principal, action, resource) when { context.input.absent == 1 };",
+        ),
+    ];
+    let sources = Sources {
+        schema: String::new(),
+        tools: Vec::new(),
+        policies: policies
+            .map(|(path, text)| SourceFile { path: path.into(), text: text.into() })
+            .into(),
+    };
+    let mut gate = Gate::new();
+    gate.engine =
+        gateward_core::policy::PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak());
+    let (_, body) = gate.call(&read_call());
+    assert_eq!((&body["decision"], &body["reason_code"]), (&json!("deny"), &json!("policy_error")));
+    assert_eq!(body["matched_policies"], json!(["base/bad#errs"]));
+}
+
+#[test]
+fn the_stored_state_of_an_agent_keeps_its_format() {
+    let state: gateward_core::gate::AgentState = serde_json::from_str(
+        r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denied_at_ms":9,"quota_day":1,"quota_used":2,"calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}}"#,
+    )
+    .unwrap();
+    assert!(state.quarantined && state.revision == 3 && state.quota_used == 2);
+    let text = gateward_core::gate::encode_state(&state);
+    assert!(
+        text.starts_with(
+            r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true"#
+        )
+    );
+}

@@ -1,0 +1,346 @@
+//! A lane and its D1 on real SQLite in memory, with faults on demand.
+
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+use std::cell::{Cell, RefCell};
+
+use gateward_core::call;
+use gateward_core::command::GateCommand;
+use gateward_core::config::Config;
+use gateward_core::gate::Reply;
+use gateward_core::lane::{FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::policy::PolicyEngine;
+use gateward_core::receipt::StoredReceipt;
+use gateward_core::registry::{Records, ServerRecord, TenantRecord, ToolRegistration};
+use gateward_core::sql::d1;
+use gateward_core::token::secret_hash;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, params, params_from_iter};
+use serde_json::{Value as Json, json};
+
+pub const TENANT: &str = "demo";
+pub const SECRET: &str = "a secret of this test";
+
+/// What happens to a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It fails, and nothing is written.
+    Failed,
+    /// It succeeds and is reported as failed.
+    Lost,
+}
+
+/// Durable Object storage.
+pub struct Storage {
+    pub connection: Connection,
+    /// The write that fails next, counted from now.
+    pub fault: Cell<Option<(u32, Fault)>>,
+    pub size_bytes: Cell<u64>,
+}
+
+impl LaneSql for Storage {
+    fn exec(&self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StorageError> {
+        let writes = !statement.trim_start().starts_with("SELECT");
+        let fault = match self.fault.get() {
+            Some((0, fault)) if writes => {
+                self.fault.set(None);
+                Some(fault)
+            }
+            Some((left, fault)) if writes => {
+                self.fault.set(Some((left - 1, fault)));
+                None
+            }
+            _ => None,
+        };
+        if fault == Some(Fault::Failed) {
+            return Err(StorageError("injected".to_owned()));
+        }
+        let rows = self.run(statement, values).map_err(|e| StorageError(e.to_string()))?;
+        if fault == Some(Fault::Lost) { Err(StorageError("injected".to_owned())) } else { Ok(rows) }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes.get()
+    }
+}
+
+impl Storage {
+    fn run(&self, statement: &str, values: &[Value]) -> rusqlite::Result<Vec<Vec<Value>>> {
+        let mut prepared = self.connection.prepare_cached(statement)?;
+        let columns = prepared.column_count();
+        let values = values.iter().map(|value| match value {
+            Value::Null => rusqlite::types::Value::Null,
+            Value::Integer(number) => (*number).into(),
+            Value::Text(text) => text.clone().into(),
+        });
+        let mut rows = prepared.query(params_from_iter(values))?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let row: rusqlite::Result<Vec<Value>> = (0..columns)
+                .map(|at| {
+                    Ok(match row.get_ref(at)? {
+                        ValueRef::Null => Value::Null,
+                        ValueRef::Integer(number) => Value::Integer(number),
+                        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into()),
+                        other => panic!("no lane stores {other:?}"),
+                    })
+                })
+                .collect();
+            all.push(row?);
+        }
+        Ok(all)
+    }
+}
+
+/// D1: the migrations applied to SQLite in memory.
+pub fn database() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        connection.execute_batch(&std::fs::read_to_string(file).unwrap()).unwrap();
+    }
+    connection
+}
+
+/// A lane under test, with its storage and its D1.
+pub struct Gate {
+    pub engine: PolicyEngine,
+    pub config: Config,
+    pub storage: Storage,
+    pub database: Connection,
+    pub lane: RefCell<Option<Lane>>,
+    pub records: Records,
+    pub now_ms: Cell<u64>,
+}
+
+pub const START_MS: u64 = 1_795_000_000_000;
+
+impl Gate {
+    pub fn new() -> Self {
+        let config = Config::read(|name| {
+            Some(
+                match name {
+                    "RATE_CAPACITY" => "100000",
+                    "FLUSH_BATCH_ROWS" => "7",
+                    _ => "100000",
+                }
+                .to_owned(),
+            )
+        })
+        .unwrap();
+        let database = database();
+        database
+            .execute_batch(
+                "INSERT INTO tenants (tenant, created_at_ms) VALUES ('demo', 0);
+                 INSERT INTO agents (tenant, agent, lane, environment, created_at_ms)
+                 VALUES ('demo', 'coder', 0, 'production', 0), ('demo', 'support', 0, 'production', 0);",
+            )
+            .unwrap();
+        Self {
+            engine: PolicyEngine::new(gateward_policies::bundle()),
+            config,
+            storage: Storage {
+                connection: Connection::open_in_memory().unwrap(),
+                fault: Cell::new(None),
+                size_bytes: Cell::new(0),
+            },
+            database,
+            lane: RefCell::new(None),
+            records: records(),
+            now_ms: Cell::new(START_MS),
+        }
+    }
+
+    /// Runs on the lane as the Durable Object does: started when absent, dropped on failure.
+    pub fn on_lane<T>(
+        &self,
+        run: impl FnOnce(&mut Lane, &Storage) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let mut held = self.lane.borrow_mut();
+        let mut lane = match held.take() {
+            Some(lane) => lane,
+            None => Lane::start(&self.storage)?,
+        };
+        let result = run(&mut lane, &self.storage)?;
+        *held = Some(lane);
+        Ok(result)
+    }
+
+    pub fn evict(&self) {
+        *self.lane.borrow_mut() = None;
+    }
+
+    pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
+        let now_ms = self.now_ms.get();
+        self.on_lane(|lane, storage| {
+            lane.call(storage, &self.engine, &self.config, command, &self.records, now_ms)
+        })
+    }
+
+    /// Status and body of a call.
+    pub fn call(&self, body: &Json) -> (u16, Json) {
+        let reply = self.try_call(&command(body)).unwrap();
+        (reply.status, serde_json::from_str(&reply.body).unwrap())
+    }
+
+    /// One batch, with a fault on D1's side.
+    pub fn flush(&self, fault: Option<Fault>) -> Result<bool, String> {
+        let now_ms = self.now_ms.get();
+        let batch = self
+            .on_lane(|lane, storage| lane.flush_batch(storage, &self.config, now_ms))
+            .map_err(|e| e.to_string())?;
+        let Some(batch) = batch else { return Ok(false) };
+        if fault == Some(Fault::Failed) {
+            return Err("injected".to_owned());
+        }
+        let stored = self.write(&batch);
+        if fault == Some(Fault::Lost) {
+            return Err("injected".to_owned());
+        }
+        self.on_lane(|lane, storage| {
+            match lane.confirm_flushed(storage, &batch, &stored, now_ms) {
+                Err(gateward_core::lane::FlushError::Storage(error)) => Err(error),
+                other => Ok(other),
+            }
+        })
+        .map_err(|e| e.to_string())?
+        .map_err(|e| e.to_string())?;
+        Ok(true)
+    }
+
+    pub fn flush_all(&self) {
+        while self.flush(None).unwrap() {}
+    }
+
+    /// What `worker/edge/src/d1/flush.rs` does.
+    fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
+        let Some((first, last)) = batch.range else {
+            let counts = params![TENANT, 0, batch.counts];
+            self.database.execute(d1::FLUSH_COUNTS, counts).unwrap();
+            return Vec::new();
+        };
+        for statement in d1::FLUSH_ROWS {
+            self.database.execute(statement, params![TENANT, 0, batch.rows]).unwrap();
+        }
+        self.database.execute(d1::FLUSH_COUNTS, params![TENANT, 0, batch.counts]).unwrap();
+        let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
+        hashes
+            .query_map(params![TENANT, 0, first as i64, last as i64], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+            })
+            .unwrap()
+            .map(Result::unwrap)
+            .collect()
+    }
+
+    /// Every receipt, from D1 and then from the journal, as a reader finds them.
+    pub fn receipts(&self) -> Vec<StoredReceipt> {
+        let mut statement = self.database.prepare(d1::RECEIPTS).unwrap();
+        let mut receipts: Vec<StoredReceipt> = statement
+            .query_map(params![TENANT, 0, 1, 1_000_000], |row| {
+                Ok(StoredReceipt {
+                    seq: row.get::<_, i64>(0)? as u64,
+                    receipt_hash: row.get(1)?,
+                    prev_receipt_hash: row.get(2)?,
+                    body: row.get(3)?,
+                })
+            })
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let next = receipts.last().map_or(1, |receipt| receipt.seq + 1);
+        let rows = self.on_lane(|_, storage| Lane::rows(storage, next, 1_000_000)).unwrap();
+        for row in serde_json::from_str::<Vec<Json>>(&rows).unwrap() {
+            let text = |field: &str| row[field].as_str().unwrap().to_owned();
+            receipts.push(StoredReceipt {
+                seq: row["seq"].as_u64().unwrap(),
+                receipt_hash: text("receipt_hash"),
+                prev_receipt_hash: text("prev_receipt_hash"),
+                body: text("receipt"),
+            });
+        }
+        receipts
+    }
+
+    /// A number that a query on D1 gives.
+    pub fn count(&self, query: &str) -> i64 {
+        self.database.query_row(query, [], |row| row.get(0)).unwrap()
+    }
+}
+
+/// The demo's agent, its credential, and one of its tools.
+pub fn records() -> Records {
+    serde_json::from_value(json!({
+        "tenant": {"status": "active", "epoch": 1},
+        "agent": {
+            "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
+            "groups": ["engineering"], "rate_capacity": null, "rate_refill_per_s": null,
+            "quota_per_day": null,
+        },
+        "credential": {
+            "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
+            "scopes": ["tools:read", "tools:write"],
+            "max_source_trust": "trusted_internal_unsigned", "status": "active",
+            "expires_at_ms": null,
+        },
+        "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
+        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0},
+    }))
+    .unwrap()
+}
+
+pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
+    let (mutates, canary) = (u8::from(mutates), u8::from(canary));
+    let risk = gateward_core::bundle::Risk::Low;
+    Some(ToolRegistration { status: "active".to_owned(), mutates, risk, canary })
+}
+
+pub fn server(status: &str) -> Option<ServerRecord> {
+    let text = str::to_owned;
+    Some(ServerRecord { kind: text("mcp"), trust: text("trusted"), status: text(status) })
+}
+
+pub fn tenant(status: &str) -> Option<TenantRecord> {
+    Some(TenantRecord { status: status.to_owned(), epoch: 1 })
+}
+
+/// A read that every policy lets pass: no policy knows this tool by name.
+pub fn read_call() -> Json {
+    json!({
+        "agent": {"id": "coder", "environment": "production"},
+        "tool_call": {"tool": "notes", "action": "list", "mutates_state": false, "parameters": {"n": 1}},
+        "context": {"source_trust": "trusted_internal_unsigned", "contains_sensitive_data": false},
+    })
+}
+
+/// `call` with the values of `changes` merged in.
+pub fn with(mut call: Json, changes: Json) -> Json {
+    merge(&mut call, changes);
+    call
+}
+
+fn merge(into: &mut Json, changes: Json) {
+    match (into, changes) {
+        (Json::Object(into), Json::Object(changes)) => {
+            for (key, value) in changes {
+                merge(into.entry(key).or_insert(Json::Null), value);
+            }
+        }
+        (into, changes) => *into = changes,
+    }
+}
+
+pub fn command(body: &Json) -> GateCommand {
+    let call = call::parse(body.to_string().as_bytes(), TENANT).unwrap();
+    GateCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        key_id: "k1".to_owned(),
+        secret_hash: secret_hash(SECRET),
+        http_request_id: "test".to_owned(),
+        call,
+    }
+}
