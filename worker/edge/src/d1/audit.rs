@@ -1,0 +1,19 @@
+//! `audit_events` that no lane writes.
+
+use gateward_core::audit::AuditCount;
+use gateward_core::sql::d1::COUNT_FAILED_AUTHENTICATION;
+use worker::{Env, Result};
+
+use super::{number, prepare};
+
+/// Adds to the count of a source and window.
+pub async fn count_failed_authentication(env: &Env, count: &AuditCount) -> Result<()> {
+    let values = [
+        count.event_id.as_str().into(),
+        number(count.at_ms),
+        count.source.as_str().into(),
+        count.kind.into(),
+        number(count.added),
+    ];
+    prepare(env, COUNT_FAILED_AUTHENTICATION, &values)?.run().await.map(drop)
+}

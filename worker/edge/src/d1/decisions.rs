@@ -1,0 +1,73 @@
+//! `decisions` and `lane_flushes`.
+
+use gateward_core::problem::Problem;
+use gateward_core::sql::d1::{DECISION, DECISIONS, DECISIONS_OF_AGENT, FLUSHES};
+use serde::Deserialize;
+use worker::Env;
+
+use super::{number, optional, read};
+
+/// A decision as it is stored. A journal row has the same fields, but for the lane.
+#[derive(Deserialize)]
+pub struct DecisionRow {
+    pub decision_id: String,
+    #[serde(default)]
+    pub lane: u16,
+    pub seq: u64,
+    pub at_ms: u64,
+    pub agent: String,
+    pub server: String,
+    pub tool: String,
+    pub decision: String,
+    pub reason_code: String,
+    pub response: String,
+}
+
+impl DecisionRow {
+    pub fn from_journal(row: &str, lane: u16) -> Option<Self> {
+        let row: Self = serde_json::from_str(row).ok()?;
+        Some(Self { lane, ..row })
+    }
+}
+
+#[derive(Deserialize)]
+pub struct FlushRow {
+    pub lane: u16,
+    pub seq: u64,
+    pub flushed_at_ms: u64,
+}
+
+/// Which decisions: ids from `from_id` on, before `before_id`.
+pub struct Filter {
+    pub agent: Option<String>,
+    pub decision: Option<String>,
+    pub from_id: String,
+    pub before_id: String,
+    pub limit: u32,
+}
+
+pub async fn by_id(env: &Env, tenant: &str, id: &str) -> Result<Option<DecisionRow>, Problem> {
+    let rows = read(env, DECISION, &[tenant.into(), id.into()]).await?;
+    Ok(rows.into_iter().next())
+}
+
+pub async fn list(env: &Env, tenant: &str, filter: &Filter) -> Result<Vec<DecisionRow>, Problem> {
+    let mut values = vec![
+        tenant.into(),
+        optional(filter.decision.as_deref()),
+        filter.from_id.as_str().into(),
+        filter.before_id.as_str().into(),
+        number(u64::from(filter.limit)),
+    ];
+    match &filter.agent {
+        None => read(env, DECISIONS, &values).await,
+        Some(agent) => {
+            values.push(agent.as_str().into());
+            read(env, DECISIONS_OF_AGENT, &values).await
+        }
+    }
+}
+
+pub async fn flushes(env: &Env, tenant: &str) -> Result<Vec<FlushRow>, Problem> {
+    read(env, FLUSHES, &[tenant.into()]).await
+}

@@ -1,0 +1,69 @@
+//! Step 13: journal rows to D1, many rows a statement, all statements one transaction.
+
+use gateward_core::lane::FlushBatch;
+use gateward_core::sql::d1::{EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH, STORED_HASHES};
+use serde::Deserialize;
+use wasm_bindgen::JsValue;
+use worker::{Env, Result};
+
+use super::{database, number, prepare};
+
+/// What D1 holds after the batch.
+pub struct Flushed {
+    /// Sequence number and hash of each receipt in the batch's range.
+    pub stored: Vec<(u64, String)>,
+    /// The tenant's epoch; 0 when there is no tenant.
+    pub epoch: u64,
+}
+
+#[derive(Deserialize)]
+struct HashRow {
+    seq: u64,
+    receipt_hash: String,
+}
+
+#[derive(Deserialize)]
+struct EpochRow {
+    epoch: u64,
+}
+
+/// Writes the batch, which may have been written before, and reads back what is stored.
+pub async fn flush(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    batch: &FlushBatch,
+    now_ms: u64,
+) -> Result<Flushed> {
+    let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
+    let mut statements = Vec::new();
+    if let Some((_, last)) = batch.range {
+        let rows = JsValue::from_str(&batch.rows);
+        for statement in FLUSH_ROWS {
+            statements.push(prepare(
+                env,
+                statement,
+                &[tenant.clone(), lane.clone(), rows.clone()],
+            )?);
+        }
+        let through = [tenant.clone(), lane.clone(), number(last), number(now_ms)];
+        statements.push(prepare(env, FLUSHED_THROUGH, &through)?);
+    }
+    if !batch.count_keys.is_empty() {
+        let counts = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.counts)];
+        statements.push(prepare(env, FLUSH_COUNTS, &counts)?);
+    }
+    let (first, last) = batch.range.unwrap_or((0, 0));
+    let range = [tenant.clone(), lane, number(first), number(last)];
+    statements.push(prepare(env, STORED_HASHES, &range)?);
+    statements.push(prepare(env, EPOCH, &[tenant])?);
+
+    let mut results = database(env)?.batch(statements).await?.into_iter().rev();
+    let lost = || worker::Error::RustError("a batch's result is missing".to_owned());
+    let epochs: Vec<EpochRow> = results.next().ok_or_else(lost)?.results()?;
+    let hashes: Vec<HashRow> = results.next().ok_or_else(lost)?.results()?;
+    Ok(Flushed {
+        stored: hashes.into_iter().map(|row| (row.seq, row.receipt_hash)).collect(),
+        epoch: epochs.first().map_or(0, |row| row.epoch),
+    })
+}

@@ -1,0 +1,81 @@
+//! The registry's tables, read.
+
+use gateward_core::command::GateCommand;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::Records;
+use gateward_core::sql::d1::{LOAD_READER, LOAD_RECORDS, PING};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use worker::{Env, console_error};
+
+use super::read;
+
+/// A reader's credential, with its tenant and agent.
+#[derive(Deserialize)]
+pub struct ReaderRow {
+    pub kind: String,
+    pub agent: Option<String>,
+    pub secret_sha256: String,
+    /// A JSON array.
+    pub scopes: String,
+    pub status: String,
+    pub expires_at_ms: Option<u64>,
+    pub tenant_status: String,
+    pub lanes: u16,
+    pub agent_status: Option<String>,
+}
+
+/// Each record as a JSON object, or null.
+#[derive(Deserialize)]
+struct RecordsRow {
+    tenant: Option<String>,
+    agent: Option<String>,
+    credential: Option<String>,
+    server: Option<String>,
+    tool: Option<String>,
+}
+
+/// Everything that `command` needs, at one epoch.
+pub async fn load_records(env: &Env, command: &GateCommand) -> Result<Records, Problem> {
+    let call = &command.call;
+    let values = [
+        command.tenant.as_str().into(),
+        call.agent.as_str().into(),
+        command.key_id.as_str().into(),
+        call.server.as_str().into(),
+        call.tool.as_str().into(),
+    ];
+    let rows: Vec<RecordsRow> = read(env, LOAD_RECORDS, &values).await?;
+    let row = rows.into_iter().next().ok_or_else(|| unreadable("no row"))?;
+    Ok(Records {
+        tenant: record(row.tenant)?,
+        agent: record(row.agent)?,
+        credential: record(row.credential)?,
+        server: record(row.server)?,
+        tool: record(row.tool)?,
+    })
+}
+
+/// Absent is not the same as unreadable: a record that does not parse stops the call.
+fn record<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Problem> {
+    text.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Problem {
+    console_error!("a registry record cannot be read: {error}");
+    Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
+}
+
+pub async fn load_reader(
+    env: &Env,
+    tenant: &str,
+    key_id: &str,
+) -> Result<Option<ReaderRow>, Problem> {
+    let rows = read(env, LOAD_READER, &[tenant.into(), key_id.into()]).await?;
+    Ok(rows.into_iter().next())
+}
+
+/// D1 answers, and has the schema.
+pub async fn ping(env: &Env) -> Result<(), Problem> {
+    read::<serde::de::IgnoredAny>(env, PING, &[]).await.map(drop)
+}

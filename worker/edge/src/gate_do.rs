@@ -1,0 +1,272 @@
+//! The Durable Object that is a lane: it fetches what the core needs, runs the core's
+//! synchronous step, and flushes by alarm.
+//!
+//! Why it is correct: an object runs one event at a time between awaits. [`GateLane::step`] has
+//! no await, so the registry cache it reads, the storage it reads and the row it writes belong to
+//! one instant; the output gate holds the reply until that row is durable. Everything awaited
+//! before it (a registry load) makes the step look at the cache anew.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use gateward_core::command::GateCommand;
+use gateward_core::gate::Reply;
+use gateward_core::lane::{Lane, StorageError};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::RegistryCache;
+use worker::wasm_bindgen;
+use worker::*;
+
+use crate::lane_sql::ObjectSql;
+use crate::settings::{Settings, settings};
+use crate::{d1, http};
+
+/// Loads that one call waits for: one for its records, one when the registry changed meanwhile,
+/// and one more for a change during that.
+const MAX_LOADS: usize = 3;
+
+/// Batches of one alarm; what is left has the next alarm at once, so that calls get their turn.
+const MAX_BATCHES_PER_ALARM: usize = 8;
+
+/// The longest pause between attempts while D1 fails.
+const MAX_BACKOFF_MS: u64 = 60_000;
+
+/// Journal rows that one read returns.
+const MAX_ROWS_READ: u32 = 500;
+
+#[durable_object]
+pub struct GateLane {
+    state: State,
+    env: Env,
+    /// `None` until the first event, and after storage failed: then it is rebuilt.
+    lane: RefCell<Option<Lane>>,
+    registry: RefCell<RegistryCache>,
+    alarm_is_set: Cell<bool>,
+    failed_flushes: Cell<u32>,
+}
+
+impl DurableObject for GateLane {
+    fn new(state: State, env: Env) -> Self {
+        Self {
+            state,
+            env,
+            lane: RefCell::default(),
+            registry: RefCell::default(),
+            alarm_is_set: Cell::new(false),
+            failed_flushes: Cell::new(0),
+        }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let path = request.path();
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        let text = |text: Option<String>| match text {
+            Some(text) => Response::ok(text),
+            None => Ok(Response::empty()?.with_status(404)),
+        };
+        match segments.as_slice() {
+            ["call"] => self.call(&request.bytes().await?).await,
+            ["head"] => text(Some(self.with_lane(|lane, _| Ok(lane.head().seq.to_string()))?)),
+            ["row", seq] => text(self.with_lane(|_, storage| Lane::row(storage, number(seq)))?),
+            ["rows", from] => {
+                let rows = |storage: &_| Lane::rows(storage, number(from), MAX_ROWS_READ);
+                text(Some(self.with_lane(|_, storage| rows(storage))?))
+            }
+            _ => text(None),
+        }
+    }
+
+    /// Step 13. Catches its own errors and re-arms as long as something is left.
+    async fn alarm(&self) -> Result<Response> {
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(_) => {
+                self.arm(MAX_BACKOFF_MS).await;
+                return Response::empty();
+            }
+        };
+        let interval_ms = settings.config.flush_interval_ms;
+        let pause_ms = match self.flush(&settings).await {
+            Ok(Progress::Done) => {
+                self.failed_flushes.set(0);
+                None
+            }
+            Ok(Progress::Waiting) => {
+                self.failed_flushes.set(0);
+                Some(interval_ms)
+            }
+            Ok(Progress::More) => Some(0),
+            Err(error) => {
+                let failures = self.failed_flushes.get().saturating_add(1);
+                self.failed_flushes.set(failures);
+                let pause_ms =
+                    interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
+                console_error!(
+                    "flush failed {failures} times, again in {pause_ms} ms: {}",
+                    error.0
+                );
+                Some(pause_ms)
+            }
+        };
+        // Only now: a call that arms while a flush runs would set an alarm that this replaces.
+        self.alarm_is_set.set(false);
+        if let Some(pause_ms) = pause_ms {
+            self.arm(pause_ms).await;
+        } else if self.is_behind() {
+            self.arm(interval_ms).await;
+        }
+        Response::empty()
+    }
+}
+
+/// How far an alarm came.
+enum Progress {
+    /// Nothing is left.
+    Done,
+    /// Counts of windows that are still open wait to be told.
+    Waiting,
+    /// Rows are left.
+    More,
+}
+
+/// What went wrong, as the log gets it.
+struct Failure(String);
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::RustError(failure.0)
+    }
+}
+
+/// A sequence number of the worker's own making; anything else finds nothing.
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+impl GateLane {
+    /// Runs on the lane, starting it first if need be. If storage fails, memory is dropped.
+    fn with_lane<T>(
+        &self,
+        run: impl FnOnce(&mut Lane, &ObjectSql) -> std::result::Result<T, StorageError>,
+    ) -> std::result::Result<T, Failure> {
+        let storage = ObjectSql(self.state.storage().sql());
+        let mut held = self.lane.borrow_mut();
+        let mut lane = match held.take() {
+            Some(lane) => lane,
+            None => Lane::start(&storage)?,
+        };
+        let result = run(&mut lane, &storage)?;
+        *held = Some(lane);
+        Ok(result)
+    }
+
+    /// A call to decide: its answer is what the caller gets.
+    async fn call(&self, bytes: &[u8]) -> Result<Response> {
+        let Some(command) = GateCommand::decode(bytes) else {
+            let detail = "the lane runs another version than the worker; try again";
+            return http::problem(&Problem::new(ProblemCode::LaneUnavailable, detail), "");
+        };
+        let reply = match settings(&self.env) {
+            Ok(settings) => self.decide(&settings, &command).await,
+            Err(problem) => Err(problem),
+        };
+        match reply {
+            Ok(reply) => respond(reply, &command.http_request_id),
+            Err(problem) => http::problem(&problem, &command.http_request_id),
+        }
+    }
+
+    async fn decide(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+    ) -> std::result::Result<Reply, Problem> {
+        for _ in 0..=MAX_LOADS {
+            let now_ms = Date::now().as_millis();
+            if let Some(reply) = self.step(settings, command, now_ms)? {
+                if !self.alarm_is_set.get() && self.is_behind() {
+                    self.arm(settings.config.flush_interval_ms).await;
+                }
+                return Ok(reply);
+            }
+            let records = d1::registry::load_records(&self.env, command).await?;
+            self.registry.borrow_mut().accept(command, records, now_ms);
+        }
+        let detail = "the registry keeps changing; try again";
+        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+    }
+
+    /// Steps 6 to 12, without an await; `None` when registry records must be read first.
+    fn step(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+        now_ms: u64,
+    ) -> std::result::Result<Option<Reply>, Problem> {
+        let records =
+            self.registry.borrow().records(command, now_ms, settings.config.registry_ttl_ms);
+        let Some(records) = records else { return Ok(None) };
+        let reply = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.call(storage, &settings.engine, &settings.config, command, &records, now_ms)
+        });
+        reply.map(Some).map_err(|failure| {
+            console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
+            Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
+        })
+    }
+
+    fn is_behind(&self) -> bool {
+        self.lane.borrow().as_ref().is_none_or(Lane::needs_flush)
+    }
+
+    /// Sets the alarm. If that fails, the next call or the next start tries again.
+    async fn arm(&self, pause_ms: u64) {
+        match self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await {
+            Ok(()) => self.alarm_is_set.set(true),
+            Err(error) => console_error!("the alarm could not be set: {error}"),
+        }
+    }
+
+    async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
+        let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
+        // A lane that was never called has nothing to flush.
+        let Some((tenant, lane_number)) = identity else { return Ok(Progress::Done) };
+        for _ in 0..MAX_BATCHES_PER_ALARM {
+            let now_ms = Date::now().as_millis();
+            let due = |lane: &mut Lane, storage: &ObjectSql| {
+                lane.flush_batch(storage, &settings.config, now_ms)
+            };
+            let Some(batch) = self.with_lane(due)? else {
+                return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
+            };
+            let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+            self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
+            self.with_lane(|lane, storage| {
+                Ok(lane.confirm_flushed(storage, &batch, &flushed.stored, now_ms))
+            })??;
+        }
+        Ok(Progress::More)
+    }
+}
+
+fn respond(reply: Reply, request_id: &str) -> Result<Response> {
+    let response = http::json_text(reply.body, reply.status, request_id)?;
+    let headers = response.headers();
+    if let Some(rate) = reply.rate {
+        http::set_rate_limit(headers, rate)?;
+    }
+    if let Some(seconds) = reply.retry_after_s {
+        headers.set("retry-after", &seconds.to_string())?;
+    }
+    if reply.status == 401 {
+        headers.set("www-authenticate", http::AUTHENTICATE)?;
+    }
+    Ok(response)
+}

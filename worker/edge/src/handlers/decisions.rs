@@ -1,0 +1,156 @@
+//! `GET /v1/decisions` and `/v1/decisions/{id}`.
+
+use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
+use gateward_core::name::is_name;
+use gateward_core::problem::{Problem, ProblemCode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use worker::Request;
+
+use crate::d1::decisions::{DecisionRow, Filter};
+use crate::http::json;
+use crate::reader::reader;
+use crate::router::{Answer, Answered, App};
+use crate::{d1, lanes};
+
+/// Decisions of a page, unless the caller asks for fewer or more.
+const DEFAULT_PAGE: u32 = 50;
+/// The largest page: 200 decisions are some 300 KB.
+const MAX_PAGE: u32 = 200;
+
+/// Sorts after every decision id.
+const AFTER_ALL_IDS: &str = "g";
+
+const DECISIONS: [&str; 5] = ["allow", "deny", "require_approval", "redact", "quarantine"];
+
+#[derive(Serialize)]
+struct DecisionView {
+    decision_id: String,
+    lane: u16,
+    seq: u64,
+    at: String,
+    agent: String,
+    server: String,
+    tool: String,
+    decision: String,
+    reason_code: String,
+    /// The answer as the caller got it.
+    response: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Page {
+    decisions: Vec<DecisionView>,
+    next_cursor: Option<String>,
+    /// Lists come from D1; of each lane, they reach to here.
+    flushed_through: Vec<FlushedThrough>,
+}
+
+#[derive(Serialize)]
+struct FlushedThrough {
+    lane: u16,
+    seq: u64,
+    at: String,
+}
+
+fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
+    let unreadable = |_| Problem::new(ProblemCode::Internal, "the decision's row cannot be read");
+    Ok(DecisionView {
+        decision_id: row.decision_id,
+        lane: row.lane,
+        seq: row.seq,
+        at: rfc3339(row.at_ms),
+        agent: row.agent,
+        server: row.server,
+        tool: row.tool,
+        decision: row.decision,
+        reason_code: row.reason_code,
+        response: RawValue::from_string(row.response).map_err(unreadable)?,
+    })
+}
+
+/// Newest first; `agent`, `decision`, `from`, `to` (RFC 3339), `limit`, `cursor`.
+pub async fn list(request: Request, app: &App) -> Answered {
+    let reader = reader(&request, app).await?;
+    let mut filter = Filter {
+        agent: reader.agent.clone(),
+        decision: None,
+        from_id: String::new(),
+        before_id: AFTER_ALL_IDS.to_owned(),
+        limit: DEFAULT_PAGE,
+    };
+    let url = request.url().map_err(|_| malformed("the URL", "valid"))?;
+    for (name, value) in url.query_pairs() {
+        let time = || {
+            let time: jiff::Timestamp =
+                value.parse().map_err(|_| malformed(&name, "an RFC 3339 time"))?;
+            Ok(first_decision_id_at(u64::try_from(time.as_millisecond()).unwrap_or(0)))
+        };
+        match name.as_ref() {
+            "agent" if !is_name(&value) => return Err(malformed("agent", "an agent's name")),
+            "agent" if !reader.sees(&value) => {
+                let detail = "an agent's credential reads only its own decisions";
+                return Err(Problem::new(ProblemCode::Forbidden, detail));
+            }
+            "agent" => filter.agent = Some(value.into_owned()),
+            "decision" if DECISIONS.contains(&value.as_ref()) => {
+                filter.decision = Some(value.into_owned());
+            }
+            "decision" => {
+                return Err(malformed("decision", &format!("one of {}", DECISIONS.join(", "))));
+            }
+            "from" => filter.from_id = time()?,
+            "to" => filter.before_id = filter.before_id.min(time()?),
+            "cursor" if decision_position(&value).is_some() => {
+                filter.before_id = filter.before_id.min(value.into_owned());
+            }
+            "cursor" => return Err(malformed("cursor", "the `next_cursor` of a page")),
+            "limit" => filter.limit = page_limit(&value, MAX_PAGE)?,
+            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+        }
+    }
+    let rows = d1::decisions::list(&app.env, &reader.tenant, &filter).await?;
+    let full = rows.len() == filter.limit as usize;
+    let next_cursor = rows.last().filter(|_| full).map(|row| row.decision_id.clone());
+    let flushes = d1::decisions::flushes(&app.env, &reader.tenant).await?;
+    let flushed_through = flushes
+        .into_iter()
+        .map(|row| FlushedThrough { lane: row.lane, seq: row.seq, at: rfc3339(row.flushed_at_ms) })
+        .collect();
+    let decisions = rows.into_iter().map(view).collect::<Result<_, _>>()?;
+    json(&Page { decisions, next_cursor, flushed_through }).map(Answer::Json)
+}
+
+/// One decision, flushed or not.
+pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
+    let reader = reader(request, app).await?;
+    let not_found = || Problem::new(ProblemCode::NotFound, "there is no such decision");
+    let (lane, seq) = decision_position(id).ok_or_else(not_found)?;
+    if lane >= reader.lanes || seq == 0 {
+        return Err(not_found());
+    }
+    let mut found = d1::decisions::by_id(&app.env, &reader.tenant, id).await?;
+    if found.is_none() {
+        let row = lanes::row(&app.env, &reader.tenant, lane, seq).await?;
+        found = row.and_then(|row| DecisionRow::from_journal(&row, lane));
+    }
+    if found.is_none() {
+        // It may have been flushed between the two looks.
+        found = d1::decisions::by_id(&app.env, &reader.tenant, id).await?;
+    }
+    let row = found.filter(|row| row.decision_id == id && reader.sees(&row.agent));
+    json(&view(row.ok_or_else(not_found)?)?).map(Answer::Json)
+}
+
+/// A page's size from its parameter.
+pub fn page_limit(text: &str, max: u32) -> Result<u32, Problem> {
+    text.parse()
+        .ok()
+        .filter(|limit| (1..=max).contains(limit))
+        .ok_or_else(|| malformed("limit", &format!("a number from 1 to {max}")))
+}
+
+/// A parameter that is not what it must be.
+pub fn malformed(name: &str, expected: &str) -> Problem {
+    Problem::new(ProblemCode::MalformedRequest, format!("`{name}` must be {expected}"))
+}

@@ -1,0 +1,6 @@
+//! One module per endpoint.
+
+pub mod authorize;
+pub mod decisions;
+pub mod health;
+pub mod receipts;

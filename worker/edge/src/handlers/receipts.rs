@@ -1,0 +1,194 @@
+//! `GET /v1/receipts`, `/v1/receipts/{id}` and `POST /v1/receipts/verify`.
+
+use gateward_core::id::{receipt_id, receipt_position};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use worker::Request;
+
+use crate::d1::receipts::from_journal;
+use crate::handlers::decisions::{malformed, page_limit};
+use crate::http::{json, json_body};
+use crate::reader::{Reader, administrator};
+use crate::router::{Answer, Answered, App};
+use crate::{d1, lanes};
+
+/// Receipts of a page.
+const DEFAULT_PAGE: u32 = 100;
+/// The largest page: 500 receipts are some 500 KB.
+const MAX_PAGE: u32 = 500;
+/// Receipts that one request verifies: about a second of hashing and reading.
+const MAX_VERIFIED: u64 = 10_000;
+
+#[derive(Serialize)]
+struct ReceiptView {
+    receipt_id: String,
+    lane: u16,
+    seq: u64,
+    receipt_hash: String,
+    prev_receipt_hash: String,
+    canon_version: &'static str,
+    /// What was hashed, byte for byte.
+    body: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Page {
+    receipts: Vec<ReceiptView>,
+    next_from: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct VerifyRequest {
+    lane: u16,
+    from: u64,
+    to: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Verification {
+    verified: bool,
+    /// Receipts that were looked at.
+    checked: u64,
+    from: u64,
+    to: u64,
+    /// Sequence number of the first broken link.
+    broken_at: Option<u64>,
+    problem: Option<String>,
+}
+
+fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
+    let unreadable = |_| Problem::new(ProblemCode::Internal, "the receipt's row cannot be read");
+    Ok(ReceiptView {
+        receipt_id: receipt_id(lane, row.seq),
+        lane,
+        seq: row.seq,
+        receipt_hash: row.receipt_hash,
+        prev_receipt_hash: row.prev_receipt_hash,
+        canon_version: CANON_VERSION,
+        body: RawValue::from_string(row.body).map_err(unreadable)?,
+    })
+}
+
+/// In order; `lane`, `from`, `limit`.
+pub async fn list(request: Request, app: &App) -> Answered {
+    let reader = administrator(&request, app).await?;
+    let (mut lane, mut from, mut limit) = (None, 1, DEFAULT_PAGE);
+    let url = request.url().map_err(|_| malformed("the URL", "valid"))?;
+    for (name, value) in url.query_pairs() {
+        match name.as_ref() {
+            "lane" => lane = Some(value.parse().map_err(|_| malformed("lane", "a lane's number"))?),
+            "from" => {
+                from = value
+                    .parse()
+                    .ok()
+                    .filter(|from| *from > 0)
+                    .ok_or_else(|| malformed("from", "a sequence number"))?;
+            }
+            "limit" => limit = page_limit(&value, MAX_PAGE)?,
+            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+        }
+    }
+    let lane = own_lane(&reader, lane.ok_or_else(|| malformed("lane", "present"))?)?;
+    let rows = acknowledged(app, &reader.tenant, lane, from, limit).await?;
+    let full = rows.len() == limit as usize;
+    let next_from = rows.last().filter(|_| full).map(|row| row.seq + 1);
+    let receipts = rows.into_iter().map(|row| view(row, lane)).collect::<Result<_, _>>()?;
+    json(&Page { receipts, next_from }).map(Answer::Json)
+}
+
+/// One receipt, flushed or not.
+pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
+    let reader = administrator(request, app).await?;
+    let not_found = || Problem::new(ProblemCode::NotFound, "there is no such receipt");
+    let (lane, seq) = receipt_position(id).ok_or_else(not_found)?;
+    own_lane(&reader, lane)?;
+    let rows = acknowledged(app, &reader.tenant, lane, seq, 1).await?;
+    let row = rows.into_iter().find(|row| row.seq == seq).ok_or_else(not_found)?;
+    json(&view(row, lane)?).map(Answer::Json)
+}
+
+/// Verifies a range as it is stored; the lane says how long its chain is, so that a tail that was
+/// cut off is found too.
+pub async fn verify(mut request: Request, app: &App) -> Answered {
+    let reader = administrator(&request, app).await?;
+    let body = json_body(&mut request).await?;
+    let asked: VerifyRequest = serde_json::from_slice(&body)
+        .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
+    let lane = own_lane(&reader, asked.lane)?;
+    if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {
+        return Err(malformed("from", "a sequence number from 1, and not above `to`"));
+    }
+    let head = lanes::head(&app.env, &reader.tenant, lane).await?;
+    let to = asked.to.unwrap_or(head).min(head).min(asked.from.saturating_add(MAX_VERIFIED - 1));
+    let mut verification = Verification {
+        verified: true,
+        checked: 0,
+        from: asked.from,
+        to,
+        broken_at: None,
+        problem: None,
+    };
+    // The link back from the first: to nothing, or to the receipt before it.
+    let mut previous = if asked.from == 1 {
+        Some(GENESIS.to_owned())
+    } else {
+        let before = asked.from - 1;
+        let rows = acknowledged(app, &reader.tenant, lane, before, 1).await?;
+        rows.into_iter().find(|row| row.seq == before).map(|row| row.receipt_hash)
+    };
+    let mut next = asked.from;
+    while next <= to {
+        let limit = u32::try_from(to - next + 1).unwrap_or(MAX_PAGE).min(MAX_PAGE);
+        let rows = acknowledged(app, &reader.tenant, lane, next, limit).await?;
+        let result = if rows.is_empty() {
+            Err(receipt::Break { seq: next, problem: format!("receipt {next} is missing") })
+        } else {
+            receipt::verify(&rows, next, previous.as_deref())
+        };
+        if let Err(broken) = result {
+            verification.verified = false;
+            verification.checked += broken.seq - next;
+            verification.broken_at = Some(broken.seq);
+            verification.problem = Some(broken.problem);
+            break;
+        }
+        verification.checked += rows.len() as u64;
+        next += rows.len() as u64;
+        previous = rows.last().map(|row| row.receipt_hash.clone());
+    }
+    json(&verification).map(Answer::Json)
+}
+
+fn own_lane(reader: &Reader, lane: u16) -> Result<u16, Problem> {
+    let not_found = || Problem::new(ProblemCode::NotFound, "the tenant has no such lane");
+    (lane < reader.lanes).then_some(lane).ok_or_else(not_found)
+}
+
+/// Receipts from `from` on, from D1 and, where that ends, from the lane's journal.
+async fn acknowledged(
+    app: &App,
+    tenant: &str,
+    lane: u16,
+    from: u64,
+    limit: u32,
+) -> Result<Vec<StoredReceipt>, Problem> {
+    let mut rows = d1::receipts::list(&app.env, tenant, lane, from, limit).await?;
+    if rows.len() == limit as usize {
+        return Ok(rows);
+    }
+    let journal = from_journal(&lanes::rows(&app.env, tenant, lane, from).await?)?;
+    if journal.is_empty() {
+        // What the journal held at the first look is in D1 by now.
+        return d1::receipts::list(&app.env, tenant, lane, from, limit).await;
+    }
+    let gap = rows.last().map_or(from, |row| row.seq + 1);
+    if journal.first().is_some_and(|first| first.seq > gap) {
+        rows = d1::receipts::list(&app.env, tenant, lane, from, limit).await?;
+    }
+    let end = rows.last().map_or(from, |row| row.seq + 1);
+    rows.extend(journal.into_iter().filter(|row| row.seq >= end));
+    rows.truncate(limit as usize);
+    Ok(rows)
+}

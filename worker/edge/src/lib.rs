@@ -1,0 +1,23 @@
+//! The Wasm shell of Gateward: it reads, calls the core, and writes. No decision is made here.
+//!
+//! A request enters at [`fetch`], finds its handler in [`router`], and, if it is a call to be
+//! decided, takes one hop to its lane in [`gate_do`].
+
+mod d1;
+mod failed_authentications;
+mod gate_do;
+mod handlers;
+mod http;
+mod lane_sql;
+mod lanes;
+mod reader;
+mod router;
+mod settings;
+
+use worker::{Context, Env, Request, Response, Result, event};
+
+/// Every request. It always has an answer: what fails becomes problem details.
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
+    router::answer(request, env, context).await
+}

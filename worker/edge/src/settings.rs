@@ -1,0 +1,53 @@
+//! Vars and secrets, read once per isolate: a deployment never changes them.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use gateward_core::config::Config;
+use gateward_core::policy::PolicyEngine;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::token::MacKeys;
+use worker::{Env, console_error};
+
+/// What the worker runs with.
+pub struct Settings {
+    pub config: Config,
+    pub mac_keys: MacKeys,
+    pub commit: String,
+    /// Policies that were parsed so far are shared by every lane of this isolate.
+    pub engine: PolicyEngine,
+}
+
+thread_local! {
+    static SETTINGS: OnceCell<Result<Rc<Settings>, String>> = const { OnceCell::new() };
+}
+
+/// The settings, or the problem that the caller gets while they are wrong.
+pub fn settings(env: &Env) -> Result<Rc<Settings>, Problem> {
+    SETTINGS.with(|cell| cell.get_or_init(|| read(env).map(Rc::new)).clone()).map_err(|message| {
+        console_error!("misconfigured: {message}");
+        Problem::new(
+            ProblemCode::Misconfigured,
+            "Gateward's settings are wrong; its log says which",
+        )
+    })
+}
+
+fn read(env: &Env) -> Result<Settings, String> {
+    let key = var(env, "TOKEN_MAC_KEY").ok_or("secret `TOKEN_MAC_KEY` is not set")?;
+    let previous = var(env, "TOKEN_MAC_KEY_PREVIOUS");
+    let mac_keys = MacKeys::new(&key, previous.as_deref())
+        .ok_or("secret `TOKEN_MAC_KEY` or `TOKEN_MAC_KEY_PREVIOUS` is too short")?;
+    Ok(Settings {
+        config: Config::read(|name| var(env, name))?,
+        mac_keys,
+        commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
+        engine: PolicyEngine::new(gateward_policies::bundle()),
+    })
+}
+
+/// A var may be a string or, in wrangler.toml, a number.
+fn var(env: &Env, name: &str) -> Option<String> {
+    let value = js_sys::Reflect::get(env, &name.into()).ok()?;
+    value.as_string().or_else(|| value.as_f64().map(|number| number.to_string()))
+}
