@@ -1,6 +1,8 @@
 //! `policies/cases/*.json`: what the bundled policies say of typical calls. When a policy is
 //! edited, these show what changed.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
+
 mod support;
 
 use gateward_core::registry::Records;

@@ -1,5 +1,7 @@
 //! Every SQL statement prepares against the real schema, and the reads use an index.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
+
 mod support;
 
 use gateward_core::sql::{d1, lane};

@@ -55,12 +55,14 @@ pub async fn reader(request: &Request, app: &App) -> Result<Reader, Problem> {
         || stored.agent.as_deref() != agent
         || stored.status != "active"
         || stored.tenant_status == "deleted"
-        || (agent.is_some() && stored.agent_status.as_deref() != Some("active"))
     {
         return refuse(ProblemCode::Unauthorized, "the credential is not valid");
     }
     if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
         return refuse(ProblemCode::CredentialExpired, "the credential has expired");
+    }
+    if agent.is_some() && stored.agent_status.as_deref() != Some("active") {
+        return Err(Problem::new(ProblemCode::Forbidden, "the agent is not active"));
     }
     if agent.is_none() && !stored.scopes.contains(&format!("\"{AUDIT_READ}\"")) {
         let detail = format!("the credential does not have the scope `{AUDIT_READ}`");

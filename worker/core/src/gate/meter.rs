@@ -10,10 +10,10 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The agent's own rate where its registry row has one, else the default.
 pub fn rate(facts: &Facts<'_>) -> Rate {
-    let agent = facts.records.agent.as_ref();
-    match agent.map(|agent| (agent.rate_capacity, agent.rate_refill_per_s)) {
-        Some((Some(capacity), Some(refill_per_s))) => Rate::new(capacity, refill_per_s),
-        _ => facts.config.default_rate,
+    let default = facts.config.default_rate;
+    match &facts.records.agent {
+        Some(agent) => default.with(agent.rate_capacity, agent.rate_refill_per_s),
+        None => default,
     }
 }
 

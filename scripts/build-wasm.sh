@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds worker/edge to worker/edge/build/index.js, unless that is newer than all its sources.
+#
+# GATEWARD_PROFILE=release    what is deployed, optimised by wasm-opt (the default)
+# GATEWARD_PROFILE=wasm-test  what `make start` and `make test` run: the same code, built in a
+#                             fraction of the time
+# GATEWARD_PREBUILT=1         do nothing: wrangler runs this script too, and a target has just built
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ "${GATEWARD_PREBUILT:-}" = 1 ] && exit 0
+
+scripts/toolchain.sh
+. scripts/tools.sh
+
+profile="${GATEWARD_PROFILE:-release}"
+case "$profile" in
+  release) arguments=(--release) ;;
+  wasm-test) arguments=(--profile wasm-test --no-opt) ;;
+  *) echo "gateward: GATEWARD_PROFILE must be \`release\` or \`wasm-test\`, not \`$profile\`" >&2; exit 1 ;;
+esac
+
+# The stamp is as old as the start of the build that it stands for, so that a source saved while
+# the build ran counts as newer.
+build="worker/edge/build"
+stamp="$build/.built-$profile"
+if [ -f "$stamp" ] && [ -f "$build/index.js" ]; then
+  newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-wasm.sh scripts/tools.sh \
+    policies worker \( -path "$build" -o -path '*/tests' -o -path policies/cases \) -prune \
+    -o -newer "$stamp" -print)"
+  [ -z "$newer" ] && exit 0
+fi
+
+echo "gateward: building the Wasm, profile $profile (minutes the first time, then seconds)" >&2
+mkdir -p "$build"
+rm -f "$build"/.built-*
+touch "$build/.building"
+
+# Local binaries, so that worker-build downloads none.
+export WASM_BINDGEN_BIN="$wasm_bindgen_root/bin/wasm-bindgen"
+export ESBUILD_BIN="$PWD/node_modules/.bin/esbuild"
+export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
+# wasm-opt is a Node program.
+export PATH="$PWD/node_modules/.bin:$PATH"
+(cd worker/edge && "$worker_build_root/bin/worker-build" "${arguments[@]}")
+mv "$build/.building" "$stamp"

@@ -1,0 +1,133 @@
+// `make demo`: plays the attack of tests/support/scenario.ts against a running worker, or one that
+// it starts for the purpose, and verifies the receipts: here, with code of its own, and by asking.
+//
+// Each playing ends with its agent in quarantine, so each registers an agent of its own: in the
+// local database, which the worker at GATEWARD_URL must be using.
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { Client } from "../tests/support/client.ts";
+import { problemsOf } from "../tests/support/receipts.ts";
+import { ENVIRONMENT, upserts } from "../tests/support/registry.ts";
+import { bodyOf, SCENARIO } from "../tests/support/scenario.ts";
+import { mintAgentToken } from "../tests/support/tokens.ts";
+import { DEMO_TENANT, demoCredentials, executeLocally, LOCAL, macKey, readiness, run, untilReady } from "./local.mjs";
+
+const url = process.env.GATEWARD_URL ?? LOCAL.url;
+/** A first start builds the Wasm. */
+const START_LIMIT_MS = 1_800_000;
+/** How long a flush may take, several times its interval. */
+const FLUSH_LIMIT_MS = 30_000;
+const FLUSH_POLL_MS = 200;
+
+await run(async () => {
+  if ((await readiness(url)) !== null) return play();
+  if (process.env.GATEWARD_URL !== undefined) throw new Error(`nobody answers on ${url}`);
+  console.log(`Nobody answers on ${url}: starting Gateward for the demo.`);
+  const server = spawn(process.execPath, ["scripts/start.mjs"], { stdio: ["ignore", "ignore", "inherit"] });
+  const exited = once(server, "exit");
+  const stop = () => server.kill("SIGTERM");
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  try {
+    await untilReady(url, () => server.exitCode === null, START_LIMIT_MS);
+    await play();
+  } finally {
+    stop();
+    await exited;
+  }
+});
+
+async function play() {
+  const id = randomBytes(4).toString("hex");
+  const agent = `coder-${id}`;
+  const credential = mintAgentToken(macKey(), DEMO_TENANT, agent);
+  await executeLocally(
+    upserts({
+      tenant: DEMO_TENANT,
+      agents: [{ agent, groups: ["engineering"] }],
+      credentials: [{ credential, agent }],
+    }),
+  );
+
+  const client = new Client(url);
+  console.log(`\nAgent ${DEMO_TENANT}/${agent} on ${url}\n`);
+  const rows = [];
+  let surprises = 0;
+  for (const step of SCENARIO) {
+    const answer = await client.decide(credential.token, bodyOf(step, agent, ENVIRONMENT, id));
+    const { decision, reason_code } = step.expected;
+    if (answer.decision !== decision || answer.reason_code !== reason_code) surprises += 1;
+    rows.push({
+      call: step.title,
+      tool: `${step.tool}/${step.action}`,
+      "source trust": step.source_trust,
+      decision: answer.decision,
+      reason: answer.reason_code,
+      receipt: answer.receipt === null ? "" : String(answer.receipt.seq),
+      policies: answer.matched_policies.join(", "),
+    });
+  }
+  printTable(rows);
+  if (surprises > 0) throw new Error(`${surprises} decisions are not the expected ones (tests/support/scenario.ts)`);
+  const administratorToken = demoCredentials().administrator.token;
+  await verify(client, administratorToken);
+  await untilFlushed(client, administratorToken, agent);
+  const query =
+    "SELECT d.seq, d.decision, d.reason_code, a.kind AS audit, substr(r.receipt_hash, 1, 16) AS receipt " +
+    "FROM decisions d JOIN audit_events a USING (tenant, decision_id) JOIN receipts r USING (tenant, decision_id) " +
+    `WHERE d.agent = '${agent}' ORDER BY d.seq`;
+  console.log(`\nThe rows in D1:\n\nnpx wrangler d1 execute DB --local --command "${query}"`);
+}
+
+/**
+ * Verifies the lane's whole chain, first here and then by asking for the same range.
+ * @param {Client} client
+ * @param {string} administratorToken
+ */
+async function verify(client, administratorToken) {
+  const receipts = await client.receipts(administratorToken);
+  const problems = problemsOf(receipts);
+  if (problems.length > 0) throw new Error(`the chain is broken here:\n  ${problems.join("\n  ")}`);
+  const last = receipts.at(-1);
+  if (last === undefined) throw new Error("there are no receipts");
+  console.log(`\nReceipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);
+
+  // A request verifies as much as it can, and says how far it came.
+  for (let from = 1; from <= last.seq; ) {
+    /** @type {import("../tests/support/client.ts").Reply<import("../tests/support/client.ts").Verification>} */
+    const reply = await client.post(administratorToken, "/v1/receipts/verify", { lane: 0, from, to: last.seq });
+    if (reply.status !== 200 || !reply.body.verified || reply.body.to < from) {
+      throw new Error(`the worker does not verify the chain: ${JSON.stringify(reply.body)}`);
+    }
+    from = reply.body.to + 1;
+  }
+  console.log(`POST /v1/receipts/verify agrees: ${last.seq} checked, none broken`);
+}
+
+/**
+ * Waits until lists, which come from D1, show every decision of the agent.
+ * @param {Client} client
+ * @param {string} administratorToken
+ * @param {string} agent
+ */
+async function untilFlushed(client, administratorToken, agent) {
+  const deadline = Date.now() + FLUSH_LIMIT_MS;
+  for (;;) {
+    /** @type {import("../tests/support/client.ts").Reply<import("../tests/support/client.ts").DecisionPage>} */
+    const { body } = await client.get(administratorToken, `/v1/decisions?agent=${agent}`);
+    if (body.decisions?.length === SCENARIO.length) return;
+    if (Date.now() > deadline) throw new Error("the decisions do not arrive in D1; the worker's log says why");
+    await new Promise((resolve) => setTimeout(resolve, FLUSH_POLL_MS));
+  }
+}
+
+/** @param {Record<string, string>[]} rows */
+function printTable(rows) {
+  const columns = Object.keys(rows[0] ?? {});
+  const widths = columns.map((column) => Math.max(column.length, ...rows.map((row) => (row[column] ?? "").length)));
+  /** @param {string[]} cells */
+  const line = (cells) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd();
+  console.log(line(columns));
+  console.log(line(widths.map((width) => "-".repeat(width))));
+  for (const row of rows) console.log(line(columns.map((column) => row[column] ?? "")));
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs what is missing of Rust, its Wasm target and the Wasm build tools; silent when nothing is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/tools.sh
+
+say() { echo "gateward: $*" >&2; }
+
+if ! command -v rustup >/dev/null; then
+  say "Rust is missing: install rustup (https://rustup.rs), then try again"
+  exit 1
+fi
+if [ -z "$wasm_bindgen_version" ]; then
+  say "\`Cargo.lock\` names no \`wasm-bindgen\`: restore it with git"
+  exit 1
+fi
+
+sysroot="$(rustup run "$rust_channel" rustc --print sysroot 2>/dev/null || true)"
+if [ -z "$sysroot" ] || [ ! -d "$sysroot/lib/rustlib/$wasm_target/lib" ] \
+  || [ ! -x "$sysroot/bin/cargo-clippy" ] || [ ! -x "$sysroot/bin/rustfmt" ]; then
+  say "installing Rust $rust_channel with clippy, rustfmt and $wasm_target (about 1 minute)"
+  rustup toolchain install "$rust_channel" --profile minimal \
+    --component clippy --component rustfmt --target "$wasm_target"
+fi
+
+# Debug builds: the tools run for seconds, an optimised build of them takes minutes longer.
+if [ ! -x "$worker_build_root/bin/worker-build" ]; then
+  say "installing worker-build $worker_build_version (about 3 minutes on 2 cores)"
+  cargo install worker-build --version "$worker_build_version" --locked --debug \
+    --root "$worker_build_root"
+fi
+# Without --locked: the lockfile that this version was published with names a yanked release.
+if [ ! -x "$wasm_bindgen_root/bin/wasm-bindgen" ]; then
+  say "installing wasm-bindgen-cli $wasm_bindgen_version (about 2.5 minutes on 2 cores)"
+  cargo install wasm-bindgen-cli --version "$wasm_bindgen_version" --debug \
+    --root "$wasm_bindgen_root"
+fi

@@ -1,0 +1,50 @@
+// What one decision costs: hops to the lane, rows that its SQLite writes, statements to D1.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { COUNTING, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
+import type { CallBody } from "../support/scenario.ts";
+
+let gateward: Gateward;
+
+beforeAll(async () => {
+  gateward = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: NEVER_MS, REGISTRY_TTL_MS: NEVER_MS }, entry: COUNTING });
+});
+afterAll(() => gateward?.close());
+
+interface Cost {
+  hops: number;
+  statements: number;
+  rows: number;
+}
+
+/** What has been spent up to and including the decision on `body`. */
+async function spent(token: string, body: CallBody): Promise<Cost> {
+  const { status, headers } = await gateward.post(token, "/v1/authorize", body);
+  expect(status).toBe(200);
+  const [hops, statements, rows] = ["hops", "statements", "rows"].map((what) => Number(headers.get(`x-spent-${what}`)));
+  return { hops: hops ?? NaN, statements: statements ?? NaN, rows: rows ?? NaN };
+}
+
+const cases: [string, (at: number) => CallBody, Cost][] = [
+  ["an allowed read", () => readCall(), { hops: 1, statements: 0, rows: 1 }],
+  ["an allowed write", () => writeCall(), { hops: 1, statements: 0, rows: 1 }],
+  ["a denial", () => writeCall({ context: { source_trust: "unknown" } }), { hops: 1, statements: 0, rows: 1 }],
+  ["a pending approval", () => writeCall({ context: { source_trust: "semi_trusted_customer" } }), { hops: 1, statements: 0, rows: 1 }],
+  ["a call with a request id", (at) => readCall({ request_id: `r${at}` }), { hops: 1, statements: 0, rows: 2 }],
+  ["a replay", () => readCall({ request_id: "same" }), { hops: 1, statements: 0, rows: 0 }],
+  ["a dry run", () => readCall({ dry_run: true }), { hops: 1, statements: 0, rows: 0 }],
+];
+test.each(cases)("warm, %s costs one hop, no D1, and its rows", async (_, body, expected) => {
+  const tenant = await gateward.tenant();
+  const { token } = await tenant.agent();
+  await gateward.decide(token, readCall());
+  let before = await spent(token, body(0));
+  for (const at of [1, 2, 3]) {
+    const after = await spent(token, body(at));
+    expect({
+      hops: after.hops - before.hops,
+      statements: after.statements - before.statements,
+      rows: after.rows - before.rows,
+    }).toEqual(expected);
+    before = after;
+  }
+});

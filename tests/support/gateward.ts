@@ -1,0 +1,279 @@
+// The built worker in workerd with real D1 and Durable Objects, and tenants to test it with.
+// Every test takes a tenant of its own, so that tests share a worker and nothing else.
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { createTestHarness, type TestHarness, unstable_readConfig, type WorkerHandle } from "wrangler";
+import { Client } from "./client.ts";
+import {
+  type AgentRow,
+  type CredentialRow,
+  DEMO_SERVERS,
+  DEMO_TOOLS,
+  ENVIRONMENT,
+  type RegistryRows,
+  upserts,
+} from "./registry.ts";
+import type { CallBody } from "./scenario.ts";
+import { type Credential, mintAdministratorToken, mintAgentToken } from "./tokens.ts";
+
+export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
+const BUILT_WORKER = "worker/edge/build/index.js";
+const CONFIG = "wrangler.toml";
+/** How the names of directories begin that hold configurations made for tests. */
+const TEMPORARY = "gateward-test-";
+
+type SqlValue = string | number | null;
+
+/** What the tests use of D1's binding. */
+export interface Database {
+  prepare(sql: string): BoundStatement;
+  batch(statements: BoundStatement[]): Promise<unknown>;
+}
+interface BoundStatement {
+  bind(...values: SqlValue[]): BoundStatement;
+  run(): Promise<unknown>;
+  all<Row>(): Promise<{ results: Row[] }>;
+}
+
+/** Overrides of wrangler.toml's `[vars]`. */
+export interface Vars {
+  FLUSH_INTERVAL_MS?: number;
+  FLUSH_BATCH_ROWS?: number;
+  JOURNAL_SOFT_ROWS?: number;
+  JOURNAL_HARD_ROWS?: number;
+  REGISTRY_TTL_MS?: number;
+  RATE_CAPACITY?: number;
+  RATE_REFILL_PER_S?: number;
+}
+
+/** An interval that no test lives to see: rows stay in the journal. */
+export const NEVER_MS = 3_600_000;
+
+export interface Options {
+  vars?: Vars;
+  secrets?: Record<string, string>;
+  /** A module to run around the built worker; its own comment says what for. */
+  entry?: typeof INSPECTABLE | typeof COUNTING;
+}
+export const INSPECTABLE = "tests/support/inspectable-worker.js";
+export const COUNTING = "tests/support/counting-worker.js";
+
+export class Gateward extends Client {
+  readonly db: Database;
+  readonly #harness: TestHarness;
+  readonly #worker: WorkerHandle;
+  readonly #configPath: string;
+
+  private constructor(harness: TestHarness, configPath: string, url: URL, db: Database) {
+    super(url);
+    this.#harness = harness;
+    this.#worker = harness.getWorker();
+    this.#configPath = configPath;
+    this.db = db;
+  }
+
+  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY }, entry }: Options = {}): Promise<Gateward> {
+    if (!existsSync(BUILT_WORKER)) {
+      throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
+    }
+    const configPath = entry === undefined ? CONFIG : configAround(entry);
+    const harness = createTestHarness({ workers: [{ configPath, vars: { ...vars }, secrets }] });
+    const { url } = await harness.listen();
+    const worker = harness.getWorker();
+    await worker.applyD1Migrations("DB");
+    const { DB } = await worker.getEnv();
+    return new Gateward(harness, configPath, url, DB);
+  }
+
+  async close(): Promise<void> {
+    await this.#harness.close();
+    if (this.#configPath !== CONFIG) rmSync(dirname(this.#configPath), { recursive: true });
+  }
+
+  /** A new tenant with the demo's servers and tools, those in `rows` too, and an administrator. */
+  async tenant(
+    { servers = [], tools = [], ...rows }: Omit<RegistryRows, "tenant"> = {},
+    name = `t-${randomBytes(5).toString("hex")}`,
+  ): Promise<Tenant> {
+    const tenant = new Tenant(this, name);
+    await tenant.register({
+      ...rows,
+      servers: [...DEMO_SERVERS, ...servers],
+      tools: [...DEMO_TOOLS, ...tools],
+      credentials: [{ credential: tenant.administrator }],
+    });
+    return tenant;
+  }
+
+  async rows<Row = Record<string, SqlValue>>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
+    return (await this.db.prepare(sql).bind(...values).all<Row>()).results;
+  }
+
+  async execute(sql: string, ...values: SqlValue[]): Promise<void> {
+    await this.db.prepare(sql).bind(...values).run();
+  }
+
+  /** Ids of the lanes that have ever stored anything. */
+  laneIds(): Promise<string[]> {
+    return this.#worker.listDurableObjectIds("LANES");
+  }
+
+  evict(name: string): Promise<void> {
+    return this.#worker.evictDurableObject("LANES", { name });
+  }
+
+  /** What the worker and its lanes logged so far. */
+  logs(): string[] {
+    return this.#harness.getLogs().map(({ message }) => message);
+  }
+
+  /** Rows of a lane's own SQLite; only of an inspectable worker. */
+  async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string): Promise<Row[]> {
+    const storage = await this.#worker.getDurableObjectStorage("LANES", { name });
+    return storage.exec<Row>(sql);
+  }
+}
+
+/** The path of a configuration that says what wrangler.toml does, with another entry. */
+function configAround(entry: string): string {
+  const { name, compatibility_date, migrations, durable_objects, d1_databases, vars } = unstable_readConfig({ config: CONFIG });
+  const path = join(mkdtempSync(join(tmpdir(), TEMPORARY)), "wrangler.json");
+  const config = {
+    name,
+    compatibility_date,
+    migrations,
+    durable_objects,
+    d1_databases: d1_databases.map((database: { migrations_dir?: string }) => ({ ...database, migrations_dir: resolve(database.migrations_dir ?? "") })),
+    vars,
+    main: resolve(entry),
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+/** An agent with its credential. */
+export interface TestAgent {
+  name: string;
+  token: string;
+  credential: Credential;
+}
+
+export class Tenant {
+  readonly name: string;
+  readonly administrator: Credential;
+  readonly #gateward: Gateward;
+
+  constructor(gateward: Gateward, name: string) {
+    this.#gateward = gateward;
+    this.name = name;
+    this.administrator = mintAdministratorToken(MAC_KEY, name);
+  }
+
+  get admin(): string {
+    return this.administrator.token;
+  }
+
+  async register(rows: Omit<RegistryRows, "tenant">): Promise<void> {
+    const { db } = this.#gateward;
+    const statements = upserts({ tenant: this.name, ...rows });
+    await db.batch(statements.map(({ sql, values }) => db.prepare(sql).bind(...values)));
+  }
+
+  async agent(
+    name = "coder",
+    row: Omit<AgentRow, "agent"> = {},
+    credentialRow: Omit<CredentialRow, "credential" | "agent"> = {},
+  ): Promise<TestAgent> {
+    const credential = mintAgentToken(MAC_KEY, this.name, name, row.lane);
+    await this.register({
+      agents: [{ agent: name, groups: ["engineering"], ...row }],
+      credentials: [{ credential, agent: name, ...credentialRow }],
+    });
+    return { name, token: credential.token, credential };
+  }
+
+  /** Registers a change and drops what the lane remembers, so that the next call sees it. */
+  async change(rows: Omit<RegistryRows, "tenant">, lane = 0): Promise<void> {
+    await this.register(rows);
+    await this.evict(lane);
+  }
+
+  evict(lane = 0): Promise<void> {
+    return this.#gateward.evict(`${this.name}/${lane}`);
+  }
+
+  /** Sequence numbers that are in the lane's journal: those not flushed and pruned yet. */
+  async journal(lane = 0): Promise<number[]> {
+    const rows = await this.#gateward.laneRows<{ seq: number }>(
+      `${this.name}/${lane}`,
+      "SELECT seq FROM journal ORDER BY seq",
+    );
+    return rows.map(({ seq }) => seq);
+  }
+
+  /** Waits until everything that the lane wrote is in D1 and pruned from its journal. */
+  async flushed(lane = 0): Promise<void> {
+    await eventually(`the journal of ${this.name}/${lane} is empty`, async () => (await this.journal(lane)).length === 0);
+  }
+
+  /** This tenant's rows of a table of records. */
+  records<Row = Record<string, SqlValue>>(table: "decisions" | "receipts" | "audit_events" | "approvals"): Promise<Row[]> {
+    return this.#gateward.rows<Row>(`SELECT * FROM ${table} WHERE tenant = ?1`, this.name);
+  }
+}
+
+const POLL_INTERVAL_MS = 50;
+const POLL_LIMIT_MS = 30_000;
+
+/** Polls until `holds`, within a bound that only something broken reaches. */
+export async function eventually(what: string, holds: () => Promise<boolean>, limitMs = POLL_LIMIT_MS): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`never happened: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+  }
+}
+
+/** A body of which a test says only what it is about. */
+export interface Changes extends Omit<Partial<CallBody>, "agent" | "tool_call" | "context"> {
+  agent?: Partial<CallBody["agent"]>;
+  tool_call?: Partial<CallBody["tool_call"]>;
+  context?: Partial<CallBody["context"]>;
+}
+
+/** A read of github/list_issues, which the base policies allow, with changes. */
+export function readCall(changes: Changes = {}): CallBody {
+  const { agent, tool_call, context, ...rest } = changes;
+  return {
+    agent: { id: "coder", environment: ENVIRONMENT, ...agent },
+    tool_call: {
+      tool: "github",
+      action: "list_issues",
+      mutates_state: false,
+      parameters: { repo: "acme/shop" },
+      ...tool_call,
+    },
+    context: { source_trust: "trusted_internal_signed", contains_sensitive_data: false, ...context },
+    ...rest,
+  };
+}
+
+/** A merge to a feature branch, which trusted provenance allows and any other does not. */
+export function writeCall(changes: Changes = {}): CallBody {
+  return readCall({
+    ...changes,
+    tool_call: {
+      action: "merge_pull_request",
+      mutates_state: true,
+      parameters: { repo: "acme/shop", number: 42, base: "feature/search" },
+      ...changes.tool_call,
+    },
+  });
+}
+
+/** A call that the canary policy quarantines for. */
+export function canaryCall(changes: Changes = {}): CallBody {
+  return readCall({ ...changes, tool_call: { tool: "vault", action: "read_root_key", parameters: {} } });
+}

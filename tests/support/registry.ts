@@ -1,0 +1,183 @@
+// Registry rows as SQL: for tests, which bind them to D1, and for the demo, whose wrangler
+// command line takes text. Every change bumps the tenant's epoch in the same batch, or lanes
+// would go on deciding by what they remember.
+import type { Credential } from "./tokens.ts";
+
+type SqlValue = string | number | null;
+
+export interface Statement {
+  sql: string;
+  values: SqlValue[];
+}
+
+export type Status = "active" | "pending" | "disabled" | "quarantined";
+export type Risk = "low" | "medium" | "high" | "critical";
+export type SourceTrust =
+  | "trusted_internal_signed"
+  | "trusted_internal_unsigned"
+  | "semi_trusted_customer"
+  | "untrusted_external"
+  | "malicious_suspected"
+  | "unknown";
+
+export interface AgentRow {
+  agent: string;
+  lane?: number;
+  status?: "active" | "frozen" | "revoked" | "quarantined";
+  environment?: string;
+  risk_tier?: "low" | "medium" | "high";
+  groups?: string[];
+  rate_capacity?: number;
+  rate_refill_per_s?: number;
+  quota_per_day?: number;
+}
+
+export interface CredentialRow {
+  credential: Credential;
+  /** Absent for an administrator's. */
+  agent?: string;
+  scopes?: string[];
+  max_source_trust?: SourceTrust;
+  status?: "active" | "revoked";
+  expires_at_ms?: number;
+}
+
+export interface ServerRow {
+  server: string;
+  kind: "mcp" | "http" | "named";
+  trust?: "trusted" | "untrusted";
+  status?: Status;
+}
+
+export interface ToolRow {
+  server: string;
+  tool: string;
+  mutates: boolean;
+  risk: Risk;
+  canary?: boolean;
+  status?: Status;
+}
+
+export interface RegistryRows {
+  tenant: string;
+  status?: "active" | "suspended" | "deleted";
+  lanes?: number;
+  agents?: AgentRow[];
+  credentials?: CredentialRow[];
+  servers?: ServerRow[];
+  tools?: ToolRow[];
+}
+
+export const AGENT_SCOPES = ["tools:read", "tools:write"];
+export const ADMINISTRATOR_SCOPES = ["audit:read"];
+export const ENVIRONMENT = "production";
+
+/** Servers and tools that policies/tools/*.json describe, as the demo tenant registers them. */
+export const DEMO_SERVERS: ServerRow[] = [
+  { server: "github", kind: "mcp", trust: "trusted" },
+  { server: "crm", kind: "http", trust: "trusted" },
+  { server: "vault", kind: "named", trust: "trusted" },
+];
+export const DEMO_TOOLS: ToolRow[] = [
+  { server: "github", tool: "list_issues", mutates: false, risk: "low" },
+  { server: "github", tool: "get_issue", mutates: false, risk: "low" },
+  { server: "github", tool: "create_issue", mutates: true, risk: "medium" },
+  { server: "github", tool: "merge_pull_request", mutates: true, risk: "high" },
+  { server: "crm", tool: "get_customer", mutates: false, risk: "medium" },
+  { server: "crm", tool: "refund", mutates: true, risk: "critical" },
+  { server: "vault", tool: "read_root_key", mutates: false, risk: "critical", canary: true },
+];
+
+/** Writes the rows, in place of rows with the same key, and bumps the epoch. */
+export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
+  const { tenant } = rows;
+  const created_at_ms = nowMs;
+  const statements = [
+    upsert("tenants", ["tenant"], {
+      tenant,
+      ...(rows.status === undefined ? {} : { status: rows.status }),
+      ...(rows.lanes === undefined ? {} : { lanes: rows.lanes }),
+      created_at_ms,
+    }),
+  ];
+  for (const { agent, lane = 0, status = "active", environment = ENVIRONMENT, groups = [], ...rest } of rows.agents ?? []) {
+    statements.push(
+      upsert("agents", ["tenant", "agent"], {
+        tenant,
+        agent,
+        lane,
+        status,
+        environment,
+        groups: JSON.stringify(groups),
+        risk_tier: rest.risk_tier ?? "low",
+        rate_capacity: rest.rate_capacity ?? null,
+        rate_refill_per_s: rest.rate_refill_per_s ?? null,
+        quota_per_day: rest.quota_per_day ?? null,
+        created_at_ms,
+      }),
+    );
+  }
+  for (const { credential, agent, ...rest } of rows.credentials ?? []) {
+    statements.push(
+      upsert("credentials", ["tenant", "key_id"], {
+        tenant,
+        key_id: credential.keyId,
+        kind: agent === undefined ? "administrator" : "agent",
+        agent: agent ?? null,
+        secret_sha256: credential.secretSha256,
+        scopes: JSON.stringify(rest.scopes ?? (agent === undefined ? ADMINISTRATOR_SCOPES : AGENT_SCOPES)),
+        max_source_trust: rest.max_source_trust ?? "trusted_internal_signed",
+        status: rest.status ?? "active",
+        expires_at_ms: rest.expires_at_ms ?? null,
+        created_at_ms,
+      }),
+    );
+  }
+  for (const { server, kind, trust = "trusted", status = "active" } of rows.servers ?? []) {
+    statements.push(
+      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, status, created_at_ms }),
+    );
+  }
+  for (const { server, tool, mutates, risk, canary = false, status = "active" } of rows.tools ?? []) {
+    statements.push(
+      upsert("tools", ["tenant", "server", "tool"], {
+        tenant,
+        server,
+        tool,
+        status,
+        mutates: Number(mutates),
+        risk,
+        canary: Number(canary),
+        created_at_ms,
+      }),
+    );
+  }
+  statements.push({ sql: "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1", values: [tenant] });
+  return statements;
+}
+
+/** The statements as one SQL text, values written out as literals. */
+export function toSqlText(statements: Statement[]): string {
+  return statements
+    .map(({ sql, values }) => `${sql.replace(/\?(\d+)/g, (_, at) => literal(values[Number(at) - 1] ?? null))};\n`)
+    .join("");
+}
+
+function upsert(table: string, key: string[], row: Record<string, SqlValue>): Statement {
+  const columns = Object.keys(row);
+  const changes = columns
+    .filter((column) => !key.includes(column) && column !== "created_at_ms")
+    .map((column) => `${column} = excluded.${column}`);
+  const action = changes.length === 0 ? "NOTHING" : `UPDATE SET ${changes.join(", ")}`;
+  return {
+    sql:
+      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map((_, at) => `?${at + 1}`).join(", ")}) ` +
+      `ON CONFLICT (${key.join(", ")}) DO ${action}`,
+    values: Object.values(row),
+  };
+}
+
+function literal(value: SqlValue): string {
+  if (value === null) return "NULL";
+  return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
+}

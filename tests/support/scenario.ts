@@ -1,0 +1,166 @@
+// The confused-deputy attack that `make demo` plays and tests/integration/scenario.test.ts checks.
+// A public issue tells a coding agent to merge a pull request; what happens to the merge depends
+// on where the instruction came from.
+import type { SourceTrust } from "./registry.ts";
+
+export type Decision = "allow" | "deny" | "require_approval" | "redact" | "quarantine";
+
+/** A body of POST /v1/authorize; what the scenario and the tests use of it. */
+export interface CallBody {
+  agent: { id: string; environment: string };
+  tool_call: {
+    tool: string;
+    action: string;
+    resource?: string;
+    mutates_state: boolean;
+    parameters: Record<string, unknown>;
+  };
+  context: { source_trust: string; contains_sensitive_data: boolean };
+  request_id?: string;
+  approval_id?: string;
+  user?: { id?: string; role?: string };
+  trace?: { run_id?: string; trace_id?: string; parent_run_id?: string; root_trust_level?: string };
+  nonce?: string;
+  timestamp?: string;
+  dry_run?: boolean;
+}
+
+/** The answer of POST /v1/authorize. */
+export interface Answer {
+  decision_id: string;
+  decision: Decision;
+  risk_score: number;
+  risk_level: string;
+  composite_risk_score: number;
+  reason: string;
+  reason_code: string;
+  matched_policies: string[];
+  approval: null | {
+    approval_id: string;
+    status: string;
+    approver_group: string;
+    expires_at: string;
+    action_hash: string;
+  };
+  redacted_fields: string[];
+  root_trust_level: string;
+  dry_run: boolean;
+  bundle: string;
+  receipt: null | {
+    receipt_id: string;
+    lane: number;
+    seq: number;
+    receipt_hash: string;
+    prev_receipt_hash: string;
+    canon_version: string;
+  };
+}
+
+export interface Step {
+  title: string;
+  tool: string;
+  action: string;
+  mutates_state: boolean;
+  parameters: Record<string, unknown>;
+  source_trust: SourceTrust;
+  /** Steps of one run share what taints it. */
+  run: string;
+  expected: { decision: Decision; reason_code: string; matched_policies: string[] };
+}
+
+const pullRequest = { repo: "acme/shop", number: 42 };
+
+export const SCENARIO: Step[] = [
+  {
+    title: "read a public issue",
+    tool: "github",
+    action: "get_issue",
+    mutates_state: false,
+    parameters: { repo: "acme/shop", number: 7 },
+    source_trust: "untrusted_external",
+    run: "triage",
+    expected: { decision: "allow", reason_code: "policy_allow", matched_policies: ["base/provenance#reads-pass"] },
+  },
+  {
+    title: "merge, as the issue said",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, base: "main" },
+    source_trust: "untrusted_external",
+    run: "triage",
+    expected: {
+      decision: "deny",
+      reason_code: "policy_forbid",
+      matched_policies: ["base/provenance#untrusted-never-writes"],
+    },
+  },
+  {
+    title: "merge to main, as a maintainer said",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, base: "main" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    expected: {
+      decision: "require_approval",
+      reason_code: "policy_require_approval",
+      matched_policies: ["base/provenance#trusted-writes-pass", "tenants/demo/github#merge-to-main-needs-approval"],
+    },
+  },
+  {
+    title: "merge to a feature branch",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, base: "feature/search" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    expected: {
+      decision: "allow",
+      reason_code: "policy_allow",
+      matched_policies: ["base/provenance#trusted-writes-pass"],
+    },
+  },
+  {
+    title: "read the vault's root key",
+    tool: "vault",
+    action: "read_root_key",
+    mutates_state: false,
+    parameters: {},
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    expected: {
+      decision: "quarantine",
+      reason_code: "policy_quarantine",
+      matched_policies: ["base/canary#canary-quarantines"],
+    },
+  },
+  {
+    title: "list issues, quarantined",
+    tool: "github",
+    action: "list_issues",
+    mutates_state: false,
+    parameters: { repo: "acme/shop" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    expected: { decision: "deny", reason_code: "agent_quarantined", matched_policies: [] },
+  },
+];
+
+/** The step as the request that `agent` makes of it; `play` tells one playing from another. */
+export function bodyOf(step: Step, agent: string, environment: string, play: string): CallBody {
+  return {
+    agent: { id: agent, environment },
+    tool_call: {
+      tool: step.tool,
+      action: step.action,
+      mutates_state: step.mutates_state,
+      parameters: step.parameters,
+    },
+    context: { source_trust: step.source_trust, contains_sensitive_data: false },
+    trace: { run_id: `${step.run}-${play}` },
+    request_id: `${play}-${SCENARIO.indexOf(step) + 1}`,
+  };
+}

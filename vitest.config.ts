@@ -1,0 +1,20 @@
+import { defineConfig } from "vitest/config";
+
+// A path to write machine-readable results to, beside the ones for people.
+const report = process.env.GATEWARD_VITEST_REPORT;
+
+export default defineConfig({
+  test: {
+    include: ["tests/**/*.test.ts"],
+    pool: "forks",
+    // Bounds against hanging, on a slow and busy machine; no test asserts a duration.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    env: {
+      GATEWARD_PREBUILT: "1",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_LOG: "error",
+    },
+    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
+  },
+});
