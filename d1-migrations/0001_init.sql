@@ -81,6 +81,7 @@ CREATE TABLE decisions (
   PRIMARY KEY (tenant, decision_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX decisions_by_agent ON decisions (tenant, agent, decision_id);
+CREATE INDEX decisions_by_outcome ON decisions (tenant, decision, decision_id);
 
 -- body: the receipt's hashed JSON, in its RFC 8785 form; receipt_hash: lower-case hex of SHA-256 over it.
 CREATE TABLE receipts (

@@ -256,6 +256,17 @@ describe("while D1 fails", () => {
     await eventually("the lane answers again", async () => (await gateward.post(token, "/v1/authorize", readCall())).status === 200);
   });
 
+  test("the worker says that it is not ready", async () => {
+    await gateward.execute("ALTER TABLE tenants RENAME TO tenants_away");
+    try {
+      const reply = await gateward.request<Problem>("/readyz");
+      expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 503, code: "registry_unavailable" });
+    } finally {
+      await gateward.execute("ALTER TABLE tenants_away RENAME TO tenants");
+    }
+    expect((await gateward.request("/readyz")).status).toBe(200);
+  });
+
   test("a quarantine that could not be flushed holds all the same", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();

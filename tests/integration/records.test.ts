@@ -1,4 +1,5 @@
 // What is written down, and who may read it: decisions, receipts and their verification.
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DecisionPage, DecisionRow, Problem, ReceiptPage, Reply, Verification } from "../support/client.ts";
 import { canaryCall, Gateward, INSPECTABLE, readCall, type Tenant, writeCall } from "../support/gateward.ts";
@@ -343,6 +344,17 @@ describe("POST /v1/receipts/verify", () => {
     const reply = await verify(tenant, 1, 6);
     expect(reply.status).toBe(200);
     expect(reply.body).toMatchObject({ verified: false, broken_at, problem: expect.any(String) });
+  });
+
+  test("finds a newest receipt that was changed and sealed anew", async () => {
+    const tenant = await gateward.tenant();
+    await play(tenant, 3);
+    await tenant.flushed();
+    const { receipts } = (await gateward.get<{ receipts: { body: object }[] }>(tenant.admin, "/v1/receipts?lane=0&from=3")).body;
+    const body = JSON.stringify({ ...receipts[0]?.body, decision: "quarantine" });
+    const hash = createHash("sha256").update(body).digest("hex");
+    await gateward.execute(`UPDATE receipts SET body = '${body}', receipt_hash = '${hash}' WHERE tenant = ?1 AND seq = 3`, tenant.name);
+    expect((await verify(tenant, 1, 3)).body).toMatchObject({ verified: false, broken_at: 3, problem: expect.stringContaining("newest") });
   });
 
   test("finds two rows that changed places", async () => {

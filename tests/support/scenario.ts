@@ -63,7 +63,7 @@ export interface Step {
   mutates_state: boolean;
   parameters: Record<string, unknown>;
   source_trust: SourceTrust;
-  /** Steps of one run share what taints it. */
+  /** What the step is a part of, as its receipt tells. */
   run: string;
   expected: { decision: Decision; reason_code: string; matched_policies: string[] };
 }

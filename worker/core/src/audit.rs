@@ -9,16 +9,13 @@ use std::collections::HashMap;
 /// The width of a window.
 pub const WINDOW_MS: u64 = 60_000;
 
-/// Sources that are told apart within a window; further ones are counted together.
-const MAX_SOURCES: usize = 1_024;
-
 /// The source under which the rest is counted.
 const OTHER_SOURCES: &str = "*";
 
 /// A count that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditCount {
-    /// The same for every write of one count: kind, source, window.
+    /// The same for every write of one count: kind, source, window, scope.
     pub event_id: String,
     pub kind: &'static str,
     pub source: String,
@@ -37,22 +34,33 @@ struct Counter {
 }
 
 /// The counts of the windows that are open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AuditCounts {
     counters: HashMap<(u64, &'static str, String), Counter>,
+    /// Sources that are told apart; further ones are counted together.
+    max_sources: usize,
+    /// Ends every event id: who counts, where several count apart.
+    scope: String,
 }
 
 impl AuditCounts {
+    /// Counts that begin at zero; two that live at once, or one after the other, need different
+    /// scopes unless what they write is added up.
+    #[must_use]
+    pub fn new(max_sources: usize, scope: String) -> Self {
+        Self { counters: HashMap::new(), max_sources, scope }
+    }
+
     /// Counts one rejection; returns what is to be written because of it.
     pub fn record(&mut self, kind: &'static str, source: &str, now_ms: u64) -> Option<AuditCount> {
         let window = now_ms / WINDOW_MS;
         let mut key = (window, kind, source.to_owned());
-        if self.counters.len() >= MAX_SOURCES && !self.counters.contains_key(&key) {
+        if self.counters.len() >= self.max_sources && !self.counters.contains_key(&key) {
             key.2 = OTHER_SOURCES.to_owned();
         }
         let counter = self.counters.entry(key.clone()).or_default();
         counter.count += 1;
-        counter.count.is_power_of_two().then(|| take(&key, counter))
+        counter.count.is_power_of_two().then(|| take(&key, counter, &self.scope))
     }
 
     /// What closed windows still have to tell; they are forgotten.
@@ -61,7 +69,7 @@ impl AuditCounts {
         let mut closed = Vec::new();
         self.counters.retain(|key, counter| {
             if key.0 < window && counter.count > counter.written {
-                closed.push(take(key, counter));
+                closed.push(take(key, counter, &self.scope));
             }
             key.0 >= window
         });
@@ -74,11 +82,15 @@ impl AuditCounts {
     }
 }
 
-fn take((window, kind, source): &(u64, &'static str, String), counter: &mut Counter) -> AuditCount {
+fn take(
+    (window, kind, source): &(u64, &'static str, String),
+    counter: &mut Counter,
+    scope: &str,
+) -> AuditCount {
     let added = counter.count - counter.written;
     counter.written = counter.count;
     AuditCount {
-        event_id: format!("{kind}:{source}:{window}"),
+        event_id: format!("{kind}:{source}:{window}{scope}"),
         kind,
         source: source.clone(),
         at_ms: window * WINDOW_MS,
@@ -93,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_flood_becomes_one_row_with_its_whole_count() {
-        let mut counts = AuditCounts::default();
+        let mut counts = AuditCounts::new(1_000, ".a".to_owned());
         let written: Vec<u64> = (0..1_000)
             .filter_map(|_| counts.record("rate_limited", "bot", 5))
             .map(|c| c.count)
@@ -103,14 +115,14 @@ mod tests {
         let closed = counts.close(WINDOW_MS);
         assert_eq!(closed.len(), 1);
         assert_eq!((closed[0].count, closed[0].added), (1_000, 488));
-        assert_eq!(closed[0].event_id, "rate_limited:bot:0");
+        assert_eq!(closed[0].event_id, "rate_limited:bot:0.a");
         assert!(counts.is_empty());
     }
 
     #[test]
     fn sources_beyond_the_bound_are_counted_together() {
-        let mut counts = AuditCounts::default();
-        for source in 0..MAX_SOURCES + 3 {
+        let mut counts = AuditCounts::new(1_000, ".a".to_owned());
+        for source in 0..1_003 {
             counts.record("rate_limited", &source.to_string(), 5);
         }
         let closed = counts.close(WINDOW_MS);

@@ -40,3 +40,40 @@ impl GateCommand {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call;
+
+    const PINNED: &str = "01017407016b010101010101010101010101010101010101010101010101010101010101\
+        0101016803626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
+        010171010170017501760177010501016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6ee\
+        a4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe754\
+        99";
+
+    /// A lane of the last deploy may read what a worker of this one wrote: whoever changes these
+    /// bytes raises [`COMMAND_VERSION`].
+    #[test]
+    fn a_command_of_this_version_keeps_its_bytes() {
+        let body = br#"{"agent":{"id":"bot","environment":"prod"},
+            "tool_call":{"tool":"s","action":"x","resource":"r","mutates_state":true,
+              "parameters":{"a":[null,true,-1,0.5,"t"]}},
+            "context":{"source_trust":"semi_trusted_customer","contains_sensitive_data":true},
+            "request_id":"q","approval_id":"p","user":{"id":"u","role":"v"},
+            "trace":{"run_id":"w","root_trust_level":"unknown"},
+            "nonce":"n","timestamp":"2026-01-01T00:00:00Z","dry_run":true}"#;
+        let command = GateCommand {
+            tenant: "t".to_owned(),
+            lane: 7,
+            key_id: "k".to_owned(),
+            secret_hash: [1; 32],
+            http_request_id: "h".to_owned(),
+            call: call::parse(body, "t").unwrap(),
+        };
+        let bytes = command.encode();
+        assert_eq!(hex::encode(&bytes), PINNED);
+        assert_eq!(GateCommand::decode(&bytes), Some(command));
+        assert_eq!(GateCommand::decode(&[&[COMMAND_VERSION + 1], &bytes[1..]].concat()), None);
+    }
+}

@@ -42,7 +42,7 @@ impl Config {
             flush_batch_rows: number("FLUSH_BATCH_ROWS", 1.0, 2_000.0)? as u32,
             journal_soft_rows: number("JOURNAL_SOFT_ROWS", 1.0, 1_000_000.0)? as u64,
             journal_hard_rows: number("JOURNAL_HARD_ROWS", 1.0, 1_000_000.0)? as u64,
-            registry_ttl_ms: number("REGISTRY_TTL_MS", 10.0, 3_600_000.0)? as u64,
+            registry_ttl_ms: number("REGISTRY_TTL_MS", 100.0, 3_600_000.0)? as u64,
             default_rate: Rate::new(
                 number("RATE_CAPACITY", 1.0, f64::from(MAX_CAPACITY))? as u32,
                 number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
@@ -62,15 +62,15 @@ mod tests {
     #[test]
     fn a_var_out_of_bounds_is_named() {
         let good = |name: &str| match name {
-            "JOURNAL_HARD_ROWS" => Some("60".to_owned()),
-            _ => Some("50".to_owned()),
+            "JOURNAL_HARD_ROWS" => Some("160".to_owned()),
+            _ => Some("150".to_owned()),
         };
         assert!(Config::read(good).is_ok());
         for (name, value, expected) in [
             ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),
             ("FLUSH_BATCH_ROWS", Some("0"), "var `FLUSH_BATCH_ROWS` is `0`"),
             ("RATE_REFILL_PER_S", Some("NaN"), "var `RATE_REFILL_PER_S` is `NaN`"),
-            ("JOURNAL_SOFT_ROWS", Some("61"), "is above `JOURNAL_HARD_ROWS`"),
+            ("JOURNAL_SOFT_ROWS", Some("161"), "is above `JOURNAL_HARD_ROWS`"),
         ] {
             let value = value.map(str::to_owned);
             let error = Config::read(|var| if var == name { value.clone() } else { good(var) });

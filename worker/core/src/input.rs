@@ -17,16 +17,39 @@ const DECIMAL_DIGITS: usize = 4;
 /// Cedar keeps a decimal in 64 bits: beyond this many units it does not fit.
 const MAX_DECIMAL: f64 = 922_337_203_685_477.0;
 
+/// Bytes of a path in a message: enough to find the argument. A message is written down, so it
+/// holds no values and no endless names.
+const MAX_PATH_BYTES: usize = 96;
+
 /// Where an argument does not convert, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
-    pub path: String,
-    pub problem: String,
+    path: String,
+    problem: String,
+}
+
+impl InputError {
+    fn new(problem: impl Into<String>) -> Self {
+        Self { path: String::new(), problem: problem.into() }
+    }
+
+    /// Puts what leads to the argument before its path: built on an error's way out, and so at no
+    /// cost where there is none.
+    fn within(mut self, step: &str) -> Self {
+        if self.path.len() < MAX_PATH_BYTES {
+            let mut end = step.len().min(MAX_PATH_BYTES);
+            while !step.is_char_boundary(end) {
+                end -= 1;
+            }
+            self.path.insert_str(0, step.get(..end).unwrap_or(""));
+        }
+        self
+    }
 }
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "argument `{}` {}", self.path, self.problem)
+        write!(f, "argument `input{}` {}", self.path, self.problem)
     }
 }
 
@@ -39,35 +62,24 @@ type Converted = Result<RestrictedExpression, InputError>;
 /// The first argument that does not convert.
 pub fn convert(input: &Json, types: Option<&RecordType>) -> Converted {
     match types {
-        Some(types) => typed_record(input, types, "input"),
-        None => untyped(input, "input"),
+        Some(types) => typed_record(input, types),
+        None => untyped(input),
     }
 }
 
-fn error(path: &str, problem: impl Into<String>) -> InputError {
-    InputError { path: path.to_owned(), problem: problem.into() }
-}
-
-fn typed(value: &Json, kind: &ArgumentType, path: &str) -> Converted {
+fn typed(value: &Json, kind: &ArgumentType) -> Converted {
     match (kind, value) {
         (ArgumentType::Bool, Json::Bool(_))
         | (ArgumentType::Long, Json::Integer(_))
-        | (ArgumentType::String, Json::String(_)) => untyped(value, path),
+        | (ArgumentType::Decimal, Json::Number(_))
+        | (ArgumentType::String, Json::String(_)) => untyped(value),
         (ArgumentType::Decimal, Json::Integer(value)) => {
-            decimal(&format!("{value}.0"), *value as f64, path)
+            decimal(&format!("{value}.0"), *value as f64)
         }
-        (ArgumentType::Decimal, Json::Number(_)) => untyped(value, path),
-        (ArgumentType::Set(inner), Json::Array(items)) => {
-            let items: Result<Vec<_>, _> = items
-                .iter()
-                .enumerate()
-                .map(|(at, item)| typed(item, inner, &format!("{path}[{at}]")))
-                .collect();
-            Ok(RestrictedExpression::new_set(items?))
-        }
-        (ArgumentType::Record(types), Json::Object(_)) => typed_record(value, types, path),
+        (ArgumentType::Set(inner), Json::Array(items)) => set(items, |item| typed(item, inner)),
+        (ArgumentType::Record(types), Json::Object(_)) => typed_record(value, types),
         (kind, value) => {
-            Err(error(path, format!("must be {}, not {}", expected(kind), value.kind())))
+            Err(InputError::new(format!("must be {}, not {}", expected(kind), value.kind())))
         }
     }
 }
@@ -83,73 +95,70 @@ fn expected(kind: &ArgumentType) -> &'static str {
     }
 }
 
-fn typed_record(value: &Json, types: &RecordType, path: &str) -> Converted {
+fn typed_record(value: &Json, types: &RecordType) -> Converted {
     let Json::Object(fields) = value else {
-        return Err(error(path, format!("must be an object, not {}", value.kind())));
+        return Err(InputError::new(format!("must be an object, not {}", value.kind())));
     };
-    let mut converted = Vec::with_capacity(fields.len());
-    for (name, value) in fields {
-        if matches!(value, Json::Null) {
-            continue;
-        }
-        let path = format!("{path}.{name}");
-        let value = match types.fields.binary_search_by(|field| field.name.cmp(name)) {
-            Ok(at) => match types.fields.get(at) {
-                Some(field) => typed(value, &field.kind, &path)?,
-                None => return Err(error(&path, "is not known")),
-            },
-            Err(_) if types.open => untyped(value, &path)?,
-            Err(_) => return Err(error(&path, "is not an argument of this tool")),
-        };
-        converted.push((name.clone(), value));
-    }
     for field in types.fields {
-        if field.required && !converted.iter().any(|(name, _)| name == field.name) {
-            return Err(error(&format!("{path}.{}", field.name), "is required"));
+        if field.required
+            && !fields.iter().any(|(name, value)| name == field.name && present(value))
+        {
+            return Err(InputError::new("is required").within(field.name).within("."));
         }
     }
-    record(converted, path)
+    record(fields, |name, value| {
+        let known = types.fields.binary_search_by(|field| field.name.cmp(name)).ok();
+        match known.and_then(|at| types.fields.get(at)) {
+            Some(field) => typed(value, &field.kind),
+            None if types.open => untyped(value),
+            None => Err(InputError::new("is not an argument of this tool")),
+        }
+    })
 }
 
-fn untyped(value: &Json, path: &str) -> Converted {
+fn untyped(value: &Json) -> Converted {
     match value {
-        Json::Null => Err(error(path, "must not be null inside an array")),
+        Json::Null => Err(InputError::new("must not be null inside an array")),
         Json::Bool(value) => Ok(RestrictedExpression::new_bool(*value)),
         Json::Integer(value) => Ok(RestrictedExpression::new_long(*value)),
-        Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value, path),
+        Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
         Json::String(text) => Ok(RestrictedExpression::new_string(text.clone())),
-        Json::Array(items) => {
-            let items: Result<Vec<_>, _> = items
-                .iter()
-                .enumerate()
-                .map(|(at, item)| untyped(item, &format!("{path}[{at}]")))
-                .collect();
-            Ok(RestrictedExpression::new_set(items?))
-        }
-        Json::Object(fields) => {
-            let fields: Result<Vec<_>, _> = fields
-                .iter()
-                .filter(|(_, value)| !matches!(value, Json::Null))
-                .map(|(name, value)| Ok((name.clone(), untyped(value, &format!("{path}.{name}"))?)))
-                .collect();
-            record(fields?, path)
-        }
+        Json::Array(items) => set(items, untyped),
+        Json::Object(fields) => record(fields, |_, value| untyped(value)),
     }
 }
 
-fn record(fields: Vec<(String, RestrictedExpression)>, path: &str) -> Converted {
-    RestrictedExpression::new_record(fields).map_err(|e| error(path, e.to_string()))
+fn present(value: &Json) -> bool {
+    !matches!(value, Json::Null)
 }
 
-fn decimal(text: &str, value: f64, path: &str) -> Converted {
+fn set(items: &[Json], convert: impl Fn(&Json) -> Converted) -> Converted {
+    let converted: Result<Vec<_>, _> = items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| convert(item).map_err(|error| error.within(&format!("[{at}]"))))
+        .collect();
+    Ok(RestrictedExpression::new_set(converted?))
+}
+
+fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted) -> Converted {
+    let converted: Result<Vec<_>, _> = fields
+        .iter()
+        .filter(|(_, value)| present(value))
+        .map(|(name, value)| match convert(name, value) {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(error) => Err(error.within(name).within(".")),
+        })
+        .collect();
+    RestrictedExpression::new_record(converted?).map_err(|_| InputError::new("is no record"))
+}
+
+fn decimal(text: &str, value: f64) -> Converted {
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
     if plain && (1..=DECIMAL_DIGITS).contains(&digits) && value.abs() <= MAX_DECIMAL {
         Ok(RestrictedExpression::new_decimal(text))
     } else {
-        Err(error(
-            path,
-            format!("`{text}` has more than {DECIMAL_DIGITS} decimals or is too large"),
-        ))
+        Err(InputError::new(format!("has more than {DECIMAL_DIGITS} decimals or is too large")))
     }
 }

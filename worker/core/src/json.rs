@@ -90,11 +90,16 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
 }
 
 impl ValueSeed<'_> {
-    fn inner<E: serde::de::Error>(&mut self) -> Result<ValueSeed<'_>, E> {
-        if self.depth + 1 > MAX_JSON_DEPTH {
+    /// An array or object begins, empty ones included.
+    fn enter<E: serde::de::Error>(&self) -> Result<(), E> {
+        if self.depth == MAX_JSON_DEPTH {
             return Err(E::custom(format_args!("nested deeper than {MAX_JSON_DEPTH} levels")));
         }
-        Ok(ValueSeed { depth: self.depth + 1, nodes: &mut *self.nodes })
+        Ok(())
+    }
+
+    fn inner(&mut self) -> ValueSeed<'_> {
+        ValueSeed { depth: self.depth + 1, nodes: &mut *self.nodes }
     }
 }
 
@@ -128,8 +133,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
-        if value.abs() > MAX_INTEGER as f64 {
-            return Err(E::custom(format_args!("{AMBIGUOUS}number `{value}` is beyond ±2^53")));
+        // 2^53 itself may have been 2^53 + 1 in the text: a double does not know.
+        if value.abs() >= MAX_INTEGER as f64 {
+            return Err(E::custom(format_args!("{AMBIGUOUS}number `{value}` is not below 2^53")));
         }
         Ok(if value.fract() == 0.0 { Json::Integer(value as i64) } else { Json::Number(value) })
     }
@@ -143,17 +149,19 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Json, A::Error> {
+        self.enter()?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self.inner()?)? {
+        while let Some(item) = seq.next_element_seed(self.inner())? {
             items.push(item);
         }
         Ok(Json::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Json, A::Error> {
+        self.enter()?;
         let mut fields: Vec<(String, Json)> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value_seed(self.inner()?)?;
+            let value = map.next_value_seed(self.inner())?;
             fields.push((key, value));
         }
         fields.sort_by(|(a, _), (b, _)| utf16_order(a, b));
@@ -316,7 +324,8 @@ mod tests {
             ("9007199254740993", "integer `9007199254740993` is beyond ±2^53"),
             ("-9007199254740993", "integer `-9007199254740993` is beyond ±2^53"),
             ("18446744073709551615", "integer `18446744073709551615` is beyond ±2^53"),
-            ("1e300", "is beyond ±2^53"),
+            ("1e300", "is not below 2^53"),
+            ("9007199254740993.0", "number `9007199254740992` is not below 2^53"),
         ];
         for (text, expected) in cases {
             let error = parse(text.as_bytes()).unwrap_err();
@@ -340,6 +349,10 @@ mod tests {
             assert!(!error.ambiguous && error.message.contains(expected), "{error}");
         }
         let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(parse(nested(MAX_JSON_DEPTH).as_bytes()).is_ok());
+        assert!(parse(nested(MAX_JSON_DEPTH + 1).as_bytes()).is_err());
+        let nested =
+            |levels| format!("{}{{}}{}", r#"{"a":"#.repeat(levels - 1), "}".repeat(levels - 1));
         assert!(parse(nested(MAX_JSON_DEPTH).as_bytes()).is_ok());
         assert!(parse(nested(MAX_JSON_DEPTH + 1).as_bytes()).is_err());
     }

@@ -20,7 +20,7 @@ use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
     AgentState, ChainHead, Facts, JournalEntry, NONCE_MS, REPLAY_MS, Reply, StoredAnswer, decide,
-    encode_state, scoped_key,
+    encode_state, needs_tool, scoped_key,
 };
 use crate::policy::PolicyEngine;
 use crate::receipt::GENESIS;
@@ -71,6 +71,9 @@ const MAX_FLUSH_BYTES: usize = 1_500_000;
 /// they call. A state is some 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
+/// Agents whose rejections are told apart within a minute.
+const MAX_COUNTED_AGENTS: usize = 1_024;
+
 /// Audit counts in one flush.
 const MAX_FLUSH_COUNTS: i64 = 500;
 
@@ -113,31 +116,13 @@ pub struct FlushBatch {
     pub count_keys: Vec<(String, i64)>,
 }
 
-/// Why a flush could not be confirmed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FlushError {
-    Storage(StorageError),
-    /// D1 holds something else under this sequence number, or nothing. The row stays.
-    HashDiffers {
-        seq: u64,
-    },
-}
-
-impl From<StorageError> for FlushError {
-    fn from(error: StorageError) -> Self {
-        Self::Storage(error)
-    }
-}
-
-impl std::fmt::Display for FlushError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Storage(error) => error.fmt(f),
-            Self::HashDiffers { seq } => {
-                write!(f, "receipt {seq} is not in D1 as it was journalled")
-            }
-        }
-    }
+/// What became of a batch that D1 was said to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// D1 has it, and the journal no longer.
+    Pruned,
+    /// D1 holds something else under this sequence number, or nothing. The rows stay.
+    HashDiffers { seq: u64 },
 }
 
 impl Lane {
@@ -151,9 +136,11 @@ impl Lane {
         for statement in sql::SCHEMA {
             storage.exec(statement, &[])?;
         }
+        let identity = meta(storage, "identity")?.as_deref().map(parse_identity).transpose()?;
         let mut head = match meta(storage, "head")? {
             Some(stored) => parse_head(&stored)?,
-            None => ChainHead { seq: 0, hash: GENESIS.to_owned() },
+            None if identity.is_none() => ChainHead { seq: 0, hash: GENESIS.to_owned() },
+            None => return Err(unreadable("the chain's head")),
         };
         let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
         let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
@@ -183,13 +170,16 @@ impl Lane {
             }
             agents.insert(agent.clone(), held);
         }
-        let identity = meta(storage, "identity")?.as_deref().map(parse_identity).transpose()?;
+        // Counts begin anew, so what they write must not meet what an earlier start wrote.
+        let starts =
+            meta(storage, "starts")?.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        set_meta(storage, "starts", (starts + 1).to_string())?;
         Ok(Self {
             identity,
             head,
             journal_rows: rows,
             agents,
-            counts: AuditCounts::default(),
+            counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
             unsure: true,
         })
@@ -226,8 +216,9 @@ impl Lane {
             Some((t, l)) if t == tenant && *l == lane => Ok(()),
             Some(_) => Err(StorageError("this is another lane's object".to_owned())),
             None => {
-                let identity = Value::Text(format!("{tenant}/{lane}"));
-                storage.exec(sql::SET_META, &[Value::Text("identity".to_owned()), identity])?;
+                // The head first: from here on a lane without one has lost it.
+                set_head(storage, &self.head)?;
+                set_meta(storage, "identity", format!("{tenant}/{lane}"))?;
                 self.identity = Some((tenant.to_owned(), lane));
                 Ok(())
             }
@@ -261,21 +252,8 @@ impl Lane {
         };
         self.hold(storage, &call.agent)?;
         let fresh = AgentState::default();
-        let step = decide(
-            engine,
-            &Facts {
-                now_ms,
-                config,
-                records,
-                agent: self.agents.get(&call.agent).map_or(&fresh, |held| &held.state),
-                head: &self.head,
-                stored,
-                nonce_used,
-                journal_rows: self.journal_rows,
-                storage_full: self.storage_full,
-            },
-            command,
-        );
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        let step = decide(engine, &Facts { stored, nonce_used, ..facts }, command);
         match step.entry {
             Some(entry) => {
                 self.journal(storage, entry, step.agent, now_ms)?;
@@ -289,10 +267,53 @@ impl Lane {
         }
         if let Some(rejection) = step.rejection
             && let Some(count) = self.counts.record(rejection.as_str(), &call.agent, now_ms)
+            && !self.storage_full
         {
             write_count(storage, &count)?;
         }
         Ok(step.reply)
+    }
+
+    /// Whether the call comes as far as its tool, so that the registry must be asked for one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn needs_tool(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &GateCommand,
+        records: &Records,
+        now_ms: u64,
+    ) -> Result<bool, StorageError> {
+        self.hold(storage, &command.call.agent)?;
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        Ok(needs_tool(&facts, command))
+    }
+
+    /// What a decision depends on, but for what storage holds of request id and nonce.
+    fn facts<'a>(
+        &'a self,
+        config: &'a Config,
+        command: &GateCommand,
+        records: &'a Records,
+        now_ms: u64,
+        fresh: &'a AgentState,
+    ) -> Facts<'a> {
+        let held = self.agents.get(&command.call.agent);
+        Facts {
+            now_ms,
+            config,
+            records,
+            agent: held.map_or(fresh, |held| &held.state),
+            head: &self.head,
+            stored: None,
+            nonce_used: false,
+            journal_rows: self.journal_rows,
+            storage_full: self.storage_full,
+        }
     }
 
     /// Writes the row, then takes the state.
@@ -351,6 +372,7 @@ impl Lane {
         for count in self.counts.close(now_ms) {
             write_count(storage, &count)?;
         }
+        self.expire(storage, now_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
         let mut rows = String::from("[");
         let mut hashes: Vec<(u64, String)> = Vec::new();
@@ -386,42 +408,34 @@ impl Lane {
         Ok(due.then_some(FlushBatch { rows, range, hashes, counts, count_keys }))
     }
 
-    /// Whether there is, or soon will be, something to flush.
+    /// Whether there is, or soon will be, something to flush or to expire.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
-        self.unsure || self.journal_rows > 0 || !self.counts.is_empty()
+        self.unsure || self.journal_rows > 0 || self.storage_full || !self.counts.is_empty()
     }
 
-    /// D1 has the batch; `stored` is what it holds of the batch's receipts. Prunes.
+    /// D1 has the batch; `stored` is what it holds of the batch's receipts, in order. Prunes.
     ///
     /// # Errors
     ///
-    /// [`FlushError`]: nothing was pruned that D1 does not hold as it was journalled.
+    /// [`StorageError`]: nothing was pruned that D1 does not hold as it was journalled.
     pub fn confirm_flushed(
         &mut self,
         storage: &impl LaneSql,
         batch: &FlushBatch,
         stored: &[(u64, String)],
-        now_ms: u64,
-    ) -> Result<(), FlushError> {
+    ) -> Result<Confirmed, StorageError> {
         for (event_id, count) in &batch.count_keys {
             let key = [Value::Text(event_id.clone()), Value::Integer(*count)];
             storage.exec(sql::DROP_COUNT, &key)?;
         }
-        let Some((_, last)) = batch.range else { return Ok(()) };
-        for (seq, hash) in &batch.hashes {
-            if !stored.iter().any(|(stored_seq, stored)| stored_seq == seq && stored == hash) {
-                return Err(FlushError::HashDiffers { seq: *seq });
+        let Some((_, last)) = batch.range else { return Ok(Confirmed::Pruned) };
+        for (at, journalled) in batch.hashes.iter().enumerate() {
+            if stored.get(at) != Some(journalled) {
+                return Ok(Confirmed::HashDiffers { seq: journalled.0 });
             }
         }
         let through = integer(last)?;
-        // What outlives its time goes first: a request id or nonce may be in use again.
-        for (statement, kept_ms) in
-            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
-        {
-            let before = integer(now_ms.saturating_sub(kept_ms))?;
-            storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
-        }
         storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
         storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
         for (agent, held) in &mut self.agents {
@@ -431,10 +445,20 @@ impl Lane {
                 held.journalled = 0;
             }
         }
-        let head = format!("{}:{}", self.head.seq, self.head.hash);
-        storage.exec(sql::SET_META, &[Value::Text("head".to_owned()), Value::Text(head)])?;
+        set_head(storage, &self.head)?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
+        Ok(Confirmed::Pruned)
+    }
+
+    /// Deletes answers and nonces that are past their time, a bounded number at once.
+    fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
+        for (statement, kept_ms) in
+            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
+        {
+            let before = integer(now_ms.saturating_sub(kept_ms))?;
+            storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
+        }
         self.storage_full = storage.size_bytes() > MAX_STORAGE_BYTES;
         Ok(())
     }
@@ -495,6 +519,14 @@ fn stored_answer(
 fn meta(storage: &impl LaneSql, name: &str) -> Result<Option<String>, StorageError> {
     let rows = storage.exec(sql::META, &[Value::Text(name.to_owned())])?;
     Ok(first_text(&rows).map(str::to_owned))
+}
+
+fn set_meta(storage: &impl LaneSql, name: &str, value: String) -> Result<(), StorageError> {
+    storage.exec(sql::SET_META, &[Value::Text(name.to_owned()), Value::Text(value)]).map(drop)
+}
+
+fn set_head(storage: &impl LaneSql, head: &ChainHead) -> Result<(), StorageError> {
+    set_meta(storage, "head", format!("{}:{}", head.seq, head.hash))
 }
 
 fn snapshot(storage: &impl LaneSql, agent: &str) -> Result<Option<AgentState>, StorageError> {

@@ -93,19 +93,26 @@ pub struct RegistryCache {
 }
 
 impl RegistryCache {
-    /// The records for `command`; `None` when one was never read, or when the epoch was not
-    /// confirmed within `ttl_ms`: then they must be read from D1 first.
+    /// The records for `command` that are held; `None` when it is not known who calls, or when
+    /// the epoch was not confirmed within `ttl_ms`: then they must be read from D1 first. The flag
+    /// says whether server and tool are among them.
     #[must_use]
-    pub fn records(&self, command: &GateCommand, now_ms: u64, ttl_ms: u64) -> Option<Records> {
+    pub fn records(
+        &self,
+        command: &GateCommand,
+        now_ms: u64,
+        ttl_ms: u64,
+    ) -> Option<(Records, bool)> {
         let call = &command.call;
         self.confirmed_at_ms.filter(|at| now_ms.saturating_sub(*at) < ttl_ms)?;
-        Some(Records {
-            tenant: self.tenant.clone(),
-            agent: self.agents.get(&call.agent).cloned()?,
-            credential: self.credentials.get(&command.key_id).cloned()?,
-            server: self.servers.get(&call.server).cloned()?,
-            tool: self.tools.get(&tool_id(command)).cloned()?,
-        })
+        let agent = self.agents.get(&call.agent).cloned()?;
+        let credential = self.credentials.get(&command.key_id).cloned()?;
+        let server = self.servers.get(&call.server).cloned();
+        let tool = self.tools.get(&tool_id(command)).cloned();
+        let complete = server.is_some() && tool.is_some();
+        let tenant = self.tenant.clone();
+        let (server, tool) = (server.flatten(), tool.flatten());
+        Some((Records { tenant, agent, credential, server, tool }, complete))
     }
 
     /// Takes what D1 answered to the load for `command`; the time is when the read was begun,
@@ -144,4 +151,73 @@ fn keep<T>(map: &mut HashMap<String, T>, key: String, value: T) {
 
 fn tool_id(command: &GateCommand) -> String {
     format!("{}/{}", command.call.server, command.call.tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call;
+
+    const TTL_MS: u64 = 1_000;
+
+    fn command(tool: &str) -> GateCommand {
+        let body = format!(
+            r#"{{"agent":{{"id":"bot","environment":"e"}},
+            "tool_call":{{"tool":"s","action":"{tool}","mutates_state":false,"parameters":{{}}}},
+            "context":{{"source_trust":"","contains_sensitive_data":false}}}}"#
+        );
+        GateCommand {
+            tenant: "t".to_owned(),
+            lane: 0,
+            key_id: "k".to_owned(),
+            secret_hash: [0; 32],
+            http_request_id: String::new(),
+            call: call::parse(body.as_bytes(), "t").unwrap(),
+        }
+    }
+
+    fn loaded(epoch: u64, kind: &str) -> Records {
+        let status = "active".to_owned();
+        let server =
+            ServerRecord { kind: kind.to_owned(), trust: String::new(), status: status.clone() };
+        let tenant = Some(TenantRecord { status, epoch });
+        Records { tenant, agent: None, credential: None, server: Some(server), tool: None }
+    }
+
+    /// What the cache gives for `command`: `None`, or the server's kind and whether it is complete.
+    fn held(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
+        let (records, complete) = cache.records(command, now_ms, TTL_MS)?;
+        Some((records.server.map(|server| server.kind).unwrap_or_default(), complete))
+    }
+
+    #[test]
+    fn records_are_of_one_epoch_which_was_confirmed_in_time() {
+        let (x, y) = (command("x"), command("y"));
+        let mut cache = RegistryCache::default();
+        assert_eq!(held(&cache, &x, 0), None, "nothing was read");
+        cache.accept(&x, loaded(5, "old"), 100);
+        assert_eq!(held(&cache, &x, 100), Some(("old".to_owned(), true)), "absent records count");
+        assert_eq!(held(&cache, &y, 100), Some(("old".to_owned(), false)), "another tool");
+        assert_eq!(held(&cache, &x, 1_099), Some(("old".to_owned(), true)));
+        assert_eq!(held(&cache, &x, 1_100), None, "the epoch was not confirmed in time");
+        assert!(cache.confirm(5, 1_000));
+        assert_eq!(held(&cache, &x, 1_100), Some(("old".to_owned(), true)), "now it is");
+        assert!(cache.confirm(6, 1_200));
+        assert_eq!(held(&cache, &x, 1_200), None, "a newer epoch empties the cache");
+        cache.accept(&x, loaded(5, "old"), 1_300);
+        assert_eq!(held(&cache, &x, 1_300), None, "what was read at an older epoch is thrown away");
+        cache.accept(&x, loaded(6, "new"), 1_250);
+        assert_eq!(held(&cache, &x, 1_300), Some(("new".to_owned(), true)));
+        assert!(!cache.confirm(5, 9_000), "an older epoch confirms nothing");
+        assert_eq!(held(&cache, &x, 9_000), None);
+    }
+
+    #[test]
+    fn a_full_cache_is_read_anew() {
+        let mut cache = RegistryCache::default();
+        for at in 0..=MAX_CACHED_RECORDS {
+            cache.accept(&command(&format!("tool-{at}")), loaded(1, "s"), 0);
+        }
+        assert_eq!(cache.tools.len(), 1);
+    }
 }

@@ -62,7 +62,7 @@ pub mod d1 {
     /// Tenant, lane, JSON array of audit counts.
     pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, \
            source, count, detail) \
-         SELECT ?1, value->>'event_id', value->>'at_ms', ?2, value->>'kind', value->>'source', \
+         SELECT ?1, value->>'event_id' || '.' || ?2, value->>'at_ms', ?2, value->>'kind', value->>'source', \
            value->>'count', '{}' \
          FROM json_each(?3) WHERE true \
          ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
@@ -94,18 +94,32 @@ pub mod d1 {
     pub const DECISION: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, decision, \
            reason_code, response FROM decisions WHERE tenant = ?1 AND decision_id = ?2";
 
-    /// Newest first. Tenant, decision or null, from and to (decision ids between which to look,
-    /// since they sort by time), limit.
+    /// Newest first. Tenant, from and before (decision ids between which to look, since they
+    /// sort by time), limit.
     pub const DECISIONS: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, \
            decision, reason_code, response FROM decisions \
-         WHERE tenant = ?1 AND decision_id >= ?3 AND decision_id < ?4 \
-           AND (?2 IS NULL OR decision = ?2) ORDER BY decision_id DESC LIMIT ?5";
+         WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 \
+         ORDER BY decision_id DESC LIMIT ?4";
 
-    /// The same of one agent; its name is last.
+    /// The same of one agent, whose name follows. Left to itself, the planner would walk the
+    /// whole tenant by its primary key.
     pub const DECISIONS_OF_AGENT: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
-           tool, decision, reason_code, response FROM decisions \
-         WHERE tenant = ?1 AND agent = ?6 AND decision_id >= ?3 AND decision_id < ?4 \
-           AND (?2 IS NULL OR decision = ?2) ORDER BY decision_id DESC LIMIT ?5";
+           tool, decision, reason_code, response FROM decisions INDEXED BY decisions_by_agent \
+         WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND agent = ?5 \
+         ORDER BY decision_id DESC LIMIT ?4";
+
+    /// The same of one outcome, which follows.
+    pub const DECISIONS_OF_OUTCOME: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
+           tool, decision, reason_code, response FROM decisions INDEXED BY decisions_by_outcome \
+         WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND decision = ?5 \
+         ORDER BY decision_id DESC LIMIT ?4";
+
+    /// The same of one agent and outcome, which follow.
+    pub const DECISIONS_OF_AGENT_AND_OUTCOME: &str = "SELECT decision_id, lane, seq, at_ms, agent, \
+           server, tool, decision, reason_code, response \
+         FROM decisions INDEXED BY decisions_by_agent \
+         WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND agent = ?5 \
+           AND decision = ?6 ORDER BY decision_id DESC LIMIT ?4";
 
     /// Tenant.
     pub const FLUSHES: &str =
@@ -130,6 +144,8 @@ pub mod d1 {
         DECISION,
         DECISIONS,
         DECISIONS_OF_AGENT,
+        DECISIONS_OF_OUTCOME,
+        DECISIONS_OF_AGENT_AND_OUTCOME,
         FLUSHES,
         RECEIPTS,
         PING,
@@ -204,7 +220,8 @@ pub mod lane {
          (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) AND at_ms < ?1";
 
     pub const SET_COUNT: &str = "INSERT INTO audit_counts (event_id, at_ms, kind, source, count) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (event_id) DO UPDATE SET count = excluded.count";
+         VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT (event_id) DO UPDATE SET count = max(count, excluded.count)";
     pub const COUNTS: &str = "SELECT event_id, count, json_object('event_id', event_id, \
          'at_ms', at_ms, 'kind', kind, 'source', source, 'count', count) FROM audit_counts \
          ORDER BY event_id LIMIT ?1";

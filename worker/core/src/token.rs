@@ -75,7 +75,7 @@ pub enum Holder<'a> {
     Administrator,
 }
 
-/// Why a credential was not believed. Callers all get the same 401; the audit tells these apart.
+/// Why a credential was not believed. Callers get the same 401 for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenError {
     Malformed,

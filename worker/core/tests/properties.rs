@@ -49,20 +49,24 @@ fn event() -> impl Strategy<Value = Event> {
 const TRUST: [&str; 4] =
     ["trusted_internal_unsigned", "semi_trusted_customer", "untrusted_external", "nonsense"];
 const QUOTA: u32 = 5;
+const CAPACITY: u32 = 12;
+const REFILL_PER_S: f64 = 0.25;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     /// Any interleaving of calls, time, evictions, flushes and faults: the chain verifies, every
-    /// answered decision is in it once, replays never differ, and no day allows more than its
-    /// quota.
+    /// answered decision is in it once, replays never differ, no day allows more than its quota,
+    /// and no more is decided than the agent's bucket holds and time refills.
     #[test]
     fn a_history_keeps_its_promises(events in prop::collection::vec(event(), 1..60)) {
         let mut gate = Gate::new();
-        gate.records.agent.as_mut().unwrap().quota_per_day = Some(QUOTA);
+        let agent = gate.records.agent.as_mut().unwrap();
+        agent.quota_per_day = Some(QUOTA);
+        (agent.rate_capacity, agent.rate_refill_per_s) = (Some(CAPACITY), Some(REFILL_PER_S));
         let mut answers: HashMap<String, Value> = HashMap::new();
         let mut acknowledged: Vec<Value> = Vec::new();
-        let mut latest_day = 0;
+        let mut latest_ms = gate.now_ms.get();
         for event in events {
             match event {
                 Event::Wait(ms) => gate.now_ms.set(gate.now_ms.get() + ms),
@@ -79,6 +83,9 @@ proptest! {
                     // Another call, so that its fingerprint differs where its request id does.
                     body["tool_call"]["parameters"]["n"] = json!(format!("{request:?}{writes}{trust}"));
                     let Ok(reply) = gate.try_call(&command(&body)) else { continue };
+                    if reply.status == 429 {
+                        continue;
+                    }
                     prop_assert_eq!(reply.status, 200);
                     let answer: Value = serde_json::from_str(&reply.body).unwrap();
                     if dry_run {
@@ -96,7 +103,7 @@ proptest! {
                             }
                         }
                     }
-                    latest_day = latest_day.max(gate.now_ms.get() / 86_400_000);
+                    latest_ms = latest_ms.max(gate.now_ms.get());
                 }
             }
         }
@@ -112,6 +119,8 @@ proptest! {
             prop_assert_eq!(&receipt["receipt_hash"], &json!(receipts[seq - 1].receipt_hash));
             prop_assert_eq!(&answer["decision_id"], &bodies[seq - 1]["decision_id"]);
         }
+        let refilled = (latest_ms - support::START_MS) as f64 / 1_000.0 * REFILL_PER_S;
+        prop_assert!(receipts.len() as f64 <= f64::from(CAPACITY) + refilled);
         // More receipts than answers only where a write was reported as lost.
         prop_assert!(receipts.len() >= acknowledged.len());
         let mut allowed: HashMap<String, u32> = HashMap::new();

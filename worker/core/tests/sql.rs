@@ -47,6 +47,8 @@ fn no_read_endpoint_scans_a_table() {
         d1::DECISION,
         d1::DECISIONS,
         d1::DECISIONS_OF_AGENT,
+        d1::DECISIONS_OF_OUTCOME,
+        d1::DECISIONS_OF_AGENT_AND_OUTCOME,
         d1::FLUSHES,
         d1::RECEIPTS,
         d1::STORED_HASHES,
@@ -55,6 +57,22 @@ fn no_read_endpoint_scans_a_table() {
         let scans =
             plan.lines().any(|line| line.starts_with("SCAN") && line != "SCAN CONSTANT ROW");
         assert!(!scans && !plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
+    }
+}
+
+#[test]
+fn a_filter_of_decisions_has_its_index() {
+    let database = support::database();
+    for (statement, index) in [
+        (d1::DECISIONS, "PRIMARY KEY (tenant=? AND decision_id>? AND decision_id<?)"),
+        (d1::DECISIONS_OF_AGENT, "decisions_by_agent (tenant=? AND agent=? AND decision_id>?"),
+        (
+            d1::DECISIONS_OF_OUTCOME,
+            "decisions_by_outcome (tenant=? AND decision=? AND decision_id>?",
+        ),
+    ] {
+        let plan = plan(&database, statement);
+        assert!(plan.contains(index), "{statement}\n{plan}");
     }
 }
 

@@ -4,6 +4,7 @@
 //! Each isolate adds what it counted, so the row of a source and window holds the sum.
 
 use std::cell::RefCell;
+use std::net::Ipv6Addr;
 
 use gateward_core::audit::{AuditCount, AuditCounts};
 use worker::{Date, Request, console_error};
@@ -12,17 +13,32 @@ use crate::d1;
 use crate::http::header;
 use crate::router::App;
 
+/// Addresses that are told apart within a minute: a stranger causes at most as many rows.
+const MAX_COUNTED_ADDRESSES: usize = 64;
+
 thread_local! {
-    static COUNTS: RefCell<AuditCounts> = RefCell::default();
+    // What isolates write is added up, so they need no scopes.
+    static COUNTS: RefCell<AuditCounts> =
+        RefCell::new(AuditCounts::new(MAX_COUNTED_ADDRESSES, String::new()));
 }
 
 /// Counts one, under the address that connected.
 pub fn count(request: &Request, app: &App) {
-    let source = header(request, "cf-connecting-ip").unwrap_or_else(|| "unknown".to_owned());
+    let source = header(request, "cf-connecting-ip").map_or("unknown".to_owned(), |a| network(&a));
     let now_ms = Date::now().as_millis();
     let count =
         COUNTS.with(|counts| counts.borrow_mut().record("authentication_failed", &source, now_ms));
     write(app, count.into_iter().collect());
+}
+
+/// The address, or of an IPv6 address its /64, which is one subscriber's.
+fn network(address: &str) -> String {
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => {
+            format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+        }
+        Err(_) => address.to_owned(),
+    }
 }
 
 /// Writes what windows that have closed still have to tell.

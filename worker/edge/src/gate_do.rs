@@ -10,8 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use gateward_core::command::GateCommand;
-use gateward_core::gate::Reply;
-use gateward_core::lane::{Lane, StorageError};
+use gateward_core::gate::{ChainHead, Reply};
+use gateward_core::lane::{Confirmed, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::RegistryCache;
 use worker::wasm_bindgen;
@@ -19,7 +19,7 @@ use worker::*;
 
 use crate::lane_sql::ObjectSql;
 use crate::settings::{Settings, settings};
-use crate::{d1, http};
+use crate::{d1, http, lanes};
 
 /// Loads that one call waits for: one for its records, one when the registry changed meanwhile,
 /// and one more for a change during that.
@@ -66,7 +66,10 @@ impl DurableObject for GateLane {
         };
         match segments.as_slice() {
             ["call"] => self.call(&request.bytes().await?).await,
-            ["head"] => text(Some(self.with_lane(|lane, _| Ok(lane.head().seq.to_string()))?)),
+            ["head"] => {
+                let head = |head: &ChainHead| format!("{}:{}", head.seq, head.hash);
+                text(Some(self.with_lane(|lane, _| Ok(head(lane.head())))?))
+            }
             ["row", seq] => text(self.with_lane(|_, storage| Lane::row(storage, number(seq)))?),
             ["rows", from] => {
                 let rows = |storage: &_| Lane::rows(storage, number(from), MAX_ROWS_READ);
@@ -78,43 +81,32 @@ impl DurableObject for GateLane {
 
     /// Step 13. Catches its own errors and re-arms as long as something is left.
     async fn alarm(&self) -> Result<Response> {
-        let settings = match settings(&self.env) {
-            Ok(settings) => settings,
-            Err(_) => {
-                self.arm(MAX_BACKOFF_MS).await;
+        // First of all, for the case that this run dies: the runtime tries an alarm that failed
+        // only a few times.
+        self.arm(MAX_BACKOFF_MS).await?;
+        let Ok(settings) = settings(&self.env) else { return Response::empty() };
+        let interval_ms = settings.config.flush_interval_ms;
+        let flushed = self.flush(&settings).await;
+        let failures =
+            if flushed.is_ok() { 0 } else { self.failed_flushes.get().saturating_add(1) };
+        self.failed_flushes.set(failures);
+        let pause_ms = match flushed {
+            Ok(Progress::Done) => {
+                // A call that arms from here on does so after this deletion.
+                self.alarm_is_set.set(false);
+                self.state.storage().delete_alarm().await?;
                 return Response::empty();
             }
-        };
-        let interval_ms = settings.config.flush_interval_ms;
-        let pause_ms = match self.flush(&settings).await {
-            Ok(Progress::Done) => {
-                self.failed_flushes.set(0);
-                None
-            }
-            Ok(Progress::Waiting) => {
-                self.failed_flushes.set(0);
-                Some(interval_ms)
-            }
-            Ok(Progress::More) => Some(0),
-            Err(error) => {
-                let failures = self.failed_flushes.get().saturating_add(1);
-                self.failed_flushes.set(failures);
+            Ok(Progress::Waiting) => interval_ms,
+            Ok(Progress::More) => 0,
+            Err(Failure(error)) => {
                 let pause_ms =
                     interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
-                console_error!(
-                    "flush failed {failures} times, again in {pause_ms} ms: {}",
-                    error.0
-                );
-                Some(pause_ms)
+                console_error!("flush failed {failures} times, again in {pause_ms} ms: {error}");
+                pause_ms
             }
         };
-        // Only now: a call that arms while a flush runs would set an alarm that this replaces.
-        self.alarm_is_set.set(false);
-        if let Some(pause_ms) = pause_ms {
-            self.arm(pause_ms).await;
-        } else if self.is_behind() {
-            self.arm(interval_ms).await;
-        }
+        self.arm(pause_ms).await?;
         Response::empty()
     }
 }
@@ -169,8 +161,8 @@ impl GateLane {
     /// A call to decide: its answer is what the caller gets.
     async fn call(&self, bytes: &[u8]) -> Result<Response> {
         let Some(command) = GateCommand::decode(bytes) else {
-            let detail = "the lane runs another version than the worker; try again";
-            return http::problem(&Problem::new(ProblemCode::LaneUnavailable, detail), "");
+            // The worker tells the caller: this version cannot even read who that is.
+            return Ok(Response::empty()?.with_status(lanes::OTHER_VERSION));
         };
         let reply = match settings(&self.env) {
             Ok(settings) => self.decide(&settings, &command).await,
@@ -190,8 +182,12 @@ impl GateLane {
         for load in 0..=MAX_LOADS {
             let now_ms = Date::now().as_millis();
             if let Some(reply) = self.step(settings, command, now_ms)? {
-                if !self.alarm_is_set.get() && self.is_behind() {
-                    self.arm(settings.config.flush_interval_ms).await;
+                if !self.alarm_is_set.get()
+                    && self.is_behind()
+                    && let Err(error) = self.arm(settings.config.flush_interval_ms).await
+                {
+                    // The decision stands, and the next call arms again.
+                    console_error!("the alarm could not be set: {error}");
                 }
                 return Ok(reply);
             }
@@ -211,14 +207,17 @@ impl GateLane {
         command: &GateCommand,
         now_ms: u64,
     ) -> std::result::Result<Option<Reply>, Problem> {
-        let records =
-            self.registry.borrow().records(command, now_ms, settings.config.registry_ttl_ms);
-        let Some(records) = records else { return Ok(None) };
+        let (config, engine) = (&settings.config, &settings.engine);
+        let held = self.registry.borrow().records(command, now_ms, config.registry_ttl_ms);
+        let Some((records, complete)) = held else { return Ok(None) };
         let reply = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
-            lane.call(storage, &settings.engine, &settings.config, command, &records, now_ms)
+            if !complete && lane.needs_tool(storage, config, command, &records, now_ms)? {
+                return Ok(None);
+            }
+            lane.call(storage, engine, config, command, &records, now_ms).map(Some)
         });
-        reply.map(Some).map_err(|failure| {
+        reply.map_err(|failure| {
             console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
             Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
         })
@@ -228,12 +227,10 @@ impl GateLane {
         self.lane.borrow().as_ref().is_none_or(Lane::needs_flush)
     }
 
-    /// Sets the alarm. If that fails, the next call or the next start tries again.
-    async fn arm(&self, pause_ms: u64) {
-        match self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await {
-            Ok(()) => self.alarm_is_set.set(true),
-            Err(error) => console_error!("the alarm could not be set: {error}"),
-        }
+    async fn arm(&self, pause_ms: u64) -> Result<()> {
+        self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await?;
+        self.alarm_is_set.set(true);
+        Ok(())
     }
 
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
@@ -250,9 +247,12 @@ impl GateLane {
             };
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
-            self.with_lane(|lane, storage| {
-                Ok(lane.confirm_flushed(storage, &batch, &flushed.stored, now_ms))
-            })??;
+            let confirmed = self.with_lane(|lane, storage| {
+                lane.confirm_flushed(storage, &batch, &flushed.stored)
+            })?;
+            if let Confirmed::HashDiffers { seq } = confirmed {
+                return Err(Failure(format!("receipt {seq} is not in D1 as it was journalled")));
+            }
         }
         Ok(Progress::More)
     }

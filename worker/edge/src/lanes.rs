@@ -11,6 +11,10 @@ const BINDING: &str = "LANES";
 /// An address for the runtime; it never leaves it.
 const ORIGIN: &str = "https://lane";
 
+/// How a lane answers a command of a version that it does not know: for minutes after a deploy it
+/// may run older code than the worker (421 Misdirected Request; no caller sees it).
+pub const OTHER_VERSION: u16 = 421;
+
 /// The object that `/readyz` asks: a name that no tenant can have.
 const READY_OBJECT: &str = "_ready/0";
 
@@ -46,11 +50,17 @@ pub async fn rows(
     hop(env, &format!("{tenant}/{lane}"), &path, None).await?.text().await.map_err(unavailable)
 }
 
-/// Sequence number of the lane's newest receipt.
-pub async fn head(env: &Env, tenant: &str, lane: u16) -> std::result::Result<u64, Problem> {
+/// Sequence number and hash of the lane's newest receipt.
+pub async fn head(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+) -> std::result::Result<(u64, String), Problem> {
     let mut response = hop(env, &format!("{tenant}/{lane}"), "/head", None).await?;
     let text = response.text().await.map_err(unavailable)?;
-    text.parse().map_err(unavailable)
+    let head = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
+    let (seq, hash) = head.ok_or_else(|| unavailable("its head cannot be read"))?;
+    Ok((seq, hash.to_owned()))
 }
 
 /// Whether a lane's storage answers.
@@ -74,6 +84,9 @@ async fn hop(
     }
     .await;
     match response {
+        Ok(response) if response.status_code() == OTHER_VERSION => {
+            Err(unavailable("it runs another version than the worker"))
+        }
         Ok(response) if response.status_code() == 500 => Err(unavailable("it failed")),
         Ok(response) => Ok(response),
         Err(error) => Err(unavailable(error)),

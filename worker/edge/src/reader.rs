@@ -64,7 +64,8 @@ pub async fn reader(request: &Request, app: &App) -> Result<Reader, Problem> {
     if agent.is_some() && stored.agent_status.as_deref() != Some("active") {
         return Err(Problem::new(ProblemCode::Forbidden, "the agent is not active"));
     }
-    if agent.is_none() && !stored.scopes.contains(&format!("\"{AUDIT_READ}\"")) {
+    let scopes: Vec<String> = serde_json::from_str(&stored.scopes).unwrap_or_default();
+    if agent.is_none() && !scopes.iter().any(|scope| scope == AUDIT_READ) {
         let detail = format!("the credential does not have the scope `{AUDIT_READ}`");
         return Err(Problem::new(ProblemCode::Forbidden, detail));
     }

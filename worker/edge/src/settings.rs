@@ -35,7 +35,7 @@ pub fn settings(env: &Env) -> Result<Rc<Settings>, Problem> {
 
 fn read(env: &Env) -> Result<Settings, String> {
     let key = var(env, "TOKEN_MAC_KEY").ok_or("secret `TOKEN_MAC_KEY` is not set")?;
-    let previous = var(env, "TOKEN_MAC_KEY_PREVIOUS");
+    let previous = var(env, "TOKEN_MAC_KEY_PREVIOUS").filter(|key| !key.is_empty());
     let mac_keys = MacKeys::new(&key, previous.as_deref())
         .ok_or("secret `TOKEN_MAC_KEY` or `TOKEN_MAC_KEY_PREVIOUS` is too short")?;
     Ok(Settings {

@@ -1,6 +1,6 @@
 //! Step 6: who calls, and whether it may call at all.
 
-use super::{Draft, Facts, Rejection, Ruling, Stop};
+use super::{Draft, Facts, Rejection, Ruling, StatusDenial, Stop};
 use crate::command::GateCommand;
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
@@ -63,16 +63,16 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
         AgentStatus::Active => return Ok(None),
     };
     let now_ms = draft.facts.now_ms;
-    let repeated = draft
-        .agent
-        .status_denied_at_ms
-        .is_some_and(|at| now_ms.saturating_sub(at) < STATUS_DENIAL_WINDOW_MS);
+    let repeated = draft.agent.status_denial.as_ref().is_some_and(|last| {
+        last.code == code.code() && now_ms.saturating_sub(last.at_ms) < STATUS_DENIAL_WINDOW_MS
+    });
     let mut ruling = Ruling::deny(code);
     ruling.counted_only = repeated;
     ruling.binds_request = false;
     if !repeated && !draft.command.call.dry_run {
         super::journal::admit(draft, &ruling)?;
-        draft.agent.status_denied_at_ms = Some(now_ms);
+        draft.agent.status_denial =
+            Some(StatusDenial { at_ms: now_ms, code: code.code().to_owned() });
     }
     Ok(Some(ruling))
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::meter;
 use super::outcome::{Decision, Ruling};
 use super::respond::{self, PendingApproval, Receipt};
 use super::{
     AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
 };
+use super::{meter, replay};
 use crate::id::{self, MAX_SEQ};
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
@@ -72,7 +72,9 @@ pub fn admit(draft: &Draft<'_>, ruling: &Ruling) -> Result<(), Stop> {
         return Ok(());
     }
     let rows = facts.journal_rows;
-    let writes = ruling.tool.as_ref().is_none_or(|tool| tool.mutates);
+    // Of an unknown tool there is only the caller's word; the denial is a row like any other.
+    let claim = draft.command.call.mutates_state;
+    let writes = ruling.tool.as_ref().map_or(claim, |tool| tool.mutates);
     if facts.storage_full
         || facts.head.seq >= MAX_SEQ
         || rows >= facts.config.journal_hard_rows
@@ -178,7 +180,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         agent: call.agent.clone(),
         state: encode_state(&draft.agent),
         request_key: bound(&call.request_id),
-        fingerprint: hex::encode(call.fingerprint),
+        fingerprint: replay::fingerprint(command),
         nonce_key: bound(&call.nonce),
         // Plain data always serializes; a row that were empty would fail the flush, not vanish.
         row: serde_json::to_string(&row).unwrap_or_default(),

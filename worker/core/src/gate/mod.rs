@@ -18,6 +18,7 @@ mod respond;
 
 use serde::{Deserialize, Serialize};
 
+use self::identity::Identity;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
 use crate::command::GateCommand;
 use crate::config::Config;
@@ -44,13 +45,20 @@ pub struct AgentState {
     pub bucket: Option<Bucket>,
     /// Set by a quarantine decision, and only by that.
     pub quarantined: bool,
-    /// When a denial for the agent's status was last journalled.
-    pub status_denied_at_ms: Option<u64>,
+    /// The denial for the agent's status that was journalled last.
+    pub status_denial: Option<StatusDenial>,
     /// The UTC day, counted from the Unix epoch, that `quota_used` belongs to.
     pub quota_day: u64,
     pub quota_used: u32,
     pub calls: SlidingCount,
     pub denials: SlidingCount,
+}
+
+/// When a stopped agent was last denied in the journal, and with which reason code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusDenial {
+    pub at_ms: u64,
+    pub code: String,
 }
 
 /// The newest link of the lane's chain.
@@ -146,13 +154,7 @@ struct Draft<'a> {
 /// Steps 6 to 12, in order.
 #[must_use]
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
-    let mut draft = Draft {
-        command,
-        facts,
-        agent: facts.agent.clone(),
-        rate: meter::rate(facts),
-        charged: false,
-    };
+    let mut draft = Draft::new(facts, command);
     match rule(engine, &mut draft) {
         Ok(ruling) => journal::conclude(draft, engine, ruling),
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
@@ -164,14 +166,30 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     }
 }
 
-/// Steps 6 to 11: what is to be answered.
-fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
+/// Whether [`decide`] will come as far as the tool. While it does not, the registry need not be
+/// asked for one: an agent that is stopped or over its rate causes no reads.
+#[must_use]
+pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
+    matches!(admit(&mut Draft::new(facts, command)), Ok((_, None)))
+}
+
+/// Steps 6 and 7: who calls, and the denial if it is stopped.
+fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
     meter::charge(draft)?;
-    if let Some(denial) = identity::status(draft, &identity)? {
+    let denial = identity::status(draft, &identity)?;
+    if denial.is_none() {
+        replay::check(draft)?;
+    }
+    Ok((identity, denial))
+}
+
+/// Steps 6 to 11: what is to be answered.
+fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
+    let (identity, denial) = admit(draft)?;
+    if let Some(denial) = denial {
         return Ok(denial);
     }
-    replay::check(draft)?;
     let ruling = meter::quota(draft)
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, &identity))
         .and_then(|tool| {
@@ -183,7 +201,17 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
     Ok(ruling)
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    fn new(facts: &'a Facts<'a>, command: &'a GateCommand) -> Self {
+        Self {
+            command,
+            facts,
+            agent: facts.agent.clone(),
+            rate: meter::rate(facts),
+            charged: false,
+        }
+    }
+
     fn answer(
         self,
         status: u16,

@@ -4,6 +4,7 @@
 
 use super::{Draft, Stop};
 use crate::bounds::MAX_CLOCK_SKEW_MS;
+use crate::command::GateCommand;
 use crate::problem::{Problem, ProblemCode};
 
 /// How long a request id keeps its answer, at least: it is forgotten at the first flush after.
@@ -12,6 +13,12 @@ pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How long a nonce is remembered: until its timestamp is stale, whichever way the clocks differ.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
+/// What a request id binds: the call, and the credential that made it, since another one may be
+/// allowed less.
+pub fn fingerprint(command: &GateCommand) -> String {
+    format!("{}:{}", command.key_id, hex::encode(command.call.fingerprint))
+}
+
 pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
     let (call, facts) = (&draft.command.call, draft.facts);
     let problem = |code, detail: &str| Err(Stop::Problem(Problem::new(code, detail), None));
@@ -19,12 +26,12 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
         return Ok(());
     }
     if let Some(stored) = &facts.stored {
-        if stored.fingerprint == hex::encode(call.fingerprint) {
+        if stored.fingerprint == fingerprint(draft.command) {
             return Err(Stop::Stored(stored.response.clone()));
         }
         return problem(
             ProblemCode::RequestIdConflict,
-            "`request_id` was used for a call with other contents",
+            "`request_id` was used for a call with other contents or with another credential",
         );
     }
     let stale = call.timestamp_ms.is_some_and(|at| {

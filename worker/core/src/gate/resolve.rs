@@ -154,7 +154,10 @@ pub fn evaluate(
         context,
     };
     engine.evaluate(request).map_err(|error| match error {
-        PolicyError::Context(problem) => deny(ReasonCode::InputInvalid, problem),
+        // Cedar's own words may quote arguments, which are not to be written down.
+        PolicyError::Context(_) => {
+            deny(ReasonCode::InputInvalid, "The arguments do not form a Cedar context.".to_owned())
+        }
         PolicyError::Bundle(problem) => deny(ReasonCode::PolicyError, problem),
     })
 }

@@ -9,7 +9,7 @@ use gateward_core::call;
 use gateward_core::command::GateCommand;
 use gateward_core::config::Config;
 use gateward_core::gate::Reply;
-use gateward_core::lane::{FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{Records, ServerRecord, TenantRecord, ToolRegistration};
@@ -201,15 +201,12 @@ impl Gate {
         if fault == Some(Fault::Lost) {
             return Err("injected".to_owned());
         }
-        self.on_lane(|lane, storage| {
-            match lane.confirm_flushed(storage, &batch, &stored, now_ms) {
-                Err(gateward_core::lane::FlushError::Storage(error)) => Err(error),
-                other => Ok(other),
-            }
-        })
-        .map_err(|e| e.to_string())?
-        .map_err(|e| e.to_string())?;
-        Ok(true)
+        let confirmed =
+            self.on_lane(|lane, storage| lane.confirm_flushed(storage, &batch, &stored));
+        match confirmed.map_err(|e| e.to_string())? {
+            Confirmed::Pruned => Ok(true),
+            Confirmed::HashDiffers { seq } => Err(format!("receipt {seq} differs")),
+        }
     }
 
     pub fn flush_all(&self) {

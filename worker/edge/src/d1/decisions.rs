@@ -1,11 +1,15 @@
 //! `decisions` and `lane_flushes`.
 
 use gateward_core::problem::Problem;
-use gateward_core::sql::d1::{DECISION, DECISIONS, DECISIONS_OF_AGENT, FLUSHES};
+use gateward_core::sql::d1::{
+    DECISION, DECISIONS, DECISIONS_OF_AGENT, DECISIONS_OF_AGENT_AND_OUTCOME, DECISIONS_OF_OUTCOME,
+    FLUSHES,
+};
 use serde::Deserialize;
+use wasm_bindgen::JsValue;
 use worker::Env;
 
-use super::{number, optional, read};
+use super::{number, read};
 
 /// A decision as it is stored. A journal row has the same fields, but for the lane.
 #[derive(Deserialize)]
@@ -54,18 +58,19 @@ pub async fn by_id(env: &Env, tenant: &str, id: &str) -> Result<Option<DecisionR
 pub async fn list(env: &Env, tenant: &str, filter: &Filter) -> Result<Vec<DecisionRow>, Problem> {
     let mut values = vec![
         tenant.into(),
-        optional(filter.decision.as_deref()),
         filter.from_id.as_str().into(),
         filter.before_id.as_str().into(),
         number(u64::from(filter.limit)),
     ];
-    match &filter.agent {
-        None => read(env, DECISIONS, &values).await,
-        Some(agent) => {
-            values.push(agent.as_str().into());
-            read(env, DECISIONS_OF_AGENT, &values).await
-        }
-    }
+    values.extend(filter.agent.as_deref().map(JsValue::from_str));
+    values.extend(filter.decision.as_deref().map(JsValue::from_str));
+    let statement = match (&filter.agent, &filter.decision) {
+        (None, None) => DECISIONS,
+        (Some(_), None) => DECISIONS_OF_AGENT,
+        (None, Some(_)) => DECISIONS_OF_OUTCOME,
+        (Some(_), Some(_)) => DECISIONS_OF_AGENT_AND_OUTCOME,
+    };
+    read(env, statement, &values).await
 }
 
 pub async fn flushes(env: &Env, tenant: &str) -> Result<Vec<FlushRow>, Problem> {

@@ -41,7 +41,3 @@ async fn read<T: DeserializeOwned>(
 fn number(value: u64) -> JsValue {
     JsValue::from_f64(value as f64)
 }
-
-fn optional(text: Option<&str>) -> JsValue {
-    text.map_or(JsValue::NULL, JsValue::from_str)
-}

@@ -109,10 +109,11 @@ pub async fn list(request: Request, app: &App) -> Answered {
             _ => return Err(malformed(&name, "left out: there is no such parameter")),
         }
     }
+    // Asked first: what is flushed after it is then more than is claimed, never less.
+    let flushes = d1::decisions::flushes(&app.env, &reader.tenant).await?;
     let rows = d1::decisions::list(&app.env, &reader.tenant, &filter).await?;
     let full = rows.len() == filter.limit as usize;
     let next_cursor = rows.last().filter(|_| full).map(|row| row.decision_id.clone());
-    let flushes = d1::decisions::flushes(&app.env, &reader.tenant).await?;
     let flushed_through = flushes
         .into_iter()
         .map(|row| FlushedThrough { lane: row.lane, seq: row.seq, at: rfc3339(row.flushed_at_ms) })

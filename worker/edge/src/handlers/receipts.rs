@@ -109,8 +109,8 @@ pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
     json(&view(row, lane)?).map(Answer::Json)
 }
 
-/// Verifies a range as it is stored; the lane says how long its chain is, so that a tail that was
-/// cut off is found too.
+/// Verifies a range as it is stored. The lane says where its chain ends and with which hash, so
+/// that a tail that was cut off is found too, and a chain that was sealed anew as a whole.
 pub async fn verify(mut request: Request, app: &App) -> Answered {
     let reader = administrator(&request, app).await?;
     let body = json_body(&mut request).await?;
@@ -120,7 +120,10 @@ pub async fn verify(mut request: Request, app: &App) -> Answered {
     if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {
         return Err(malformed("from", "a sequence number from 1, and not above `to`"));
     }
-    let head = lanes::head(&app.env, &reader.tenant, lane).await?;
+    let (head, head_hash) = lanes::head(&app.env, &reader.tenant, lane).await?;
+    if asked.from > head + 1 {
+        return Err(malformed("from", "at most one above the lane's newest receipt"));
+    }
     let to = asked.to.unwrap_or(head).min(head).min(asked.from.saturating_add(MAX_VERIFIED - 1));
     let mut verification = Verification {
         verified: true,
@@ -142,10 +145,15 @@ pub async fn verify(mut request: Request, app: &App) -> Answered {
     while next <= to {
         let limit = u32::try_from(to - next + 1).unwrap_or(MAX_PAGE).min(MAX_PAGE);
         let rows = acknowledged(app, &reader.tenant, lane, next, limit).await?;
+        let ends_otherwise = |row: &StoredReceipt| row.seq == head && row.receipt_hash != head_hash;
         let result = if rows.is_empty() {
             Err(receipt::Break { seq: next, problem: format!("receipt {next} is missing") })
         } else {
-            receipt::verify(&rows, next, previous.as_deref())
+            receipt::verify(&rows, next, previous.as_deref()).and_then(|()| {
+                let problem = "the newest receipt is not the one that the lane issued".to_owned();
+                let ends_otherwise = rows.iter().any(ends_otherwise);
+                if ends_otherwise { Err(receipt::Break { seq: head, problem }) } else { Ok(()) }
+            })
         };
         if let Err(broken) = result {
             verification.verified = false;
