@@ -1,0 +1,151 @@
+//! Step 13: what goes to D1, and what may be forgotten once D1 has it.
+//!
+//! INVARIANT (any statement may be the last): the statements of [`Lane::confirm_flushed`] stand in
+//! an order in which each prefix leaves a lane that starts as it was: copies first, then the
+//! head, the deletion last.
+
+use super::storage::{StorageError, Value, integer, set_head, unreadable, unsigned, write_count};
+use super::{Lane, LaneSql, MAX_STORAGE_BYTES};
+use crate::config::Config;
+use crate::gate::{NONCE_MS, REPLAY_MS, encode_state};
+use crate::sql::lane as sql;
+
+/// Bytes of one flush: D1 takes strings of up to 2 MB.
+const MAX_FLUSH_BYTES: usize = 1_500_000;
+
+/// Audit counts in one flush.
+const MAX_FLUSH_COUNTS: i64 = 500;
+
+/// Replay and nonce rows deleted at one flush: twice what a flush of the largest batch adds.
+const MAX_EXPIRED_ROWS: i64 = 4_000;
+
+/// Journal rows on their way to D1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlushBatch {
+    /// A JSON array of journal rows; `[]` when only counts are due.
+    pub rows: String,
+    /// First and last sequence number, when there are rows.
+    pub range: Option<(u64, u64)>,
+    /// Sequence number and hash of each row's receipt.
+    pub hashes: Vec<(u64, String)>,
+    /// A JSON array of audit counts.
+    pub counts: String,
+    /// Event id and count of each, to know what may be dropped.
+    pub count_keys: Vec<(String, i64)>,
+}
+
+/// What became of a batch that D1 was said to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// D1 has it, and the journal no longer.
+    Pruned,
+    /// D1 holds something else under this sequence number, or nothing. The rows stay.
+    HashDiffers { seq: u64 },
+}
+
+impl Lane {
+    /// The next rows to copy to D1; `None` when nothing is due.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn flush_batch(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        now_ms: u64,
+    ) -> Result<Option<FlushBatch>, StorageError> {
+        for count in self.counts.close(now_ms) {
+            write_count(storage, &count)?;
+        }
+        self.expire(storage, now_ms)?;
+        let limit = Value::Integer(i64::from(config.flush_batch_rows));
+        let mut rows = String::from("[");
+        let mut hashes: Vec<(u64, String)> = Vec::new();
+        for row in storage.exec(sql::ROWS, &[Value::Integer(0), limit])? {
+            let [Value::Integer(seq), Value::Text(hash), Value::Text(text)] = row.as_slice() else {
+                return Err(unreadable("a journal row"));
+            };
+            if !hashes.is_empty() {
+                if rows.len() + text.len() > MAX_FLUSH_BYTES {
+                    break;
+                }
+                rows.push(',');
+            }
+            rows.push_str(text);
+            hashes.push((unsigned(*seq)?, hash.clone()));
+        }
+        rows.push(']');
+        let mut counts = Vec::new();
+        let mut count_keys = Vec::new();
+        for row in storage.exec(sql::COUNTS, &[Value::Integer(MAX_FLUSH_COUNTS)])? {
+            let [Value::Text(event_id), Value::Integer(count), Value::Text(json)] = row.as_slice()
+            else {
+                return Err(unreadable("an audit count"));
+            };
+            count_keys.push((event_id.clone(), *count));
+            counts.push(json.clone());
+        }
+        let range =
+            hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
+        let due = range.is_some() || !count_keys.is_empty();
+        self.unsure = due;
+        let counts = format!("[{}]", counts.join(","));
+        Ok(due.then_some(FlushBatch { rows, range, hashes, counts, count_keys }))
+    }
+
+    /// Whether there is, or soon will be, something to flush or to expire.
+    #[must_use]
+    pub fn needs_flush(&self) -> bool {
+        self.unsure || self.journal_rows > 0 || self.storage_full || !self.counts.is_empty()
+    }
+
+    /// D1 has the batch; `stored` is what it holds of the batch's receipts, in order. Prunes.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: nothing was pruned that D1 does not hold as it was journalled.
+    pub fn confirm_flushed(
+        &mut self,
+        storage: &impl LaneSql,
+        batch: &FlushBatch,
+        stored: &[(u64, String)],
+    ) -> Result<Confirmed, StorageError> {
+        for (event_id, count) in &batch.count_keys {
+            let key = [Value::Text(event_id.clone()), Value::Integer(*count)];
+            storage.exec(sql::DROP_COUNT, &key)?;
+        }
+        let Some((_, last)) = batch.range else { return Ok(Confirmed::Pruned) };
+        for (at, journalled) in batch.hashes.iter().enumerate() {
+            if stored.get(at) != Some(journalled) {
+                return Ok(Confirmed::HashDiffers { seq: journalled.0 });
+            }
+        }
+        let through = integer(last)?;
+        storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
+        storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
+        for (agent, held) in &mut self.agents {
+            if (1..=last).contains(&held.journalled) {
+                let values = [Value::Text(agent.clone()), Value::Text(encode_state(&held.state))];
+                storage.exec(sql::SET_AGENT, &values)?;
+                held.journalled = 0;
+            }
+        }
+        set_head(storage, &self.head)?;
+        storage.exec(sql::PRUNE, &[through])?;
+        self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
+        Ok(Confirmed::Pruned)
+    }
+
+    /// Deletes answers and nonces that are past their time, a bounded number at once.
+    fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
+        for (statement, kept_ms) in
+            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
+        {
+            let before = integer(now_ms.saturating_sub(kept_ms))?;
+            storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
+        }
+        self.storage_full = storage.size_bytes() > MAX_STORAGE_BYTES;
+        Ok(())
+    }
+}

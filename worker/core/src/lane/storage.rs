@@ -1,0 +1,126 @@
+//! The lane's own SQLite, as the core sees it, and reading what is stored there.
+//!
+//! INVARIANT (absent is not unreadable): what was never written is `None`; what cannot be read is
+//! an error, and never becomes zero or empty.
+
+use crate::audit::AuditCount;
+use crate::gate::{AgentState, ChainHead, StoredAnswer};
+use crate::sql::lane as sql;
+
+/// A value that SQLite takes or gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    Null,
+    Integer(i64),
+    Text(String),
+}
+
+/// Storage failed; what is known of it, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageError(pub String);
+
+impl std::fmt::Display for StorageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "lane storage: {}", self.0)
+    }
+}
+
+impl std::error::Error for StorageError {}
+
+/// The lane's own SQLite. A statement runs whole or not at all.
+pub trait LaneSql {
+    /// Runs one statement and returns its rows.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; an absent row is no error.
+    fn exec(&self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StorageError>;
+
+    /// Bytes that the database takes.
+    fn size_bytes(&self) -> u64;
+}
+
+pub(super) fn stored_answer(
+    storage: &impl LaneSql,
+    key: String,
+) -> Result<Option<StoredAnswer>, StorageError> {
+    let rows = storage.exec(sql::STORED_ANSWER, &[Value::Text(key)])?;
+    match rows.first().map(Vec::as_slice) {
+        None => Ok(None),
+        Some([Value::Text(fingerprint), Value::Text(response)]) => {
+            Ok(Some(StoredAnswer { fingerprint: fingerprint.clone(), response: response.clone() }))
+        }
+        Some(_) => Err(unreadable("a stored answer")),
+    }
+}
+
+pub(super) fn meta(storage: &impl LaneSql, name: &str) -> Result<Option<String>, StorageError> {
+    let rows = storage.exec(sql::META, &[Value::Text(name.to_owned())])?;
+    Ok(first_text(&rows).map(str::to_owned))
+}
+
+pub(super) fn set_meta(
+    storage: &impl LaneSql,
+    name: &str,
+    value: String,
+) -> Result<(), StorageError> {
+    storage.exec(sql::SET_META, &[Value::Text(name.to_owned()), Value::Text(value)]).map(drop)
+}
+
+pub(super) fn set_head(storage: &impl LaneSql, head: &ChainHead) -> Result<(), StorageError> {
+    set_meta(storage, "head", format!("{}:{}", head.seq, head.hash))
+}
+
+pub(super) fn snapshot(
+    storage: &impl LaneSql,
+    agent: &str,
+) -> Result<Option<AgentState>, StorageError> {
+    let rows = storage.exec(sql::AGENT_STATE, &[Value::Text(agent.to_owned())])?;
+    first_text(&rows).map(parse_state).transpose()
+}
+
+pub(super) fn parse_state(text: &str) -> Result<AgentState, StorageError> {
+    serde_json::from_str(text).map_err(|_| unreadable("an agent's state"))
+}
+
+pub(super) fn parse_identity(text: &str) -> Result<(String, u16), StorageError> {
+    let parts = text.split_once('/').and_then(|(t, lane)| Some((t.to_owned(), lane.parse().ok()?)));
+    parts.ok_or_else(|| unreadable("the lane's identity"))
+}
+
+pub(super) fn parse_head(text: &str) -> Result<ChainHead, StorageError> {
+    let parts = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
+    let (seq, hash) = parts.ok_or_else(|| unreadable("the chain's head"))?;
+    Ok(ChainHead { seq, hash: hash.to_owned() })
+}
+
+pub(super) fn first_text(rows: &[Vec<Value>]) -> Option<&str> {
+    match rows.first()?.first()? {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+pub(super) fn unreadable(what: &str) -> StorageError {
+    StorageError(format!("{what} cannot be read"))
+}
+
+/// SQLite's integers are signed.
+pub(super) fn integer(value: u64) -> Result<Value, StorageError> {
+    i64::try_from(value).map(Value::Integer).map_err(|_| unreadable("a number above 2^63"))
+}
+
+pub(super) fn unsigned(value: i64) -> Result<u64, StorageError> {
+    u64::try_from(value).map_err(|_| unreadable("a number below zero"))
+}
+
+pub(super) fn write_count(storage: &impl LaneSql, count: &AuditCount) -> Result<(), StorageError> {
+    let values = [
+        Value::Text(count.event_id.clone()),
+        integer(count.at_ms)?,
+        Value::Text(count.kind.to_owned()),
+        Value::Text(count.source.clone()),
+        integer(count.count)?,
+    ];
+    storage.exec(sql::SET_COUNT, &values).map(drop)
+}
