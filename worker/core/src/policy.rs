@@ -67,6 +67,8 @@ pub enum PolicyError {
 pub struct PolicyEngine {
     bundle: &'static Bundle,
     authorizer: Authorizer,
+    /// The entity types of calls, parsed once.
+    types: HashMap<&'static str, EntityTypeName>,
     parsed: RefCell<HashMap<u32, Policy>>,
     slices: RefCell<HashMap<Vec<u32>, Arc<PolicySet>>>,
 }
@@ -77,6 +79,10 @@ impl PolicyEngine {
         Self {
             bundle,
             authorizer: Authorizer::new(),
+            types: ["Action", "Agent", "Group", "Server", "Tenant"]
+                .into_iter()
+                .filter_map(|name| Some((name, name.parse().ok()?)))
+                .collect(),
             parsed: RefCell::default(),
             slices: RefCell::default(),
         }
@@ -188,9 +194,9 @@ impl PolicyEngine {
         let keys = request.keys;
         let slice = self.slice(&keys)?;
         let context = |e: String| PolicyError::Context(e);
-        let principal = entity(keys.principal, request.principal_attributes)?;
-        let action = entity(keys.action, Vec::new())?;
-        let resource = entity(keys.resource, request.resource_attributes)?;
+        let principal = self.entity(keys.principal, request.principal_attributes)?;
+        let action = self.entity(keys.action, Vec::new())?;
+        let resource = self.entity(keys.resource, request.resource_attributes)?;
         let (p, a, r) = (principal.uid(), action.uid(), resource.uid());
         let entities = Entities::from_entities([principal, action, resource], None)
             .map_err(|e| context(e.to_string()))?;
@@ -220,23 +226,25 @@ impl PolicyEngine {
         let policies = self.bundle.policies;
         policies.binary_search_by(|policy| policy.id.cmp(id)).ok().and_then(|at| policies.get(at))
     }
-}
 
-/// An entity from its own key and its ancestors' keys.
-fn entity(
-    keys: &[(&str, &str)],
-    attributes: Vec<(String, RestrictedExpression)>,
-) -> Result<Entity, PolicyError> {
-    let mut uids = keys.iter().map(|(entity_type, id)| uid(entity_type, id));
-    let own =
-        uids.next().ok_or_else(|| PolicyError::Context("an entity without key".to_owned()))??;
-    let parents: Result<HashSet<EntityUid>, PolicyError> = uids.collect();
-    Entity::new(own, attributes.into_iter().collect(), parents?)
-        .map_err(|e| PolicyError::Context(e.to_string()))
-}
+    /// An entity from its own key and its ancestors' keys.
+    fn entity(
+        &self,
+        keys: &[(&str, &str)],
+        attributes: Vec<(String, RestrictedExpression)>,
+    ) -> Result<Entity, PolicyError> {
+        let mut uids = keys.iter().map(|(entity_type, id)| self.uid(entity_type, id));
+        let own = uids
+            .next()
+            .ok_or_else(|| PolicyError::Context("an entity without key".to_owned()))??;
+        let parents: Result<HashSet<EntityUid>, PolicyError> = uids.collect();
+        Entity::new(own, attributes.into_iter().collect(), parents?)
+            .map_err(|e| PolicyError::Context(e.to_string()))
+    }
 
-fn uid(entity_type: &str, id: &str) -> Result<EntityUid, PolicyError> {
-    let name: EntityTypeName =
-        entity_type.parse().map_err(|_| PolicyError::Context(format!("type `{entity_type}`")))?;
-    Ok(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
+    fn uid(&self, entity_type: &str, id: &str) -> Result<EntityUid, PolicyError> {
+        let unknown = || PolicyError::Context(format!("entity type `{entity_type}`"));
+        let name = self.types.get(entity_type).cloned().ok_or_else(unknown)?;
+        Ok(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
+    }
 }
