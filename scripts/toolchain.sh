@@ -19,7 +19,7 @@ sysroot="$(rustup run "$rust_channel" rustc --print sysroot 2>/dev/null || true)
 if [ -z "$sysroot" ] || [ ! -d "$sysroot/lib/rustlib/$wasm_target/lib" ] \
   || [ ! -x "$sysroot/bin/cargo-clippy" ] || [ ! -x "$sysroot/bin/rustfmt" ]; then
   say "installing Rust $rust_channel with clippy, rustfmt and $wasm_target (about 1 minute)"
-  rustup toolchain install "$rust_channel" --profile minimal \
+  rustup toolchain install "$rust_channel" --profile minimal --no-self-update \
     --component clippy --component rustfmt --target "$wasm_target"
 fi
 

@@ -1,6 +1,7 @@
 // The confused-deputy attack that `make demo` plays and tests/integration/scenario.test.ts checks.
 // A public issue tells a coding agent to merge a pull request; what happens to the merge depends
 // on where the instruction came from.
+import type { Receipt } from "./receipts.ts";
 import type { SourceTrust } from "./registry.ts";
 
 export type Decision = "allow" | "deny" | "require_approval" | "redact" | "quarantine";
@@ -46,14 +47,7 @@ export interface Answer {
   root_trust_level: string;
   dry_run: boolean;
   bundle: string;
-  receipt: null | {
-    receipt_id: string;
-    lane: number;
-    seq: number;
-    receipt_hash: string;
-    prev_receipt_hash: string;
-    canon_version: string;
-  };
+  receipt: null | Omit<Receipt, "body">;
 }
 
 export interface Step {
