@@ -6,11 +6,9 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 
-use cedar_policy::{
-    Authorizer, Context, Decision, Entities, EntityUid, PolicySet, Request, RestrictedExpression,
-};
+use cedar_policy::{Authorizer, Context, Decision, Entities, EntityUid, PolicySet, Request};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use gateward_core::policy::{PolicyEngine, PolicyRequest, SliceKeys};
+use gateward_core::policy::{CallEntities, PolicyEngine, PolicyRequest, Value};
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use serde_json::json;
 
@@ -52,19 +50,20 @@ fn policy_eval(c: &mut Criterion) {
         let sources = Sources { policies: vec![file], ..Sources::default() };
         let engine = PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak());
         let run = || {
-            let keys = SliceKeys {
+            let entities = CallEntities {
                 tenant: "t",
-                principal: &[("Agent", "t/a0"), ("Tenant", "t")],
-                principal_type: "Agent",
-                action: &[("Action", "s0/x"), ("Action", "read"), ("Action", "call")],
-                resource: &[("Server", "t/s0"), ("Tenant", "t")],
-                resource_type: "Server",
+                agent: "t/a0",
+                groups: &[],
+                tool: "s0/x",
+                mutates: false,
+                canary: false,
+                server: "t/s0",
             };
             let request = PolicyRequest {
-                keys,
-                principal_attributes: Vec::new(),
-                resource_attributes: Vec::new(),
-                context: vec![("n".to_owned(), RestrictedExpression::new_long(black_box(1)))],
+                entities,
+                agent_attributes: Vec::new(),
+                server_attributes: Vec::new(),
+                context: vec![("n", Value::from(black_box(1_i64)))],
             };
             engine.evaluate(request).unwrap()
         };

@@ -26,6 +26,15 @@ pub struct Bundle {
     pub tools: &'static [ToolRecord],
 }
 
+impl Bundle {
+    /// The number of a symbol that the bundle knows.
+    #[must_use]
+    pub fn symbol(&self, text: &str) -> Option<u32> {
+        let at = self.symbols.binary_search(&text).ok()?;
+        u32::try_from(at + 1).ok()
+    }
+}
+
 /// The symbol number of a scope that constrains nothing.
 pub const ANY: u32 = 0;
 

@@ -6,10 +6,12 @@
 
 use std::fmt;
 
-use cedar_policy::RestrictedExpression;
+use cedar_policy_core::ast::{Name, PartialValue};
+use cedar_policy_core::extensions::Extensions;
 
 use crate::bundle::{ArgumentType, RecordType};
 use crate::json::Json;
+use crate::policy::Value;
 
 /// A Cedar decimal has this many digits after the point.
 const DECIMAL_DIGITS: usize = 4;
@@ -53,7 +55,7 @@ impl fmt::Display for InputError {
     }
 }
 
-type Converted = Result<RestrictedExpression, InputError>;
+type Converted = Result<Value, InputError>;
 
 /// Converts the arguments of a tool described by `types`, or of one without description.
 ///
@@ -119,10 +121,10 @@ fn typed_record(value: &Json, types: &RecordType) -> Converted {
 fn untyped(value: &Json) -> Converted {
     match value {
         Json::Null => Err(InputError::new("must not be null inside an array")),
-        Json::Bool(value) => Ok(RestrictedExpression::new_bool(*value)),
-        Json::Integer(value) => Ok(RestrictedExpression::new_long(*value)),
+        Json::Bool(value) => Ok(Value::from(*value)),
+        Json::Integer(value) => Ok(Value::from(*value)),
         Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
-        Json::String(text) => Ok(RestrictedExpression::new_string(text.clone())),
+        Json::String(text) => Ok(Value::from(text.as_str())),
         Json::Array(items) => set(items, untyped),
         Json::Object(fields) => record(fields, |_, value| untyped(value)),
     }
@@ -138,7 +140,7 @@ fn set(items: &[Json], convert: impl Fn(&Json) -> Converted) -> Converted {
         .enumerate()
         .map(|(at, item)| convert(item).map_err(|error| error.within(&format!("[{at}]"))))
         .collect();
-    Ok(RestrictedExpression::new_set(converted?))
+    Ok(Value::set(converted?, None))
 }
 
 fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted) -> Converted {
@@ -146,19 +148,28 @@ fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted)
         .iter()
         .filter(|(_, value)| present(value))
         .map(|(name, value)| match convert(name, value) {
-            Ok(value) => Ok((name.clone(), value)),
+            Ok(value) => Ok((name.as_str(), value)),
             Err(error) => Err(error.within(name).within(".")),
         })
         .collect();
-    RestrictedExpression::new_record(converted?).map_err(|_| InputError::new("is no record"))
+    Ok(Value::record(converted?, None))
 }
 
 fn decimal(text: &str, value: f64) -> Converted {
     let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
-    if plain && (1..=DECIMAL_DIGITS).contains(&digits) && value.abs() <= MAX_DECIMAL {
-        Ok(RestrictedExpression::new_decimal(text))
-    } else {
-        Err(InputError::new(format!("has more than {DECIMAL_DIGITS} decimals or is too large")))
+    let fits = plain && (1..=DECIMAL_DIGITS).contains(&digits) && value.abs() <= MAX_DECIMAL;
+    fits.then(|| cedar_decimal(text)).flatten().ok_or_else(|| {
+        InputError::new(format!("has more than {DECIMAL_DIGITS} decimals or is too large"))
+    })
+}
+
+/// Cedar's own `decimal("…")`.
+fn cedar_decimal(text: &str) -> Option<Value> {
+    let name: Name = "decimal".parse().ok()?;
+    let function = Extensions::all_available().func(&name).ok()?;
+    match function.call(&[Value::from(text)]).ok()? {
+        PartialValue::Value(value) => Some(value),
+        PartialValue::Residual(_) => None,
     }
 }

@@ -1,47 +1,69 @@
 //! Step 10: Cedar, on the policies that can match.
 //!
-//! Cedar visits every policy of the set that it is given, so the set is cut first: the bundle's
-//! index finds the policies whose scopes can match this principal, action and resource, and
-//! only those are parsed, once, and kept. A policy outside the slice has a scope that is false
-//! for the call; Cedar would look at its scope and skip it, so the slice decides exactly as the
-//! full set does (`tests/slice_equals_full_set.rs`).
+//! Cedar's authorizer visits every policy of a set for every request, and each time puts scope and
+//! conditions together anew. Here that is split in two, each part done by Cedar's evaluator:
+//!
+//! - Whether a policy's scope holds depends on nothing but who calls what on what, so it is asked
+//!   once: the bundle's index finds the policies whose scopes can hold, those are parsed, their
+//!   scopes are evaluated, and the [`Slice`] of those that hold is kept.
+//! - For a call, the conditions of its slice are evaluated.
+//!
+//! What satisfied permits and forbids come to is Cedar's rule (a forbid wins, and without a permit
+//! it is a denial; <https://docs.cedarpolicy.com/auth/authorization.html>). That all of it decides
+//! as Cedar's authorizer does on the full set is shown in `tests/slice_equals_full_set.rs`.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use cedar_policy::{
-    Authorizer, Context, Decision as CedarDecision, Entities, Entity, EntityId, EntityTypeName,
-    EntityUid, Policy, PolicyId, PolicySet, Request, RestrictedExpression,
+use cedar_policy_core::ast::{
+    Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PolicyID, Request,
+    SlotEnv, ValueKind,
 };
+use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
+use cedar_policy_core::evaluator::Evaluator;
+use cedar_policy_core::extensions::Extensions;
+use cedar_policy_core::parser::parse_policy;
 
 use crate::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
 
-/// Slices that are kept; beyond it all are dropped and built again. Agents of the same groups
-/// calling the same tool share one, so a lane has few; a slice of nine policies is some 20 KB.
-const MAX_SLICES: usize = 512;
+/// A value of Cedar: of an attribute, or in a context.
+pub use cedar_policy_core::ast::Value;
 
-/// Who, what and on what, with ancestors: what the index is asked.
+/// Slices that are kept; beyond it all are dropped and built again. Calls whose agents, tools and
+/// servers policies do not tell apart share one; a slice is a few pointers a policy.
+const MAX_SLICES: usize = 4_096;
+
+/// Who calls what on what. Ids are those of Cedar's entities.
 #[derive(Debug, Clone, Copy)]
-pub struct SliceKeys<'a> {
-    /// The tenant whose overlay is added to base.
+pub struct CallEntities<'a> {
+    /// The tenant, whose overlay is added to base; agent and server are in it.
     pub tenant: &'a str,
-    /// Entity type and raw id of the principal, then of every ancestor.
-    pub principal: &'a [(&'a str, &'a str)],
-    pub principal_type: &'a str,
-    pub action: &'a [(&'a str, &'a str)],
-    pub resource: &'a [(&'a str, &'a str)],
-    pub resource_type: &'a str,
+    /// `<tenant>/<agent>`.
+    pub agent: &'a str,
+    /// `<tenant>/<group>`: those that the agent is in.
+    pub groups: &'a [String],
+    /// `<server>/<tool>`; it is in `read` or `write`, and in `call`.
+    pub tool: &'a str,
+    pub mutates: bool,
+    /// Whether the tool is in `canary` too.
+    pub canary: bool,
+    /// `<tenant>/<server>`.
+    pub server: &'a str,
 }
+
+/// A record's fields.
+pub type Fields = Vec<(&'static str, Value)>;
 
 /// A call in Cedar's terms.
 pub struct PolicyRequest<'a> {
-    pub keys: SliceKeys<'a>,
-    pub principal_attributes: Vec<(String, RestrictedExpression)>,
-    pub resource_attributes: Vec<(String, RestrictedExpression)>,
-    pub context: Vec<(String, RestrictedExpression)>,
+    pub entities: CallEntities<'a>,
+    pub agent_attributes: Fields,
+    pub server_attributes: Fields,
+    pub context: Fields,
 }
 
 /// What Cedar said.
@@ -51,26 +73,68 @@ pub struct Evaluation {
     /// The determining policies, sorted by id.
     pub determining: Vec<&'static PolicyRecord>,
     /// Policies whose evaluation failed, sorted by id.
-    pub erring: Vec<String>,
+    pub erring: Vec<&'static PolicyRecord>,
 }
 
-/// Why there was no evaluation.
+/// The bundle holds a policy that cannot be evaluated at all: the build let a mistake through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PolicyError {
-    /// The bundle holds a policy that does not parse: the build let a mistake through.
-    Bundle(String),
-    /// The arguments do not form a Cedar context.
-    Context(String),
+pub struct PolicyError(pub String);
+
+/// A policy, parsed.
+#[derive(Debug)]
+struct Rule {
+    record: &'static PolicyRecord,
+    scope: [Expr; 3],
+    /// What must be true besides; `None` when nothing must.
+    condition: Option<Arc<Expr>>,
+}
+
+/// The policies whose scopes hold for a call, sorted by id.
+#[derive(Debug)]
+pub struct Slice(Vec<Rc<Rule>>);
+
+impl Slice {
+    /// How many policies it has.
+    #[must_use]
+    pub fn policies(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// The bundle with what was parsed of it so far.
 pub struct PolicyEngine {
     bundle: &'static Bundle,
-    authorizer: Authorizer,
-    /// The entity types of calls, parsed once.
-    types: HashMap<&'static str, EntityTypeName>,
-    parsed: RefCell<HashMap<u32, Policy>>,
-    slices: RefCell<HashMap<Vec<u32>, Arc<PolicySet>>>,
+    names: Names,
+    parsed: RefCell<HashMap<u32, Rc<Rule>>>,
+    slices: RefCell<HashMap<Vec<u32>, Rc<Slice>>>,
+}
+
+/// What is the same in every call: entity types, groups of actions, and their symbols.
+struct Names {
+    agent: EntityType,
+    group: EntityType,
+    server: EntityType,
+    tenant: EntityType,
+    action: EntityType,
+    is_agent: Option<u32>,
+    is_server: Option<u32>,
+    read: ActionGroup,
+    write: ActionGroup,
+    call: ActionGroup,
+    canary: ActionGroup,
+}
+
+struct ActionGroup {
+    uid: EntityUID,
+    symbol: Option<u32>,
+}
+
+/// A call's entities as symbols: what the index is asked.
+struct Symbols {
+    tenants: Vec<u32>,
+    principals: Vec<u32>,
+    actions: Vec<u32>,
+    resources: Vec<u32>,
 }
 
 impl PolicyEngine {
@@ -78,11 +142,7 @@ impl PolicyEngine {
     pub fn new(bundle: &'static Bundle) -> Self {
         Self {
             bundle,
-            authorizer: Authorizer::new(),
-            types: ["Action", "Agent", "Group", "Server", "Tenant"]
-                .into_iter()
-                .filter_map(|name| Some((name, name.parse().ok()?)))
-                .collect(),
+            names: Names::new(bundle),
             parsed: RefCell::default(),
             slices: RefCell::default(),
         }
@@ -100,40 +160,87 @@ impl PolicyEngine {
         tools.binary_search_by(|tool| tool.id.cmp(id)).ok().and_then(|at| tools.get(at))
     }
 
-    /// The policies that can match, parsed.
+    /// Decides `request`. Errors in policies are part of the evaluation, and the caller must
+    /// deny on any: Cedar skips an erring forbid.
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Bundle`].
-    pub fn slice(&self, keys: &SliceKeys<'_>) -> Result<Arc<PolicySet>, PolicyError> {
-        let positions = self.positions(keys);
-        if let Some(slice) = self.slices.borrow().get(&positions) {
-            return Ok(Arc::clone(slice));
+    /// [`PolicyError`]; the caller must deny.
+    pub fn evaluate(&self, request: PolicyRequest<'_>) -> Result<Evaluation, PolicyError> {
+        let slice = self.slice(&request.entities)?;
+        let entities =
+            self.entities(&request.entities, request.agent_attributes, request.server_attributes)?;
+        Ok(self.ask(&request.entities, &entities, request.context, |evaluator| {
+            let (mut permits, mut forbids, mut erring) = (Vec::new(), Vec::new(), Vec::new());
+            for rule in &slice.0 {
+                match rule.condition.as_ref().map_or(Some(true), |expr| holds(evaluator, expr)) {
+                    Some(true) if rule.record.forbid => forbids.push(rule.record),
+                    Some(true) => permits.push(rule.record),
+                    Some(false) => {}
+                    None => erring.push(rule.record),
+                }
+            }
+            let allowed = forbids.is_empty() && !permits.is_empty();
+            let determining = if forbids.is_empty() { permits } else { forbids };
+            Evaluation { allowed, determining, erring }
+        }))
+    }
+
+    /// The policies whose scopes hold.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`].
+    pub fn slice(&self, call: &CallEntities<'_>) -> Result<Rc<Slice>, PolicyError> {
+        let symbols = self.symbols(call);
+        let key = symbols.key();
+        if let Some(slice) = self.slices.borrow().get(&key) {
+            return Ok(Rc::clone(slice));
         }
-        let mut set = PolicySet::new();
-        for position in &positions {
-            set.add(self.parsed(*position)?).map_err(|e| PolicyError::Bundle(e.to_string()))?;
-        }
-        let slice = Arc::new(set);
+        let candidates: Result<Vec<_>, _> =
+            self.positions(&symbols).into_iter().map(|position| self.parsed(position)).collect();
+        let candidates = candidates?;
+        let entities = self.entities(call, Vec::new(), Vec::new())?;
+        let rules: Result<Vec<_>, _> = self.ask(call, &entities, Vec::new(), |evaluator| {
+            let scoped = candidates.into_iter().map(|rule| Ok((rule.in_scope(evaluator)?, rule)));
+            scoped.filter(|scoped| !matches!(scoped, Ok((false, _)))).collect()
+        });
+        let slice = Rc::new(Slice(rules?.into_iter().map(|(_, rule)| rule).collect()));
         let mut slices = self.slices.borrow_mut();
         if slices.len() >= MAX_SLICES {
             slices.clear();
         }
-        slices.insert(positions, Arc::clone(&slice));
+        slices.insert(key, Rc::clone(&slice));
         Ok(slice)
     }
 
-    /// Positions of the policies that can match, ascending, each once.
-    fn positions(&self, keys: &SliceKeys<'_>) -> Vec<u32> {
-        let tenants = self.symbols([entity_symbol("Tenant", keys.tenant)]);
-        let principals = self.scope_symbols(keys.principal, keys.principal_type);
-        let actions = self.scope_symbols(keys.action, "Action");
-        let resources = self.scope_symbols(keys.resource, keys.resource_type);
+    fn symbols(&self, call: &CallEntities<'_>) -> Symbols {
+        let names = &self.names;
+        let symbol = |entity_type, id| self.bundle.symbol(&entity_symbol(entity_type, id));
+        let tenant = symbol("Tenant", call.tenant);
+        let groups = call.groups.iter().filter_map(|group| symbol("Group", group));
+        let kind = if call.mutates { &names.write } else { &names.read };
+        let canary = if call.canary { names.canary.symbol } else { None };
+        let list = |found: &[Option<u32>]| {
+            std::iter::once(ANY).chain(found.iter().copied().flatten()).collect::<Vec<u32>>()
+        };
+        let mut principals = list(&[symbol("Agent", call.agent), names.is_agent, tenant]);
+        principals.extend(groups);
+        Symbols {
+            tenants: list(&[tenant]),
+            principals,
+            actions: list(&[symbol("Action", call.tool), kind.symbol, names.call.symbol, canary]),
+            resources: list(&[symbol("Server", call.server), names.is_server, tenant]),
+        }
+    }
+
+    /// Positions of the policies whose scopes can hold, ascending, each once.
+    fn positions(&self, symbols: &Symbols) -> Vec<u32> {
         let mut positions = Vec::new();
-        for tenant in &tenants {
-            for principal in &principals {
-                for action in &actions {
-                    for resource in &resources {
+        for tenant in &symbols.tenants {
+            for principal in &symbols.principals {
+                for action in &symbols.actions {
+                    for resource in &symbols.resources {
                         let found = self.postings(*tenant, *principal, *action, *resource);
                         positions.extend_from_slice(found);
                     }
@@ -143,19 +250,6 @@ impl PolicyEngine {
         positions.sort_unstable();
         positions.dedup();
         positions
-    }
-
-    fn scope_symbols(&self, entities: &[(&str, &str)], entity_type: &str) -> Vec<u32> {
-        let entities = entities.iter().map(|(entity_type, id)| entity_symbol(entity_type, id));
-        self.symbols(entities.chain([type_symbol(entity_type)]))
-    }
-
-    /// The numbers of those texts that the bundle knows, and [`ANY`].
-    fn symbols(&self, texts: impl IntoIterator<Item = String>) -> Vec<u32> {
-        let known = |text: String| self.bundle.symbols.binary_search(&text.as_str()).ok();
-        let numbers =
-            texts.into_iter().filter_map(known).filter_map(|at| u32::try_from(at + 1).ok());
-        std::iter::once(ANY).chain(numbers).collect()
     }
 
     fn postings(&self, tenant: u32, principal: u32, action: u32, resource: u32) -> &'static [u32] {
@@ -169,82 +263,148 @@ impl PolicyEngine {
             .unwrap_or(&[])
     }
 
-    fn parsed(&self, position: u32) -> Result<Policy, PolicyError> {
-        if let Some(policy) = self.parsed.borrow().get(&position) {
-            return Ok(policy.clone());
+    fn parsed(&self, position: u32) -> Result<Rc<Rule>, PolicyError> {
+        if let Some(rule) = self.parsed.borrow().get(&position) {
+            return Ok(Rc::clone(rule));
         }
         let record = self
             .bundle
             .policies
             .get(position as usize)
-            .ok_or_else(|| PolicyError::Bundle(format!("there is no policy {position}")))?;
-        let policy = Policy::parse(Some(PolicyId::new(record.id)), record.text)
-            .map_err(|e| PolicyError::Bundle(format!("policy `{}`: {e}", record.id)))?;
-        self.parsed.borrow_mut().insert(position, policy.clone());
-        Ok(policy)
+            .ok_or_else(|| PolicyError(format!("there is no policy {position}")))?;
+        let rule = Rc::new(Rule::parse(record)?);
+        self.parsed.borrow_mut().insert(position, Rc::clone(&rule));
+        Ok(rule)
     }
 
-    /// Decides `request`. Errors in policies are part of the evaluation, and the caller must
-    /// deny on any: Cedar skips an erring forbid.
-    ///
-    /// # Errors
-    ///
-    /// [`PolicyError`]; the caller must deny.
-    pub fn evaluate(&self, request: PolicyRequest<'_>) -> Result<Evaluation, PolicyError> {
-        let keys = request.keys;
-        let slice = self.slice(&keys)?;
-        let context = |e: String| PolicyError::Context(e);
-        let principal = self.entity(keys.principal, request.principal_attributes)?;
-        let action = self.entity(keys.action, Vec::new())?;
-        let resource = self.entity(keys.resource, request.resource_attributes)?;
-        let (p, a, r) = (principal.uid(), action.uid(), resource.uid());
-        let entities = Entities::from_entities([principal, action, resource], None)
-            .map_err(|e| context(e.to_string()))?;
-        let values = Context::from_pairs(request.context).map_err(|e| context(e.to_string()))?;
-        let cedar_request =
-            Request::new(p, a, r, values, None).map_err(|e| context(e.to_string()))?;
-        let response = self.authorizer.is_authorized(&cedar_request, &slice, &entities);
-
-        let mut determining: Vec<&'static PolicyRecord> =
-            response.diagnostics().reason().filter_map(|id| self.record(id)).collect();
-        determining.sort_unstable_by_key(|record| record.id);
-        let mut erring: Vec<String> = response
-            .diagnostics()
-            .errors()
-            .map(|error| match error {
-                cedar_policy::AuthorizationError::PolicyEvaluationError(e) => {
-                    e.policy_id().to_string()
-                }
-            })
-            .collect();
-        erring.sort_unstable();
-        Ok(Evaluation { allowed: response.decision() == CedarDecision::Allow, determining, erring })
-    }
-
-    fn record(&self, id: &PolicyId) -> Option<&'static PolicyRecord> {
-        let id: &str = id.as_ref();
-        let policies = self.bundle.policies;
-        policies.binary_search_by(|policy| policy.id.cmp(id)).ok().and_then(|at| policies.get(at))
-    }
-
-    /// An entity from its own key and its ancestors' keys.
-    fn entity(
+    fn entities(
         &self,
-        keys: &[(&str, &str)],
-        attributes: Vec<(String, RestrictedExpression)>,
-    ) -> Result<Entity, PolicyError> {
-        let mut uids = keys.iter().map(|(entity_type, id)| self.uid(entity_type, id));
-        let own = uids
-            .next()
-            .ok_or_else(|| PolicyError::Context("an entity without key".to_owned()))??;
-        let parents: Result<HashSet<EntityUid>, PolicyError> = uids.collect();
-        Entity::new(own, attributes.into_iter().collect(), parents?)
-            .map_err(|e| PolicyError::Context(e.to_string()))
+        call: &CallEntities<'_>,
+        agent: Fields,
+        server: Fields,
+    ) -> Result<Entities, PolicyError> {
+        let names = &self.names;
+        let tenant = uid(&names.tenant, call.tenant);
+        let mut of_agent: HashSet<EntityUID> =
+            call.groups.iter().map(|group| uid(&names.group, group)).collect();
+        of_agent.insert(tenant.clone());
+        let kind = if call.mutates { &names.write } else { &names.read };
+        let mut of_tool = HashSet::from([kind.uid.clone(), names.call.uid.clone()]);
+        of_tool.extend(call.canary.then(|| names.canary.uid.clone()));
+        let entity = |uid, attributes: Fields, ancestors| {
+            let attributes =
+                attributes.into_iter().map(|(name, value)| (name.into(), value.into()));
+            Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), ancestors, [])
+        };
+        let entities = [
+            entity(uid(&names.agent, call.agent), agent, of_agent),
+            entity(uid(&names.action, call.tool), Vec::new(), of_tool),
+            entity(uid(&names.server, call.server), server, HashSet::from([tenant])),
+        ];
+        // Every ancestor is listed, so there is nothing to compute.
+        Entities::from_entities(
+            entities,
+            None::<&NoEntitiesSchema>,
+            TCComputation::AssumeAlreadyComputed,
+            Extensions::all_available(),
+        )
+        .map_err(|error| PolicyError(format!("the entities of a call: {error}")))
     }
 
-    fn uid(&self, entity_type: &str, id: &str) -> Result<EntityUid, PolicyError> {
-        let unknown = || PolicyError::Context(format!("entity type `{entity_type}`"));
-        let name = self.types.get(entity_type).cloned().ok_or_else(unknown)?;
-        Ok(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
+    /// Runs with Cedar's evaluator for this call.
+    fn ask<T>(
+        &self,
+        call: &CallEntities<'_>,
+        entities: &Entities,
+        context: Fields,
+        run: impl FnOnce(&Evaluator<'_>) -> T,
+    ) -> T {
+        let names = &self.names;
+        let known = |entity_type, id| EntityUIDEntry::known(uid(entity_type, id), None);
+        let context = context.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let request = Request::new_unchecked(
+            known(&names.agent, call.agent),
+            known(&names.action, call.tool),
+            known(&names.server, call.server),
+            Some(Context::Value(Arc::new(context))),
+        );
+        run(&Evaluator::new(request, entities, Extensions::all_available()))
     }
+}
+
+impl Rule {
+    fn parse(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
+        let policy = parse_policy(Some(PolicyID::from_string(record.id)), record.text)
+            .map_err(|error| PolicyError(format!("policy `{}`: {error}", record.id)))?;
+        Ok(Self {
+            record,
+            scope: [
+                policy.principal_constraint_expr(),
+                policy.action_constraint_expr(),
+                policy.resource_constraint_expr(),
+            ],
+            condition: policy.non_scope_constraints().cloned().map(Arc::new),
+        })
+    }
+
+    fn in_scope(&self, evaluator: &Evaluator<'_>) -> Result<bool, PolicyError> {
+        for constraint in &self.scope {
+            match holds(evaluator, constraint) {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                // Scopes compare entities, which cannot fail; if it did, nothing is decided.
+                None => return Err(PolicyError(format!("the scope of `{}`", self.record.id))),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Names {
+    fn new(bundle: &Bundle) -> Self {
+        let action = entity_type("Action");
+        let group = |id| ActionGroup {
+            uid: uid(&action, id),
+            symbol: bundle.symbol(&entity_symbol("Action", id)),
+        };
+        Self {
+            agent: entity_type("Agent"),
+            group: entity_type("Group"),
+            server: entity_type("Server"),
+            tenant: entity_type("Tenant"),
+            is_agent: bundle.symbol(&type_symbol("Agent")),
+            is_server: bundle.symbol(&type_symbol("Server")),
+            read: group("read"),
+            write: group("write"),
+            call: group("call"),
+            canary: group("canary"),
+            action,
+        }
+    }
+}
+
+impl Symbols {
+    /// Calls with the same key have the same slice. Scopes name entities by symbols of the bundle;
+    /// of others they can only ask the type, and that is the same in every call. Each part begins
+    /// with [`ANY`], so none runs into the next.
+    fn key(&self) -> Vec<u32> {
+        [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
+    }
+}
+
+/// What an expression comes to; `None` when that is an error or no truth value.
+fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
+    match evaluator.interpret(expr, &SlotEnv::new()).ok()?.value {
+        ValueKind::Lit(Literal::Bool(held)) => Some(held),
+        _ => None,
+    }
+}
+
+#[expect(clippy::expect_used, reason = "a constant identifier, which parses or fails every test")]
+fn entity_type(name: &'static str) -> EntityType {
+    name.parse().expect("an identifier")
+}
+
+fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
+    EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
 }

@@ -137,11 +137,11 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
     ruling.tool = Some(tool);
     if !evaluation.erring.is_empty() {
         // Cedar skips a policy that errs; had it been a forbid, it would be gone.
-        ruling.matched_policies.clone_from(&evaluation.erring);
+        ruling.matched_policies = ids(&evaluation.erring);
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     let determining = &evaluation.determining;
-    ruling.matched_policies = determining.iter().map(|policy| policy.id.to_owned()).collect();
+    ruling.matched_policies = ids(determining);
     let annotated = |kind: AnnotatedDecision| -> Vec<&'static PolicyRecord> {
         determining.iter().copied().filter(|p| p.annotations.decision == kind).collect()
     };
@@ -179,6 +179,10 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+fn ids(policies: &[&'static PolicyRecord]) -> Vec<String> {
+    policies.iter().map(|policy| policy.id.to_owned()).collect()
 }
 
 /// Sets the decision; the sentence is the deciding policies' own where they have one.

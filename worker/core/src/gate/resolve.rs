@@ -1,14 +1,12 @@
 //! Steps 9 and 10: the tool as the registry knows it, and what the policies say of the call.
 
-use cedar_policy::RestrictedExpression;
-
 use super::identity::Identity;
 use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
 use crate::bundle::Risk;
 use crate::command::GateCommand;
 use crate::gate::outcome::ReasonCode;
 use crate::input;
-use crate::policy::{Evaluation, PolicyEngine, PolicyError, PolicyRequest, SliceKeys};
+use crate::policy::{CallEntities, Evaluation, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord};
 
 /// A registered, active tool, with what holds for this call of it.
@@ -72,92 +70,73 @@ pub fn evaluate(
     let input = input::convert(&call.input, types)
         .map_err(|e| deny(ReasonCode::InputInvalid, e.to_string()))?;
 
-    let agent_id = format!("{tenant}/{}", call.agent);
-    let server_id = format!("{tenant}/{}", call.server);
-    let group_ids: Vec<String> =
+    let groups: Vec<String> =
         identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect();
-    let mut principal = vec![("Agent", agent_id.as_str()), ("Tenant", tenant)];
-    principal.extend(group_ids.iter().map(|id| ("Group", id.as_str())));
-    let kind = if tool.mutates { "write" } else { "read" };
-    let mut action = vec![("Action", tool_id.as_str()), ("Action", kind), ("Action", "call")];
-    if tool.canary {
-        action.push(("Action", "canary"));
-    }
-    let resource = [("Server", server_id.as_str()), ("Tenant", tenant)];
-
-    let text = |value: &str| RestrictedExpression::new_string(value.to_owned());
-    let long = |value: u32| RestrictedExpression::new_long(i64::from(value));
-    let field = |name: &str, value| (name.to_owned(), value);
-    let record = |fields: Vec<(String, RestrictedExpression)>| {
-        RestrictedExpression::new_record(fields)
-            .map_err(|e| deny(ReasonCode::PolicyError, e.to_string()))
-    };
+    let text = |value: &str| Value::from(value);
+    let long = |value: u32| Value::from(i64::from(value));
     let now_ms = draft.facts.now_ms;
     let findings = &call.findings;
     let context = vec![
-        field("source_trust", text(draft.effective_trust().as_str())),
-        field("sensitive", RestrictedExpression::new_bool(call.contains_sensitive_data)),
-        field("resource", text(&call.resource)),
-        field("input", input),
-        field(
+        ("source_trust", text(draft.effective_trust().as_str())),
+        ("sensitive", Value::from(call.contains_sensitive_data)),
+        ("resource", text(&call.resource)),
+        ("input", input),
+        (
             "shield",
-            record(vec![
-                field(
-                    "findings",
-                    RestrictedExpression::new_set(findings.names.iter().map(|n| text(n))),
-                ),
-                field("score", long(u32::from(findings.score))),
-            ])?,
+            record([
+                ("findings", Value::set(findings.names.iter().map(|name| text(name)), None)),
+                ("score", long(u32::from(findings.score))),
+            ]),
         ),
-        field(
+        (
             "velocity",
-            record(vec![
-                field("calls_1m", long(draft.agent.calls.count(now_ms, CALLS_WINDOW_MS))),
-                field("denials_10m", long(draft.agent.denials.count(now_ms, DENIALS_WINDOW_MS))),
-            ])?,
+            record([
+                ("calls_1m", long(draft.agent.calls.count(now_ms, CALLS_WINDOW_MS))),
+                ("denials_10m", long(draft.agent.denials.count(now_ms, DENIALS_WINDOW_MS))),
+            ]),
         ),
-        field(
+        (
             "approval",
-            record(vec![
-                field("granted", RestrictedExpression::new_bool(false)),
-                field("approvers", RestrictedExpression::new_set([])),
-                field("age_s", long(0)),
-            ])?,
+            record([
+                ("granted", Value::from(false)),
+                ("approvers", Value::empty_set(None)),
+                ("age_s", long(0)),
+            ]),
         ),
-        field("warrant", record(vec![field("present", RestrictedExpression::new_bool(false))])?),
-        field(
+        ("warrant", record([("present", Value::from(false))])),
+        (
             "session",
-            record(vec![
-                field("run_id", text(&call.run_id)),
-                field("user_id", text(&call.user_id)),
-                field("user_role", text(&call.user_role)),
-            ])?,
+            record([
+                ("run_id", text(&call.run_id)),
+                ("user_id", text(&call.user_id)),
+                ("user_role", text(&call.user_role)),
+            ]),
         ),
     ];
     let request = PolicyRequest {
-        keys: SliceKeys {
+        entities: CallEntities {
             tenant,
-            principal: &principal,
-            principal_type: "Agent",
-            action: &action,
-            resource: &resource,
-            resource_type: "Server",
+            agent: &format!("{tenant}/{}", call.agent),
+            groups: &groups,
+            tool: &tool_id,
+            mutates: tool.mutates,
+            canary: tool.canary,
+            server: &format!("{tenant}/{}", call.server),
         },
-        principal_attributes: vec![
-            field("environment", text(&identity.agent.environment)),
-            field("risk_tier", text(&identity.agent.risk_tier)),
+        agent_attributes: vec![
+            ("environment", text(&identity.agent.environment)),
+            ("risk_tier", text(&identity.agent.risk_tier)),
         ],
-        resource_attributes: vec![
-            field("trust", text(&tool.server.trust)),
-            field("kind", text(&tool.server.kind)),
+        server_attributes: vec![
+            ("trust", text(&tool.server.trust)),
+            ("kind", text(&tool.server.kind)),
         ],
         context,
     };
-    engine.evaluate(request).map_err(|error| match error {
-        // Cedar's own words may quote arguments, which are not to be written down.
-        PolicyError::Context(_) => {
-            deny(ReasonCode::InputInvalid, "The arguments do not form a Cedar context.".to_owned())
-        }
-        PolicyError::Bundle(problem) => deny(ReasonCode::PolicyError, problem),
-    })
+    engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+}
+
+/// A record of known fields.
+fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
+    Value::record(fields, None)
 }
