@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::net::Ipv6Addr;
 
 use gateward_core::audit::{AuditCount, AuditCounts};
-use worker::{Date, Request, console_error};
+use worker::{Date, console_error};
 
 use crate::d1;
-use crate::http::header;
+use crate::http::Request;
 use crate::router::App;
 
 /// Addresses that are told apart within a minute: a stranger causes at most as many rows.
@@ -24,7 +24,7 @@ thread_local! {
 
 /// Counts one, under the address that connected.
 pub fn count(request: &Request, app: &App) {
-    let source = header(request, "cf-connecting-ip").map_or("unknown".to_owned(), |a| network(&a));
+    let source = request.header("cf-connecting-ip").map_or("unknown".to_owned(), |a| network(&a));
     let now_ms = Date::now().as_millis();
     let count =
         COUNTS.with(|counts| counts.borrow_mut().record("authentication_failed", &source, now_ms));

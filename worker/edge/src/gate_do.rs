@@ -7,6 +7,7 @@
 //! before it (a registry load) makes the step look at the cache anew.
 
 use std::cell::{Cell, RefCell};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use gateward_core::command::GateCommand;
@@ -14,12 +15,17 @@ use gateward_core::gate::{ChainHead, Reply};
 use gateward_core::lane::{Confirmed, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::RegistryCache;
-use worker::wasm_bindgen;
-use worker::*;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::durable::State;
+use worker::worker_sys::DurableObjectState;
+use worker::worker_sys::web_sys::{Request, Response, ResponseInit};
+use worker::{Date, Env, Error, Result, console_error};
 
+use crate::http::{self, Head};
 use crate::lane_sql::ObjectSql;
 use crate::settings::{Settings, settings};
-use crate::{d1, http, lanes};
+use crate::{d1, lanes};
 
 /// Loads that one call waits for: one for its records, one when the registry changed meanwhile,
 /// and one more for a change during that.
@@ -34,10 +40,11 @@ const MAX_BACKOFF_MS: u64 = 60_000;
 /// Journal rows that one read returns.
 const MAX_ROWS_READ: u32 = 500;
 
-#[durable_object]
+#[wasm_bindgen]
 pub struct GateLane {
     state: State,
     env: Env,
+    sql: ObjectSql,
     /// `None` until the first event, and after storage failed: then it is rebuilt.
     lane: RefCell<Option<Lane>>,
     registry: RefCell<RegistryCache>,
@@ -45,9 +52,15 @@ pub struct GateLane {
     failed_flushes: Cell<u32>,
 }
 
-impl DurableObject for GateLane {
-    fn new(state: State, env: Env) -> Self {
+// What the runtime calls. worker-rs has a macro for this; but its requests and answers are copies
+// of the runtime's, made value by value, and cost more than the decision.
+#[wasm_bindgen]
+impl GateLane {
+    #[wasm_bindgen(constructor)]
+    pub fn new(state: DurableObjectState, env: Env) -> Self {
+        let state = State::from(state);
         Self {
+            sql: ObjectSql(state.storage().sql()),
             state,
             env,
             lane: RefCell::default(),
@@ -57,57 +70,13 @@ impl DurableObject for GateLane {
         }
     }
 
-    async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let path = request.path();
-        let segments: Vec<&str> = path.split('/').skip(1).collect();
-        let text = |text: Option<String>| match text {
-            Some(text) => Response::ok(text),
-            None => Ok(Response::empty()?.with_status(404)),
-        };
-        match segments.as_slice() {
-            ["call"] => self.call(&request.bytes().await?).await,
-            ["head"] => {
-                let head = |head: &ChainHead| format!("{}:{}", head.seq, head.hash);
-                text(Some(self.with_lane(|lane, _| Ok(head(lane.head())))?))
-            }
-            ["row", seq] => text(self.with_lane(|_, storage| Lane::row(storage, number(seq)))?),
-            ["rows", from] => {
-                let rows = |storage: &_| Lane::rows(storage, number(from), MAX_ROWS_READ);
-                text(Some(self.with_lane(|_, storage| rows(storage))?))
-            }
-            _ => text(None),
-        }
+    pub async fn fetch(&self, request: Request) -> std::result::Result<Response, JsValue> {
+        AssertUnwindSafe(self.answer(request)).await.map_err(JsValue::from)
     }
 
-    /// Step 13. Catches its own errors and re-arms as long as something is left.
-    async fn alarm(&self) -> Result<Response> {
-        // First of all, for the case that this run dies: the runtime tries an alarm that failed
-        // only a few times.
-        self.arm(MAX_BACKOFF_MS).await?;
-        let Ok(settings) = settings(&self.env) else { return Response::empty() };
-        let interval_ms = settings.config.flush_interval_ms;
-        let flushed = self.flush(&settings).await;
-        let failures =
-            if flushed.is_ok() { 0 } else { self.failed_flushes.get().saturating_add(1) };
-        self.failed_flushes.set(failures);
-        let pause_ms = match flushed {
-            Ok(Progress::Done) => {
-                // A call that arms from here on does so after this deletion.
-                self.alarm_is_set.set(false);
-                self.state.storage().delete_alarm().await?;
-                return Response::empty();
-            }
-            Ok(Progress::Waiting) => interval_ms,
-            Ok(Progress::More) => 0,
-            Err(Failure(error)) => {
-                let pause_ms =
-                    interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
-                console_error!("flush failed {failures} times, again in {pause_ms} ms: {error}");
-                pause_ms
-            }
-        };
-        self.arm(pause_ms).await?;
-        Response::empty()
+    /// Step 13.
+    pub async fn alarm(&self) -> std::result::Result<(), JsValue> {
+        AssertUnwindSafe(self.flush_due()).await.map_err(JsValue::from)
     }
 }
 
@@ -142,18 +111,65 @@ fn number(text: &str) -> u64 {
 }
 
 impl GateLane {
+    async fn answer(&self, request: Request) -> Result<Response> {
+        let url = request.url();
+        let path = url.strip_prefix(lanes::ORIGIN).unwrap_or_default();
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        match segments.as_slice() {
+            ["call"] => self.call(&http::bytes(&request).await?).await,
+            ["head"] => {
+                let head = |head: &ChainHead| format!("{}:{}", head.seq, head.hash);
+                text(Some(self.with_lane(|lane, _| Ok(head(lane.head())))?))
+            }
+            ["row", seq] => text(self.with_lane(|_, storage| Lane::row(storage, number(seq)))?),
+            ["rows", from] => {
+                let rows = |storage: &_| Lane::rows(storage, number(from), MAX_ROWS_READ);
+                text(Some(self.with_lane(|_, storage| rows(storage))?))
+            }
+            _ => text(None),
+        }
+    }
+
+    /// Catches its own errors and re-arms as long as something is left.
+    async fn flush_due(&self) -> Result<()> {
+        // First of all, for the case that this run dies: the runtime tries an alarm that failed
+        // only a few times.
+        self.arm(MAX_BACKOFF_MS).await?;
+        let Ok(settings) = settings(&self.env) else { return Ok(()) };
+        let interval_ms = settings.config.flush_interval_ms;
+        let flushed = self.flush(&settings).await;
+        let failures =
+            if flushed.is_ok() { 0 } else { self.failed_flushes.get().saturating_add(1) };
+        self.failed_flushes.set(failures);
+        let pause_ms = match flushed {
+            Ok(Progress::Done) => {
+                // A call that arms from here on does so after this deletion.
+                self.alarm_is_set.set(false);
+                return self.state.storage().delete_alarm().await;
+            }
+            Ok(Progress::Waiting) => interval_ms,
+            Ok(Progress::More) => 0,
+            Err(Failure(error)) => {
+                let pause_ms =
+                    interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
+                console_error!("flush failed {failures} times, again in {pause_ms} ms: {error}");
+                pause_ms
+            }
+        };
+        self.arm(pause_ms).await
+    }
+
     /// Runs on the lane, starting it first if need be. If storage fails, memory is dropped.
     fn with_lane<T>(
         &self,
         run: impl FnOnce(&mut Lane, &ObjectSql) -> std::result::Result<T, StorageError>,
     ) -> std::result::Result<T, Failure> {
-        let storage = ObjectSql(self.state.storage().sql());
         let mut held = self.lane.borrow_mut();
         let mut lane = match held.take() {
             Some(lane) => lane,
-            None => Lane::start(&storage)?,
+            None => Lane::start(&self.sql)?,
         };
-        let result = run(&mut lane, &storage)?;
+        let result = run(&mut lane, &self.sql)?;
         *held = Some(lane);
         Ok(result)
     }
@@ -162,7 +178,7 @@ impl GateLane {
     async fn call(&self, bytes: &[u8]) -> Result<Response> {
         let Some(command) = GateCommand::decode(bytes) else {
             // The worker tells the caller: this version cannot even read who that is.
-            return Ok(Response::empty()?.with_status(lanes::OTHER_VERSION));
+            return status(lanes::OTHER_VERSION);
         };
         let reply = match settings(&self.env) {
             Ok(settings) => self.decide(&settings, &command).await,
@@ -259,16 +275,22 @@ impl GateLane {
 }
 
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
-    let response = http::json_text(reply.body, reply.status, request_id)?;
-    let headers = response.headers();
-    if let Some(rate) = reply.rate {
-        http::set_rate_limit(headers, rate)?;
+    Head::new(reply.status, request_id)
+        .rate_limit(reply.rate)
+        .retry_after(reply.retry_after_s)
+        .with(&reply.body)
+}
+
+/// For the worker, not for a caller.
+fn text(text: Option<String>) -> Result<Response> {
+    match text {
+        Some(text) => Ok(Response::new_with_opt_str(Some(&text))?),
+        None => status(404),
     }
-    if let Some(seconds) = reply.retry_after_s {
-        headers.set("retry-after", &seconds.to_string())?;
-    }
-    if reply.status == 401 {
-        headers.set("www-authenticate", http::AUTHENTICATE)?;
-    }
-    Ok(response)
+}
+
+fn status(status: u16) -> Result<Response> {
+    let init = ResponseInit::new();
+    init.set_status(status);
+    Ok(Response::new_with_opt_str_and_init(None, &init)?)
 }

@@ -1,11 +1,21 @@
-//! Answers, and the bounds on what is read.
+//! Requests as handlers see them, answers, and the bounds on what is read.
 
+use std::fmt::Display;
+
+use futures_util::StreamExt as _;
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
 use gateward_core::problem::{Problem, ProblemCode};
+use js_sys::Uint8Array;
+use js_sys::futures::JsFuture;
 use serde::Serialize;
+use url::form_urlencoded;
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::{Headers, Request, Response, Result};
+use worker::worker_sys::web_sys::{self, Response};
+use worker::{ByteStream, Result};
+
+use crate::io;
 
 #[wasm_bindgen]
 extern "C" {
@@ -14,32 +24,157 @@ extern "C" {
 }
 
 /// What a 401 asks for (RFC 6750).
-pub const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
+const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
 
 /// The longest request id that is taken over from a caller.
 const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 
-/// The caller's `X-Request-Id` if it is a plain token, else a new UUID.
-pub fn request_id(request: &Request) -> String {
-    let plain = |id: &String| {
-        (1..=MAX_HTTP_REQUEST_ID_BYTES).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-    };
-    header(request, "x-request-id").filter(plain).unwrap_or_else(random_uuid)
+/// A request; a header that is absent is empty.
+pub struct Request {
+    pub method: String,
+    url: String,
+    pub authorization: String,
+    content_type: String,
+    content_length: String,
+    request_id: String,
+    raw: web_sys::Request,
 }
 
-pub fn header(request: &Request, name: &str) -> Option<String> {
-    request.headers().get(name).ok().flatten()
+impl Request {
+    pub fn read(raw: web_sys::Request) -> Self {
+        let described = io::describe(&raw);
+        let mut lines = described.split('\n').map(str::to_owned);
+        let mut next = || lines.next().unwrap_or_default();
+        Self {
+            method: next(),
+            url: next(),
+            authorization: next(),
+            content_type: next(),
+            content_length: next(),
+            request_id: next(),
+            raw,
+        }
+    }
+
+    /// The caller's `X-Request-Id` if it is a plain token, else a new UUID.
+    pub fn id(&self) -> String {
+        let id = &self.request_id;
+        let plain = (1..=MAX_HTTP_REQUEST_ID_BYTES).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        if plain { id.clone() } else { random_uuid() }
+    }
+
+    /// From the first slash on. The runtime serializes URLs as WHATWG has it: there is a path, and
+    /// `?` and `#` in it are escaped.
+    pub fn path(&self) -> &str {
+        let (path, _) = self.path_and_query();
+        path
+    }
+
+    /// The query's names and values, decoded.
+    pub fn query(&self) -> form_urlencoded::Parse<'_> {
+        let (_, query) = self.path_and_query();
+        form_urlencoded::parse(query.as_bytes())
+    }
+
+    fn path_and_query(&self) -> (&str, &str) {
+        let after_scheme = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        let whole = after_scheme.find('/').and_then(|at| after_scheme.get(at..)).unwrap_or("/");
+        let whole = whole.split('#').next().unwrap_or_default();
+        whole.split_once('?').unwrap_or((whole, ""))
+    }
+
+    /// A header that few handlers look at.
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.raw.headers().get(name).ok().flatten()
+    }
+
+    /// Step 1: a JSON body within its bound; more than that is never held in memory.
+    pub async fn json_body(&self) -> std::result::Result<Vec<u8>, Problem> {
+        let media_type = self.content_type.split(';').next().unwrap_or_default().trim();
+        if !media_type.eq_ignore_ascii_case("application/json") {
+            let detail = "the body must have the content type `application/json`";
+            return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
+        }
+        let too_large = || {
+            let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
+            Problem::new(ProblemCode::BodyTooLarge, detail)
+        };
+        match self.content_length.parse::<usize>() {
+            Ok(length) if length > MAX_BODY_BYTES => Err(too_large()),
+            // The runtime holds a body to its declared length.
+            Ok(_) => bytes(&self.raw).await.map_err(|_| unreadable()),
+            Err(_) => {
+                let Some(stream) = self.raw.body() else { return Ok(Vec::new()) };
+                let mut stream = ByteStream::from(stream);
+                let mut body = Vec::new();
+                while let Some(chunk) = stream.next().await {
+                    body.extend_from_slice(&chunk.map_err(|_| unreadable())?);
+                    if body.len() > MAX_BODY_BYTES {
+                        return Err(too_large());
+                    }
+                }
+                Ok(body)
+            }
+        }
+    }
 }
 
-/// A JSON answer; its body was serialized already.
-pub fn json_text(body: String, status: u16, request_id: &str) -> Result<Response> {
-    let headers = Headers::new();
-    let kind = if status < 400 { "application/json" } else { "application/problem+json" };
-    headers.set("content-type", kind)?;
-    headers.set("cache-control", "no-store")?;
-    headers.set("x-request-id", request_id)?;
-    Ok(Response::builder().with_status(status).with_headers(headers).fixed(body.into_bytes()))
+fn unreadable() -> Problem {
+    Problem::new(ProblemCode::MalformedRequest, "the body could not be read")
+}
+
+/// A body of known length, whole.
+pub async fn bytes(request: &web_sys::Request) -> std::result::Result<Vec<u8>, JsValue> {
+    let buffer = JsFuture::from(request.array_buffer()?).await?;
+    Ok(Uint8Array::new(&buffer).to_vec())
+}
+
+/// An answer but for its body.
+pub struct Head {
+    status: u16,
+    /// As `io.js` takes them.
+    fields: String,
+}
+
+impl Head {
+    /// A JSON answer.
+    pub fn new(status: u16, request_id: &str) -> Self {
+        let kind = if status < 400 { "application/json" } else { "application/problem+json" };
+        let head = Self { status, fields: String::with_capacity(256) };
+        let head = head.field("content-type", kind).field("cache-control", "no-store");
+        let head = head.field("x-request-id", request_id);
+        if status == 401 { head.field("www-authenticate", AUTHENTICATE) } else { head }
+    }
+
+    /// Neither name nor value may hold a line break.
+    pub fn field(mut self, name: &str, value: impl Display) -> Self {
+        use std::fmt::Write as _;
+        // Writing to a string cannot fail.
+        let _ = write!(self.fields, "{name}\n{value}\n");
+        self
+    }
+
+    pub fn retry_after(self, seconds: Option<u64>) -> Self {
+        match seconds {
+            Some(seconds) => self.field("retry-after", seconds),
+            None => self,
+        }
+    }
+
+    /// `RateLimit-Policy` and `RateLimit`, as draft-ietf-httpapi-ratelimit-headers-10 has them.
+    pub fn rate_limit(self, rate: Option<RateStatus>) -> Self {
+        let Some(rate) = rate else { return self };
+        self.field(
+            "ratelimit-policy",
+            format_args!("\"agent\";q={};w={}", rate.limit, rate.window_s),
+        )
+        .field("ratelimit", format_args!("\"agent\";r={};t={}", rate.remaining, rate.reset_s))
+    }
+
+    pub fn with(self, body: &str) -> Result<Response> {
+        Ok(io::respond(self.status, &self.fields, body)?)
+    }
 }
 
 /// A value as JSON.
@@ -50,51 +185,10 @@ pub fn json<T: Serialize>(value: &T) -> std::result::Result<String, Problem> {
 
 /// Problem details, with the headers that their status asks for.
 pub fn problem(problem: &Problem, request_id: &str) -> Result<Response> {
-    let response = json_text(problem.to_json(request_id), problem.code.status(), request_id)?;
-    if let Some(seconds) = problem.retry_after_s {
-        response.headers().set("retry-after", &seconds.to_string())?;
+    let mut head = Head::new(problem.code.status(), request_id);
+    head = head.retry_after(problem.retry_after_s.map(u64::from));
+    if let ProblemCode::MethodNotAllowed = problem.code {
+        head = head.field("allow", &problem.detail);
     }
-    if problem.code.status() == 401 {
-        response.headers().set("www-authenticate", AUTHENTICATE)?;
-    }
-    Ok(response)
-}
-
-/// `RateLimit-Policy` and `RateLimit`, as draft-ietf-httpapi-ratelimit-headers-10 has them.
-pub fn set_rate_limit(headers: &Headers, rate: RateStatus) -> Result<()> {
-    let policy = format!("\"agent\";q={};w={}", rate.limit, rate.window_s);
-    headers.set("ratelimit-policy", &policy)?;
-    headers.set("ratelimit", &format!("\"agent\";r={};t={}", rate.remaining, rate.reset_s))
-}
-
-/// Step 1: a JSON body within its bound; more than that is never held in memory.
-pub async fn json_body(request: &mut Request) -> std::result::Result<Vec<u8>, Problem> {
-    let content_type = header(request, "content-type").unwrap_or_default();
-    let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    if !media_type.eq_ignore_ascii_case("application/json") {
-        let detail = "the body must have the content type `application/json`";
-        return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
-    }
-    let too_large = || {
-        let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
-        Problem::new(ProblemCode::BodyTooLarge, detail)
-    };
-    let unreadable = |_| Problem::new(ProblemCode::MalformedRequest, "the body could not be read");
-    let length = header(request, "content-length").and_then(|text| text.parse::<usize>().ok());
-    match length {
-        Some(length) if length > MAX_BODY_BYTES => Err(too_large()),
-        // The runtime holds a body to its declared length.
-        Some(_) => request.bytes().await.map_err(unreadable),
-        None => {
-            let mut stream = request.stream().map_err(unreadable)?;
-            let mut body = Vec::new();
-            while let Some(chunk) = futures_util::StreamExt::next(&mut stream).await {
-                body.extend_from_slice(&chunk.map_err(unreadable)?);
-                if body.len() > MAX_BODY_BYTES {
-                    return Err(too_large());
-                }
-            }
-            Ok(body)
-        }
-    }
+    head.with(&problem.to_json(request_id))
 }

@@ -1,24 +1,29 @@
 //! The lane's SQL on Durable Object storage.
 
 use gateward_core::lane::{LaneSql, StorageError, Value};
-use worker::{SqlStorage, SqlStorageValue};
+use js_sys::Array;
+use wasm_bindgen::{JsCast as _, JsValue};
+use worker::SqlStorage;
+
+use crate::io;
 
 /// Storage of the object that runs.
 pub struct ObjectSql(pub SqlStorage);
 
 impl LaneSql for ObjectSql {
     fn exec(&self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StorageError> {
-        let error = |e: worker::Error| StorageError(e.to_string());
-        let values: Vec<SqlStorageValue> = values
+        let values: Array = values
             .iter()
             .map(|value| match value {
-                Value::Null => SqlStorageValue::Null,
-                Value::Integer(number) => SqlStorageValue::Integer(*number),
-                Value::Text(text) => SqlStorageValue::String(text.clone()),
+                Value::Null => JsValue::NULL,
+                // All of ours are below 2^53.
+                Value::Integer(number) => JsValue::from_f64(*number as f64),
+                Value::Text(text) => JsValue::from_str(text),
             })
             .collect();
-        let cursor = self.0.exec(statement, values).map_err(error)?;
-        cursor.raw().map(|row| row.map_err(error)?.into_iter().map(value).collect()).collect()
+        let rows = io::exec(self.0.as_ref(), statement, &values)
+            .map_err(|error| StorageError(worker::Error::from(error).to_string()))?;
+        rows.iter().map(|row| row.unchecked_into::<Array>().iter().map(value).collect()).collect()
     }
 
     fn size_bytes(&self) -> u64 {
@@ -26,11 +31,13 @@ impl LaneSql for ObjectSql {
     }
 }
 
-fn value(value: SqlStorageValue) -> Result<Value, StorageError> {
-    match value {
-        SqlStorageValue::Null => Ok(Value::Null),
-        SqlStorageValue::Integer(number) => Ok(Value::Integer(number)),
-        SqlStorageValue::String(text) => Ok(Value::Text(text)),
-        other => Err(StorageError(format!("a value of a kind that no lane stores: {other:?}"))),
+fn value(value: JsValue) -> Result<Value, StorageError> {
+    if value.is_null() {
+        return Ok(Value::Null);
     }
+    if let Some(number) = value.as_f64() {
+        return Ok(Value::Integer(number as i64));
+    }
+    let text = value.as_string().map(Value::Text);
+    text.ok_or_else(|| StorageError(format!("a value of a kind that no lane stores: {value:?}")))
 }

@@ -8,13 +8,15 @@ mod failed_authentications;
 mod gate_do;
 mod handlers;
 mod http;
+mod io;
 mod lane_sql;
 mod lanes;
 mod reader;
 mod router;
 mod settings;
 
-use worker::{Context, Env, Request, Response, Result, event};
+use worker::worker_sys::web_sys::{Request, Response};
+use worker::{Context, Env, Result, event};
 
 /// Every request. It always has an answer: what fails becomes problem details.
 #[event(fetch)]

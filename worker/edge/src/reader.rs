@@ -4,9 +4,9 @@
 
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::token::{self, Holder};
-use worker::{Date, Request};
+use worker::Date;
 
-use crate::http::header;
+use crate::http::Request;
 use crate::router::App;
 use crate::{d1, failed_authentications};
 
@@ -31,13 +31,12 @@ impl Reader {
 
 /// Checks the credential in `Authorization`.
 pub async fn reader(request: &Request, app: &App) -> Result<Reader, Problem> {
-    let authorization = header(request, "authorization").unwrap_or_default();
     let refuse = |code, detail: &str| {
         failed_authentications::count(request, app);
         Err(Problem::new(code, detail))
     };
-    let Some(token) =
-        bearer(&authorization).and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
+    let Some(token) = bearer(&request.authorization)
+        .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
     else {
         return refuse(ProblemCode::Unauthorized, "the credential is not valid");
     };

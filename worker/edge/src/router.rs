@@ -3,11 +3,13 @@
 use std::rc::Rc;
 
 use gateward_core::problem::{Problem, ProblemCode};
-use worker::{Context, Env, Method, Request, Response, Result};
+use worker::worker_sys::web_sys::{self, Response};
+use worker::{Context, Env, Result};
 
+use crate::failed_authentications;
 use crate::handlers::{authorize, decisions, health, receipts};
+use crate::http::{self, Request};
 use crate::settings::{Settings, settings};
-use crate::{failed_authentications, http};
 
 /// What every handler gets.
 pub struct App {
@@ -25,35 +27,29 @@ pub enum Answer {
 
 pub type Answered = std::result::Result<Answer, Problem>;
 
-pub async fn answer(request: Request, env: Env, context: Context) -> Result<Response> {
-    let request_id = http::request_id(&request);
+pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Result<Response> {
+    let request = Request::read(request);
+    let request_id = request.id();
     let answered = match settings(&env) {
         Ok(settings) => {
             let app = App { env, settings, request_id: request_id.clone(), context };
-            let answered = route(request, &app).await;
+            let answered = route(&request, &app).await;
             failed_authentications::write_closed(&app);
             answered
         }
         Err(problem) => Err(problem),
     };
     match answered {
-        Ok(Answer::Json(body)) => http::json_text(body, 200, &request_id),
+        Ok(Answer::Json(body)) => http::Head::new(200, &request_id).with(&body),
         Ok(Answer::Whole(response)) => Ok(response),
-        Err(problem) => {
-            let response = http::problem(&problem, &request_id)?;
-            if let ProblemCode::MethodNotAllowed = problem.code {
-                response.headers().set("allow", &problem.detail)?;
-            }
-            Ok(response)
-        }
+        Err(problem) => http::problem(&problem, &request_id),
     }
 }
 
-async fn route(request: Request, app: &App) -> Answered {
-    let path = request.path();
-    let segments: Vec<&str> = path.split('/').skip(1).collect();
-    let get = || allow(&request, Method::Get);
-    let post = || allow(&request, Method::Post);
+async fn route(request: &Request, app: &App) -> Answered {
+    let segments: Vec<&str> = request.path().split('/').skip(1).collect();
+    let get = || allow(request, "GET");
+    let post = || allow(request, "POST");
     match segments.as_slice() {
         ["healthz"] => get().and_then(|()| health::alive()),
         ["version"] => get().and_then(|()| health::version(app)),
@@ -71,7 +67,7 @@ async fn route(request: Request, app: &App) -> Answered {
         }
         ["v1", "decisions", id] => {
             get()?;
-            decisions::read(&request, app, id).await
+            decisions::read(request, app, id).await
         }
         ["v1", "receipts"] => {
             get()?;
@@ -83,16 +79,16 @@ async fn route(request: Request, app: &App) -> Answered {
         }
         ["v1", "receipts", id] => {
             get()?;
-            receipts::read(&request, app, id).await
+            receipts::read(request, app, id).await
         }
         _ => Err(Problem::new(ProblemCode::NotFound, "there is no such path")),
     }
 }
 
 /// Refuses another method; the detail is the `Allow` header too.
-fn allow(request: &Request, method: Method) -> std::result::Result<(), Problem> {
-    if request.method() == method {
+fn allow(request: &Request, method: &str) -> std::result::Result<(), Problem> {
+    if request.method == method {
         return Ok(());
     }
-    Err(Problem::new(ProblemCode::MethodNotAllowed, method.to_string()))
+    Err(Problem::new(ProblemCode::MethodNotAllowed, method))
 }

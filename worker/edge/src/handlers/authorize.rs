@@ -1,28 +1,25 @@
 //! `POST /v1/authorize`: steps 1 to 5 of a call; the lane does the rest.
 
+use crate::http::Request;
+use crate::router::{Answer, Answered, App};
+use crate::{failed_authentications, lanes, reader};
 use gateward_core::call;
 use gateward_core::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::token::{self, Holder};
-use worker::Request;
 
-use crate::http::{header, json_body};
-use crate::router::{Answer, Answered, App};
-use crate::{failed_authentications, lanes, reader};
-
-pub async fn authorize(mut request: Request, app: &App) -> Answered {
-    let authorization = header(&request, "authorization").unwrap_or_default();
-    let believed = reader::bearer(&authorization)
+pub async fn authorize(request: &Request, app: &App) -> Answered {
+    let believed = reader::bearer(&request.authorization)
         .and_then(|text| token::parse(text, &app.settings.mac_keys).ok());
     let Some(token) = believed else {
-        failed_authentications::count(&request, app);
+        failed_authentications::count(request, app);
         return Err(Problem::new(ProblemCode::Unauthorized, "the credential is not valid"));
     };
     let Holder::Agent { agent, lane } = token.holder else {
         let detail = "calls need an agent's credential; this is an administrator's";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
     };
-    let body = json_body(&mut request).await?;
+    let body = request.json_body().await?;
     let call = call::parse(&body, token.tenant)?;
     if call.agent != agent {
         let detail = "`agent.id` is not the agent whose credential this is";

@@ -5,10 +5,9 @@ use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use worker::Request;
 
 use crate::d1::decisions::{DecisionRow, Filter};
-use crate::http::json;
+use crate::http::{Request, json};
 use crate::reader::reader;
 use crate::router::{Answer, Answered, App};
 use crate::{d1, lanes};
@@ -70,8 +69,8 @@ fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
 }
 
 /// Newest first; `agent`, `decision`, `from`, `to` (RFC 3339), `limit`, `cursor`.
-pub async fn list(request: Request, app: &App) -> Answered {
-    let reader = reader(&request, app).await?;
+pub async fn list(request: &Request, app: &App) -> Answered {
+    let reader = reader(request, app).await?;
     let mut filter = Filter {
         agent: reader.agent.clone(),
         decision: None,
@@ -79,8 +78,7 @@ pub async fn list(request: Request, app: &App) -> Answered {
         before_id: AFTER_ALL_IDS.to_owned(),
         limit: DEFAULT_PAGE,
     };
-    let url = request.url().map_err(|_| malformed("the URL", "valid"))?;
-    for (name, value) in url.query_pairs() {
+    for (name, value) in request.query() {
         let time = || {
             let time: jiff::Timestamp =
                 value.parse().map_err(|_| malformed(&name, "an RFC 3339 time"))?;

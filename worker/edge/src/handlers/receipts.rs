@@ -5,11 +5,10 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use worker::Request;
 
 use crate::d1::receipts::from_journal;
 use crate::handlers::decisions::{malformed, page_limit};
-use crate::http::{json, json_body};
+use crate::http::{Request, json};
 use crate::reader::{Reader, administrator};
 use crate::router::{Answer, Answered, App};
 use crate::{d1, lanes};
@@ -72,11 +71,10 @@ fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
 }
 
 /// In order; `lane`, `from`, `limit`.
-pub async fn list(request: Request, app: &App) -> Answered {
-    let reader = administrator(&request, app).await?;
+pub async fn list(request: &Request, app: &App) -> Answered {
+    let reader = administrator(request, app).await?;
     let (mut lane, mut from, mut limit) = (None, 1, DEFAULT_PAGE);
-    let url = request.url().map_err(|_| malformed("the URL", "valid"))?;
-    for (name, value) in url.query_pairs() {
+    for (name, value) in request.query() {
         match name.as_ref() {
             "lane" => lane = Some(value.parse().map_err(|_| malformed("lane", "a lane's number"))?),
             "from" => {
@@ -111,9 +109,9 @@ pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
 
 /// Verifies a range as it is stored. The lane says where its chain ends and with which hash, so
 /// that a tail that was cut off is found too, and a chain that was sealed anew as a whole.
-pub async fn verify(mut request: Request, app: &App) -> Answered {
-    let reader = administrator(&request, app).await?;
-    let body = json_body(&mut request).await?;
+pub async fn verify(request: &Request, app: &App) -> Answered {
+    let reader = administrator(request, app).await?;
+    let body = request.json_body().await?;
     let asked: VerifyRequest = serde_json::from_slice(&body)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
     let lane = own_lane(&reader, asked.lane)?;

@@ -1,0 +1,47 @@
+// What the worker and the lane ask of the runtime for every call, each in one crossing: one
+// between Wasm and JavaScript costs more than most of what is done on either side of it.
+
+/**
+ * All that Gateward looks at of a request, one a line; neither a URL nor a header can hold a line
+ * break. `http.rs` reads it in this order.
+ * @param {Request} request
+ */
+export function describe({ method, url, headers }) {
+  const of = (name) => headers.get(name) ?? "";
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}`;
+}
+
+/**
+ * @param {number} status
+ * @param {string} fields headers: name, line break, value, line break, name, and so on
+ * @param {string} body
+ */
+export function respond(status, fields, body) {
+  const lines = fields.split("\n");
+  const headers = {};
+  for (let at = 0; at + 1 < lines.length; at += 2) headers[lines[at]] = lines[at + 1];
+  return new Response(body, { status, headers });
+}
+
+/**
+ * The hop, with a command.
+ * @param {string} url
+ * @param {Uint8Array} body a view of Wasm's memory, which goes on changing
+ */
+export function post(env, binding, name, url, body) {
+  return env[binding].getByName(name).fetch(url, { method: "POST", body: body.slice() });
+}
+
+/** The hop, for something to read. */
+export function get(env, binding, name, url) {
+  return env[binding].getByName(name).fetch(url);
+}
+
+/**
+ * Runs a statement on an object's storage.
+ * @param {unknown[]} values
+ * @returns {unknown[][]} its rows
+ */
+export function exec(sql, statement, values) {
+  return [...sql.exec(statement, ...values).raw()];
+}

@@ -1,0 +1,30 @@
+//! What `io.js` offers, typed.
+
+use js_sys::{Array, Promise};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::Env;
+use worker::worker_sys::web_sys::{Request, Response};
+
+#[wasm_bindgen(module = "/src/io.js")]
+extern "C" {
+    pub fn describe(request: &Request) -> String;
+
+    #[wasm_bindgen(catch)]
+    pub fn respond(status: u16, fields: &str, body: &str) -> Result<Response, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn post(
+        env: &Env,
+        binding: &str,
+        name: &str,
+        url: &str,
+        body: &[u8],
+    ) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn get(env: &Env, binding: &str, name: &str, url: &str) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn exec(sql: &JsValue, statement: &str, values: &Array) -> Result<Array, JsValue>;
+}
