@@ -24,40 +24,10 @@ pub mod d1 {
     /// Tenant.
     pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
-    /// The flush, in order, one batch: D1 runs it as one transaction. Each takes tenant, lane
-    /// and a JSON array: journal rows for all but [`FLUSH_COUNTS`], which takes audit counts.
-    pub const FLUSH_ROWS: [&str; 6] = [
-        "INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, \
-           decision, reason_code, response) \
-         SELECT ?1, value->>'decision_id', ?2, value->>'seq', value->>'at_ms', value->>'agent', \
-           value->>'server', value->>'tool', value->>'decision', value->>'reason_code', \
-           value->>'response' \
-         FROM json_each(?3) WHERE true ON CONFLICT (tenant, decision_id) DO NOTHING",
-        "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, \
-           prev_receipt_hash, body) \
-         SELECT ?1, ?2, value->>'seq', 'decision', value->>'decision_id', value->>'at_ms', \
-           value->>'receipt_hash', value->>'prev_receipt_hash', value->>'receipt' \
-         FROM json_each(?3) WHERE true ON CONFLICT (tenant, lane, seq) DO NOTHING",
-        "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail) \
-         SELECT ?1, value->>'decision_id', value->>'at_ms', ?2, 'decision', value->>'agent', \
-           value->>'decision_id', json_object('decision', value->>'decision', 'reason_code', \
-           value->>'reason_code', 'server', value->>'server', 'tool', value->>'tool') \
-         FROM json_each(?3) WHERE true ON CONFLICT (tenant, event_id) DO NOTHING",
-        "INSERT INTO approvals (tenant, approval_id, decision_id, agent, status, approver_group, \
-           quorum, action_hash, created_at_ms, expires_at_ms) \
-         SELECT ?1, value->>'$.approval.approval_id', value->>'decision_id', value->>'agent', \
-           'pending', value->>'$.approval.approver_group', value->>'$.approval.quorum', \
-           value->>'$.approval.action_hash', value->>'at_ms', value->>'$.approval.expires_at_ms' \
-         FROM json_each(?3) WHERE ?2 >= 0 AND value->>'$.approval.approval_id' IS NOT NULL \
-         ON CONFLICT (tenant, approval_id) DO NOTHING",
-        "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1 AND ?2 >= 0 AND EXISTS ( \
-           SELECT 1 FROM json_each(?3) JOIN agents ON agents.tenant = ?1 \
-             AND agents.agent = value->>'agent' AND agents.status IN ('active', 'frozen') \
-           WHERE value->>'decision' = 'quarantine')",
-        "UPDATE agents SET status = 'quarantined' WHERE tenant = ?1 AND ?2 >= 0 \
-           AND status IN ('active', 'frozen') AND agent IN ( \
-           SELECT value->>'agent' FROM json_each(?3) WHERE value->>'decision' = 'quarantine')",
-    ];
+    /// Tenant, lane and a JSON array of journal rows: each is spread over the tables by the
+    /// trigger of `d1-migrations/0002_flush.sql`.
+    pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
+         SELECT ?1, ?2, value FROM json_each(?3)";
 
     /// Tenant, lane, JSON array of audit counts.
     pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, \
@@ -136,6 +106,7 @@ pub mod d1 {
     pub const ALL: &[&str] = &[
         LOAD_RECORDS,
         EPOCH,
+        FLUSH_ROWS,
         FLUSH_COUNTS,
         FLUSHED_THROUGH,
         STORED_HASHES,

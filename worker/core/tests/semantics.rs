@@ -4,6 +4,7 @@ mod support;
 
 use gateward_core::bundle::Risk;
 use gateward_core::lane::StorageError;
+use gateward_core::receipt;
 use gateward_core::registry::AgentStatus;
 use serde_json::{Value, json};
 use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
@@ -136,6 +137,22 @@ fn a_claim_of_trust_never_counts_for_more_than_the_credential_allows() {
         let claim = json!({"context": {"source_trust": claim}});
         assert_eq!(gate.call(&with(read_call(), claim)).1["decision"], expected, "{credential}");
     }
+}
+
+#[test]
+fn what_was_answered_and_hashed_is_in_d1_byte_for_byte() {
+    let gate = Gate::new();
+    let odd = "\"\\/\u{1}\n\u{7f}\u{2028}é\u{1f600} 1.0 1e3 \u{fffe}";
+    let resource = json!({"tool_call": {"resource": odd}, "request_id": "once"});
+    let reply = gate.try_call(&command(&with(read_call(), resource.clone()))).unwrap();
+    let journalled = gate.receipts();
+    gate.flush_all();
+    let text = |query| gate.database.query_row(query, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(text("SELECT response FROM decisions"), reply.body);
+    assert_eq!(gate.receipts(), journalled);
+    assert_eq!(receipt::verify(&gate.receipts(), 1, Some(receipt::GENESIS)), Ok(()));
+    let again = gate.try_call(&command(&with(read_call(), resource))).unwrap();
+    assert_eq!(again.body, reply.body);
 }
 
 #[test]

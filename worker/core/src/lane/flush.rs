@@ -60,7 +60,8 @@ impl Lane {
         }
         self.expire(storage, now_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
-        let mut rows = String::from("[");
+        let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
+        rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
         for row in storage.exec(sql::ROWS, &[Value::Integer(0), limit])? {
             let [Value::Integer(seq), Value::Text(hash), Value::Text(text)] = row.as_slice() else {

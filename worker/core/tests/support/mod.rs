@@ -220,9 +220,7 @@ impl Gate {
             self.database.execute(d1::FLUSH_COUNTS, counts).unwrap();
             return Vec::new();
         };
-        for statement in d1::FLUSH_ROWS {
-            self.database.execute(statement, params![TENANT, 0, batch.rows]).unwrap();
-        }
+        self.database.execute(d1::FLUSH_ROWS, params![TENANT, 0, batch.rows]).unwrap();
         self.database.execute(d1::FLUSH_COUNTS, params![TENANT, 0, batch.counts]).unwrap();
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
         hashes

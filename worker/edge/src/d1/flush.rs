@@ -38,14 +38,8 @@ pub async fn flush(
     let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
     let mut statements = Vec::new();
     if let Some((_, last)) = batch.range {
-        let rows = JsValue::from_str(&batch.rows);
-        for statement in FLUSH_ROWS {
-            statements.push(prepare(
-                env,
-                statement,
-                &[tenant.clone(), lane.clone(), rows.clone()],
-            )?);
-        }
+        let rows = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.rows)];
+        statements.push(prepare(env, FLUSH_ROWS, &rows)?);
         let through = [tenant.clone(), lane.clone(), number(last), number(now_ms)];
         statements.push(prepare(env, FLUSHED_THROUGH, &through)?);
     }
