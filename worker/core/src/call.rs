@@ -134,7 +134,8 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
 }
 
 /// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form.
-fn action_hash(tenant: &str, call: &ToolCall) -> [u8; 32] {
+#[must_use]
+pub fn action_hash(tenant: &str, call: &ToolCall) -> [u8; 32] {
     let mut text = String::from("{\"agent\":");
     write_string(&call.agent, &mut text);
     text.push_str(",\"input\":");

@@ -34,29 +34,37 @@ pub struct JournalEntry {
 
 /// What D1 gets to know. Persisted: the format is pinned by the flush statements.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
-    seq: u64,
-    at_ms: u64,
-    decision_id: &'a str,
-    agent: &'a str,
-    server: &'a str,
-    tool: &'a str,
-    decision: Decision,
-    reason_code: &'a str,
-    response: &'a str,
-    receipt: &'a str,
-    receipt_hash: &'a str,
-    prev_receipt_hash: &'a str,
-    approval: Option<ApprovalRow<'a>>,
+pub struct Row<'a> {
+    pub seq: u64,
+    pub at_ms: u64,
+    pub decision_id: &'a str,
+    pub agent: &'a str,
+    pub server: &'a str,
+    pub tool: &'a str,
+    pub decision: Decision,
+    pub reason_code: &'a str,
+    pub response: &'a str,
+    pub receipt: &'a str,
+    pub receipt_hash: &'a str,
+    pub prev_receipt_hash: &'a str,
+    pub approval: Option<ApprovalRow<'a>>,
+}
+
+impl Row<'_> {
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Serialize)]
-struct ApprovalRow<'a> {
-    approval_id: &'a str,
-    approver_group: &'a str,
-    quorum: u8,
-    action_hash: &'a str,
-    expires_at_ms: u64,
+pub struct ApprovalRow<'a> {
+    pub approval_id: &'a str,
+    pub approver_group: &'a str,
+    pub quorum: u8,
+    pub action_hash: &'a str,
+    pub expires_at_ms: u64,
 }
 
 /// The key under which an agent's request id or nonce is stored. Names have no `/`.
@@ -182,8 +190,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         request_key: bound(&call.request_id),
         fingerprint: replay::fingerprint(command),
         nonce_key: bound(&call.nonce),
-        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
-        row: serde_json::to_string(&row).unwrap_or_default(),
+        row: row.encode(),
         head: ChainHead { seq, hash: hash.clone() },
     };
     let mut step = draft.answer(200, response, None, None);

@@ -22,14 +22,15 @@ use self::identity::Identity;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
 use crate::command::GateCommand;
 use crate::config::Config;
-use crate::policy::PolicyEngine;
+use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
 use crate::registry::Records;
 use crate::trust::SourceTrust;
 
-pub use journal::{JournalEntry, encode_state, scoped_key};
+pub use journal::{JournalEntry, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
+pub use respond::{Receipt as ReplyReceipt, response as encode_response};
 
 /// The window of `context.velocity.calls_1m`.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
@@ -171,6 +172,20 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
     matches!(admit(&mut Draft::new(facts, command)), Ok((_, None)))
+}
+
+/// What the policies say of a call, as [`decide`] asks them; `None` when it does not come as far.
+/// For benches, which set step 10 beside Cedar used plainly.
+#[must_use]
+pub fn evaluate_policies(
+    engine: &PolicyEngine,
+    facts: &Facts<'_>,
+    command: &GateCommand,
+) -> Option<Evaluation> {
+    let draft = Draft::new(facts, command);
+    let identity = identity::verify(command, facts).ok()?;
+    let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
+    resolve::evaluate(engine, &draft, &identity, &tool).ok()
 }
 
 /// Steps 6 and 7: who calls, and the denial if it is stopped.

@@ -71,6 +71,8 @@ pub struct PendingApproval {
     pub expires_at_ms: u64,
 }
 
+/// The answer's text.
+#[must_use]
 pub fn response(
     call: &ToolCall,
     ruling: &Ruling,
