@@ -2,6 +2,10 @@
 
 .PHONY: help start test test-rust test-worker demo check deploy clean setup wasm
 
+# These compile for Wasm only.
+wasm_crates := gateward-edge gateward-bench-wasm
+native := --workspace $(addprefix --exclude ,$(wasm_crates))
+
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1 \2/p' Makefile | awk '{ n = $$1; sub(/^[^ ]* /, ""); printf "  %-12s %s\n", n, $$0 }'
 
@@ -11,7 +15,7 @@ start: setup ## run Gateward with a demo tenant on http://127.0.0.1:8787
 test: test-rust test-worker ## cargo tests, then vitest against the built worker in workerd
 
 test-rust: setup
-	cargo test --workspace --exclude gateward-edge --no-fail-fast
+	cargo test $(native) --no-fail-fast
 
 test-worker: wasm
 	npm run --silent test
@@ -19,11 +23,10 @@ test-worker: wasm
 demo: setup ## play a confused-deputy attack and verify its receipts
 	@npm run --silent demo
 
-# gateward-edge compiles for Wasm only.
 check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo fmt --all --check
-	cargo clippy --workspace --exclude gateward-edge --all-targets -- -D warnings
-	cargo clippy --package gateward-edge --target wasm32-unknown-unknown -- -D warnings
+	cargo clippy $(native) --all-targets -- -D warnings
+	cargo clippy $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
 
@@ -32,7 +35,7 @@ deploy: check test ## deploy to Cloudflare; a dry run where no account is set up
 
 clean: ## remove what was built and the local database; installed tools stay
 	cargo clean
-	rm -rf worker/edge/build node_modules .wrangler .gateward
+	rm -rf worker/edge/build bench/wasm/build node_modules .wrangler .gateward
 
 setup:
 	@scripts/setup.sh

@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Builds worker/edge to worker/edge/build/index.js, unless that is newer than all its sources.
+# Builds a worker's crate, worker/edge unless another is named, to <crate>/build/index.js, unless
+# that is newer than all its sources.
+#
+#   scripts/build-wasm.sh [bench/wasm]
 #
 # GATEWARD_PROFILE=release    what is deployed, optimised by wasm-opt (the default)
 # GATEWARD_PROFILE=wasm-test  what `make start` and `make test` run: the same code, built in a
@@ -12,6 +15,9 @@ cd "$(dirname "$0")/.."
 scripts/toolchain.sh
 . scripts/tools.sh
 
+crate="${1:-worker/edge}"
+sources=(policies worker)
+[ "$crate" = bench/wasm ] && sources+=(bench/wasm/{Cargo.toml,src} bench/core/{Cargo.toml,src})
 profile="${GATEWARD_PROFILE:-release}"
 case "$profile" in
   release) arguments=(--release) ;;
@@ -21,16 +27,16 @@ esac
 
 # The stamp is as old as the start of the build that it stands for, so that a source saved while
 # the build ran counts as newer.
-build="worker/edge/build"
+build="$crate/build"
 stamp="$build/.built-$profile"
 if [ -f "$stamp" ] && [ -f "$build/index.js" ]; then
   newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-wasm.sh scripts/tools.sh \
-    policies worker \( -path "$build" -o -path '*/tests' -o -path policies/cases \) -prune \
+    "${sources[@]}" \( -path '*/build' -o -path '*/tests' -o -path policies/cases \) -prune \
     -o -newer "$stamp" -print)"
   [ -z "$newer" ] && exit 0
 fi
 
-echo "gateward: building the Wasm, profile $profile (minutes the first time, then seconds)" >&2
+echo "gateward: building $crate, profile $profile (minutes the first time, then seconds)" >&2
 mkdir -p "$build"
 rm -f "$build"/.built-*
 touch "$build/.building"
@@ -41,5 +47,5 @@ export ESBUILD_BIN="$PWD/node_modules/.bin/esbuild"
 export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
 # wasm-opt is a Node program.
 export PATH="$PWD/node_modules/.bin:$PATH"
-(cd worker/edge && "$worker_build_root/bin/worker-build" "${arguments[@]}")
+(cd "$crate" && "$worker_build_root/bin/worker-build" "${arguments[@]}")
 mv "$build/.building" "$stamp"

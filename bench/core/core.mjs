@@ -1,0 +1,55 @@
+// The core's operations, native, under criterion: the data of core.json.
+//
+//   node bench/core/core.mjs [--full]
+import { globSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { run, targetDirectory } from "./cargo.mjs";
+
+/**
+ * @typedef {{ name: string, of: string, median_ns: number, low_ns: number, high_ns: number }} Timing
+ * `low_ns` and `high_ns` are the bounds of the median's 95% confidence interval; in wasm.json, the
+ * 10th and 90th percentiles.
+ */
+
+/** Seconds; with 20 samples the slowest operation, some 50 ms, keeps within them too. */
+const SHORT = ["--warm-up-time", "0.3", "--measurement-time", "1", "--sample-size", "20", "--nresamples", "5000"];
+
+const CARGO_BENCH = ["bench", "--package", "gateward-bench", "--bench", "core"];
+
+/** Builds, so that measuring does not wait for it. */
+export async function buildCore() {
+  await run("cargo", [...CARGO_BENCH, "--no-run"]);
+}
+
+/**
+ * @param {{ full?: boolean }} [options] `full` takes criterion's own times and samples
+ * @returns {Promise<{ results: Timing[] }>}
+ */
+export async function core({ full = false } = {}) {
+  // Of its own, and new: what an earlier or another run left would count as this one's.
+  const home = join(await targetDirectory(), "criterion-of-run");
+  rmSync(home, { recursive: true, force: true });
+  const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? [] : SHORT)];
+  await run("cargo", args, { ...process.env, CRITERION_HOME: home });
+
+  const results = globSync(join(home, "**/new/estimates.json")).map((file) => {
+    const { full_id } = /** @type {{ full_id: string }} */ (read(join(file, "../benchmark.json")));
+    const [name = "", of = ""] = full_id.split("/");
+    const { median } = /** @type {{ median: Estimate }} */ (read(file));
+    const { lower_bound, upper_bound } = median.confidence_interval;
+    return { name, of, median_ns: median.point_estimate, low_ns: lower_bound, high_ns: upper_bound };
+  });
+  if (results.length === 0) throw new Error(`criterion left no results in \`${home}\``);
+  const compare = new Intl.Collator("en", { numeric: true }).compare;
+  return { results: results.sort((a, b) => compare(a.name, b.name) || compare(a.of, b.of)) };
+}
+
+/** @typedef {{ point_estimate: number, confidence_interval: { lower_bound: number, upper_bound: number } }} Estimate */
+
+/** @param {string} file */
+const read = (file) => JSON.parse(readFileSync(file, "utf8"));
+
+if (process.argv[1] === import.meta.filename) {
+  await buildCore();
+  console.log(JSON.stringify(await core({ full: process.argv.includes("--full") }), null, 2));
+}

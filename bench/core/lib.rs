@@ -1,1 +1,0 @@
-//! Benches only: see `benches/`.

@@ -1,0 +1,245 @@
+//! Deciding a call: every outcome that policies have, what is refused before any policy, and the
+//! policy step by itself beside plain Cedar.
+
+use std::hint::black_box;
+
+use gateward_core::call;
+use gateward_core::command::GateCommand;
+use gateward_core::config::Config;
+use gateward_core::gate::{AgentState, ChainHead, Facts, Step, decide, evaluate_policies};
+use gateward_core::policy::PolicyEngine;
+use gateward_core::receipt::GENESIS;
+use gateward_core::registry::Records;
+use gateward_core::token::secret_hash;
+use serde_json::{Value, json};
+
+use crate::plain_cedar::{self, PLAIN_CEDAR, Plain};
+use crate::{GATEWARD, Operation};
+
+pub const TENANT: &str = "demo";
+pub const SECRET: &str = "0123456789012345678901234567890123456789012";
+pub const NOW_MS: u64 = 1_795_000_000_000;
+
+/// A call of the demo's agent.
+#[derive(Clone)]
+pub struct Call {
+    pub server: &'static str,
+    pub tool: &'static str,
+    pub trust: &'static str,
+    pub sensitive: bool,
+    pub parameters: Value,
+}
+
+impl Call {
+    fn signed(server: &'static str, tool: &'static str, parameters: Value) -> Self {
+        Self { server, tool, trust: "trusted_internal_signed", sensitive: false, parameters }
+    }
+
+    pub fn read() -> Self {
+        Self::signed("github", "list_issues", json!({"repo": "acme/shop"}))
+    }
+
+    pub fn merge(base: &str) -> Self {
+        let parameters = json!({"repo": "acme/shop", "number": 42, "base": base});
+        Self::signed("github", "merge_pull_request", parameters)
+    }
+
+    /// The body of `POST /v1/authorize`.
+    pub fn body(&self) -> String {
+        json!({
+            "agent": {"id": "coder", "environment": "production"},
+            "tool_call": {
+                "tool": self.server, "action": self.tool, "mutates_state": false,
+                "parameters": self.parameters,
+            },
+            "context": {"source_trust": self.trust, "contains_sensitive_data": self.sensitive},
+        })
+        .to_string()
+    }
+
+    pub fn command(&self) -> GateCommand {
+        GateCommand {
+            tenant: TENANT.to_owned(),
+            lane: 0,
+            key_id: "k1".to_owned(),
+            secret_hash: secret_hash(SECRET),
+            http_request_id: "bench".to_owned(),
+            call: call::parse(self.body().as_bytes(), TENANT).unwrap(),
+        }
+    }
+}
+
+/// A lane's first call, with everything that deciding it needs.
+struct Scenario {
+    engine: PolicyEngine,
+    config: Config,
+    records: Records,
+    agent: AgentState,
+    head: ChainHead,
+    command: GateCommand,
+}
+
+impl Scenario {
+    fn new(call: &Call) -> Self {
+        let engine = PolicyEngine::new(gateward_policies::bundle());
+        Self {
+            config: Config::read(|_| Some("1000".to_owned())).unwrap(),
+            records: records(&engine, call),
+            agent: AgentState::default(),
+            head: ChainHead { seq: 0, hash: GENESIS.to_owned() },
+            command: call.command(),
+            engine,
+        }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            now_ms: NOW_MS,
+            config: &self.config,
+            records: &self.records,
+            agent: &self.agent,
+            head: &self.head,
+            stored: None,
+            nonce_used: false,
+            journal_rows: 0,
+            storage_full: false,
+        }
+    }
+
+    fn decide(&self) -> Step {
+        decide(&self.engine, black_box(&self.facts()), black_box(&self.command))
+    }
+}
+
+/// The demo's registry, with the tool as the bundle describes it.
+fn records(engine: &PolicyEngine, call: &Call) -> Records {
+    let tool = engine.tool(&format!("{}/{}", call.server, call.tool)).map(|tool| {
+        let (mutates, canary) = (u8::from(tool.mutates), u8::from(tool.canary));
+        json!({"status": "active", "mutates": mutates, "risk": tool.risk, "canary": canary})
+    });
+    serde_json::from_value(json!({
+        "tenant": {"status": "active", "epoch": 1},
+        "agent": {
+            "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
+            "groups": ["engineering"], "rate_capacity": null, "rate_refill_per_s": null,
+            "quota_per_day": null,
+        },
+        "credential": {
+            "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
+            "scopes": ["tools:read", "tools:write"], "max_source_trust": "trusted_internal_signed",
+            "status": "active", "expires_at_ms": null,
+        },
+        "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
+        "tool": tool,
+    }))
+    .unwrap()
+}
+
+pub fn operations() -> Vec<Operation> {
+    let untrusted = Call { trust: "untrusted_external", ..Call::merge("main") };
+    let customer = Call::signed("crm", "get_customer", json!({"customer_id": "c-1"}));
+    let customer = Call { sensitive: true, ..customer };
+    let unknown = Call::signed("github", "no_such_tool", json!({}));
+    let decisions = [
+        ("decide_allow_read", Call::read(), "policy_allow"),
+        ("decide_allow_write", Call::merge("dev"), "policy_allow"),
+        ("decide_deny_policy", untrusted, "policy_forbid"),
+        ("decide_require_approval", Call::merge("main"), "policy_require_approval"),
+        ("decide_redact", customer, "policy_redact"),
+        ("deny_unknown_tool", unknown, "tool_unknown"),
+    ];
+    let policy_steps = [
+        ("policy_step_allow_read", Call::read()),
+        ("policy_step_allow_write", Call::merge("dev")),
+        ("policy_step_require_approval", Call::merge("main")),
+    ];
+    let mut operations: Vec<Operation> =
+        decisions.map(|(name, call, reason)| decision(name, call, reason)).into();
+    operations.extend(policy_steps.into_iter().flat_map(|(name, call)| policy_step(name, call)));
+    operations
+}
+
+/// The whole of `gate::decide`: steps 6 to 12, up to the journal's row.
+fn decision(name: &'static str, call: Call, reason_code: &'static str) -> Operation {
+    Operation::new(name, GATEWARD, move || {
+        let scenario = Scenario::new(&call);
+        let step = scenario.decide();
+        let answer: Value = serde_json::from_str(&step.reply.body).unwrap();
+        assert_eq!(answer["reason_code"], reason_code, "{name}");
+        assert!(step.entry.is_some(), "{name} is journalled");
+        move || scenario.decide()
+    })
+}
+
+/// What the policies say of the request that `decide_*` makes, on the shipped bundle.
+///
+/// Gateward's side is `gate::evaluate_policies`: the call's values to Cedar's, entities, slice,
+/// evaluation, and what it must know for that (who calls, which tool), so it does a little more
+/// than the peer's, which begins with all of that known.
+fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
+    let of_gateward = call.clone();
+    [
+        Operation::new(name, GATEWARD, move || {
+            let scenario = Scenario::new(&of_gateward);
+            let run = move || {
+                let facts = scenario.facts();
+                let command = black_box(&scenario.command);
+                evaluate_policies(&scenario.engine, black_box(&facts), command).unwrap()
+            };
+            let evaluation = run();
+            assert!(evaluation.allowed && evaluation.erring.is_empty(), "{name}");
+            run
+        }),
+        Operation::new(name, PLAIN_CEDAR, move || {
+            let plain = Plain::new(gateward_policies::bundle());
+            let scenario = Scenario::new(&call);
+            let evaluation =
+                evaluate_policies(&scenario.engine, &scenario.facts(), &scenario.command).unwrap();
+            let call = call.clone();
+            let run = move || plain.authorize(plain_request(black_box(&call)));
+            plain_cedar::assert_same(name, &run(), &evaluation);
+            run
+        }),
+    ]
+}
+
+/// The same request for Cedar used plainly, each value as the application has it.
+fn plain_request(call: &Call) -> plain_cedar::Request {
+    let kind = if call.tool.starts_with("list_") { "read" } else { "write" };
+    plain_cedar::Request {
+        principal: format!("Agent::\"{TENANT}/coder\""),
+        action: format!("Action::\"{}/{}\"", call.server, call.tool),
+        resource: format!("Server::\"{TENANT}/{}\"", call.server),
+        context: json!({
+            "source_trust": call.trust,
+            "sensitive": call.sensitive,
+            "resource": "",
+            "input": call.parameters,
+            "shield": {"findings": [], "score": 0},
+            "velocity": {"calls_1m": 0, "denials_10m": 0},
+            "approval": {"granted": false, "approvers": [], "age_s": 0},
+            "warrant": {"present": false},
+            "session": {"run_id": "", "user_id": "", "user_role": ""},
+        }),
+        entities: json!([
+            {
+                "uid": {"type": "Agent", "id": format!("{TENANT}/coder")},
+                "attrs": {"environment": "production", "risk_tier": "low"},
+                "parents": [
+                    {"type": "Tenant", "id": TENANT},
+                    {"type": "Group", "id": format!("{TENANT}/engineering")},
+                ],
+            },
+            {
+                "uid": {"type": "Action", "id": format!("{}/{}", call.server, call.tool)},
+                "attrs": {},
+                "parents": [{"type": "Action", "id": kind}, {"type": "Action", "id": "call"}],
+            },
+            {
+                "uid": {"type": "Server", "id": format!("{TENANT}/{}", call.server)},
+                "attrs": {"trust": "trusted", "kind": "mcp"},
+                "parents": [{"type": "Tenant", "id": TENANT}],
+            },
+        ]),
+    }
+}

@@ -1,0 +1,95 @@
+//! What is measured: one list of operations for every driver.
+//!
+//! The drivers are criterion (`benches/core.rs`), callgrind (`src/bin/instructions.rs`) and workerd
+//! (`bench/wasm`). An operation asserts, when it is prepared, that it comes to what its name says,
+//! so that no driver can time something else.
+//!
+//! INVARIANT (lazy): the list costs nothing; only [`Operation::prepare`] builds what an operation
+//! needs, which for 10,000 policies takes seconds.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot run stops")]
+
+mod canonical;
+mod decide;
+mod parts;
+mod plain_cedar;
+mod policy;
+
+use std::hint::black_box;
+
+/// Gateward's own operations, as opposed to a peer's.
+pub const GATEWARD: &str = "gateward";
+
+/// Runs the operation once.
+pub type Run = Box<dyn Fn()>;
+
+/// Something to measure.
+pub struct Operation {
+    pub name: String,
+    /// Whose implementation it is: [`GATEWARD`] or a peer that does the same work.
+    pub of: &'static str,
+    prepare: Box<dyn Fn() -> Run>,
+}
+
+impl Operation {
+    /// `prepare` builds what the operation needs, asserts its outcome and gives what is to be run.
+    fn new<F, T>(
+        name: impl Into<String>,
+        of: &'static str,
+        prepare: impl Fn() -> F + 'static,
+    ) -> Self
+    where
+        F: Fn() -> T + 'static,
+    {
+        let prepare = move || -> Run {
+            let run = prepare();
+            Box::new(move || drop(black_box(run())))
+        };
+        Self { name: name.into(), of, prepare: Box::new(prepare) }
+    }
+
+    /// # Panics
+    ///
+    /// When the operation does not come to what its name says.
+    #[must_use]
+    pub fn prepare(&self) -> Run {
+        (self.prepare)()
+    }
+}
+
+/// Every operation; the peers of one follow it directly.
+#[must_use]
+pub fn operations() -> Vec<Operation> {
+    let parts = [decide::operations, policy::operations, parts::operations, canonical::operations];
+    parts.iter().flat_map(|operations| operations()).collect()
+}
+
+/// The operation `name` of `of`.
+#[must_use]
+pub fn find(name: &str, of: &str) -> Option<Operation> {
+    operations().into_iter().find(|operation| operation.name == name && operation.of == of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_comes_to_what_its_name_says() {
+        // Without the largest bundle: an unoptimised build takes long to compile it.
+        for operation in operations().iter().filter(|it| !it.name.contains("10000")) {
+            operation.prepare()();
+        }
+    }
+
+    #[test]
+    fn an_operation_is_listed_once_and_its_peers_follow_it() {
+        let operations = operations();
+        for same_name in operations.chunk_by(|a, b| a.name == b.name) {
+            let name = &same_name[0].name;
+            assert_eq!(same_name[0].of, GATEWARD, "{name}");
+            let all = operations.iter().filter(|it| it.name == *name);
+            assert_eq!(all.count(), same_name.len(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The parts of a call's way, each through the function that the worker or the lane calls.
+
+use std::hint::black_box;
+
+use gateward_core::call::{self, action_hash};
+use gateward_core::command::GateCommand;
+use gateward_core::gate::{Decision, ReasonCode, ReplyReceipt, Row, Ruling, encode_response};
+use gateward_core::receipt::{self, BODY_VERSION, Body, GENESIS, Obligations, StoredReceipt};
+use gateward_core::token::{self, MacKeys, TokenError};
+use gateward_core::trust::SourceTrust;
+use gateward_core::{id, json};
+use serde_json::Value;
+
+use crate::decide::{Call, NOW_MS, SECRET, TENANT};
+use crate::{GATEWARD, Operation};
+
+/// A receipt in the middle of a long chain.
+const MID_SEQ: u64 = 5_000_000;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        // All in order but the length of its MAC: what costs most to refuse by its shape.
+        Operation::new("deny_malformed_token", GATEWARD, || {
+            credential(format!("gw_demo.coder.0.k1.{SECRET}.AAAAAAAAAA"), TokenError::Malformed)
+        }),
+        Operation::new("deny_forged_token", GATEWARD, || {
+            credential(format!("gw_demo.coder.0.k1.{SECRET}.AAAAAAAAAAA"), TokenError::Forged)
+        }),
+        Operation::new("parse_request", GATEWARD, || {
+            let body = Call::merge("main").body();
+            assert!(call::parse(body.as_bytes(), TENANT).is_ok());
+            move || call::parse(black_box(body.as_bytes()), TENANT)
+        }),
+        Operation::new("action_hash", GATEWARD, || {
+            let call = Call::merge("main").command().call;
+            assert_eq!(action_hash(TENANT, &call), call.action_hash);
+            move || action_hash(TENANT, black_box(&call))
+        }),
+        Operation::new("encode_command", GATEWARD, || {
+            let command = Call::merge("main").command();
+            assert_eq!(GateCommand::decode(&command.encode()).as_ref(), Some(&command));
+            move || black_box(&command).encode()
+        }),
+        Operation::new("decode_command", GATEWARD, || {
+            let command = Call::merge("main").command();
+            let bytes = command.encode();
+            assert_eq!(GateCommand::decode(&bytes), Some(command));
+            move || GateCommand::decode(black_box(&bytes))
+        }),
+        Operation::new("receipt_hash_head", GATEWARD, || receipt_hash(1, GENESIS.to_owned())),
+        Operation::new("receipt_hash_mid", GATEWARD, || {
+            let previous = Sealing::new(MID_SEQ - 1, GENESIS.to_owned()).seal().1;
+            receipt_hash(MID_SEQ, previous)
+        }),
+        Operation::new("encode_response", GATEWARD, || {
+            let (sealing, ruling) = (Sealing::new(1, GENESIS.to_owned()), allowed());
+            let hash = sealing.seal().1;
+            let call = Call::read().command().call;
+            let run = move || response(black_box(&call), &ruling, &sealing, &hash);
+            let answer: Value = serde_json::from_str(&run()).unwrap();
+            assert_eq!(answer["decision"], "allow");
+            assert_eq!(answer["receipt"]["seq"], 1);
+            run
+        }),
+        Operation::new("journal_row", GATEWARD, || {
+            let sealing = Sealing::new(1, GENESIS.to_owned());
+            let (receipt, hash) = sealing.seal();
+            let call = Call::read().command().call;
+            let response = response(&call, &allowed(), &sealing, &hash);
+            let run = move || row(black_box(&sealing), &response, &receipt, &hash);
+            let row: Value = serde_json::from_str(&run()).unwrap();
+            assert!(row["response"].is_string() && row["receipt"].is_string());
+            run
+        }),
+    ]
+}
+
+fn credential(text: String, refused: TokenError) -> impl Fn() -> bool + 'static {
+    let keys = MacKeys::new("0123456789abcdef0123456789abcdef", None).unwrap();
+    assert_eq!(token::parse(&text, &keys), Err(refused));
+    move || token::parse(black_box(&text), &keys).is_ok()
+}
+
+/// What an allowed read comes to.
+fn allowed() -> Ruling {
+    Ruling {
+        decision: Decision::Allow,
+        reason_code: ReasonCode::PolicyAllow,
+        reason: "Reading is allowed whatever made the agent read.".to_owned(),
+        matched_policies: matched_policies(),
+        ..Ruling::deny(ReasonCode::NoPolicyPermits)
+    }
+}
+
+fn matched_policies() -> Vec<String> {
+    vec!["base/provenance#reads-pass".to_owned()]
+}
+
+/// What a receipt's body borrows.
+struct Sealing {
+    seq: u64,
+    previous: String,
+    decision_id: String,
+    action_hash: String,
+    time: String,
+    matched_policies: Vec<String>,
+}
+
+impl Sealing {
+    fn new(seq: u64, previous: String) -> Self {
+        let call = Call::read().command().call;
+        Self {
+            seq,
+            previous,
+            decision_id: id::decision_id(NOW_MS, 0, seq, &call.fingerprint),
+            action_hash: hex::encode(call.action_hash),
+            time: id::rfc3339(NOW_MS),
+            matched_policies: matched_policies(),
+        }
+    }
+
+    /// The canonical body and its hash.
+    fn seal(&self) -> (String, String) {
+        receipt::seal(&Body {
+            action_hash: &self.action_hash,
+            agent: "coder",
+            approval_id: "",
+            bundle: gateward_policies::bundle().digest,
+            decision: "allow",
+            decision_id: &self.decision_id,
+            epoch: 1,
+            key_id: "k1",
+            kind: "decision",
+            lane: 0,
+            matched_policies: &self.matched_policies,
+            obligations: Obligations { approver_groups: &[], quorum: 0, redact_fields: &[] },
+            prev_hash: &self.previous,
+            reason_code: "policy_allow",
+            resource: "",
+            run: "",
+            seq: self.seq,
+            server: "github",
+            tenant: TENANT,
+            time: &self.time,
+            tool: "list_issues",
+            trust: "trusted_internal_signed",
+            user: "",
+            version: BODY_VERSION,
+        })
+    }
+}
+
+/// Writing a receipt's body and hashing it.
+fn receipt_hash(seq: u64, previous: String) -> impl Fn() -> (String, String) + 'static {
+    let sealing = Sealing::new(seq, previous);
+    let (body, receipt_hash) = sealing.seal();
+    assert_eq!(json::parse(body.as_bytes()).unwrap().canonical(), body);
+    let stored =
+        StoredReceipt { seq, receipt_hash, prev_receipt_hash: sealing.previous.clone(), body };
+    assert_eq!(receipt::verify(&[stored], seq, Some(&sealing.previous)), Ok(()));
+    move || black_box(&sealing).seal()
+}
+
+fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &str) -> String {
+    encode_response(
+        call,
+        ruling,
+        SourceTrust::TrustedInternalSigned,
+        gateward_policies::bundle().digest,
+        &sealing.decision_id,
+        None,
+        Some(ReplyReceipt::new(0, sealing.seq, hash, &sealing.previous)),
+    )
+}
+
+fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
+    Row {
+        seq: sealing.seq,
+        at_ms: NOW_MS,
+        decision_id: &sealing.decision_id,
+        agent: "coder",
+        server: "github",
+        tool: "list_issues",
+        decision: Decision::Allow,
+        reason_code: "policy_allow",
+        response,
+        receipt,
+        receipt_hash: hash,
+        prev_receipt_hash: &sealing.previous,
+        approval: None,
+    }
+    .encode()
+}
