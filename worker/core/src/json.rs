@@ -18,6 +18,9 @@ use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES};
 /// The largest integer that RFC 8785 keeps apart from its neighbours, 2^53.
 pub const MAX_INTEGER: i64 = 1 << 53;
 
+/// Bytes to begin a canonical form with: most arguments take fewer, so it grows seldom.
+const CANONICAL_BYTES: usize = 256;
+
 /// A JSON value within the bounds of [`crate::bounds`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Json {
@@ -219,11 +222,7 @@ impl Json {
             Json::Null => out.push_str("null"),
             Json::Bool(true) => out.push_str("true"),
             Json::Bool(false) => out.push_str("false"),
-            Json::Integer(value) => {
-                use std::fmt::Write as _;
-                // Writing to a String cannot fail.
-                let _ = write!(out, "{value}");
-            }
+            Json::Integer(value) => out.push_str(itoa::Buffer::new().format(*value)),
             Json::Number(value) => out.push_str(ryu_js::Buffer::new().format_finite(*value)),
             Json::String(text) => write_string(text, out),
             Json::Array(items) => {
@@ -254,10 +253,30 @@ impl Json {
     /// The RFC 8785 form.
     #[must_use]
     pub fn canonical(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(CANONICAL_BYTES);
         self.write_canonical(&mut out);
         out
     }
+}
+
+/// Where the first byte stands that RFC 8785 escapes: below 0x20, a quotation mark or a backslash.
+/// Eight bytes at a time; in each word, the lowest byte that is found is one.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHEST_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // Subtracting borrows into the highest bit of each byte that is less; what had it set is not.
+    let less = |word: u64, than: u8| word.wrapping_sub(ONES * u64::from(than)) & !word;
+    let equal = |word: u64, to: u8| less(word ^ (ONES * u64::from(to)), 1);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = (less(word, 0x20) | equal(word, b'"') | equal(word, b'\\')) & HIGHEST_BITS;
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    rest.iter().position(escaped).map(|at| words.len() * 8 + at)
 }
 
 /// A JSON string with exactly the escapes of RFC 8785.
@@ -266,7 +285,7 @@ pub fn write_string(text: &str, out: &mut String) {
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+    while let Some(at) = first_escaped(rest.as_bytes()) {
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
         let mut chars = tail.chars();
@@ -313,6 +332,25 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(parse(text.as_bytes()).unwrap().canonical(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_the_first_byte_to_escape_wherever_it_stands() {
+        for length in 0..20 {
+            for at in 0..length {
+                for byte in 0..=u8::MAX {
+                    // What follows must not hide it, nor what is before be mistaken for it.
+                    let mut bytes = vec![0x20; length];
+                    bytes[at..].fill(b'\\');
+                    bytes[..at].fill(0x80);
+                    bytes[at] = byte;
+                    let escaped = byte < 0x20 || byte == b'"' || byte == b'\\';
+                    let next = (at + 1 < length).then_some(at + 1);
+                    let expected = if escaped { Some(at) } else { next };
+                    assert_eq!(first_escaped(&bytes), expected, "{bytes:?}");
+                }
+            }
         }
     }
 
