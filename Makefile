@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker demo check deploy clean setup wasm
+.PHONY: help start test test-rust test-worker demo check bench bench-full bench-check deploy clean setup wasm
 
 # These compile for Wasm only.
 wasm_crates := gateward-edge gateward-bench-wasm
@@ -29,6 +29,15 @@ check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo clippy $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
+
+bench: setup ## measure everything briefly, in 5 minutes after the build, and write docs/performance.md
+	@npm run --silent bench
+
+bench-full: setup ## measure everything at full length and write docs/performance.md
+	@npm run --silent bench -- --full
+
+bench-check: setup ## hold instruction counts and the Wasm's size against bench/thresholds.json
+	@npm run --silent bench-check
 
 deploy: check test ## deploy to Cloudflare; a dry run where no account is set up
 	npm run --silent deploy

@@ -1,0 +1,271 @@
+// The floor under Gateward's speed: a worker with the same I/O and no authorization. A call costs
+// it the same hop, the same insert of the same bytes and the same answer, and each flush the same
+// statements; nothing is checked, hashed or decided. What Gateward takes beyond this is the price
+// of deciding, and of doing so in Wasm.
+//
+// Its SQL is Gateward's own: workers.mjs reads it from worker/core/src/sql.rs and binds it here as
+// STATEMENTS. The bytes of rows and answers are those of an allowed read by the demo's agent;
+// same-io.mjs compares them with Gateward's.
+import { DurableObject } from "cloudflare:workers";
+
+const TENANT = "demo";
+const LANE = 0;
+/** The lane's name, as worker/edge/src/lanes.rs makes it; without a token, it is always this one. */
+const LANE_NAME = `${TENANT}/${LANE}`;
+
+/**
+ * What makes the hop's body as long as Gateward's encoded command, 223 bytes: room for the two
+ * digests, the secret's hash and the key id, which the floor has none of.
+ */
+const COMMAND_PADDING = "0".repeat(88);
+
+// As long as Gateward's, and the same in each row.
+const DIGEST = "5".repeat(64);
+const KEY_ID = "k000000000000";
+const FINGERPRINT = `${KEY_ID}:${DIGEST}`;
+const GENESIS = "0".repeat(64);
+const POLICIES = ["base/provenance#reads-pass"];
+
+/** From worker/edge/src/gate_do.rs. */
+const MAX_BATCHES_PER_ALARM = 8;
+const MAX_BACKOFF_MS = 60_000;
+/** From worker/core/src/lane/flush.rs. */
+const MAX_FLUSH_BYTES = 1_500_000;
+const MAX_FLUSH_COUNTS = 500;
+const MAX_EXPIRED_ROWS = 4_000;
+/** From worker/core/src/gate/mod.rs. */
+const REPLAY_MS = 24 * 60 * 60 * 1_000;
+const NONCE_MS = 10 * 60 * 1_000;
+
+export default {
+  async fetch(request, env) {
+    const { agent, tool_call, context } = await request.json();
+    const command = JSON.stringify([
+      crypto.randomUUID(),
+      agent.id,
+      agent.environment,
+      tool_call.tool,
+      tool_call.action,
+      tool_call.parameters,
+      context.source_trust,
+      COMMAND_PADDING,
+    ]);
+    return env.LANES.getByName(LANE_NAME).fetch("https://lane/call", { method: "POST", body: command });
+  },
+};
+
+export class GateLane extends DurableObject {
+  #storage;
+  #sql;
+  #db;
+  #lane;
+  #d1;
+  #intervalMs;
+  #batchRows;
+  /** Sequence number and hash of the newest row. */
+  #head = { seq: 0, hash: GENESIS };
+  #state = {
+    revision: 0,
+    bucket: { micro: 999_999_000_000, at_ms: 0 },
+    quarantined: false,
+    status_denial: null,
+    quota_day: 20_000,
+    quota_used: 0,
+    calls: { window: 29_000_000, current: 0, previous: 0 },
+    denials: { window: 0, current: 0, previous: 0 },
+  };
+  #agent = "";
+  #alarmIsSet = false;
+
+  constructor(state, env) {
+    super(state, env);
+    this.#storage = state.storage;
+    this.#sql = state.storage.sql;
+    this.#db = env.DB;
+    this.#lane = env.STATEMENTS.lane;
+    this.#d1 = env.STATEMENTS.d1;
+    this.#intervalMs = env.FLUSH_INTERVAL_MS;
+    this.#batchRows = env.FLUSH_BATCH_ROWS;
+    for (const statement of this.#lane.SCHEMA) this.#sql.exec(statement);
+    const [head] = this.#sql.exec(this.#lane.META, "head");
+    const [[rows, , last]] = this.#sql.exec(this.#lane.JOURNAL_EXTENT).raw();
+    if (rows > 0) {
+      const [[hash]] = this.#sql.exec(this.#lane.JOURNAL_HASH, last).raw();
+      this.#head = { seq: last, hash };
+    } else if (head !== undefined) {
+      const [seq, hash] = head.value.split(":");
+      this.#head = { seq: Number(seq), hash };
+    } else {
+      this.#setHead();
+      this.#sql.exec(this.#lane.SET_META, "identity", LANE_NAME);
+    }
+    this.#sql.exec(this.#lane.SET_META, "starts", "1");
+  }
+
+  async fetch(request) {
+    const [requestId, agent, , server, tool, , trust] = await request.json();
+    const now = Date.now();
+    const previous = this.#head.hash;
+    const seq = this.#head.seq + 1;
+    const hash = seq.toString(16).padStart(64, "0");
+    const id = decisionId(now, seq);
+
+    const state = this.#state;
+    state.revision += 1;
+    state.bucket.at_ms = now;
+    state.quota_used += 1;
+    state.calls.current += 1;
+    const answer = JSON.stringify({
+      decision_id: id,
+      decision: "allow",
+      risk_score: 5,
+      risk_level: "low",
+      composite_risk_score: 5,
+      reason: "Reading is allowed whatever made the agent read.",
+      reason_code: "policy_allow",
+      matched_policies: POLICIES,
+      approval: null,
+      redacted_fields: [],
+      root_trust_level: trust,
+      dry_run: false,
+      bundle: DIGEST,
+      receipt: {
+        receipt_id: `rcpt_${LANE}_${seq}`,
+        lane: LANE,
+        seq,
+        receipt_hash: hash,
+        prev_receipt_hash: previous,
+        canon_version: "rfc8785",
+      },
+    });
+    const receipt = JSON.stringify({
+      action_hash: DIGEST,
+      agent,
+      approval_id: "",
+      bundle: DIGEST,
+      decision: "allow",
+      decision_id: id,
+      epoch: 2,
+      key_id: KEY_ID,
+      kind: "decision",
+      lane: LANE,
+      matched_policies: POLICIES,
+      obligations: { approver_groups: [], quorum: 0, redact_fields: [] },
+      prev_hash: previous,
+      reason_code: "policy_allow",
+      resource: "",
+      run: "",
+      seq,
+      server,
+      tenant: TENANT,
+      time: new Date(now).toISOString(),
+      tool,
+      trust,
+      user: "",
+      version: 1,
+    });
+    const row = JSON.stringify({
+      seq,
+      at_ms: now,
+      decision_id: id,
+      agent,
+      server,
+      tool,
+      decision: "allow",
+      reason_code: "policy_allow",
+      response: answer,
+      receipt,
+      receipt_hash: hash,
+      prev_receipt_hash: previous,
+      approval: null,
+    });
+    this.#sql.exec(this.#lane.INSERT, seq, now, hash, agent, JSON.stringify(state), null, FINGERPRINT, null, row);
+    this.#agent = agent;
+    this.#head = { seq, hash };
+
+    if (!this.#alarmIsSet) await this.#arm(this.#intervalMs);
+    return new Response(answer, {
+      headers: {
+        "content-type": "application/json",
+        "cache-control": "no-store",
+        "x-request-id": requestId,
+        "ratelimit-policy": '"agent";q=1000000;w=1',
+        ratelimit: '"agent";r=999999;t=1',
+      },
+    });
+  }
+
+  async alarm() {
+    await this.#arm(MAX_BACKOFF_MS);
+    for (let batch = 0; batch < MAX_BATCHES_PER_ALARM; batch += 1) {
+      if (!(await this.#flush())) {
+        this.#alarmIsSet = false;
+        await this.#storage.deleteAlarm();
+        return;
+      }
+    }
+    await this.#arm(0);
+  }
+
+  #arm(pauseMs) {
+    this.#alarmIsSet = true;
+    return this.#storage.setAlarm(Date.now() + pauseMs);
+  }
+
+  #setHead() {
+    this.#sql.exec(this.#lane.SET_META, "head", `${this.#head.seq}:${this.#head.hash}`);
+  }
+
+  /** One batch, statement for statement what Gateward does; whether there was one. */
+  async #flush() {
+    const sql = this.#sql;
+    const lane = this.#lane;
+    const now = Date.now();
+    sql.exec(lane.EXPIRE_REPLAYS, now - REPLAY_MS, MAX_EXPIRED_ROWS);
+    sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS);
+    if (sql.databaseSize === 0) throw new Error("the lane has no storage");
+    const texts = [];
+    const hashes = [];
+    let first = 0;
+    let last = 0;
+    let bytes = 0;
+    for (const [seq, hash, text] of sql.exec(lane.ROWS, 0, this.#batchRows).raw()) {
+      bytes += text.length + 1;
+      if (first === 0) first = seq;
+      else if (bytes > MAX_FLUSH_BYTES) break;
+      last = seq;
+      hashes.push(hash);
+      texts.push(text);
+    }
+    sql.exec(lane.COUNTS, MAX_FLUSH_COUNTS).toArray();
+    if (texts.length === 0) return false;
+
+    const rows = `[${texts.join(",")}]`;
+    const d1 = this.#d1;
+    const db = this.#db;
+    const results = await db.batch([
+      db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows),
+      db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now),
+      db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),
+      db.prepare(d1.EPOCH).bind(TENANT),
+    ]);
+    const stored = results.at(-2).results;
+    if (stored.length !== hashes.length) throw new Error("D1 holds other rows than the journal");
+    for (let at = 0; at < hashes.length; at += 1) {
+      if (stored[at].receipt_hash !== hashes[at]) throw new Error(`row ${first + at} differs in D1`);
+    }
+
+    sql.exec(lane.KEEP_REPLAYS, last);
+    sql.exec(lane.KEEP_NONCES, last);
+    sql.exec(lane.SET_AGENT, this.#agent, JSON.stringify(this.#state));
+    this.#setHead();
+    sql.exec(lane.PRUNE, last);
+    return true;
+  }
+}
+
+/** As long as a UUID, and sorted by time, as Gateward's are. */
+function decisionId(now, seq) {
+  const time = now.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${seq.toString(16).padStart(12, "0")}`;
+}

@@ -1,0 +1,138 @@
+// A CPU profile of the worker while it is loaded: where its isolate spends its time.
+//
+//   node bench/edge/profile.mjs [build] [--kind allow_read] [--connections 16] [--seconds 5]
+//                               [--target gateward|floor] [--out target/profile.cpuprofile]
+//
+// The file opens in Chrome's developer tools. Functions in Wasm have names only if the build kept
+// its name section. What runs outside of the worker's isolate (workerd's HTTP and SQLite, and D1,
+// which is an isolate of its own) counts as `(program)` or not at all.
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { KIND_NAMES } from "./kinds.mjs";
+import { closedRound, warmUp } from "./load.mjs";
+import { DEFAULT_BUILD, withWorker } from "./workers.mjs";
+
+/**
+ * @typedef {{ id: number, callFrame: { functionName: string, url: string, lineNumber: number }, children?: number[] }} Node
+ */
+/**
+ * What is used of the Chrome DevTools Protocol's `Profiler.Profile`.
+ * @typedef {object} Profile
+ * @property {Node[]} nodes
+ * @property {number[]} samples ids of nodes
+ * @property {number[]} timeDeltas microseconds before each sample
+ */
+
+/** Fine enough to see functions of a few microseconds, coarse enough to disturb little. */
+const SAMPLING_INTERVAL_US = 200;
+const SHOWN_FUNCTIONS = 40;
+const MAX_NAME_CHARS = 160;
+
+const { values, positionals } = parseArgs({
+  options: {
+    kind: { type: "string", default: "allow_read" },
+    connections: { type: "string", default: "16" },
+    seconds: { type: "string", default: "5" },
+    target: { type: "string", default: "gateward" },
+    out: { type: "string", default: "target/profile.cpuprofile" },
+  },
+  allowPositionals: true,
+});
+const kind = KIND_NAMES.find((name) => name === values.kind);
+const { target } = values;
+if (kind === undefined) throw new Error(`--kind must be one of ${KIND_NAMES.join(", ")}`);
+if (target !== "gateward" && target !== "floor") throw new Error("--target must be `gateward` or `floor`");
+const load = { connections: Number(values.connections), seconds: Number(values.seconds) };
+
+await withWorker(target, { build: positionals[0] ?? DEFAULT_BUILD, inspectorPort: 0 }, async (worker) => {
+  await warmUp(worker);
+  const inspector = await connect(await worker.inspectorUrl());
+  await inspector.send("Profiler.enable");
+  await inspector.send("Profiler.setSamplingInterval", { interval: SAMPLING_INTERVAL_US });
+  await inspector.send("Profiler.start");
+  const round = await closedRound(worker, kind, load);
+  const { profile } = /** @type {{ profile: Profile }} */ (await inspector.send("Profiler.stop"));
+  inspector.close();
+  writeFileSync(values.out, JSON.stringify(profile));
+  console.log(`${target}, ${kind}, ${load.connections} connections, under the profiler: ${JSON.stringify(round)}`);
+  console.log(`written to ${values.out}`);
+  print(profile);
+});
+
+/**
+ * Self time by function. `(idle)` is left out of what shares are of.
+ * @param {Profile} profile
+ */
+function print({ nodes, samples, timeDeltas }) {
+  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => /** @type {const} */ ([child, node]))));
+  const names = new Map(nodes.map((node) => [node.id, nameOf(node, parents)]));
+  /** @type {Map<string, number>} */
+  const selfUs = new Map();
+  let total = 0;
+  // A delta is the time from the sample before: that sample's function ran meanwhile.
+  samples.forEach((id, at) => {
+    const us = timeDeltas[at + 1] ?? 0;
+    const name = names.get(id) ?? "?";
+    if (name === "(idle)") return;
+    selfUs.set(name, (selfUs.get(name) ?? 0) + us);
+    total += us;
+  });
+  console.log(`${(total / 1_000).toFixed(0)} ms not idle\n\n  self ms  share  function`);
+  const largest = [...selfUs].sort(([, a], [, b]) => b - a).slice(0, SHOWN_FUNCTIONS);
+  for (const [name, us] of largest) {
+    console.log(`${(us / 1_000).toFixed(1).padStart(9)} ${((us * 100) / total).toFixed(1).padStart(5)}%  ${name.slice(0, MAX_NAME_CHARS)}`);
+  }
+}
+
+/**
+ * The function and where it stands. What V8 has no name and no place for (what the runtime gives
+ * to JavaScript) is told by who called it.
+ * @param {Node} node
+ * @param {Map<number, Node>} parents
+ * @returns {string}
+ */
+function nameOf(node, parents) {
+  const { functionName, url, lineNumber } = node.callFrame;
+  const name = functionName === "" ? "(anonymous)" : functionName;
+  if (url !== "" && !url.startsWith("wasm:")) return `${name} ${url.split("/").at(-1)}:${lineNumber + 1}`;
+  const parent = parents.get(node.id);
+  return functionName === "" && parent !== undefined ? `${name} < ${nameOf(parent, parents)}` : name;
+}
+
+/**
+ * A session with the worker's isolate: the one that the inspector lists as the user's.
+ * @param {URL} base
+ */
+async function connect(base) {
+  const list = /** @type {{ id: string, webSocketDebuggerUrl?: string }[]} */ (await (await fetch(`http://${base.host}/json`)).json());
+  const found = list.find(({ id }) => id.startsWith("core:user:"));
+  if (found === undefined) throw new Error(`the inspector lists no worker: ${JSON.stringify(list)}`);
+  const socket = new WebSocket(`ws://${base.host}/${found.id}`);
+  await new Promise((resolve, reject) => {
+    socket.addEventListener("open", resolve);
+    socket.addEventListener("error", () => reject(new Error("the inspector cannot be reached")));
+  });
+  let next = 0;
+  /** @type {Map<number, { resolve: (result: unknown) => void, reject: (error: Error) => void }>} */
+  const waiting = new Map();
+  socket.addEventListener("message", ({ data }) => {
+    const { id, result, error } = JSON.parse(String(data));
+    const waiter = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) waiter?.resolve(result);
+    else waiter?.reject(new Error(error.message));
+  });
+  return {
+    /**
+     * @param {string} method
+     * @param {Record<string, unknown>} [params]
+     */
+    send(method, params = {}) {
+      next += 1;
+      socket.send(JSON.stringify({ id: next, method, params }));
+      const id = next;
+      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+    },
+    close: () => socket.close(),
+  };
+}
