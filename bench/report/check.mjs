@@ -1,6 +1,6 @@
 // `make bench-check`, which CI runs: counts the instructions and the deployed worker's bytes, and
-// fails where a threshold that is the same on every machine is not kept. What could not be
-// computed is not kept either.
+// fails where a figure that is the same on every machine stepped back. What could not be computed
+// is a failure too.
 import { run } from "../../scripts/local.mjs";
 import { loadPart } from "../parts.mjs";
 import { buildRelease, releaseSize } from "../release.mjs";
@@ -15,9 +15,16 @@ await run(async () => {
   );
 
   const verdicts = THRESHOLDS.filter(({ stable }) => stable).map((threshold) =>
-    judge(threshold, { meta: { wasm: releaseSize() }, instructions }),
+    judge(held(threshold), { meta: { wasm: releaseSize() }, instructions }),
   );
   printVerdicts(verdicts);
   const missed = verdicts.filter(({ met }) => met !== true);
   if (missed.length > 0) throw new Error(`thresholds not kept: ${missed.map(({ name }) => name).join(", ")}`);
 });
+
+/** @param {import("./thresholds.mjs").Threshold} threshold */
+function held(threshold) {
+  const { regression, min } = threshold;
+  if (regression === undefined) return threshold;
+  return min === undefined ? { ...threshold, max: regression } : { ...threshold, min: regression };
+}

@@ -37,6 +37,8 @@ import { pairedRatios, timeOf, trendOf } from "./results.mjs";
  * @property {number} [max]
  * @property {"noise"} [within]
  * @property {boolean} stable whether it is the same on every machine, so that CI can check it
+ * @property {number} [regression] what CI holds it to in place of `min` or `max`: nearer to where it
+ *   stands, so that a step back shows before the target is missed
  */
 
 /**
