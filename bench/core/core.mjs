@@ -12,7 +12,7 @@ import { run, targetDirectory } from "./cargo.mjs";
  */
 
 /** Seconds; with 20 samples the slowest operation, some 50 ms, keeps within them too. */
-const SHORT = ["--warm-up-time", "0.3", "--measurement-time", "1", "--sample-size", "20", "--nresamples", "5000"];
+const SHORT = ["--warm-up-time", "0.2", "--measurement-time", "0.7", "--sample-size", "20", "--nresamples", "5000"];
 
 const CARGO_BENCH = ["bench", "--package", "gateward-bench", "--bench", "core"];
 
