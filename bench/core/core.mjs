@@ -1,6 +1,6 @@
 // The core's operations, native, under criterion: the data of core.json.
 //
-//   node bench/core/core.mjs [--full]
+//   npx node bench/core/core.mjs [--full]
 import { globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { run, targetDirectory } from "./cargo.mjs";
@@ -13,6 +13,7 @@ import { run, targetDirectory } from "./cargo.mjs";
 
 /** Seconds; with 20 samples the slowest operation, some 50 ms, keeps within them too. */
 const SHORT = ["--warm-up-time", "0.2", "--measurement-time", "0.7", "--sample-size", "20", "--nresamples", "5000"];
+const FULL = ["--warm-up-time", "1", "--measurement-time", "2"];
 
 const CARGO_BENCH = ["bench", "--package", "gateward-bench", "--bench", "core"];
 
@@ -22,14 +23,14 @@ export async function buildCore() {
 }
 
 /**
- * @param {{ full?: boolean }} [options] `full` takes criterion's own times and samples
+ * @param {{ full?: boolean }} [options] `full` takes longer and criterion's own number of samples
  * @returns {Promise<{ results: Timing[] }>}
  */
 export async function core({ full = false } = {}) {
   // Of its own, and new: what an earlier or another run left would count as this one's.
   const home = join(await targetDirectory(), "criterion-of-run");
   rmSync(home, { recursive: true, force: true });
-  const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? [] : SHORT)];
+  const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? FULL : SHORT)];
   await run("cargo", args, { ...process.env, CRITERION_HOME: home });
 
   const results = globSync(join(home, "**/new/estimates.json")).map((file) => {

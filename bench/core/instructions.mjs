@@ -1,7 +1,7 @@
 // How many instructions and allocations an operation takes, counted by callgrind: the data of
 // instructions.json. Counts hardly depend on the machine or its load, so CI can hold them to ratios.
 //
-//   node bench/core/instructions.mjs [<name>/<of>…]
+//   npx node bench/core/instructions.mjs [<name>/<of>…]
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

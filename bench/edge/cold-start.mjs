@@ -1,6 +1,6 @@
 // From the start of workerd's process to the answer to its first call: cold-start.json.
 //
-//   node bench/edge/cold-start.mjs [--full] [build | <policies>=<build>...]
+//   npx node bench/edge/cold-start.mjs [--full] [build | <policies>=<build>...]
 //
 // Builds to compare are given with how many policies their bundles have; the floor starts beside
 // them. The state of a sample is that of a lane that has decided before: registry in D1,

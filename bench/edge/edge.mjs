@@ -1,6 +1,6 @@
 // Gateward's throughput, latency and processor time over HTTP, beside the floor's: edge.json.
 //
-//   node bench/edge/edge.mjs [build] [--full]
+//   npx node bench/edge/edge.mjs [build] [--full]
 //
 // Both workers run during all of it and are loaded in turn, in pairs of rounds that lie seconds
 // apart, so that a ratio is one of equals: machines differ, and so do a machine's minutes.
@@ -29,9 +29,9 @@ const SHORT = { rounds: 3, seconds: 2.5, connections: [1, 16, 50], otherKinds: {
 /** @type {Form} */
 const FULL = {
   rounds: 5,
-  seconds: 5,
+  seconds: 4,
   connections: [1, 16, 50, 100, 200],
-  otherKinds: { rounds: 3, connections: [1, 16, 50, 100, 200] },
+  otherKinds: { rounds: 2, connections: [1, 16, 50, 100, 200] },
   // From a light load up to near what one lane can do here.
   rates: [100, 200, 400, 800],
 };

@@ -1,6 +1,6 @@
 // How speed and memory change with what Gateward holds: growth.json.
 //
-//   node bench/edge/growth.mjs [build] [--full] [<policies>=<build>]...
+//   npx node bench/edge/growth.mjs [build] [--full] [<policies>=<build>]...
 //
 // A curve's points are measured in turn, in another random order each round, so that what else the
 // machine does falls on all of them alike, and so that a trend can be told from the noise: the

@@ -1,5 +1,5 @@
 // The kinds of calls that the edge is loaded with: what is asked, and what must be answered.
-// worker/core decides the same calls in bench/core/benches/decide.rs.
+// worker/core decides the same calls in bench/core/src/decide.rs.
 import { ENVIRONMENT } from "../../tests/support/registry.ts";
 
 /**

@@ -21,7 +21,7 @@ import { demoHeaders } from "./workers.mjs";
  * @property {number} p95_ms
  * @property {number} p99_ms
  * @property {number} errors connections that failed and calls that timed out
- * @property {number} unexpected answers of another outcome
+ * @property {number} unexpected answers of another outcome; always 0, for a round with any is an error
  * @property {number} cpu_ms_per_request of workerd, with the flush of what was journalled
  */
 
@@ -122,6 +122,7 @@ async function round(worker, load, { flushes = true } = {}) {
   const { latenciesMs, elapsedMs, sent, errors, unexpected } = await load();
   if (flushes) await worker.settle(SETTLING);
   const cpuMs = worker.cpuMs() - before;
+  if (unexpected > 0) throw new Error(`${worker.target}: ${unexpected} answers were not of the outcome that was measured`);
   latenciesMs.sort((a, b) => a - b);
   return {
     requests: latenciesMs.length,

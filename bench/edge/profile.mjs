@@ -1,6 +1,6 @@
 // A CPU profile of the worker while it is loaded: where its isolate spends its time.
 //
-//   node bench/edge/profile.mjs [build] [--kind allow_read] [--connections 16] [--seconds 5]
+//   npx node bench/edge/profile.mjs [build] [--kind allow_read] [--connections 16] [--seconds 5]
 //                               [--target gateward|floor] [--out target/profile.cpuprofile]
 //
 // The file opens in Chrome's developer tools. Functions in Wasm have names only if the build kept

@@ -51,7 +51,8 @@ const MAX_BATCH_STATEMENTS = 500;
 
 /** How long what was journalled may take to arrive in D1 after load has ended. */
 const SETTLE_LIMIT_MS = 60_000;
-const SETTLE_POLL_MS = 50;
+/** Asking costs workerd too, and counts as a round's. */
+const SETTLE_POLL_MS = 200;
 
 /**
  * The arguments of the programs here: `--full`, the directory of a build, and, as

@@ -28,7 +28,8 @@ import { pairedRatios, timeOf, trendOf } from "./results.mjs";
  */
 
 /**
- * `within: "noise"` bounds a trend by how far the rounds at one and the same point lie apart.
+ * `within: "noise"` bounds a trend by how far the rounds at one and the same point lie apart, and by
+ * `min` where the noise would excuse more.
  * @typedef {object} Threshold
  * @property {string} name
  * @property {string} target which target of the issue it stands for
@@ -122,6 +123,9 @@ function compute({ measure, min = -Infinity, max = Infinity, within }, results) 
       return value && { value, min, max };
     }
     case "paired": {
+      // A call that got no answer took no time; a round with one is no measurement.
+      const rounds = (results.edge?.closed_loop ?? []).filter(({ kind }) => kind === measure.decision || kind === "floor");
+      if (rounds.some(({ errors, unexpected }) => errors + unexpected > 0)) return undefined;
       const loads = pairedRatios(results.edge?.closed_loop ?? [], measure.decision, measure.value);
       const spreads = loads.flatMap(({ ratios }) => spreadOf(ratios) ?? []).sort((a, b) => a.median - b.median);
       const value = min === -Infinity ? spreads.at(-1) : spreads[0];
@@ -133,7 +137,7 @@ function compute({ measure, min = -Infinity, max = Infinity, within }, results) 
       const found = curve && reaches ? trendOf(curve) : undefined;
       if (found === undefined) return undefined;
       const { trend: value, noise } = found;
-      return within === "noise" ? { value, min: 1 - noise, max: 1 + noise } : { value, min, max };
+      return within === "noise" ? { value, min: Math.max(min, 1 - noise), max: Math.min(max, 1 + noise) } : { value, min, max };
     }
     case "size": {
       const value = single(results.meta?.wasm.gzip_bytes);

@@ -1,15 +1,13 @@
 // The same operations as Wasm inside workerd: the data of wasm.json.
 //
-//   node bench/wasm/wasm.mjs [<name>/<of>…]
+//   npx node bench/wasm/wasm.mjs [<name>/<of>…]
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { unstable_readConfig } from "wrangler";
 import { run } from "../core/cargo.mjs";
 
 const BUILD = resolve(import.meta.dirname, "build");
-
-/** As the worker's, in wrangler.toml. */
-const COMPATIBILITY_DATE = "2026-11-01";
 
 /**
  * An operation is warm when it got no faster for so long: V8 takes up to a second to find that
@@ -44,7 +42,7 @@ export async function wasm({ full = false, operations } = {}) {
         { type: "ESModule", path: "index.js", contents: contents("index.js").toString() },
         { type: "CompiledWasm", path: "index_bg.wasm", contents: contents("index_bg.wasm") },
       ],
-      compatibilityDate: COMPATIBILITY_DATE,
+      compatibilityDate: unstable_readConfig({ config: "wrangler.toml" }).compatibility_date,
       // To workerd itself: Miniflare's entry worker would be timed as well.
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     }),

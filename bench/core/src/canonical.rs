@@ -32,7 +32,33 @@ pub fn operations() -> Vec<Operation> {
         ("canonical_string_unicode", || json!("Größe 10 µm, 数据 \u{1f600} ".repeat(8))),
         ("canonical_string_long", || json!("0123456789abcdef".repeat(1_024))),
     ];
-    documents.into_iter().flat_map(|(name, document)| of_document(name, document)).collect()
+    let of_documents =
+        documents.into_iter().flat_map(|(name, document)| of_document(name, document));
+    let from_bytes: [(&str, Document); 3] = [
+        ("canonicalize_flat_from_bytes", documents[0].1),
+        ("canonicalize_nested_from_bytes", documents[1].1),
+        ("canonicalize_array200_from_bytes", documents[2].1),
+    ];
+    let from_bytes = from_bytes.into_iter().flat_map(|(name, document)| of_bytes(name, document));
+    of_documents.chain(from_bytes).collect()
+}
+
+/// Parsing too, with all that Gateward refuses on the way: duplicate keys, depth, integers beyond
+/// ±2^53.
+fn of_bytes(name: &'static str, document: Document) -> [Operation; 2] {
+    [
+        Operation::new(name, GATEWARD, move || {
+            let text = document().to_string();
+            move || json::parse(black_box(text.as_bytes())).unwrap().canonical()
+        }),
+        Operation::new(name, SORTED_VALUE, move || {
+            let text = document().to_string();
+            let run = move || sorted(&serde_json::from_str(black_box(&text)).unwrap()).to_string();
+            let ours = json::parse(run().as_bytes()).unwrap().canonical();
+            assert_eq!(run(), ours, "{name}");
+            run
+        }),
+    ]
 }
 
 fn of_document(name: &'static str, document: Document) -> [Operation; 3] {

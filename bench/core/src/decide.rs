@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 
+use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
 use gateward_core::command::GateCommand;
 use gateward_core::config::Config;
@@ -188,6 +189,11 @@ fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
             };
             let evaluation = run();
             assert!(evaluation.allowed && evaluation.erring.is_empty(), "{name}");
+            let asks = |policy: &&PolicyRecord| {
+                policy.annotations.decision == AnnotatedDecision::RequireApproval
+            };
+            let approval = evaluation.determining.iter().any(asks);
+            assert_eq!(approval, name.ends_with("require_approval"), "{name}");
             run
         }),
         Operation::new(name, PLAIN_CEDAR, move || {

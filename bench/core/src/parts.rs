@@ -28,7 +28,11 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("parse_request", GATEWARD, || {
             let body = Call::merge("main").body();
-            assert!(call::parse(body.as_bytes(), TENANT).is_ok());
+            let call = call::parse(body.as_bytes(), TENANT).unwrap();
+            assert_eq!(
+                (call.server.as_str(), call.tool.as_str()),
+                ("github", "merge_pull_request")
+            );
             move || call::parse(black_box(body.as_bytes()), TENANT)
         }),
         Operation::new("action_hash", GATEWARD, || {

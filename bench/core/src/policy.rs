@@ -1,5 +1,6 @@
 //! The policy step against the number of policies, warm and at a bundle's first evaluation.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -14,6 +15,8 @@ use crate::{GATEWARD, Operation};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 const COLD_SIZES: [usize; 3] = [10, 1_000, 10_000];
+
+const LARGEST: usize = 10_000;
 
 /// Policies that match the call, whatever the size: one permits it.
 const MATCHING: usize = 10;
@@ -46,7 +49,23 @@ pub fn operations() -> Vec<Operation> {
             run
         })
     });
-    eval.chain(cold).collect()
+    // Scopes that were never evaluated together: each run is of another agent on another server, so
+    // that no slice is found. Nobody is permitted there.
+    let new_slice = Operation::new("policy_eval_10000_policies_new_slice", GATEWARD, || {
+        let engine = PolicyEngine::new(generated(LARGEST));
+        let next = Cell::new(0);
+        let run = move || {
+            let at = next.replace(next.get() + 1);
+            let (agent, server) = (1 + at % (LARGEST - 1), (at * 7 + at / LARGEST) % LARGEST);
+            let (agent, server) = (format!("t/a{agent}"), format!("t/s{server}"));
+            let entities = CallEntities { agent: &agent, server: &server, ..CALL };
+            engine.evaluate(request(entities, black_box(1))).unwrap()
+        };
+        let evaluation = run();
+        assert!(!evaluation.allowed && evaluation.erring.is_empty());
+        run
+    });
+    eval.chain(cold).chain([new_slice]).collect()
 }
 
 fn assert_permitted(evaluation: &Evaluation) {
@@ -96,20 +115,22 @@ fn policies(count: usize) -> String {
 }
 
 fn evaluate(engine: &PolicyEngine) -> Evaluation {
-    engine.evaluate(request(black_box(1))).unwrap()
+    engine.evaluate(request(CALL, black_box(1))).unwrap()
 }
 
-fn request(n: i64) -> PolicyRequest<'static> {
+const CALL: CallEntities<'_> = CallEntities {
+    tenant: "t",
+    agent: "t/a0",
+    groups: &[],
+    tool: "s0/x",
+    mutates: false,
+    canary: false,
+    server: "t/s0",
+};
+
+fn request(entities: CallEntities<'_>, n: i64) -> PolicyRequest<'_> {
     PolicyRequest {
-        entities: CallEntities {
-            tenant: "t",
-            agent: "t/a0",
-            groups: &[],
-            tool: "s0/x",
-            mutates: false,
-            canary: false,
-            server: "t/s0",
-        },
+        entities,
         agent_attributes: Vec::new(),
         server_attributes: Vec::new(),
         context: vec![("n", Value::from(n))],

@@ -5,6 +5,7 @@
 //! nothing is dropped: every other value reaches the policies.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use cedar_policy_core::ast::{Name, PartialValue};
 use cedar_policy_core::extensions::Extensions;
@@ -166,8 +167,8 @@ fn decimal(text: &str, value: f64) -> Converted {
 
 /// Cedar's own `decimal("…")`.
 fn cedar_decimal(text: &str) -> Option<Value> {
-    let name: Name = "decimal".parse().ok()?;
-    let function = Extensions::all_available().func(&name).ok()?;
+    static NAME: LazyLock<Option<Name>> = LazyLock::new(|| "decimal".parse().ok());
+    let function = Extensions::all_available().func(NAME.as_ref()?).ok()?;
     match function.call(&[Value::from(text)]).ok()? {
         PartialValue::Value(value) => Some(value),
         PartialValue::Residual(_) => None,

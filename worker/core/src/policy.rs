@@ -33,9 +33,14 @@ use crate::bundle::{
 /// A value of Cedar: of an attribute, or in a context.
 pub use cedar_policy_core::ast::Value;
 
-/// Slices that are kept; beyond it all are dropped and built again. Calls whose agents, tools and
-/// servers policies do not tell apart share one; a slice is a few pointers a policy.
-const MAX_SLICES: usize = 4_096;
+/// What slices weigh that are kept; beyond it all are dropped and built again. Calls whose agents,
+/// tools and servers policies do not tell apart share a slice. It weighs a symbol of its key or a
+/// policy each, four bytes in Wasm, and [`SLICE_OVERHEAD`]: a full cache takes some 4 MB, and holds
+/// tens of thousands of ordinary slices or a hundred of 10,000 policies.
+const MAX_SLICE_WEIGHT: usize = 1_000_000;
+
+/// What a slice weighs besides, in the map and in its allocations.
+const SLICE_OVERHEAD: usize = 16;
 
 /// Who calls what on what. Ids are those of Cedar's entities.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +111,14 @@ pub struct PolicyEngine {
     bundle: &'static Bundle,
     names: Names,
     parsed: RefCell<HashMap<u32, Rc<Rule>>>,
-    slices: RefCell<HashMap<Vec<u32>, Rc<Slice>>>,
+    slices: RefCell<Slices>,
+}
+
+/// The slices that are kept, by [`Symbols::key`].
+#[derive(Default)]
+struct Slices {
+    by_key: HashMap<Vec<u32>, Rc<Slice>>,
+    weight: usize,
 }
 
 /// What is the same in every call: entity types, groups of actions, and their symbols.
@@ -194,7 +206,7 @@ impl PolicyEngine {
     pub fn slice(&self, call: &CallEntities<'_>) -> Result<Rc<Slice>, PolicyError> {
         let symbols = self.symbols(call);
         let key = symbols.key();
-        if let Some(slice) = self.slices.borrow().get(&key) {
+        if let Some(slice) = self.slices.borrow().by_key.get(&key) {
             return Ok(Rc::clone(slice));
         }
         let candidates: Result<Vec<_>, _> =
@@ -206,11 +218,7 @@ impl PolicyEngine {
             scoped.filter(|scoped| !matches!(scoped, Ok((false, _)))).collect()
         });
         let slice = Rc::new(Slice(rules?.into_iter().map(|(_, rule)| rule).collect()));
-        let mut slices = self.slices.borrow_mut();
-        if slices.len() >= MAX_SLICES {
-            slices.clear();
-        }
-        slices.insert(key, Rc::clone(&slice));
+        self.slices.borrow_mut().keep(key, &slice);
         Ok(slice)
     }
 
@@ -332,6 +340,17 @@ impl PolicyEngine {
     }
 }
 
+impl Slices {
+    fn keep(&mut self, key: Vec<u32>, slice: &Rc<Slice>) {
+        let weight = key.len() + slice.policies() + SLICE_OVERHEAD;
+        if self.weight + weight > MAX_SLICE_WEIGHT {
+            *self = Self::default();
+        }
+        self.weight += weight;
+        self.by_key.insert(key, Rc::clone(slice));
+    }
+}
+
 impl Rule {
     fn parse(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
         let policy = parse_policy(Some(PolicyID::from_string(record.id)), record.text)
@@ -407,4 +426,24 @@ fn entity_type(name: &'static str) -> EntityType {
 
 fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
     EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_slices_stay_within_their_bound() {
+        let mut slices = Slices::default();
+        let slice = Rc::new(Slice(Vec::new()));
+        let (mut most, mut dropped) = (0, false);
+        for at in 0..200_000 {
+            let before = slices.by_key.len();
+            slices.keep(vec![at], &slice);
+            dropped |= slices.by_key.len() < before;
+            most = most.max(slices.weight);
+            assert!(slices.by_key.contains_key(&vec![at]));
+        }
+        assert!(dropped && most <= MAX_SLICE_WEIGHT);
+    }
 }

@@ -35,9 +35,14 @@ fn value(value: JsValue) -> Result<Value, StorageError> {
     if value.is_null() {
         return Ok(Value::Null);
     }
-    if let Some(number) = value.as_f64() {
+    if let Some(number) = value.as_f64().filter(|number| is_integer(*number)) {
         return Ok(Value::Integer(number as i64));
     }
     let text = value.as_string().map(Value::Text);
     text.ok_or_else(|| StorageError(format!("a value of a kind that no lane stores: {value:?}")))
+}
+
+/// Whether a double is one integer and no other.
+fn is_integer(number: f64) -> bool {
+    number.fract() == 0.0 && number.abs() <= js_sys::Number::MAX_SAFE_INTEGER
 }

@@ -1,0 +1,5 @@
+import { test } from "vitest";
+import { assertSameIo } from "./same-io.mjs";
+
+// Throws, and says where they differ.
+test("the floor answers, journals and flushes as many bytes and rows as Gateward", () => assertSameIo());
