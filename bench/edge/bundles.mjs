@@ -1,8 +1,8 @@
 // Gateward built with bundles of other sizes than it ships, to see what policies cost: copies of the
 // sources with a generated file of policies beside the shipped ones, built as the release is.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { DEFAULT_BUILD } from "./workers.mjs";
 
 /** Sizes of bundles, the shipped policies among them. */
@@ -10,10 +10,22 @@ const POLICIES = [10, 1_000, 10_000];
 
 /** Git ignores it. */
 const COPIES = ".gateward/bench";
-const SOURCES = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package.json", "scripts", "policies", "worker", "bench/core", "bench/wasm"];
+/** All of the workspace, and nothing that is built. */
+const SOURCES = [
+  "Cargo.toml",
+  "Cargo.lock",
+  "rust-toolchain.toml",
+  "package.json",
+  "scripts",
+  "policies",
+  "worker/core",
+  "worker/edge/Cargo.toml",
+  "worker/edge/src",
+  "bench/core",
+  "bench/wasm/Cargo.toml",
+  "bench/wasm/src",
+];
 const GENERATED = "policies/base/generated.cedar";
-/** Built things in what is copied. */
-const BUILT = /^(worker\/edge|bench\/wasm)\/build$/;
 
 /** @returns {{ policies: number, build: string }[]} */
 export function bundles() {
@@ -32,15 +44,21 @@ export function buildBundles() {
  */
 function buildBundle(count, generated) {
   const copy = copyOf(count);
-  mkdirSync(join(copy, "bench"), { recursive: true });
+  mkdirSync(copy, { recursive: true });
   for (const source of SOURCES) {
-    rmSync(join(copy, source, "src"), { recursive: true, force: true });
-    cpSync(source, join(copy, source), { recursive: true, preserveTimestamps: true, filter: (path) => !BUILT.test(path) });
+    rmSync(join(copy, source), { recursive: true, force: true });
+    cpSync(source, join(copy, source), { recursive: true, preserveTimestamps: true });
   }
   if (!existsSync(join(copy, "node_modules"))) symlinkSync(resolve("node_modules"), join(copy, "node_modules"));
-  const text = Array.from({ length: generated }, (_, at) => policy(at)).join("\n");
   const file = join(copy, GENERATED);
-  if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
+  writeFileSync(file, Array.from({ length: generated }, (_, at) => policy(at)).join("\n"));
+  // Everything as old as what it was made of, directories too, so that the build sees what is new.
+  ageAs(import.meta.filename, file);
+  for (const source of SOURCES) {
+    const inside = statSync(source).isDirectory() ? readdirSync(source, { recursive: true, encoding: "utf8" }) : [];
+    const paths = [dirname(source), source, ...inside.map((inner) => join(source, inner))];
+    for (const path of paths.filter((path) => statSync(path).isDirectory())) ageAs(path, join(copy, path));
+  }
   const { GATEWARD_PREBUILT: _, ...environment } = process.env;
   execFileSync("scripts/build-wasm.sh", {
     cwd: copy,
@@ -48,6 +66,15 @@ function buildBundle(count, generated) {
     // Dependencies are compiled once for all.
     env: { ...environment, GATEWARD_PROFILE: "release", CARGO_TARGET_DIR: resolve("target") },
   });
+}
+
+/**
+ * @param {string} original
+ * @param {string} copy
+ */
+function ageAs(original, copy) {
+  const { mtime } = statSync(original);
+  utimesSync(copy, mtime, mtime);
 }
 
 /** @param {number} count */

@@ -18,7 +18,7 @@ const SETTLED_MS = 1_000;
 const FASTER = 0.95;
 /** Milliseconds that a sample takes: a hundred times what a request by itself takes. */
 const SAMPLE_MS = 50;
-const SAMPLES = { short: 7, full: 51 };
+const SAMPLES = { short: 7, full: 21 };
 /** Runs a request, at most: the worker counts in 32 bits. */
 const MAX_TIMES = 2 ** 31;
 
