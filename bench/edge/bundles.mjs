@@ -1,15 +1,17 @@
 // Gateward built with bundles of other sizes than it ships, to see what policies cost: copies of the
 // sources with a generated file of policies beside the shipped ones, built as the release is.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { DEFAULT_BUILD } from "./workers.mjs";
 
 /** Sizes of bundles, the shipped policies among them. */
 const POLICIES = [10, 1_000, 10_000];
 
 /** Git ignores it. */
-const COPIES = ".gateward/bench";
+const ROOT = ".gateward/bench";
+/** One copy and one target directory for all: cargo takes crates of other paths for other crates, and yet writes the worker's Wasm of all to one file. */
+const COPY = join(ROOT, "source");
 /** All of the workspace, and nothing that is built. */
 const SOURCES = [
   "Cargo.toml",
@@ -29,11 +31,16 @@ const GENERATED = "policies/base/generated.cedar";
 
 /** @returns {{ policies: number, build: string }[]} */
 export function bundles() {
-  return POLICIES.map((policies) => ({ policies, build: join(copyOf(policies), DEFAULT_BUILD) }));
+  return POLICIES.map((policies) => ({ policies, build: buildOf(policies) }));
 }
 
-/** Builds them; what has not changed is not built again. */
+/** Builds them, one after the other in the same place, and takes each away. */
 export function buildBundles() {
+  for (const source of SOURCES) {
+    rmSync(join(COPY, source), { recursive: true, force: true });
+    cpSync(source, join(COPY, source), { recursive: true, preserveTimestamps: true });
+  }
+  if (!existsSync(join(COPY, "node_modules"))) symlinkSync(resolve("node_modules"), join(COPY, "node_modules"));
   const shipped = shippedPolicies();
   for (const count of POLICIES) buildBundle(count, count - shipped);
 }
@@ -43,43 +50,19 @@ export function buildBundles() {
  * @param {number} generated
  */
 function buildBundle(count, generated) {
-  const copy = copyOf(count);
-  mkdirSync(copy, { recursive: true });
-  for (const source of SOURCES) {
-    rmSync(join(copy, source), { recursive: true, force: true });
-    cpSync(source, join(copy, source), { recursive: true, preserveTimestamps: true });
-  }
-  if (!existsSync(join(copy, "node_modules"))) symlinkSync(resolve("node_modules"), join(copy, "node_modules"));
-  const file = join(copy, GENERATED);
-  writeFileSync(file, Array.from({ length: generated }, (_, at) => policy(at)).join("\n"));
-  // Everything as old as what it was made of, directories too, so that the build sees what is new.
-  ageAs(import.meta.filename, file);
-  for (const source of SOURCES) {
-    const inside = statSync(source).isDirectory() ? readdirSync(source, { recursive: true, encoding: "utf8" }) : [];
-    const paths = [dirname(source), source, ...inside.map((inner) => join(source, inner))];
-    for (const path of paths.filter((path) => statSync(path).isDirectory())) ageAs(path, join(copy, path));
-  }
-  const { GATEWARD_PREBUILT: _, ...environment } = process.env;
-  execFileSync("scripts/build-wasm.sh", {
-    cwd: copy,
-    stdio: "inherit",
-    // Dependencies are compiled once for all.
-    env: { ...environment, GATEWARD_PROFILE: "release", CARGO_TARGET_DIR: resolve("target") },
-  });
-}
-
-/**
- * @param {string} original
- * @param {string} copy
- */
-function ageAs(original, copy) {
-  const { mtime } = statSync(original);
-  utimesSync(copy, mtime, mtime);
+  writeFileSync(join(COPY, GENERATED), Array.from({ length: generated }, (_, at) => policy(at)).join("\n"));
+  const { GATEWARD_PREBUILT: _, CARGO_TARGET_DIR: __, ...environment } = process.env;
+  execFileSync("scripts/build-wasm.sh", { cwd: COPY, stdio: "inherit", env: { ...environment, GATEWARD_PROFILE: "release" } });
+  const wasm = readFileSync(join(COPY, DEFAULT_BUILD, "index_bg.wasm"));
+  const held = wasm.toString("latin1").match(/generated#generated-\d+/g) ?? [];
+  if (new Set(held).size !== generated) throw new Error(`the bundle of ${count} policies has ${new Set(held).size} generated ones`);
+  rmSync(buildOf(count), { recursive: true, force: true });
+  cpSync(join(COPY, DEFAULT_BUILD), buildOf(count), { recursive: true });
 }
 
 /** @param {number} count */
-function copyOf(count) {
-  return join(COPIES, `${count}-policies`);
+function buildOf(count) {
+  return join(ROOT, `${count}-policies`);
 }
 
 /**
