@@ -103,7 +103,8 @@ async function attempt(port, body) {
     const [response] = await once(sending, "response");
     return await text(response);
   } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === "ECONNREFUSED") return null;
+    // Refused before it listens, reset while it begins to.
+    if (["ECONNREFUSED", "ECONNRESET"].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? "")) return null;
     throw error;
   }
 }
