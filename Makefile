@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker demo check bench bench-full bench-check deploy clean setup wasm
+.PHONY: help start test test-rust test-worker demo check bench bench-full bench-check deploy clean setup wasm cli
 
 # These compile for Wasm only.
 wasm_crates := gateward-edge gateward-bench-wasm
@@ -17,7 +17,7 @@ test: test-rust test-worker ## cargo tests, then vitest against the built worker
 test-rust: setup
 	cargo test $(native) --no-fail-fast
 
-test-worker: wasm
+test-worker: wasm cli
 	npm run --silent test
 
 demo: setup ## play a confused-deputy attack and verify its receipts
@@ -51,3 +51,7 @@ setup:
 
 wasm: setup
 	@GATEWARD_PROFILE=wasm-test npm run --silent build
+
+# `start` and `demo` build it themselves.
+cli: setup
+	cargo build --package gateward

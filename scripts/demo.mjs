@@ -1,17 +1,16 @@
 // `make demo`: plays the attack of tests/support/scenario.ts against a running worker, or one that
 // it starts for the purpose, and verifies the receipts: here, with code of its own, and by asking.
 //
-// Each playing ends with its agent in quarantine, so each registers an agent of its own: in the
-// local database, which the worker at GATEWARD_URL must be using.
+// Each playing ends with its agent in quarantine, so each registers an agent of its own, as the
+// demo's administrator, whose token `make start` keeps.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { Client } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
-import { ENVIRONMENT, upserts } from "../tests/support/registry.ts";
+import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { bodyOf, SCENARIO } from "../tests/support/scenario.ts";
-import { mintAgentToken } from "../tests/support/tokens.ts";
-import { DEMO_TENANT, demoCredentials, executeLocally, LOCAL, macKey, readiness, run, untilReady } from "./local.mjs";
+import { ADMINISTRATOR_TOKEN, buildCommandLine, DEMO_TENANT, gateward, LOCAL, readiness, run, textOf } from "./local.mjs";
 
 const url = process.env.GATEWARD_URL ?? LOCAL.url;
 /** A first start builds the Wasm. */
@@ -24,12 +23,17 @@ await run(async () => {
   if ((await readiness(url)) !== null) return play();
   if (process.env.GATEWARD_URL !== undefined) throw new Error(`nobody answers on ${url}`);
   console.log(`Nobody answers on ${url}: starting Gateward for the demo.`);
-  const server = spawn(process.execPath, ["scripts/start.mjs"], { stdio: ["ignore", "ignore", "inherit"] });
+  const server = spawn(process.execPath, ["scripts/start.mjs"], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const exited = once(server, "exit");
   const stop = () => server.kill("SIGTERM");
   process.once("SIGINT", stop).once("SIGTERM", stop);
   try {
-    await untilReady(url, () => server.exitCode === null, START_LIMIT_MS);
+    await Promise.race([
+      once(server, "message", { signal: AbortSignal.timeout(START_LIMIT_MS) }),
+      exited.then(() => {
+        throw new Error("Gateward stopped before it was ready");
+      }),
+    ]);
     await play();
   } finally {
     stop();
@@ -38,23 +42,24 @@ await run(async () => {
 });
 
 async function play() {
+  if (textOf(ADMINISTRATOR_TOKEN) === "") {
+    throw new Error(`there is no token in ${ADMINISTRATOR_TOKEN}: \`make start\` puts it there`);
+  }
+  buildCommandLine();
   const id = randomBytes(4).toString("hex");
   const agent = `coder-${id}`;
-  const credential = mintAgentToken(macKey(), DEMO_TENANT, agent);
-  await executeLocally(
-    upserts({
-      tenant: DEMO_TENANT,
-      agents: [{ agent, groups: ["engineering"] }],
-      credentials: [{ credential, agent }],
-    }),
-  );
+  await gateward(url, ["agent", "create", agent, "--environment", ENVIRONMENT]);
+  await gateward(url, ["group", "add", "engineering", "--agent", agent]);
+  const trust = ["--max-source-trust", "trusted_internal_signed"];
+  /** @type {{ token: string }} */
+  const { token } = await gateward(url, ["credential", "create", "--agent", agent, ...trust]);
 
   const client = new Client(url);
   console.log(`\nAgent ${DEMO_TENANT}/${agent} on ${url}\n`);
   const rows = [];
   let surprises = 0;
   for (const step of SCENARIO) {
-    const answer = await client.decide(credential.token, bodyOf(step, agent, ENVIRONMENT, id));
+    const answer = await client.decide(token, bodyOf(step, agent, ENVIRONMENT, id));
     const { decision, reason_code } = step.expected;
     if (answer.decision !== decision || answer.reason_code !== reason_code) surprises += 1;
     rows.push({
@@ -69,7 +74,7 @@ async function play() {
   }
   printTable(rows);
   if (surprises > 0) throw new Error(`${surprises} decisions are not the expected ones (tests/support/scenario.ts)`);
-  const administratorToken = demoCredentials().administrator.token;
+  const administratorToken = textOf(ADMINISTRATOR_TOKEN);
   await verify(client, administratorToken);
   await untilFlushed(client, administratorToken, agent);
   const query =

@@ -1,11 +1,9 @@
-// The local instance: its secret, its embedded database and the demo tenant's credentials.
-// Everything it keeps is ignored by git: `.dev.vars`, `.wrangler/` and `.gateward/`.
-import { execFile } from "node:child_process";
+// The local instance: its secrets, its embedded database, the demo tenant's tokens, and the command
+// line. Everything it keeps is ignored by git: `.dev.vars`, `.wrangler/` and `.gateward/`.
+import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { toSqlText } from "../tests/support/registry.ts";
-import { hasValidMac, mintAdministratorToken, mintAgentToken } from "../tests/support/tokens.ts";
 
 export const DEMO_TENANT = "demo";
 
@@ -14,40 +12,86 @@ const port = Number(process.env.GATEWARD_PORT ?? 8787);
 export const LOCAL = { host: "127.0.0.1", port, url: `http://127.0.0.1:${port}` };
 
 const DEV_VARS = ".dev.vars";
-const STATE = ".gateward";
-const CREDENTIALS = `${STATE}/demo.json`;
-/** Readable by nobody else: both files hold secrets. */
-const PRIVATE = { mode: 0o600 };
+export const STATE = ".gateward";
+/** The demo administrator's. */
+export const ADMINISTRATOR_TOKEN = `${STATE}/admin.token`;
 
-/** The worker's secret, made on first use. */
-export function macKey() {
-  const text = existsSync(DEV_VARS) ? readFileSync(DEV_VARS, "utf8") : "";
-  const found = /^TOKEN_MAC_KEY *= *"?([^"\n]*)"?$/m.exec(text)?.[1];
-  if (found !== undefined) return found;
-  const key = randomBytes(32).toString("hex");
-  const separator = text === "" || text.endsWith("\n") ? "" : "\n";
-  writeFileSync(DEV_VARS, `${text}${separator}TOKEN_MAC_KEY="${key}"\n`, PRIVATE);
-  return key;
+/** @param {string} agent */
+export function agentTokenFile(agent) {
+  return `${STATE}/${agent}.token`;
 }
 
 /**
- * The demo tenant's credentials: the same ones at every start, as long as the secret is the same.
- * @returns {Record<"coder" | "support" | "administrator", import("../tests/support/tokens.ts").Credential>}
+ * The text of a file without white space around it; empty when there is no such file.
+ * @param {string} file
  */
-export function demoCredentials() {
-  const key = macKey();
-  if (existsSync(CREDENTIALS)) {
-    const kept = JSON.parse(readFileSync(CREDENTIALS, "utf8"));
-    if (["coder", "support", "administrator"].every((name) => hasValidMac(kept[name].token, key))) return kept;
+export function textOf(file) {
+  return existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+}
+
+/** The worker's secrets, each made on first use. */
+export function workerSecrets() {
+  return { TOKEN_MAC_KEY: workerSecret("TOKEN_MAC_KEY"), BOOTSTRAP_SECRET: workerSecret("BOOTSTRAP_SECRET") };
+}
+
+/** @param {string} name */
+function workerSecret(name) {
+  const text = existsSync(DEV_VARS) ? readFileSync(DEV_VARS, "utf8") : "";
+  const found = new RegExp(`^${name} *= *"?([^"\\n]*)"?$`, "m").exec(text)?.[1];
+  if (found !== undefined) return found;
+  const secret = randomBytes(32).toString("hex");
+  const separator = text === "" || text.endsWith("\n") ? "" : "\n";
+  writeFileSync(DEV_VARS, `${text}${separator}${name}="${secret}"\n`, { mode: 0o600 });
+  return secret;
+}
+
+/** The command line, as `cargo build` leaves it. */
+export const COMMAND_LINE = `${process.env.CARGO_TARGET_DIR ?? "target"}/debug/gateward`;
+
+export function buildCommandLine() {
+  execFileSync("cargo", ["build", "--quiet", "--package", "gateward"], { stdio: "inherit" });
+}
+
+/** What the command line said when it failed. */
+export class CommandFailed extends Error {
+  /** The API's code, if it was the API that refused. */
+  code;
+
+  /**
+   * @param {string[]} args
+   * @param {string} stderr
+   */
+  constructor(args, stderr) {
+    super(`\`gateward ${args.join(" ")}\` failed: ${stderr.trim()}`);
+    this.code = /^gateward: ([a-z_]+): /m.exec(stderr)?.[1];
   }
-  const credentials = {
-    coder: mintAgentToken(key, DEMO_TENANT, "coder"),
-    support: mintAgentToken(key, DEMO_TENANT, "support"),
-    administrator: mintAdministratorToken(key, DEMO_TENANT),
-  };
-  mkdirSync(STATE, { recursive: true });
-  writeFileSync(CREDENTIALS, `${JSON.stringify(credentials, null, 2)}\n`, PRIVATE);
-  return credentials;
+}
+
+/** Exit status of a change that is committed, but that not every lane has confirmed. */
+const PENDING = 3;
+
+/**
+ * Runs the command line as the demo's administrator.
+ * @param {string} url
+ * @param {string[]} args
+ * @param {Record<string, string>} [env]
+ * @returns {Promise<any>} the API's JSON; null when it answered nothing
+ */
+export async function gateward(url, args, env = {}) {
+  // GATEWARD_TOKEN would come before the file.
+  const identity = { GATEWARD_URL: url, GATEWARD_TOKEN: "", GATEWARD_TOKEN_FILE: ADMINISTRATOR_TOKEN };
+  let output;
+  try {
+    const options = { env: { ...process.env, ...identity, ...env } };
+    output = (await promisify(execFile)(COMMAND_LINE, ["--json", ...args], options)).stdout;
+  } catch (error) {
+    const { code, stdout = "", stderr = "" } =
+      /** @type {{ code?: number | string, stdout?: string, stderr?: string }} */ (error);
+    if (code !== PENDING) throw new CommandFailed(args, stderr === "" ? String(error) : stderr);
+    process.stderr.write(stderr);
+    output = stdout;
+  }
+  return output.trim() === "" ? null : JSON.parse(output);
 }
 
 /** The environment for wrangler: no telemetry, and no second build. */
@@ -64,17 +108,6 @@ export async function wrangler(...args) {
     const { stdout = "", stderr = "" } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
     throw new Error(`\`wrangler ${args.join(" ")}\` failed:\n${stdout}${stderr}`);
   }
-}
-
-/**
- * Runs statements on the embedded database, whether or not the worker is running.
- * @param {import("../tests/support/registry.ts").Statement[]} statements
- */
-export async function executeLocally(statements) {
-  mkdirSync(STATE, { recursive: true });
-  const file = `${STATE}/statements.sql`;
-  writeFileSync(file, toSqlText(statements));
-  await wrangler("d1", "execute", "DB", "--local", "--file", file);
 }
 
 /**

@@ -1,10 +1,35 @@
-// `make start`: builds what changed, migrates the embedded database, registers the demo tenant and
-// serves until interrupted.
+// `make start`: builds what changed, migrates the embedded database, serves until interrupted, and
+// sets the demo tenant up as any administrator would: with the command line.
 import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { DEMO_SERVERS, DEMO_TOOLS, ENVIRONMENT, upserts } from "../tests/support/registry.ts";
-import { DEMO_TENANT, demoCredentials, executeLocally, LOCAL, run, untilReady, wrangler, WRANGLER_ENV } from "./local.mjs";
+import { DEMO_SERVERS, DEMO_TOOLS, ENVIRONMENT } from "../tests/support/registry.ts";
+import {
+  ADMINISTRATOR_TOKEN,
+  agentTokenFile,
+  buildCommandLine,
+  COMMAND_LINE,
+  CommandFailed,
+  DEMO_TENANT,
+  gateward,
+  LOCAL,
+  run,
+  STATE,
+  textOf,
+  untilReady,
+  workerSecrets,
+  wrangler,
+  WRANGLER_ENV,
+} from "./local.mjs";
+
+const GROUPS = ["engineering", "support", "security", "release-managers", "finance"];
+/** The demo's agents, and the group of each. */
+const AGENTS = { coder: "engineering", support: "support" };
+const ADMINISTRATOR = { name: "admin", group: "release-managers" };
+/** Says that the demo tenant was set up, by which administrator and as what. */
+const READY = `${STATE}/demo-ready.json`;
 
 await run(async () => {
   await refuseTakenPort();
@@ -12,24 +37,9 @@ await run(async () => {
     stdio: "inherit",
     env: { ...process.env, GATEWARD_PROFILE: "wasm-test" },
   });
+  buildCommandLine();
   await wrangler("d1", "migrations", "apply", "DB", "--local");
-  const { coder, support, administrator } = demoCredentials();
-  await executeLocally(
-    upserts({
-      tenant: DEMO_TENANT,
-      agents: [
-        { agent: "coder", groups: ["engineering"] },
-        { agent: "support", groups: ["support"] },
-      ],
-      credentials: [
-        { credential: coder, agent: "coder" },
-        { credential: support, agent: "support" },
-        { credential: administrator },
-      ],
-      servers: DEMO_SERVERS,
-      tools: DEMO_TOOLS,
-    }),
-  );
+  const { BOOTSTRAP_SECRET } = workerSecrets();
 
   const worker = spawn(
     "wrangler",
@@ -46,13 +56,16 @@ await run(async () => {
   }
   try {
     await untilReady(LOCAL.url, () => worker.exitCode === null && worker.signalCode === null);
+    await setUp(BOOTSTRAP_SECRET);
   } catch (error) {
     worker.kill("SIGTERM");
     await exited;
     if (stopping) return;
     throw error;
   }
-  console.log(greeting(coder.token, administrator.token));
+  console.log(greeting(textOf(agentTokenFile("coder"))));
+  // `make demo` waits for this when it started us.
+  process.send?.("ready");
   const [code] = await exited;
   if (!stopping) throw new Error(`wrangler stopped with exit status ${code}`);
 });
@@ -74,21 +87,126 @@ async function refuseTakenPort() {
 }
 
 /**
- * @param {string} agentToken
- * @param {string} administratorToken
+ * Sets the demo tenant up. Each step looks first whether it was done, so that one which was
+ * interrupted is finished by the next start; when all were, one request finds that out.
+ * @param {string} bootstrapSecret
  */
-function greeting(agentToken, administratorToken) {
+async function setUp(bootstrapSecret) {
+  mkdirSync(STATE, { recursive: true });
+  await ensureAdministrator(bootstrapSecret);
+  const definition = [GROUPS, AGENTS, ADMINISTRATOR, DEMO_SERVERS, DEMO_TOOLS, textOf(ADMINISTRATOR_TOKEN)];
+  const done = JSON.stringify({ setup: createHash("sha256").update(JSON.stringify(definition)).digest("hex") });
+  const agents = Object.entries(AGENTS);
+  if (textOf(READY) === done && agents.every(([agent]) => textOf(agentTokenFile(agent)) !== "")) return;
+
+  console.log("Setting up the demo tenant");
+  const groups = await names("group");
+  for (const group of GROUPS.filter((group) => !groups.has(group))) await command("group", "create", group);
+  await command("group", "add", ADMINISTRATOR.group, "--administrator", ADMINISTRATOR.name);
+  await registerTools();
+  const registered = await names("agent");
+  for (const [agent, group] of agents) {
+    if (!registered.has(agent)) await command("agent", "create", agent, "--environment", ENVIRONMENT);
+    await command("group", "add", group, "--agent", agent);
+    await ensureCredential(agent);
+  }
+  writeFileSync(READY, `${done}\n`);
+}
+
+/**
+ * Leaves the token of an administrator of this database in its file.
+ * @param {string} bootstrapSecret
+ */
+async function ensureAdministrator(bootstrapSecret) {
+  const known = textOf(ADMINISTRATOR_TOKEN) !== "";
+  if (known) {
+    try {
+      await command("group", "list", "--limit", "1");
+      return;
+    } catch (error) {
+      if (!(error instanceof CommandFailed) || error.code !== "unauthorized") throw error;
+    }
+    // It is of another database than this one, or of another MAC key.
+    renameSync(ADMINISTRATOR_TOKEN, `${ADMINISTRATOR_TOKEN}.old`);
+  }
+  // A database without an administrator issued no agent's token either. And an interrupted
+  // bootstrap leaves an empty file, which would not be overwritten.
+  for (const file of [ADMINISTRATOR_TOKEN, ...Object.keys(AGENTS).map(agentTokenFile)]) rmSync(file, { force: true });
+  const args = ["bootstrap", "--tenant", DEMO_TENANT, "--administrator", ADMINISTRATOR.name];
+  try {
+    await gateward(LOCAL.url, [...args, "--token-out", ADMINISTRATOR_TOKEN], {
+      GATEWARD_BOOTSTRAP_SECRET: bootstrapSecret,
+    });
+  } catch (error) {
+    if (!(error instanceof CommandFailed) || error.code !== "already_bootstrapped") throw error;
+    throw new Error(
+      `the local database has an administrator whose token is not in ${ADMINISTRATOR_TOKEN}: ` +
+        "`make clean`, which removes that database, then start again",
+    );
+  }
+}
+
+async function registerTools() {
+  /** @type {{ servers: { server: string, approved: boolean }[] }} */
+  const { servers } = await command("server", "list");
+  for (const { server, kind, trust = "trusted" } of DEMO_SERVERS) {
+    const found = servers.find((row) => row.server === server);
+    if (found === undefined) await command("server", "create", server, "--kind", kind, "--trust", trust);
+    if (!found?.approved) await command("server", "approve", server);
+    /** @type {{ tools: { tool: string, approved: boolean }[] }} */
+    const { tools } = await command("tool", "list", server);
+    for (const { tool, mutates, risk, canary = false } of DEMO_TOOLS.filter((row) => row.server === server)) {
+      const id = `${server}/${tool}`;
+      const known = tools.find((row) => row.tool === tool);
+      if (known === undefined) {
+        await command("tool", "create", id, "--mutates", String(mutates), "--risk", risk, `--canary=${canary}`);
+      }
+      if (!known?.approved) await command("tool", "approve", id);
+    }
+  }
+}
+
+/** @param {string} agent */
+async function ensureCredential(agent) {
+  const file = agentTokenFile(agent);
+  if (textOf(file) !== "") return;
+  rmSync(file, { force: true });
+  const trust = ["--max-source-trust", "trusted_internal_signed"];
+  await command("credential", "create", "--agent", agent, ...trust, "--token-out", file);
+}
+
+/**
+ * The names that are registered.
+ * @param {"agent" | "group"} noun
+ * @returns {Promise<Set<string>>}
+ */
+async function names(noun) {
+  /** @type {Record<string, Record<string, string>[]>} */
+  const list = await command(noun, "list");
+  return new Set(list[`${noun}s`]?.map((row) => row[noun] ?? ""));
+}
+
+/** @param {string[]} args */
+function command(...args) {
+  return gateward(LOCAL.url, args);
+}
+
+/** @param {string} agentToken */
+function greeting(agentToken) {
   const body = JSON.stringify({
     agent: { id: "coder", environment: ENVIRONMENT },
     tool_call: { tool: "github", action: "list_issues", mutates_state: false, parameters: { repo: "acme/shop" } },
-    context: { source_trust: "trusted_internal_signed", contains_sensitive_data: false },
+    context: { source_trust: "trusted_internal_unsigned", contains_sensitive_data: false },
   });
+  const url = LOCAL.port === 8787 ? "" : `GATEWARD_URL=${LOCAL.url} `;
   return `
 Gateward is serving on ${LOCAL.url} (Ctrl-C stops it)
 
-  agent token (demo/coder)    ${agentToken}
-  administrator token (demo)  ${administratorToken}
+  token of the agent coder     ${agentToken}
+  token of the administrator   in ${ADMINISTRATOR_TOKEN}
 
 curl -s ${LOCAL.url}/v1/authorize -H 'Authorization: Bearer ${agentToken}' -H 'Content-Type: application/json' -d '${body}'
+
+${url}GATEWARD_TOKEN_FILE=${ADMINISTRATOR_TOKEN} ${COMMAND_LINE} decisions list
 `;
 }

@@ -14,10 +14,10 @@ const LANE = 0;
 const LANE_NAME = `${TENANT}/${LANE}`;
 
 /**
- * What makes the hop's body as long as Gateward's encoded command, 223 bytes: room for the two
+ * What makes the hop's body as long as Gateward's encoded command, 225 bytes: room for the two
  * digests, the secret's hash and the key id, which the floor has none of.
  */
-const COMMAND_PADDING = "0".repeat(88);
+const COMMAND_PADDING = "0".repeat(89);
 
 // As long as Gateward's, and the same in each row.
 const DIGEST = "5".repeat(64);
@@ -120,7 +120,7 @@ export class GateLane extends DurableObject {
       decision: "allow",
       risk_score: 5,
       risk_level: "low",
-      composite_risk_score: 5,
+      composite_risk_score: 10,
       reason: "Reading is allowed whatever made the agent read.",
       reason_code: "policy_allow",
       matched_policies: POLICIES,

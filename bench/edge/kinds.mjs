@@ -16,13 +16,14 @@ export const TENANT = "demo";
 export const AGENT = "coder";
 
 /**
+ * The trust that is claimed is the most that an unsigned request has.
  * @param {string} tool
  * @param {string} action
  * @param {Record<string, unknown>} parameters
  * @param {{ trust?: SourceTrust, sensitive?: boolean, agent?: string }} [context]
  * @returns {CallBody}
  */
-export function callBody(tool, action, parameters, { trust = "trusted_internal_signed", sensitive = false, agent = AGENT } = {}) {
+export function callBody(tool, action, parameters, { trust = "trusted_internal_unsigned", sensitive = false, agent = AGENT } = {}) {
   return {
     agent: { id: agent, environment: ENVIRONMENT },
     // The registry knows what mutates; a caller's word can only make a read stricter.

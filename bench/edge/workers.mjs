@@ -46,6 +46,9 @@ const MAC_KEY = "a-mac-key-for-benches-of-40-characters-0";
 /** A bucket that no load empties: the most that worker/core/src/bucket.rs takes. */
 const NO_RATE_LIMIT = { RATE_CAPACITY: 1_000_000, RATE_REFILL_PER_S: 1_000_000 };
 
+/** Where one statement of a migration ends and the next begins: at the start of a line. */
+const STATEMENT_END = /;\s*^(?=(?:ALTER|CREATE|DROP|INSERT|UPDATE) )/m;
+
 /** Statements of one batch to D1, so that a large registry is written in bounded pieces. */
 const MAX_BATCH_STATEMENTS = 500;
 
@@ -319,7 +322,7 @@ function modulesOf(target, build) {
 async function migrate(db, directory) {
   for (const file of readdirSync(directory).sort()) {
     // A trigger's own statements are indented.
-    const statements = readFileSync(join(directory, file), "utf8").replace(/--.*$/gm, "").split(/;\s*^(?=CREATE )/m);
+    const statements = readFileSync(join(directory, file), "utf8").replace(/--.*$/gm, "").split(STATEMENT_END);
     await db.batch(statements.filter((text) => text.trim() !== "").map((text) => db.prepare(text)));
   }
 }

@@ -64,7 +64,7 @@ describe("an answer", () => {
       matched_policies: ["base/provenance#reads-pass"],
       approval: null,
       redacted_fields: [],
-      root_trust_level: "trusted_internal_signed",
+      root_trust_level: "trusted_internal_unsigned",
       dry_run: false,
       bundle: expect.stringMatching(/^[0-9a-f]{64}$/),
       receipt: {
@@ -111,9 +111,15 @@ describe("an answer", () => {
   ];
   test.each(cases)("%s", async (name, changes, decision, reason_code, matched_policies) => {
     const agent = `a${sha256Hex(name).slice(0, 12)}`;
-    const { token } = await demo.agent(agent);
+    const { token } = await demo.agent(agent, { groups: ["engineering", "support"] });
     const answer = await gateward.decide(token, readCall({ ...changes, agent: { id: agent } }));
     expect(answer).toMatchObject({ decision, reason_code, matched_policies: [...matched_policies].sort() });
+  });
+
+  test("a refund by an agent that is not in support is denied", async () => {
+    const { token } = await demo.agent("outsider");
+    const answer = await gateward.decide(token, readCall({ ...refund(1), agent: { id: "outsider" } }));
+    expect(answer).toMatchObject({ decision: "deny", reason_code: "policy_forbid", matched_policies: ["tenants/demo/crm#only-support-refunds"] });
   });
 
   test("a sensitive read of a customer is redacted", async () => {
@@ -249,6 +255,7 @@ describe("the registry's word", () => {
 describe("source trust", () => {
   const levels: SourceTrust[] = ["trusted_internal_signed", "trusted_internal_unsigned", "semi_trusted_customer",
     "untrusted_external", "malicious_suspected", "unknown"];
+  // Nothing here is signed (tests/integration/signing.test.ts), so nobody can claim that it is.
   test("a claim never counts for more than the credential's max_source_trust", async () => {
     const tenant = await gateward.tenant();
     for (const most of levels) {
@@ -256,7 +263,7 @@ describe("source trust", () => {
       const { token } = await tenant.agent(id, {}, { max_source_trust: most });
       for (const claim of levels) {
         const answer = await gateward.decide(token, readCall({ agent: { id }, context: { source_trust: claim } }));
-        const lower = levels[Math.max(levels.indexOf(most), levels.indexOf(claim))];
+        const lower = levels[Math.max(1, levels.indexOf(most), levels.indexOf(claim))];
         expect({ most, claim, trust: (await receiptOf(tenant, answer)).trust }).toEqual({ most, claim, trust: lower });
       }
     }
@@ -468,7 +475,7 @@ describe("quotas", () => {
 
 describe("approvals", () => {
   test("require_approval makes a pending approval that is bound to the call's action hash", async () => {
-    const { token } = await demo.agent("approved");
+    const { token } = await demo.agent("approved", { groups: ["support"] });
     const body = readCall({
       agent: { id: "approved" },
       tool_call: {

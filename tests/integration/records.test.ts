@@ -255,7 +255,7 @@ describe("receipts", () => {
       server: "github",
       tool: "list_issues",
       resource: "",
-      trust: "trusted_internal_signed",
+      trust: "trusted_internal_unsigned",
       decision: "allow",
       reason_code: "policy_allow",
       matched_policies: ["base/provenance#reads-pass"],

@@ -9,6 +9,8 @@ export interface Problem {
   detail: string;
   code: string;
   request_id: string;
+  /** The dotted path of the field that is wrong. */
+  field?: string;
 }
 
 export interface DecisionRow {
@@ -44,6 +46,13 @@ export interface Verification {
   problem: string | null;
 }
 
+/** What of a request is neither its method, its path nor its JSON. */
+export interface Extras {
+  ifMatch?: string | null;
+  idempotencyKey?: string;
+  headers?: Record<string, string>;
+}
+
 export interface Reply<Body> {
   status: number;
   headers: Headers;
@@ -57,34 +66,59 @@ export class Client {
     this.url = new URL(url);
   }
 
-  /** One request; the body of the reply is read as JSON whatever its status. */
+  /** One request; the body of the reply is read as JSON whatever its status, but for 204. */
   async request<Body>(path: string, init: RequestInit = {}): Promise<Reply<Body>> {
     const response = await fetch(new URL(path, this.url), init);
     const text = await response.text();
     let body: Body;
     try {
-      body = JSON.parse(text);
+      body = JSON.parse(response.status === 204 && text === "" ? "null" : text);
     } catch {
       throw new Error(`${init.method ?? "GET"} ${path} answered ${response.status} with no JSON: ${text.slice(0, 200)}`);
     }
     return { status: response.status, headers: response.headers, body };
   }
 
-  get<Body>(token: string, path: string): Promise<Reply<Body>> {
-    return this.request(path, { headers: { authorization: `Bearer ${token}` } });
-  }
-
-  post<Body>(token: string, path: string, body: unknown): Promise<Reply<Body>> {
+  /** A request with a credential; `body` is JSON, text as it is, and without one there is none. */
+  send<Body>(method: string, token: string, path: string, body?: unknown, extras: Extras = {}): Promise<Reply<Body>> {
+    const { ifMatch, idempotencyKey, headers } = extras;
     return this.request(path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: typeof body === "string" ? body : JSON.stringify(body),
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(ifMatch == null ? {} : { "if-match": ifMatch }),
+        ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
   }
 
+  get<Body>(token: string, path: string, extras?: Extras): Promise<Reply<Body>> {
+    return this.send("GET", token, path, undefined, extras);
+  }
+
+  post<Body>(token: string, path: string, body?: unknown, extras?: Extras): Promise<Reply<Body>> {
+    return this.send("POST", token, path, body, extras);
+  }
+
+  /** JSON Merge Patch: what is absent stays, null clears. */
+  patch<Body>(token: string, path: string, body: unknown, extras?: Extras): Promise<Reply<Body>> {
+    return this.send("PATCH", token, path, body, extras);
+  }
+
+  put<Body>(token: string, path: string, extras?: Extras): Promise<Reply<Body>> {
+    return this.send("PUT", token, path, undefined, extras);
+  }
+
+  delete<Body>(token: string, path: string, extras?: Extras): Promise<Reply<Body>> {
+    return this.send("DELETE", token, path, undefined, extras);
+  }
+
   /** The decision on a call that must get one. */
-  async decide(token: string, body: CallBody): Promise<Answer> {
-    const reply = await this.post<Answer>(token, "/v1/authorize", body);
+  async decide(token: string, body: CallBody, extras?: Extras): Promise<Answer> {
+    const reply = await this.post<Answer>(token, "/v1/authorize", body, extras);
     if (reply.status !== 200) {
       throw new Error(`expected a decision, got ${reply.status}: ${JSON.stringify(reply.body)}`);
     }

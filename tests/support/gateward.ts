@@ -5,7 +5,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createTestHarness, type TestHarness, unstable_readConfig, type WorkerHandle } from "wrangler";
-import { Client } from "./client.ts";
+import { Api } from "./administration.ts";
+import { Client, type Extras, type Reply } from "./client.ts";
 import {
   type AgentRow,
   type CredentialRow,
@@ -15,10 +16,12 @@ import {
   type RegistryRows,
   upserts,
 } from "./registry.ts";
-import type { CallBody } from "./scenario.ts";
+import type { Answer, CallBody } from "./scenario.ts";
 import { type Credential, mintAdministratorToken, mintAgentToken } from "./tokens.ts";
 
 export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
+/** What makes the first administrator. */
+export const BOOTSTRAP_SECRET = "a-bootstrap-secret-for-tests-of-47-characters-0";
 const BUILT_WORKER = "worker/edge/build/index.js";
 const CONFIG = "wrangler.toml";
 /** How the names of directories begin that hold configurations made for tests. */
@@ -55,10 +58,11 @@ export interface Options {
   vars?: Vars;
   secrets?: Record<string, string>;
   /** A module to run around the built worker; its own comment says what for. */
-  entry?: typeof INSPECTABLE | typeof COUNTING;
+  entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED;
 }
 export const INSPECTABLE = "tests/support/inspectable-worker.js";
 export const COUNTING = "tests/support/counting-worker.js";
+export const HINDERED = "tests/support/hindered-worker.js";
 
 export class Gateward extends Client {
   readonly db: Database;
@@ -74,7 +78,7 @@ export class Gateward extends Client {
     this.db = db;
   }
 
-  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY }, entry }: Options = {}): Promise<Gateward> {
+  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry }: Options = {}): Promise<Gateward> {
     if (!existsSync(BUILT_WORKER)) {
       throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
     }
@@ -122,6 +126,21 @@ export class Gateward extends Client {
 
   evict(name: string): Promise<void> {
     return this.#worker.evictDurableObject("LANES", { name });
+  }
+
+  /** How many loads of records wait for D1's answer; only of a hindered worker. */
+  async loadsWaiting(): Promise<number> {
+    return (await this.request<{ loads_waiting: number }>("/_test/state")).body.loads_waiting;
+  }
+
+  /** From now on, D1's answers to loads of records take this much longer; only of a hindered worker. */
+  delayLoads(ms: number): Promise<unknown> {
+    return this.request("/_test/load-delay", { method: "POST", body: String(ms) });
+  }
+
+  /** From now on, these lanes and no others get no word of a new epoch; only of a hindered worker. */
+  deafen(lanes: string[]): Promise<unknown> {
+    return this.request("/_test/deaf-lanes", { method: "POST", body: JSON.stringify(lanes) });
   }
 
   /** What the worker and its lanes logged so far. */
@@ -175,6 +194,18 @@ export class Tenant {
     return this.administrator.token;
   }
 
+  /** The administration API with the administrator's credential. */
+  get api(): Api {
+    return new Api(this.#gateward, this.admin);
+  }
+
+  /** The same with a credential that has these scopes, of another administrator. */
+  async apiWith(scopes: string[], row: Omit<CredentialRow, "credential" | "agent" | "scopes"> = {}): Promise<Api> {
+    const credential = mintAdministratorToken(MAC_KEY, this.name);
+    await this.register({ credentials: [{ credential, scopes, administrator: "second", ...row }] });
+    return new Api(this.#gateward, credential.token);
+  }
+
   async register(rows: Omit<RegistryRows, "tenant">): Promise<void> {
     const { db } = this.#gateward;
     const statements = upserts({ tenant: this.name, ...rows });
@@ -218,6 +249,18 @@ export class Tenant {
     await eventually(`the journal of ${this.name}/${lane} is empty`, async () => (await this.journal(lane)).length === 0);
   }
 
+  /** Every row that D1 has of this tenant, by table. */
+  async snapshot(): Promise<Record<string, unknown[]>> {
+    const tables = await this.#gateward.rows<{ name: string; sql: string }>(
+      "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
+    );
+    const snapshot: Record<string, unknown[]> = {};
+    for (const { name } of tables.filter(({ sql }) => /\btenant\s+TEXT\b/.test(sql))) {
+      snapshot[name] = await this.#gateward.rows(`SELECT * FROM ${name} WHERE tenant = ?1`, this.name);
+    }
+    return snapshot;
+  }
+
   /** This tenant's rows of a table of records. */
   records<Row = Record<string, SqlValue>>(table: "decisions" | "receipts" | "audit_events" | "approvals"): Promise<Row[]> {
     return this.#gateward.rows<Row>(`SELECT * FROM ${table} WHERE tenant = ?1`, this.name);
@@ -234,6 +277,20 @@ export async function eventually(what: string, holds: () => Promise<boolean>, li
     if (Date.now() > deadline) throw new Error(`never happened: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
   }
+}
+
+/** What became of a call: its decision, or the status and code of the problem. */
+export function outcomeOf({ status, body }: Reply<Partial<Answer> & { code?: string }>): string {
+  return status === 200 ? String(body.decision) : `${status} ${body.code}`;
+}
+
+/** Whether a call is allowed. One that is not must be refused: failing to answer is neither. */
+export async function passes(client: Client, token: string, body: CallBody, extras?: Extras): Promise<boolean> {
+  const reply = await client.post<Partial<Answer> & { code?: string }>(token, "/v1/authorize", body, extras);
+  const outcome = outcomeOf(reply);
+  if (outcome === "allow") return true;
+  if (outcome === "deny" || reply.status === 401 || reply.status === 403) return false;
+  throw new Error(`neither allowed nor refused: ${outcome} ${JSON.stringify(reply.body)}`);
 }
 
 /** A body of which a test says only what it is about. */

@@ -26,7 +26,9 @@ export interface AgentRow {
   status?: "active" | "frozen" | "revoked" | "quarantined";
   environment?: string;
   risk_tier?: "low" | "medium" | "high";
+  /** In place of those that it was in; absent, it stays in them. */
   groups?: string[];
+  allowed_tools?: string[];
   rate_capacity?: number;
   rate_refill_per_s?: number;
   quota_per_day?: number;
@@ -36,10 +38,15 @@ export interface CredentialRow {
   credential: Credential;
   /** Absent for an administrator's. */
   agent?: string;
+  administrator?: string;
   scopes?: string[];
   max_source_trust?: SourceTrust;
   status?: "active" | "revoked";
   expires_at_ms?: number;
+  allowed_servers?: string[];
+  allowed_tools?: string[];
+  allowed_networks?: string[];
+  signed?: boolean;
 }
 
 export interface ServerRow {
@@ -58,10 +65,21 @@ export interface ToolRow {
   status?: Status;
 }
 
+/** Of agents that have none of their own; what is absent stays. */
+export interface LimitsRow {
+  rate_capacity?: number | null;
+  rate_refill_per_s?: number | null;
+  quota_per_day?: number | null;
+  risk_denials?: number | null;
+  risk_window_s?: number | null;
+  risk_quiet_s?: number | null;
+}
+
 export interface RegistryRows {
   tenant: string;
   status?: "active" | "suspended" | "deleted";
   lanes?: number;
+  limits?: LimitsRow;
   agents?: AgentRow[];
   credentials?: CredentialRow[];
   servers?: ServerRow[];
@@ -69,7 +87,11 @@ export interface RegistryRows {
 }
 
 export const AGENT_SCOPES = ["tools:read", "tools:write"];
-export const ADMINISTRATOR_SCOPES = ["audit:read"];
+/** What a tenant's first administrator may do: everything in it. */
+export const ADMINISTRATOR_SCOPES = ["approvals:decide", "registry:read", "registry:write", "audit:read", "metrics:read"];
+/** Makes and ends tenants. */
+export const TENANTS_SCOPE = "tenants:admin";
+export const ADMINISTRATOR = "admin";
 export const ENVIRONMENT = "production";
 
 /** Servers and tools that policies/tools/*.json describe, as the demo tenant registers them. */
@@ -92,30 +114,35 @@ export const DEMO_TOOLS: ToolRow[] = [
 export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
   const { tenant } = rows;
   const created_at_ms = nowMs;
+  const times = { created_at_ms, updated_at_ms: nowMs };
   const statements = [
     upsert("tenants", ["tenant"], {
       tenant,
       ...(rows.status === undefined ? {} : { status: rows.status }),
       ...(rows.lanes === undefined ? {} : { lanes: rows.lanes }),
-      created_at_ms,
+      ...rows.limits,
+      ...times,
     }),
   ];
-  for (const { agent, lane = 0, status = "active", environment = ENVIRONMENT, groups = [], ...rest } of rows.agents ?? []) {
+  for (const { agent, lane = 0, status = "active", environment = ENVIRONMENT, groups, ...rest } of rows.agents ?? []) {
     statements.push(
       upsert("agents", ["tenant", "agent"], {
         tenant,
         agent,
         lane,
-        status,
+        frozen: Number(status === "frozen"),
+        quarantined: Number(status === "quarantined"),
+        revoked: Number(status === "revoked"),
         environment,
-        groups: JSON.stringify(groups),
         risk_tier: rest.risk_tier ?? "low",
+        allowed_tools: list(rest.allowed_tools),
         rate_capacity: rest.rate_capacity ?? null,
         rate_refill_per_s: rest.rate_refill_per_s ?? null,
         quota_per_day: rest.quota_per_day ?? null,
-        created_at_ms,
+        ...times,
       }),
     );
+    if (groups !== undefined) statements.push(...memberships(tenant, agent, groups, created_at_ms));
   }
   for (const { credential, agent, ...rest } of rows.credentials ?? []) {
     statements.push(
@@ -124,19 +151,22 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         key_id: credential.keyId,
         kind: agent === undefined ? "administrator" : "agent",
         agent: agent ?? null,
+        administrator: agent === undefined ? (rest.administrator ?? ADMINISTRATOR) : null,
         secret_sha256: credential.secretSha256,
         scopes: JSON.stringify(rest.scopes ?? (agent === undefined ? ADMINISTRATOR_SCOPES : AGENT_SCOPES)),
         max_source_trust: rest.max_source_trust ?? "trusted_internal_signed",
         status: rest.status ?? "active",
         expires_at_ms: rest.expires_at_ms ?? null,
+        allowed_servers: list(rest.allowed_servers),
+        allowed_tools: list(rest.allowed_tools),
+        allowed_networks: list(rest.allowed_networks),
+        signed: Number(rest.signed ?? false),
         created_at_ms,
       }),
     );
   }
   for (const { server, kind, trust = "trusted", status = "active" } of rows.servers ?? []) {
-    statements.push(
-      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, status, created_at_ms }),
-    );
+    statements.push(upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, ...flags(status), ...times }));
   }
   for (const { server, tool, mutates, risk, canary = false, status = "active" } of rows.tools ?? []) {
     statements.push(
@@ -144,16 +174,41 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         tenant,
         server,
         tool,
-        status,
+        ...flags(status),
         mutates: Number(mutates),
         risk,
         canary: Number(canary),
-        created_at_ms,
+        ...times,
       }),
     );
   }
   statements.push({ sql: "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = ?1", values: [tenant] });
   return statements;
+}
+
+/** The agent in these groups and no others. */
+function memberships(tenant: string, agent: string, groups: string[], created_at_ms: number): Statement[] {
+  return [
+    { sql: "DELETE FROM group_members WHERE tenant = ?1 AND kind = 'agent' AND member = ?2", values: [tenant, agent] },
+    ...groups.flatMap((group_name) => [
+      upsert("groups", ["tenant", "group_name"], { tenant, group_name, created_at_ms }),
+      upsert("group_members", ["tenant", "group_name", "kind", "member"], { tenant, group_name, kind: "agent", member: agent }),
+    ]),
+  ];
+}
+
+/** A server's or tool's status as what administrators did to it. */
+function flags(status: Status): Record<string, number> {
+  return {
+    approved: Number(status !== "pending"),
+    disabled: Number(status === "disabled"),
+    quarantined: Number(status === "quarantined"),
+  };
+}
+
+/** Absent restricts nothing; empty leaves nothing. */
+function list(values: string[] | undefined): string | null {
+  return values === undefined ? null : JSON.stringify(values);
 }
 
 /** The statements as one SQL text, values written out as literals. */

@@ -2,6 +2,7 @@
 //! policy step by itself beside plain Cedar.
 
 use std::hint::black_box;
+use std::rc::Rc;
 
 use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
@@ -10,7 +11,7 @@ use gateward_core::config::Config;
 use gateward_core::gate::{AgentState, ChainHead, Facts, Step, decide, evaluate_policies};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::receipt::GENESIS;
-use gateward_core::registry::Records;
+use gateward_core::registry::{Loaded, Records};
 use gateward_core::token::secret_hash;
 use serde_json::{Value, json};
 
@@ -65,6 +66,8 @@ impl Call {
             key_id: "k1".to_owned(),
             secret_hash: secret_hash(SECRET),
             http_request_id: "bench".to_owned(),
+            source_address: Some([192, 0, 2, 7].into()),
+            signed: true,
             call: call::parse(self.body().as_bytes(), TENANT).unwrap(),
         }
     }
@@ -118,22 +121,24 @@ fn records(engine: &PolicyEngine, call: &Call) -> Records {
         let (mutates, canary) = (u8::from(tool.mutates), u8::from(tool.canary));
         json!({"status": "active", "mutates": mutates, "risk": tool.risk, "canary": canary})
     });
-    serde_json::from_value(json!({
+    let loaded = serde_json::from_value(json!({
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
-            "groups": ["engineering"], "rate_capacity": null, "rate_refill_per_s": null,
+            "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
             "quota_per_day": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
             "scopes": ["tools:read", "tools:write"], "max_source_trust": "trusted_internal_signed",
-            "status": "active", "expires_at_ms": null,
+            "status": "active", "expires_at_ms": null, "allowed_servers": null,
+            "allowed_tools": null, "allowed_networks": null, "signed": true,
         },
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
         "tool": tool,
-    }))
-    .unwrap()
+    }));
+    let Loaded { tenant, agent, credential, server, tool, .. } = loaded.unwrap();
+    Records { tenant, agent, credential, server, tool, bans: Rc::default() }
 }
 
 pub fn operations() -> Vec<Operation> {

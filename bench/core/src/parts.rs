@@ -192,6 +192,7 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
         receipt_hash: hash,
         prev_receipt_hash: &sealing.previous,
         approval: None,
+        containment: None,
     }
     .encode()
 }

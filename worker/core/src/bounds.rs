@@ -28,14 +28,25 @@ pub const MAX_NAME_BYTES: usize = 63;
 /// Bytes of a tool's name, as MCP has it.
 pub const MAX_TOOL_BYTES: usize = 128;
 
+/// Bytes of a glob: the longest `server/tool` that there can be.
+pub const MAX_GLOB_BYTES: usize = MAX_NAME_BYTES + 1 + MAX_TOOL_BYTES;
+
 /// Bytes of a credential: three names, a lane, a secret and a MAC.
 pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
 
 /// A caller's timestamp may be this far from the gate's clock, either way.
 pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;
 
-/// Lanes of a tenant: the 12 bits that a decision id has for them.
+/// Lane numbers: the 12 bits that a decision id has for them.
 pub const MAX_LANES: u16 = 4_096;
+
+/// Lanes that a tenant can be given. Each change of its registry tells every one of them, out of
+/// what one request may ask of other objects: 1,000 on Cloudflare's ordinary plans.
+pub const MAX_TENANT_LANES: u16 = 512;
+
+/// Bans of a tenant that have not expired. A lane holds them all, some 200 bytes each, and compares
+/// each banned network with each call's address: 1,000 take a few microseconds.
+pub const MAX_BANS: usize = 1_000;
 
 const _: () =
     assert!(MAX_JSON_DEPTH < 128, "serde_json stops at 128 levels; ours must answer first");

@@ -4,12 +4,14 @@
 //! the worker for minutes after a deploy; a version that the lane does not know is refused, and
 //! the caller tries again.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
 
 /// Raised whenever [`GateCommand`], or anything in it, changes its shape.
-pub const COMMAND_VERSION: u8 = 1;
+pub const COMMAND_VERSION: u8 = 2;
 
 /// A call with the credential that makes it; its MAC was checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,10 @@ pub struct GateCommand {
     pub secret_hash: [u8; 32],
     /// Names this request in answers and logs.
     pub http_request_id: String,
+    /// The connecting address, as the platform says it.
+    pub source_address: Option<IpAddr>,
+    /// Whether the worker verified a signature over the raw body.
+    pub signed: bool,
     pub call: ToolCall,
 }
 
@@ -46,8 +52,8 @@ mod tests {
     use super::*;
     use crate::call;
 
-    const PINNED: &str = "01017407016b010101010101010101010101010101010101010101010101010101010101\
-        0101016803626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
+    const PINNED: &str = "02017407016b010101010101010101010101010101010101010101010101010101010101\
+        010101680100c00002070103626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
         010171010170017501760177010501016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6ee\
         a4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe754\
         99";
@@ -69,6 +75,8 @@ mod tests {
             key_id: "k".to_owned(),
             secret_hash: [1; 32],
             http_request_id: "h".to_owned(),
+            source_address: Some([192, 0, 2, 7].into()),
+            signed: true,
             call: call::parse(body, "t").unwrap(),
         };
         let bytes = command.encode();

@@ -12,8 +12,11 @@ pub mod problem;
 pub mod token;
 
 pub mod call;
+pub mod glob;
 pub mod json;
 pub mod name;
+pub mod network;
+pub mod scope;
 pub mod trust;
 
 pub mod shield;
@@ -33,4 +36,7 @@ pub mod risk;
 
 pub mod audit;
 pub mod lane;
+pub mod records;
 pub mod sql;
+
+pub mod admin;

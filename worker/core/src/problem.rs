@@ -9,13 +9,17 @@ use serde::Serialize;
 pub const PROBLEM_TYPE_BASE: &str = "https://gateward.dev/problems/";
 
 /// Why a request got no decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
 pub enum ProblemCode {
     MalformedRequest,
     InputInvalid,
     Unauthorized,
     CredentialExpired,
+    SignatureInvalid,
+    SignatureRequired,
     Forbidden,
+    SourceAddressForbidden,
     AgentMismatch,
     EnvironmentMismatch,
     NotFound,
@@ -23,8 +27,15 @@ pub enum ProblemCode {
     RequestIdConflict,
     NonceReplayed,
     TimestampStale,
+    NameTaken,
+    StateConflict,
+    LimitReached,
+    AlreadyBootstrapped,
+    PreconditionFailed,
     BodyTooLarge,
     UnsupportedMediaType,
+    InvalidField,
+    IdempotencyKeyReused,
     RateLimited,
     Internal,
     JournalFull,
@@ -34,6 +45,40 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
+    /// The closed list; a test holds it to the type.
+    pub const ALL: [Self; 30] = [
+        Self::MalformedRequest,
+        Self::InputInvalid,
+        Self::Unauthorized,
+        Self::CredentialExpired,
+        Self::SignatureInvalid,
+        Self::SignatureRequired,
+        Self::Forbidden,
+        Self::SourceAddressForbidden,
+        Self::AgentMismatch,
+        Self::EnvironmentMismatch,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestIdConflict,
+        Self::NonceReplayed,
+        Self::TimestampStale,
+        Self::NameTaken,
+        Self::StateConflict,
+        Self::LimitReached,
+        Self::AlreadyBootstrapped,
+        Self::PreconditionFailed,
+        Self::BodyTooLarge,
+        Self::UnsupportedMediaType,
+        Self::InvalidField,
+        Self::IdempotencyKeyReused,
+        Self::RateLimited,
+        Self::Internal,
+        Self::JournalFull,
+        Self::LaneUnavailable,
+        Self::RegistryUnavailable,
+        Self::Misconfigured,
+    ];
+
     /// Code, HTTP status and title: the whole closed list.
     #[must_use]
     pub const fn parts(self) -> (&'static str, u16, &'static str) {
@@ -42,7 +87,14 @@ impl ProblemCode {
             Self::InputInvalid => ("input_invalid", 400, "The arguments are ambiguous"),
             Self::Unauthorized => ("unauthorized", 401, "The credential is not valid"),
             Self::CredentialExpired => ("credential_expired", 401, "The credential has expired"),
+            Self::SignatureInvalid => ("signature_invalid", 401, "The signature is not valid"),
+            Self::SignatureRequired => {
+                ("signature_required", 401, "The credential needs signed requests")
+            }
             Self::Forbidden => ("forbidden", 403, "The credential does not open this"),
+            Self::SourceAddressForbidden => {
+                ("source_address_forbidden", 403, "The credential is not for this address")
+            }
             Self::AgentMismatch => ("agent_mismatch", 403, "The body names another agent"),
             Self::EnvironmentMismatch => {
                 ("environment_mismatch", 403, "The body names another environment")
@@ -54,9 +106,22 @@ impl ProblemCode {
             }
             Self::NonceReplayed => ("nonce_replayed", 409, "The nonce was used before"),
             Self::TimestampStale => ("timestamp_stale", 409, "The timestamp is too far off"),
+            Self::NameTaken => ("name_taken", 409, "The name is taken"),
+            Self::StateConflict => ("state_conflict", 409, "The state does not allow this"),
+            Self::LimitReached => ("limit_reached", 409, "There can be no more of these"),
+            Self::AlreadyBootstrapped => {
+                ("already_bootstrapped", 409, "There is an administrator already")
+            }
+            Self::PreconditionFailed => {
+                ("precondition_failed", 412, "It was changed in the meantime")
+            }
             Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
             Self::UnsupportedMediaType => {
                 ("unsupported_media_type", 415, "The body must be application/json")
+            }
+            Self::InvalidField => ("invalid_field", 422, "A field is not valid"),
+            Self::IdempotencyKeyReused => {
+                ("idempotency_key_reused", 422, "The idempotency key belongs to another request")
             }
             Self::RateLimited => ("rate_limited", 429, "The agent is over its rate"),
             Self::Internal => ("internal", 500, "Gateward failed"),
@@ -85,8 +150,30 @@ impl ProblemCode {
 pub struct Problem {
     pub code: ProblemCode,
     pub detail: String,
+    /// The field that is wrong, as a dotted path, when the code is `invalid_field`.
+    pub field: Option<String>,
     /// Seconds after which trying again makes sense.
     pub retry_after_s: Option<u32>,
+}
+
+/// Why a request was not done (RFC 9457).
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Body<'a> {
+    /// `https://gateward.dev/problems/` and the code.
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    /// What was wrong with this request.
+    detail: &'a str,
+    #[schema(value_type = ProblemCode)]
+    code: &'a str,
+    /// The field that is wrong, as a dotted path; only with the code `invalid_field`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    field: Option<&'a str>,
+    /// As in the header `X-Request-Id`.
+    request_id: &'a str,
 }
 
 /// Seconds that a caller is asked to wait when a part is unavailable: long enough for a lane to
@@ -97,21 +184,19 @@ impl Problem {
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         let retry_after_s = (code.status() == 503).then_some(RETRY_AFTER_UNAVAILABLE_S);
-        Self { code, detail: detail.into(), retry_after_s }
+        Self { code, detail: detail.into(), field: None, retry_after_s }
+    }
+
+    /// `invalid_field`; `field` is a dotted path.
+    #[must_use]
+    pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        let field = Some(field.into());
+        Self { field, ..Self::new(ProblemCode::InvalidField, detail) }
     }
 
     /// The `application/problem+json` body.
     #[must_use]
     pub fn to_json(&self, request_id: &str) -> String {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            r#type: String,
-            title: &'a str,
-            status: u16,
-            detail: &'a str,
-            code: &'a str,
-            request_id: &'a str,
-        }
         let (code, status, title) = self.code.parts();
         serde_json::to_string(&Body {
             r#type: format!("{PROBLEM_TYPE_BASE}{code}"),
@@ -119,8 +204,24 @@ impl Problem {
             status,
             detail: &self.detail,
             code,
+            field: self.field.as_deref(),
             request_id,
         })
         .unwrap_or_else(|_| String::from("{}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_problem_with_a_field_names_one() {
+        let named = Problem::field("limits.rate", "it must be a number").to_json("r");
+        assert_eq!(
+            named,
+            r#"{"type":"https://gateward.dev/problems/invalid_field","title":"A field is not valid","status":422,"detail":"it must be a number","code":"invalid_field","field":"limits.rate","request_id":"r"}"#
+        );
+        assert!(!Problem::new(ProblemCode::NotFound, "").to_json("r").contains("field"));
     }
 }

@@ -4,7 +4,7 @@
 //! it, so nobody can change, drop or reorder one without breaking every later link. The first
 //! body of a lane points at [`GENESIS`].
 //!
-//! INVARIANT (canonical as written): [`Body`] declares its fields in RFC 8785 order and holds
+//! INVARIANT (canonical as written): [`Body`] and [`RegistryBody`] declare their fields in RFC 8785 order and hold
 //! only strings, integers and arrays of them, so serializing it gives the canonical form
 //! directly; a test pins it.
 
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::json;
 
-/// The version of [`Body`].
+/// The version of [`Body`] and [`RegistryBody`].
 pub const BODY_VERSION: u8 = 1;
 /// How bodies become bytes.
 pub const CANON_VERSION: &str = "rfc8785";
@@ -21,7 +21,8 @@ pub const CANON_VERSION: &str = "rfc8785";
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// What a receipt says. Hashes are lower-case hex, `time` is RFC 3339 UTC with milliseconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ReceiptBody)]
 pub struct Body<'a> {
     pub action_hash: &'a str,
     pub agent: &'a str,
@@ -50,7 +51,7 @@ pub struct Body<'a> {
 }
 
 /// What the caller must do, or have done, for the decision to hold.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Obligations<'a> {
     /// Sorted.
     pub approver_groups: &'a [String],
@@ -59,9 +60,36 @@ pub struct Obligations<'a> {
     pub redact_fields: &'a [String],
 }
 
+/// The `kind` of a [`RegistryBody`].
+pub const REGISTRY_KIND: &str = "registry";
+
+/// What a receipt of a lane's own share in a change of the registry says.
+#[derive(Debug, Serialize)]
+pub struct RegistryBody<'a> {
+    pub administrator: &'a str,
+    pub agent: &'a str,
+    /// What was changed.
+    pub change: &'a str,
+    /// The decision that it undoes; may be empty.
+    pub decision_id: &'a str,
+    pub epoch: u64,
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    pub seq: u64,
+    pub tenant: &'a str,
+    pub time: &'a str,
+    pub version: u8,
+}
+
+/// What has a receipt.
+pub trait Sealed: Serialize {}
+impl Sealed for Body<'_> {}
+impl Sealed for RegistryBody<'_> {}
+
 /// The canonical body and its hash.
 #[must_use]
-pub fn seal(body: &Body<'_>) -> (String, String) {
+pub fn seal(body: &impl Sealed) -> (String, String) {
     // Strings and integers always serialize; an empty body would verify as nothing.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);
@@ -189,6 +217,27 @@ mod tests {
         let (text, hash) = seal(&body(7, GENESIS, &["p".to_owned()]));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         assert_eq!(hash, "85bf5d877e5905cc99d34fea983cbe2145408aa409e38ac3025dd62882b4c652");
+    }
+
+    #[test]
+    fn a_registry_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&RegistryBody {
+            administrator: "ada",
+            agent: "bot",
+            change: "agent_restored",
+            decision_id: "id",
+            epoch: 2,
+            kind: REGISTRY_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            seq: 7,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        });
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":1}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
     }
 
     #[test]

@@ -1,15 +1,34 @@
 //! What administrators registered, as a lane holds it.
 //!
-//! INVARIANT (one epoch): every record in the cache was read in one D1 statement with the
-//! tenant's epoch, and the cache never mixes epochs: a newer one empties it, an older one is
-//! thrown away. So a decision never sees half of a change.
+//! INVARIANT (one epoch): every record in the cache is as it was in D1 at the cache's epoch, and
+//! the cache never mixes epochs, so a decision never sees half of a change. Three things change it:
+//!
+//! - A load brings records that were read in one statement with the tenant's epoch. At a newer
+//!   epoch the cache is emptied first; at an older one the load is thrown away, however late it
+//!   comes.
+//! - A push says that the tenant went from one epoch to another and which keys changed on the way.
+//!   Where it begins at the cache's epoch, every other record is the same at both, so only the named
+//!   ones are dropped. Where it does not (a push was lost, or came before another), it is not known
+//!   what else changed, and the cache is emptied. What is not newer than the cache is no news.
+//! - A confirmation of a newer epoch, which names no keys, empties the cache.
+//!
+//! The epoch never falls while the object lives. So once a push of an epoch was taken, no record
+//! from before it is used: not a held one, not one that a slow load brings. An object that starts
+//! anew holds nothing, and what it reads from D1 is no older than what was committed before.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use crate::bounds::MAX_BANS;
 use crate::bundle::Risk;
 use crate::command::GateCommand;
+use crate::glob::Glob;
+use crate::network::Network;
+use crate::risk::RiskTier;
+use crate::scope::Scope;
 use crate::trust::SourceTrust;
 
 /// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
@@ -20,8 +39,16 @@ const MAX_CACHED_RECORDS: usize = 10_000;
 pub struct TenantRecord {
     pub status: String,
     pub epoch: u64,
+    /// For agents that have none of their own.
+    pub rate_capacity: Option<u32>,
+    pub rate_refill_per_s: Option<f64>,
+    pub quota_per_day: Option<u32>,
+    pub risk_denials: Option<u32>,
+    pub risk_window_s: Option<u32>,
+    pub risk_quiet_s: Option<u32>,
 }
 
+/// What administrators did to an agent; the lane's own quarantine is not among it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentStatus {
@@ -31,27 +58,47 @@ pub enum AgentStatus {
     Quarantined,
 }
 
+/// In a list that is `None` everything is allowed, in an empty one nothing. A list that is left
+/// out of what is read is a mistake, not a list that is `None`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AgentRecord {
     pub lane: u16,
     pub status: AgentStatus,
     pub environment: String,
-    pub risk_tier: String,
+    /// As registered; the lane may raise it.
+    pub risk_tier: RiskTier,
+    /// Sorted.
     pub groups: Vec<String>,
+    /// Compared with `server/tool`.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub allowed_tools: Option<Vec<Glob>>,
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,
     pub quota_per_day: Option<u32>,
 }
 
+/// Lists are as in [`AgentRecord`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CredentialRecord {
     /// `None` for an administrator's.
     pub agent: Option<String>,
     pub secret_sha256: String,
-    pub scopes: Vec<String>,
+    #[serde(deserialize_with = "Scope::deserialize_known")]
+    pub scopes: Vec<Scope>,
     pub max_source_trust: SourceTrust,
     pub status: String,
     pub expires_at_ms: Option<u64>,
+    /// Compared with a server's name.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub allowed_servers: Option<Vec<Glob>>,
+    /// Compared with `server/tool`.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub allowed_tools: Option<Vec<Glob>>,
+    /// Where the connecting address must be.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub allowed_networks: Option<Vec<Network>>,
+    /// Whether requests must be signed.
+    pub signed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -70,14 +117,160 @@ pub struct ToolRegistration {
     pub canary: u8,
 }
 
-/// What one call needs, read at one epoch. Absent means: not registered.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// What is banned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BanKind {
+    /// An agent, by name.
+    Agent,
+    /// A user that callers name as `user.id`.
+    User,
+    /// A run that callers name as `trace.run_id`.
+    Run,
+    /// The network that a request connects from.
+    SourceAddress,
+}
+
+impl BanKind {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::User => "user",
+            Self::Run => "run",
+            Self::SourceAddress => "source_address",
+        }
+    }
+}
+
+/// One ban, as it is read.
+#[derive(Debug, Clone, Deserialize)]
+struct Ban {
+    kind: BanKind,
+    subject: String,
+    expires_at_ms: Option<u64>,
+}
+
+/// A tenant's bans, by what they ban; the values are when they expire.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Vec<Ban>")]
+pub struct Bans {
+    agents: HashMap<String, u64>,
+    users: HashMap<String, u64>,
+    runs: HashMap<String, u64>,
+    networks: Vec<(Network, u64)>,
+}
+
+impl Bans {
+    /// The first ban that a call meets at `now_ms`.
+    #[must_use]
+    pub fn find(
+        &self,
+        (agent, user, run): (&str, &str, &str),
+        address: Option<IpAddr>,
+        now_ms: u64,
+    ) -> Option<BanKind> {
+        let holds = |expires_at_ms: &u64| now_ms < *expires_at_ms;
+        for (kind, banned, name) in [
+            (BanKind::Agent, &self.agents, agent),
+            (BanKind::User, &self.users, user),
+            (BanKind::Run, &self.runs, run),
+        ] {
+            if banned.get(name).is_some_and(holds) {
+                return Some(kind);
+            }
+        }
+        let live = || self.networks.iter().filter(|(_, at)| holds(at));
+        // Whoever cannot be placed may be in any of them.
+        let Some(address) = address else { return live().next().map(|_| BanKind::SourceAddress) };
+        live().any(|(net, _)| net.contains(address)).then_some(BanKind::SourceAddress)
+    }
+}
+
+impl TryFrom<Vec<Ban>> for Bans {
+    type Error = String;
+
+    fn try_from(bans: Vec<Ban>) -> Result<Self, String> {
+        if bans.len() > MAX_BANS {
+            return Err(format!("there are more than {MAX_BANS} bans"));
+        }
+        let mut read = Self::default();
+        for Ban { kind, subject, expires_at_ms } in bans {
+            let expires_at_ms = expires_at_ms.unwrap_or(u64::MAX);
+            let names = match kind {
+                BanKind::Agent => &mut read.agents,
+                BanKind::User => &mut read.users,
+                BanKind::Run => &mut read.runs,
+                BanKind::SourceAddress => {
+                    let network = subject.parse::<Network>();
+                    let network = network.map_err(|error| format!("a ban: {error}"))?;
+                    read.networks.push((network, expires_at_ms));
+                    continue;
+                }
+            };
+            // Of several on one subject, what lasts longest holds.
+            let held = names.entry(subject).or_default();
+            *held = (*held).max(expires_at_ms);
+        }
+        Ok(read)
+    }
+}
+
+/// What one call needs, as of one epoch. Absent means: not registered.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Records {
     pub tenant: Option<TenantRecord>,
     pub agent: Option<AgentRecord>,
     pub credential: Option<CredentialRecord>,
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
+    pub bans: Rc<Bans>,
+}
+
+/// What D1 answered to a load, read in one statement.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Loaded {
+    pub tenant: Option<TenantRecord>,
+    pub agent: Option<AgentRecord>,
+    pub credential: Option<CredentialRecord>,
+    pub server: Option<ServerRecord>,
+    pub tool: Option<ToolRegistration>,
+    /// `None` when they were not asked for.
+    pub bans: Option<Bans>,
+}
+
+/// A change of the registry, as every lane of the tenant is told it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpochPush {
+    pub from: u64,
+    pub epoch: u64,
+    /// Everything that is different at `epoch` from what it was at `from`, and never less: a lane
+    /// keeps what is not named.
+    pub keys: Vec<ChangedKey>,
+}
+
+impl EpochPush {
+    /// News without the change itself: whatever a lane holds from before `epoch` is dropped.
+    #[must_use]
+    pub fn whole(epoch: u64) -> Self {
+        Self { from: epoch.saturating_sub(1), epoch, keys: vec![ChangedKey::All] }
+    }
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangedKey {
+    Tenant,
+    Agent(String),
+    /// A key id.
+    Credential(String),
+    /// A server and all its tools.
+    Server(String),
+    /// `server/tool`.
+    Tool(String),
+    Bans,
+    All,
 }
 
 /// A lane's copy of the registry.
@@ -85,11 +278,13 @@ pub struct Records {
 pub struct RegistryCache {
     epoch: u64,
     confirmed_at_ms: Option<u64>,
-    tenant: Option<TenantRecord>,
+    /// The outer `None` is what is not held, in each field; the inner what is not registered.
+    tenant: Option<Option<TenantRecord>>,
     agents: HashMap<String, Option<AgentRecord>>,
     credentials: HashMap<String, Option<CredentialRecord>>,
     servers: HashMap<String, Option<ServerRecord>>,
     tools: HashMap<String, Option<ToolRegistration>>,
+    bans: Option<Rc<Bans>>,
 }
 
 impl RegistryCache {
@@ -105,27 +300,37 @@ impl RegistryCache {
     ) -> Option<(Records, bool)> {
         let call = &command.call;
         self.confirmed_at_ms.filter(|at| now_ms.saturating_sub(*at) < ttl_ms)?;
+        let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
         let credential = self.credentials.get(&command.key_id).cloned()?;
+        let bans = Rc::clone(self.bans.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
         let tool = self.tools.get(&tool_id(command)).cloned();
         let complete = server.is_some() && tool.is_some();
-        let tenant = self.tenant.clone();
         let (server, tool) = (server.flatten(), tool.flatten());
-        Some((Records { tenant, agent, credential, server, tool }, complete))
+        Some((Records { tenant, agent, credential, server, tool, bans }, complete))
+    }
+
+    /// Whether a load should bring the bans: many records come while bans stay the same.
+    #[must_use]
+    pub fn needs_bans(&self) -> bool {
+        self.bans.is_none()
     }
 
     /// Takes what D1 answered to the load for `command`; the time is when the read was begun,
     /// since only what was true then is confirmed.
-    pub fn accept(&mut self, command: &GateCommand, loaded: Records, asked_at_ms: u64) {
+    pub fn accept(&mut self, command: &GateCommand, loaded: Loaded, asked_at_ms: u64) {
         if !self.confirm(loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch), asked_at_ms) {
             return;
         }
-        self.tenant = loaded.tenant;
+        self.tenant = Some(loaded.tenant);
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
         keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
         keep(&mut self.servers, command.call.server.clone(), loaded.server);
         keep(&mut self.tools, tool_id(command), loaded.tool);
+        if let Some(bans) = loaded.bans {
+            self.bans = Some(Rc::new(bans));
+        }
     }
 
     /// D1 said at `asked_at_ms` or later that the tenant is at `epoch` (0: there is no tenant).
@@ -135,10 +340,46 @@ impl RegistryCache {
             return false;
         }
         if epoch > self.epoch {
-            *self = Self { epoch, ..Self::default() };
+            self.empty_at(epoch);
         }
         self.confirmed_at_ms = self.confirmed_at_ms.max(Some(asked_at_ms));
         true
+    }
+
+    /// Takes the news of a change: from here on nothing from before `push.epoch` is used. It
+    /// confirms nothing: there may be a newer epoch still.
+    pub fn push(&mut self, push: &EpochPush) {
+        if push.epoch <= self.epoch {
+            return;
+        }
+        if push.from != self.epoch || push.keys.contains(&ChangedKey::All) {
+            self.empty_at(push.epoch);
+            return;
+        }
+        self.epoch = push.epoch;
+        if let Some(Some(tenant)) = &mut self.tenant {
+            tenant.epoch = push.epoch;
+        }
+        for key in &push.keys {
+            match key {
+                ChangedKey::Tenant => self.tenant = None,
+                ChangedKey::Agent(agent) => drop(self.agents.remove(agent)),
+                ChangedKey::Credential(key_id) => drop(self.credentials.remove(key_id)),
+                ChangedKey::Server(server) => {
+                    self.servers.remove(server);
+                    let of_server = |id: &str| id.split_once('/').is_some_and(|(s, _)| s == server);
+                    self.tools.retain(|id, _| !of_server(id));
+                }
+                ChangedKey::Tool(id) => drop(self.tools.remove(id)),
+                ChangedKey::Bans => self.bans = None,
+                // Came to its end above.
+                ChangedKey::All => {}
+            }
+        }
+    }
+
+    fn empty_at(&mut self, epoch: u64) {
+        *self = Self { epoch, ..Self::default() };
     }
 }
 
@@ -172,16 +413,19 @@ mod tests {
             key_id: "k".to_owned(),
             secret_hash: [0; 32],
             http_request_id: String::new(),
+            source_address: None,
+            signed: false,
             call: call::parse(body.as_bytes(), "t").unwrap(),
         }
     }
 
-    fn loaded(epoch: u64, kind: &str) -> Records {
-        let status = "active".to_owned();
-        let server =
-            ServerRecord { kind: kind.to_owned(), trust: String::new(), status: status.clone() };
-        let tenant = Some(TenantRecord { status, epoch });
-        Records { tenant, agent: None, credential: None, server: Some(server), tool: None }
+    fn loaded(epoch: u64, kind: &str) -> Loaded {
+        serde_json::from_value(serde_json::json!({
+            "tenant": {"status": "active", "epoch": epoch},
+            "agent": null, "credential": null, "tool": null, "bans": [],
+            "server": {"kind": kind, "trust": "", "status": "active"},
+        }))
+        .unwrap()
     }
 
     /// What the cache gives for `command`: `None`, or the server's kind and whether it is complete.
@@ -219,5 +463,89 @@ mod tests {
             cache.accept(&command(&format!("tool-{at}")), loaded(1, "s"), 0);
         }
         assert_eq!(cache.tools.len(), 1);
+    }
+
+    #[test]
+    fn a_push_drops_what_it_names_and_only_where_nothing_was_missed() {
+        use ChangedKey::{Agent, All, Bans, Credential, Server, Tenant, Tool};
+        let text = str::to_owned;
+        type Expected = Option<(&'static str, bool)>;
+        let cases: [(&str, u64, u64, Vec<ChangedKey>, Expected); 14] = [
+            ("nothing that is held", 5, 6, vec![Agent(text("a2"))], Some(("k", true))),
+            ("the tenant", 5, 6, vec![Tenant], None),
+            ("the agent", 5, 6, vec![Agent(text("bot"))], None),
+            ("the credential", 5, 6, vec![Credential(text("k"))], None),
+            ("the server", 5, 6, vec![Server(text("s"))], Some(("", false))),
+            ("another server", 5, 6, vec![Server(text("s2"))], Some(("k", true))),
+            ("the tool", 5, 6, vec![Tool(text("s/x"))], Some(("k", false))),
+            ("another tool", 5, 6, vec![Tool(text("s/y"))], Some(("k", true))),
+            ("the bans", 5, 6, vec![Bans], None),
+            ("all", 5, 6, vec![All], None),
+            ("a push before it was lost", 6, 7, vec![], None),
+            ("one that is known", 4, 5, vec![All], Some(("k", true))),
+            ("one from before", 3, 4, vec![All], Some(("k", true))),
+            ("several at once", 5, 9, vec![Tool(text("s/y"))], Some(("k", true))),
+        ];
+        for (name, from, epoch, keys, expected) in cases {
+            let x = command("x");
+            let mut cache = RegistryCache::default();
+            cache.accept(&x, loaded(5, "k"), 100);
+            cache.push(&EpochPush { from, epoch, keys });
+            let expected = expected.map(|(kind, complete)| (kind.to_owned(), complete));
+            assert_eq!(held(&cache, &x, 1_099), expected, "{name}");
+            assert_eq!(held(&cache, &x, 1_100), None, "{name}: a push confirms nothing");
+            if let Some((records, _)) = cache.records(&x, 100, TTL_MS) {
+                assert_eq!(records.tenant.unwrap().epoch, epoch.max(5), "{name}");
+            }
+            let held_before = held(&cache, &x, 1_099);
+            cache.accept(&x, loaded(epoch.max(5) - 1, "slow"), 200);
+            assert_eq!(held(&cache, &x, 1_099), held_before, "{name}: a slow load");
+        }
+    }
+
+    #[test]
+    fn a_pushs_json_keeps_its_shape() {
+        let text = r#"{"from":1,"epoch":2,"keys":["tenant",{"agent":"a"},{"credential":"k"},{"server":"s"},{"tool":"s/x"},"bans","all"]}"#;
+        let push: EpochPush = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&push).unwrap(), text);
+    }
+
+    #[test]
+    fn bans_hold_until_they_expire_and_what_cannot_be_read_is_no_list() {
+        let bans: Bans = serde_json::from_str(
+            r#"[{"kind":"agent","subject":"bot","expires_at_ms":50},
+            {"kind":"agent","subject":"bot","expires_at_ms":20},
+            {"kind":"user","subject":"u","expires_at_ms":null},
+            {"kind":"run","subject":"r","expires_at_ms":10},
+            {"kind":"source_address","subject":"192.0.2.0/24","expires_at_ms":null},
+            {"kind":"source_address","subject":"2001:db8::/32","expires_at_ms":10}]"#,
+        )
+        .unwrap();
+        for (who, address, now_ms, expected) in [
+            (("bot", "", ""), "::1", 49, Some(BanKind::Agent)),
+            (("bot", "", ""), "::1", 50, None),
+            (("u", "bot", "u"), "::1", 0, None),
+            (("a", "u", "r"), "::1", 0, Some(BanKind::User)),
+            (("a", "", "r"), "::1", 9, Some(BanKind::Run)),
+            (("a", "", "r"), "::1", 10, None),
+            (("a", "", ""), "192.0.2.9", u64::MAX - 1, Some(BanKind::SourceAddress)),
+            (("a", "", ""), "192.0.3.9", 0, None),
+            (("a", "", ""), "2001:db8::9", 9, Some(BanKind::SourceAddress)),
+            (("a", "", ""), "2001:db8::9", 10, None),
+        ] {
+            let address = Some(address.parse().unwrap());
+            assert_eq!(bans.find(who, address, now_ms), expected, "{who:?} {now_ms}");
+        }
+        let unplaced = |now_ms| bans.find(("a", "", ""), None, now_ms);
+        assert_eq!(unplaced(0), Some(BanKind::SourceAddress), "it may be in any banned network");
+        let none: Bans = serde_json::from_str("[]").unwrap();
+        assert_eq!(none.find(("a", "", ""), None, 0), None);
+        for wrong in [
+            r#"[{"kind":"source_address","subject":"x","expires_at_ms":null}]"#.to_owned(),
+            r#"[{"kind":"planet","subject":"x","expires_at_ms":null}]"#.to_owned(),
+            format!("[{}]", [r#"{"kind":"user","subject":"u"}"#; MAX_BANS + 1].join(",")),
+        ] {
+            assert!(serde_json::from_str::<Bans>(&wrong).is_err());
+        }
     }
 }

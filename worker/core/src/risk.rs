@@ -1,7 +1,53 @@
-//! How risky a call is, as a number for people and dashboards. It decides nothing: policies do.
+//! How risky an agent is, which policies decide by, and how risky a call is, as a number for
+//! people and dashboards, which decides nothing.
+
+use serde::{Deserialize, Serialize};
 
 use crate::bundle::Risk;
 use crate::trust::SourceTrust;
+
+/// How risky an agent is, least first.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RiskTier {
+    #[default]
+    Low,
+    Medium,
+    High,
+}
+
+impl RiskTier {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// This tier, so many steps higher.
+    #[must_use]
+    pub const fn raised(self, steps: u8) -> Self {
+        match (self, steps) {
+            (tier, 0) => tier,
+            (Self::Low, 1) => Self::Medium,
+            _ => Self::High,
+        }
+    }
+}
 
 const MAX_SCORE: u8 = 100;
 

@@ -3,29 +3,50 @@
 
 /// Statements on D1. The schema is `d1-migrations/`.
 pub mod d1 {
-    /// Everything that one call needs, in one round trip and at one epoch.
-    /// Tenant, agent, key id, server, tool.
+    /// Everything that one call needs, in one round trip and at one epoch, each as JSON text or
+    /// null. Tenant, agent, key id, server, tool, whether the bans are wanted (0 or 1), now: bans
+    /// that have expired by then are left out. One ban more than [`crate::bounds::MAX_BANS`] is
+    /// read, so that too many are noticed.
+    ///
+    /// An agent's status is what administrators did, and not the column `status`: that holds a copy
+    /// of the lane's own quarantine too, which would outlast the lane's lifting it.
     pub const LOAD_RECORDS: &str = "SELECT \
-        (SELECT json_object('status', status, 'epoch', epoch) \
+        (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
+           'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
+           'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
+           'risk_quiet_s', risk_quiet_s) \
            FROM tenants WHERE tenant = ?1) AS tenant, \
-        (SELECT json_object('lane', lane, 'status', status, 'environment', environment, \
-           'risk_tier', risk_tier, 'groups', json(groups), 'rate_capacity', rate_capacity, \
+        (SELECT json_object('lane', lane, 'status', \
+           CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
+             WHEN frozen THEN 'frozen' ELSE 'active' END, \
+           'environment', environment, 'risk_tier', risk_tier, 'groups', \
+           json((SELECT json_group_array(group_name) FROM (SELECT m.group_name FROM group_members m \
+              JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+              WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
+                AND g.deleted_at_ms IS NULL ORDER BY m.group_name))), \
+           'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
            'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day) \
-           FROM agents WHERE tenant = ?1 AND agent = ?2) AS agent, \
+           FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL) AS agent, \
         (SELECT json_object('agent', agent, 'secret_sha256', secret_sha256, \
            'scopes', json(scopes), 'max_source_trust', max_source_trust, 'status', status, \
-           'expires_at_ms', expires_at_ms) \
+           'expires_at_ms', expires_at_ms, 'allowed_servers', json(allowed_servers), \
+           'allowed_tools', json(allowed_tools), 'allowed_networks', json(allowed_networks), \
+           'signed', json(iif(signed, 'true', 'false'))) \
            FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
         (SELECT json_object('kind', kind, 'trust', trust, 'status', status) \
-           FROM servers WHERE tenant = ?1 AND server = ?4) AS server, \
+           FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
         (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary) \
-           FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool";
+           FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
+        iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
+           'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
+             WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
+             LIMIT 1001)), NULL) AS bans";
 
     /// Tenant.
     pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
     /// Tenant, lane and a JSON array of journal rows: each is spread over the tables by the
-    /// trigger of `d1-migrations/0002_flush.sql`.
+    /// trigger of `d1-migrations/0003_registry.sql`.
     pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
          SELECT ?1, ?2, value FROM json_each(?3)";
 
@@ -53,11 +74,13 @@ pub mod d1 {
            at_ms, kind, source, count, detail) VALUES ('', ?1, ?2, ?4, ?3, ?5, '{}') \
          ON CONFLICT (tenant, event_id) DO UPDATE SET count = count + excluded.count";
 
-    /// Who reads: tenant, key id.
-    pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.secret_sha256, c.scopes, c.status, \
-           c.expires_at_ms, t.status AS tenant_status, t.lanes, a.status AS agent_status \
+    /// Who reads or administers: tenant, key id. Of a deleted agent there is no status.
+    pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.administrator, c.secret_sha256, \
+           c.scopes, c.status, c.expires_at_ms, c.allowed_networks, c.signed, \
+           t.status AS tenant_status, t.lanes, a.status AS agent_status \
          FROM credentials c JOIN tenants t ON t.tenant = c.tenant \
          LEFT JOIN agents a ON a.tenant = c.tenant AND a.agent = c.agent \
+           AND a.deleted_at_ms IS NULL \
          WHERE c.tenant = ?1 AND c.key_id = ?2";
 
     /// Tenant, decision id.

@@ -17,6 +17,8 @@ use subtle::ConstantTimeEq as _;
 use crate::bounds::{MAX_LANES, MAX_TOKEN_BYTES};
 use crate::name::is_name;
 
+/// Bytes of a secret: 256 bits.
+pub const SECRET_BYTES: usize = 32;
 /// Characters of a secret: 32 bytes in base64url.
 const SECRET_CHARS: usize = 43;
 /// Characters of a MAC: 8 bytes in base64url.
@@ -57,6 +59,68 @@ impl MacKeys {
         };
         matches(&self.current) || self.previous.as_ref().is_some_and(matches)
     }
+
+    /// A new agent's token; the secret is as [`encode_secret`] gives it.
+    #[must_use]
+    pub fn agent_token(
+        &self,
+        tenant: &str,
+        agent: &str,
+        lane: u16,
+        key_id: &str,
+        secret: &str,
+    ) -> String {
+        self.sign(format!("gw_{tenant}.{agent}.{lane}.{key_id}.{secret}"))
+    }
+
+    /// A new administrator's token.
+    #[must_use]
+    pub fn administrator_token(&self, tenant: &str, key_id: &str, secret: &str) -> String {
+        self.sign(format!("gwa_{tenant}.{key_id}.{secret}"))
+    }
+
+    fn sign(&self, message: String) -> String {
+        let mut hmac = self.current.clone();
+        hmac.update(message.as_bytes());
+        let mac = hmac.finalize().into_bytes();
+        let mac = mac.get(..MAC_BYTES).unwrap_or_default();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(mac))
+    }
+
+    /// The key that signs requests made with a credential: derived, so that it is stored nowhere.
+    /// 64 hexadecimal digits.
+    #[must_use]
+    pub fn signing_key(&self, tenant: &str, key_id: &str) -> String {
+        signing_key(&self.current, tenant, key_id)
+    }
+
+    /// Whether `X-Gateward-Signature` is `sha256=` and the lower-case hex of HMAC-SHA-256 over the
+    /// body under the credential's signing key. Compares in constant time.
+    #[must_use]
+    pub fn verify_signature(&self, token: &Token<'_>, body: &[u8], header: &str) -> bool {
+        let Some(Ok(signature)) = header.strip_prefix("sha256=").map(hex::decode) else {
+            return false;
+        };
+        [Some(&self.current), self.previous.as_ref()].into_iter().flatten().any(|key| {
+            let key = signing_key(key, token.tenant, token.key_id);
+            Hmac::<Sha256>::new_from_slice(key.as_bytes()).is_ok_and(|mut hmac| {
+                hmac.update(body);
+                hmac.verify_slice(&signature).is_ok()
+            })
+        })
+    }
+}
+
+fn signing_key(key: &Hmac<Sha256>, tenant: &str, key_id: &str) -> String {
+    let mut hmac = key.clone();
+    hmac.update(format!("signing-key:{tenant}.{key_id}").as_bytes());
+    hex::encode(hmac.finalize().into_bytes())
+}
+
+/// The characters of a secret of random bytes.
+#[must_use]
+pub fn encode_secret(random: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(random)
 }
 
 /// A credential whose MAC holds, borrowed from the header.
@@ -197,6 +261,47 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(parse(&text, &keys), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_issued_is_believed() {
+        let keys = MacKeys::new(KEY, None).unwrap();
+        let secret = encode_secret(&[7; SECRET_BYTES]);
+        let text = keys.agent_token("acme", "bot", 7, "k1", &secret);
+        assert_eq!(text, mint(&format!("gw_acme.bot.7.k1.{secret}"), KEY));
+        assert_eq!(parse(&text, &keys).unwrap().secret, secret);
+        let text = keys.administrator_token("acme", "k1", &secret);
+        assert_eq!(parse(&text, &keys).unwrap().holder, Holder::Administrator);
+    }
+
+    #[test]
+    fn a_signature_is_over_the_body_and_of_this_credential() {
+        let old = "fedcba9876543210fedcba9876543210";
+        let (before, after) =
+            (MacKeys::new(old, None).unwrap(), MacKeys::new(KEY, Some(old)).unwrap());
+        let secret = encode_secret(&[7; SECRET_BYTES]);
+        let text = before.agent_token("acme", "bot", 7, "k1", &secret);
+        let token = parse(&text, &before).unwrap();
+        let signed = |key: &str, body: &[u8]| {
+            let mut hmac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();
+            hmac.update(body);
+            format!("sha256={}", hex::encode(hmac.finalize().into_bytes()))
+        };
+        let key = before.signing_key("acme", "k1");
+        assert_eq!(key.len(), 64);
+        let good = signed(&key, b"body");
+        assert!(before.verify_signature(&token, b"body", &good));
+        assert!(after.verify_signature(&token, b"body", &good), "while the MAC key is rotated");
+        assert!(!before.verify_signature(&token, b"bodY", &good));
+        for bad in [
+            signed(&before.signing_key("acme", "k2"), b"body"),
+            signed(&before.signing_key("acmf", "k1"), b"body"),
+            good.replace("sha256=", ""),
+            good[..good.len() - 2].to_owned(),
+            String::new(),
+        ] {
+            assert!(!before.verify_signature(&token, b"body", &bad), "{bad}");
         }
     }
 

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Provenance, from most to least trusted; the order is the ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceTrust {
     TrustedInternalSigned,

@@ -5,7 +5,6 @@
 
 mod support;
 
-use gateward_core::registry::Records;
 use serde_json::{Value, json};
 use support::{Gate, read_call, with};
 
@@ -23,10 +22,10 @@ fn decide(case: &Value) -> Value {
     );
     let tool = with(described, case["tool"].clone());
     let flag = |field: &str| u8::from(tool[field].as_bool().unwrap_or(false));
-    let mut records = serde_json::to_value(json!({
+    let mut records = json!({
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
-            "lane": 0, "status": "active", "rate_capacity": null, "rate_refill_per_s": null,
+            "lane": 0, "status": "active", "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
             "quota_per_day": null,
         },
         "credential": {
@@ -34,14 +33,14 @@ fn decide(case: &Value) -> Value {
             "secret_sha256": gate.records.credential.as_ref().unwrap().secret_sha256,
             "scopes": ["tools:read", "tools:write"],
             "max_source_trust": "trusted_internal_signed", "status": "active", "expires_at_ms": null,
+            "allowed_servers": null, "allowed_tools": null, "allowed_networks": null, "signed": true,
         },
         "server": {"status": "active"},
         "tool": {"status": "active", "mutates": flag("mutates"), "canary": flag("canary"), "risk": tool["risk"]},
-    }))
-    .unwrap();
+    });
     records["agent"] = with(records["agent"].clone(), case["agent"].clone());
     records["server"] = with(records["server"].clone(), case["server"].clone());
-    gate.records = serde_json::from_value::<Records>(records).unwrap();
+    gate.records = support::records_of(records);
     let call = with(
         read_call(),
         json!({
@@ -56,6 +55,7 @@ fn decide(case: &Value) -> Value {
     let mut call = call;
     call["tool_call"]["parameters"] = case["input"].clone();
     let mut command = support::command(&call);
+    command.signed = true;
     text(&case["tenant"]).clone_into(&mut command.tenant);
     serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap()
 }

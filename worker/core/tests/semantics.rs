@@ -6,6 +6,7 @@ use gateward_core::bundle::Risk;
 use gateward_core::lane::StorageError;
 use gateward_core::receipt;
 use gateward_core::registry::AgentStatus;
+use gateward_core::scope::Scope;
 use serde_json::{Value, json};
 use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
 
@@ -64,7 +65,7 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ),
         (
             "no scope",
-            |g| g.records.credential.as_mut().unwrap().scopes = vec!["tools:write".into()],
+            |g| g.records.credential.as_mut().unwrap().scopes = vec![Scope::ToolsWrite],
             200,
             "scope_missing",
         ),
@@ -361,7 +362,9 @@ fn a_quarantine_holds_from_the_next_call_on_and_survives_eviction_flush_and_both
     gate.evict();
     denied("after flush and eviction");
     assert_eq!(gate.count("SELECT count(*) FROM agents WHERE status = 'quarantined'"), 1);
-    assert_eq!(gate.count("SELECT epoch FROM tenants"), 2);
+    // The lane's own word, of which D1 has a copy for reading: no record changed.
+    assert_eq!(gate.count("SELECT lane_quarantined FROM agents WHERE agent = 'coder'"), 1);
+    assert_eq!(gate.count("SELECT epoch FROM tenants"), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Each isolate adds what it counted, so the row of a source and window holds the sum.
 
 use std::cell::RefCell;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::audit::{AuditCount, AuditCounts};
 use worker::{Date, console_error};
@@ -24,7 +24,7 @@ thread_local! {
 
 /// Counts one, under the address that connected.
 pub fn count(request: &Request, app: &App) {
-    let source = request.header("cf-connecting-ip").map_or("unknown".to_owned(), |a| network(&a));
+    let source = request.source_address().map_or("unknown".to_owned(), network);
     let now_ms = Date::now().as_millis();
     let count =
         COUNTS.with(|counts| counts.borrow_mut().record("authentication_failed", &source, now_ms));
@@ -32,12 +32,12 @@ pub fn count(request: &Request, app: &App) {
 }
 
 /// The address, or of an IPv6 address its /64, which is one subscriber's.
-fn network(address: &str) -> String {
-    match address.parse::<Ipv6Addr>() {
-        Ok(address) => {
+fn network(address: IpAddr) -> String {
+    match address {
+        IpAddr::V6(address) => {
             format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
         }
-        Err(_) => address.to_owned(),
+        IpAddr::V4(address) => address.to_string(),
     }
 }
 

@@ -8,19 +8,21 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{ChainHead, Reply};
+use gateward_core::gate::{ChainHead, Reply, RestoreCommand, RiskLimits};
 use gateward_core::lane::{Confirmed, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::RegistryCache;
+use gateward_core::registry::{EpochPush, RegistryCache, TenantRecord};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::worker_sys::DurableObjectState;
 use worker::worker_sys::web_sys::{Request, Response, ResponseInit};
-use worker::{Date, Env, Error, Result, console_error};
+use worker::{Date, Delay, Env, Error, Result, console_error};
 
 use crate::http::{self, Head};
 use crate::lane_sql::ObjectSql;
@@ -30,6 +32,10 @@ use crate::{d1, lanes};
 /// Loads that one call waits for: one for its records, one when the registry changed meanwhile,
 /// and one more for a change during that.
 const MAX_LOADS: usize = 3;
+
+/// How long one load may take: some fifty times what it does. A caller is told to try again rather
+/// than left waiting.
+const LOAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// Batches of one alarm; what is left has the next alarm at once, so that calls get their turn.
 const MAX_BATCHES_PER_ALARM: usize = 8;
@@ -117,6 +123,12 @@ impl GateLane {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         match segments.as_slice() {
             ["call"] => self.call(&http::bytes(&request).await?).await,
+            ["epoch"] => self.take_epoch(&http::bytes(&request).await?),
+            ["restore"] => self.restore(&http::bytes(&request).await?).await,
+            ["containment", agent] => {
+                let tenant = http::bytes(&request).await?;
+                self.containment(agent, &tenant)
+            }
             ["head"] => {
                 let head = |head: &ChainHead| format!("{}:{}", head.seq, head.hash);
                 text(Some(self.with_lane(|lane, _| Ok(head(lane.head())))?))
@@ -174,6 +186,40 @@ impl GateLane {
         Ok(result)
     }
 
+    /// News of a change: from here on nothing from before it is used.
+    fn take_epoch(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(push) = serde_json::from_slice::<EpochPush>(bytes) else { return status(400) };
+        self.registry.borrow_mut().push(&push);
+        // Written, so that an object that was superseded cannot answer.
+        self.with_lane(|_, storage| Lane::note_epoch(storage, push.epoch))?;
+        status(204)
+    }
+
+    /// An administrator lifts the lane's own quarantine of an agent.
+    async fn restore(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<RestoreCommand>(bytes) else {
+            return status(400);
+        };
+        let Ok(settings) = settings(&self.env) else { return status(503) };
+        let now_ms = Date::now().as_millis();
+        let restored = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.restore(storage, &settings.config, &command, now_ms)
+        })?;
+        if !self.alarm_is_set.get() && self.is_behind() {
+            self.arm(settings.config.flush_interval_ms).await?;
+        }
+        status(if restored.is_ok() { 204 } else { 503 })
+    }
+
+    /// What the lane decided about an agent, by the limits of its tenant's record.
+    fn containment(&self, agent: &str, tenant: &[u8]) -> Result<Response> {
+        let Ok(tenant) = serde_json::from_slice::<TenantRecord>(tenant) else { return status(400) };
+        let (limits, now_ms) = (RiskLimits::of(Some(&tenant)), Date::now().as_millis());
+        let held = self.with_lane(|lane, storage| lane.containment(storage, agent, limits, now_ms));
+        text(serde_json::to_string(&held?).ok())
+    }
+
     /// A call to decide: its answer is what the caller gets.
     async fn call(&self, bytes: &[u8]) -> Result<Response> {
         let Some(command) = GateCommand::decode(bytes) else {
@@ -208,8 +254,15 @@ impl GateLane {
                 return Ok(reply);
             }
             if load < MAX_LOADS {
-                let records = d1::registry::load_records(&self.env, command).await?;
-                self.registry.borrow_mut().accept(command, records, now_ms);
+                let with_bans = self.registry.borrow().needs_bans();
+                let load = d1::registry::load_records(&self.env, command, with_bans, now_ms);
+                let limit = pin!(Delay::from(LOAD_LIMIT));
+                let Either::Left((loaded, _)) = select(pin!(load), limit).await else {
+                    let detail = "the registry does not answer in time; try again";
+                    return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
+                };
+                let loaded = loaded?;
+                self.registry.borrow_mut().accept(command, loaded, now_ms);
             }
         }
         let detail = "the registry keeps changing; try again";

@@ -1,6 +1,7 @@
 //! Requests as handlers see them, answers, and the bounds on what is read.
 
 use std::fmt::Display;
+use std::net::IpAddr;
 
 use futures_util::StreamExt as _;
 use gateward_core::bounds::MAX_BODY_BYTES;
@@ -21,6 +22,17 @@ use crate::io;
 extern "C" {
     #[wasm_bindgen(js_namespace = crypto, js_name = randomUUID)]
     fn random_uuid() -> String;
+
+    #[wasm_bindgen(catch, js_namespace = crypto, js_name = getRandomValues)]
+    fn random_values(into: &mut [u8]) -> std::result::Result<JsValue, JsValue>;
+}
+
+/// Random bytes that nobody can guess.
+pub fn random<const LENGTH: usize>() -> std::result::Result<[u8; LENGTH], Problem> {
+    let mut bytes = [0; LENGTH];
+    let none = |_| Problem::new(ProblemCode::Internal, "there is no randomness");
+    random_values(&mut bytes).map_err(none)?;
+    Ok(bytes)
 }
 
 /// What a 401 asks for (RFC 6750).
@@ -37,6 +49,9 @@ pub struct Request {
     content_type: String,
     content_length: String,
     request_id: String,
+    /// The address that connected, as Cloudflare or the local runtime says.
+    connecting_address: String,
+    pub signature: String,
     raw: web_sys::Request,
 }
 
@@ -52,6 +67,8 @@ impl Request {
             content_type: next(),
             content_length: next(),
             request_id: next(),
+            connecting_address: next(),
+            signature: next(),
             raw,
         }
     }
@@ -89,13 +106,28 @@ impl Request {
         self.raw.headers().get(name).ok().flatten()
     }
 
+    /// `None` when the runtime does not say, or says what is no address.
+    pub fn source_address(&self) -> Option<IpAddr> {
+        self.connecting_address.parse().ok()
+    }
+
     /// Step 1: a JSON body within its bound; more than that is never held in memory.
     pub async fn json_body(&self) -> std::result::Result<Vec<u8>, Problem> {
+        self.require_json()?;
+        self.body().await
+    }
+
+    pub fn require_json(&self) -> std::result::Result<(), Problem> {
         let media_type = self.content_type.split(';').next().unwrap_or_default().trim();
-        if !media_type.eq_ignore_ascii_case("application/json") {
-            let detail = "the body must have the content type `application/json`";
-            return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
+        if media_type.eq_ignore_ascii_case("application/json") {
+            return Ok(());
         }
+        let detail = "the body must have the content type `application/json`";
+        Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
+    }
+
+    /// A body of any type, within the same bound.
+    pub async fn body(&self) -> std::result::Result<Vec<u8>, Problem> {
         let too_large = || {
             let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
             Problem::new(ProblemCode::BodyTooLarge, detail)

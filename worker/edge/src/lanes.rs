@@ -1,11 +1,19 @@
 //! How the worker reaches a lane: one hop, by name.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt as _, stream};
+use gateward_core::admin::Restore;
 use gateward_core::command::GateCommand;
+use gateward_core::gate::{Containment, RestoreCommand};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::EpochPush;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::worker_sys::web_sys::Response;
-use worker::{Env, console_error};
+use worker::{Delay, Env, console_error};
 
 use crate::io;
 
@@ -61,6 +69,70 @@ pub async fn head(
     let head = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
     let (seq, hash) = head.ok_or_else(|| unavailable("its head cannot be read"))?;
     Ok((seq, hash.to_owned()))
+}
+
+/// Lanes that are told of a change at once.
+const CONCURRENT_PUSHES: usize = 32;
+
+/// How long a lane has to take an epoch: several times what a cold one needs to start. Whoever
+/// takes longer is named as pending, and the administrator need not wait for it.
+const PUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// Tells every lane of the tenant; returns those that did not confirm.
+pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
+    // Plain data always serializes; what were empty would be refused, and the lane named.
+    let body = serde_json::to_vec(push).unwrap_or_default();
+    let body = body.as_slice();
+    let mut pending: Vec<u16> = stream::iter(0..lanes)
+        .map(|lane| async move {
+            let name = format!("{tenant}/{lane}");
+            let taken = pin!(hop(env, &name, "/epoch", Some(body)));
+            let limit = pin!(Delay::from(PUSH_LIMIT));
+            match select(taken, limit).await {
+                Either::Left((Ok(response), _)) if response.ok() => None,
+                _ => Some(lane),
+            }
+        })
+        .buffer_unordered(CONCURRENT_PUSHES)
+        .filter_map(|lane| async move { lane })
+        .collect()
+        .await;
+    pending.sort_unstable();
+    pending
+}
+
+/// Has an agent's lane lift its own quarantine.
+pub async fn restore(
+    env: &Env,
+    tenant: &str,
+    Restore { agent, lane }: &Restore,
+    administrator: &str,
+    epoch: u64,
+) -> std::result::Result<(), Problem> {
+    let command = RestoreCommand {
+        tenant: tenant.to_owned(),
+        lane: *lane,
+        agent: agent.clone(),
+        administrator: administrator.to_owned(),
+        epoch,
+    };
+    let body = serde_json::to_vec(&command).unwrap_or_default();
+    let response = hop(env, &format!("{tenant}/{lane}"), "/restore", Some(&body)).await?;
+    if response.ok() { Ok(()) } else { Err(unavailable("it did not restore the agent")) }
+}
+
+/// What the lane decided about an agent; `tenant_record` says by which limits.
+pub async fn containment(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    agent: &str,
+    tenant_record: &str,
+) -> std::result::Result<Containment, Problem> {
+    let path = format!("/containment/{agent}");
+    let body = tenant_record.as_bytes();
+    let response = hop(env, &format!("{tenant}/{lane}"), &path, Some(body)).await?;
+    serde_json::from_str(&text(&response).await?).map_err(unavailable)
 }
 
 /// Whether a lane's storage answers.

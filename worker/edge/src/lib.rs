@@ -3,6 +3,7 @@
 //! A request enters at [`fetch`], finds its handler in [`router`], and, if it is a call to be
 //! decided, takes one hop to its lane in [`gate_do`].
 
+mod authentication;
 mod d1;
 mod failed_authentications;
 mod gate_do;
@@ -11,7 +12,6 @@ mod http;
 mod io;
 mod lane_sql;
 mod lanes;
-mod reader;
 mod router;
 mod settings;
 

@@ -1,13 +1,17 @@
-//! The route table: every path, its methods, its handler. What is not here does not exist.
+//! From a request to its handler. The table of routes, and what each needs, is the core's
+//! (`admin/route.rs`); what is not there does not exist.
 
 use std::rc::Rc;
 
+use gateward_core::admin::route::{self, Access, Found, Operation};
 use gateward_core::problem::{Problem, ProblemCode};
+use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Context, Env, Result};
 
+use crate::authentication::{authenticate, believe};
 use crate::failed_authentications;
-use crate::handlers::{authorize, decisions, health, receipts};
+use crate::handlers::{administration, authorize, decisions, health, receipts};
 use crate::http::{self, Request};
 use crate::settings::{Settings, settings};
 
@@ -33,7 +37,7 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
     let answered = match settings(&env) {
         Ok(settings) => {
             let app = App { env, settings, request_id: request_id.clone(), context };
-            let answered = route(&request, &app).await;
+            let answered = handle(&request, &app).await;
             failed_authentications::write_closed(&app);
             answered
         }
@@ -46,49 +50,48 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
     }
 }
 
-async fn route(request: &Request, app: &App) -> Answered {
-    let segments: Vec<&str> = request.path().split('/').skip(1).collect();
-    let get = || allow(request, "GET");
-    let post = || allow(request, "POST");
-    match segments.as_slice() {
-        ["healthz"] => get().and_then(|()| health::alive()),
-        ["version"] => get().and_then(|()| health::version(app)),
-        ["readyz"] => {
-            get()?;
-            health::ready(app).await
+async fn handle(request: &Request, app: &App) -> Answered {
+    let (route, parameters) = match route::find(&request.method, request.path()) {
+        Found::Route(route, parameters) => (route, parameters),
+        // The detail is the `Allow` header too.
+        Found::OtherMethods(methods) => {
+            return Err(Problem::new(ProblemCode::MethodNotAllowed, methods));
         }
-        ["v1", "authorize"] => {
-            post()?;
-            authorize::authorize(request, app).await
+        Found::Nothing => {
+            return Err(Problem::new(ProblemCode::NotFound, "there is no such path"));
         }
-        ["v1", "decisions"] => {
-            get()?;
-            decisions::list(request, app).await
+    };
+    match route.access {
+        Access::Call => return authorize::authorize(request, app).await,
+        Access::Open => {
+            return match route.operation {
+                Operation::Health => health::alive(),
+                Operation::Ready => health::ready(app).await,
+                Operation::Version => health::version(app),
+                _ => Ok(Answer::Json(DESCRIPTION.to_owned())),
+            };
         }
-        ["v1", "decisions", id] => {
-            get()?;
-            decisions::read(request, app, id).await
-        }
-        ["v1", "receipts"] => {
-            get()?;
-            receipts::list(request, app).await
-        }
-        ["v1", "receipts", "verify"] => {
-            post()?;
-            receipts::verify(request, app).await
-        }
-        ["v1", "receipts", id] => {
-            get()?;
-            receipts::read(request, app, id).await
-        }
-        _ => Err(Problem::new(ProblemCode::NotFound, "there is no such path")),
+        Access::Bootstrap | Access::Reader(_) | Access::Administrator(_) => {}
+    }
+    // Nobody without a secret of ours has a body read.
+    believe(request, app, route.access)?;
+    let body = if request.method == "GET" { Vec::new() } else { request.body().await? };
+    let caller = authenticate(request, app, route.access, &body).await?;
+    let parameters: Vec<String> = parameters
+        .into_iter()
+        .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|_| Problem::new(ProblemCode::NotFound, "there is no such path"))?;
+    let first = parameters.first().map_or("", String::as_str);
+    match route.operation {
+        Operation::ListDecisions => decisions::list(request, app, &caller).await,
+        Operation::ReadDecision => decisions::read(app, &caller, first).await,
+        Operation::ListReceipts => receipts::list(request, app, &caller).await,
+        Operation::ReadReceipt => receipts::read(app, &caller, first).await,
+        Operation::VerifyReceipts => receipts::verify(request, app, &caller, &body).await,
+        _ => administration::answer(request, app, &caller, route, &parameters, &body).await,
     }
 }
 
-/// Refuses another method; the detail is the `Allow` header too.
-fn allow(request: &Request, method: &str) -> std::result::Result<(), Problem> {
-    if request.method == method {
-        return Ok(());
-    }
-    Err(Problem::new(ProblemCode::MethodNotAllowed, method))
-}
+/// The API, described; generated from the core's types and routes, as a test there checks.
+const DESCRIPTION: &str = include_str!("../../../docs/openapi.json");

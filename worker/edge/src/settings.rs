@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gateward_core::config::Config;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::token::MacKeys;
+use gateward_core::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
 use worker::{Env, console_error};
 
 /// What the worker runs with.
@@ -14,6 +14,8 @@ pub struct Settings {
     pub config: Config,
     pub mac_keys: MacKeys,
     pub commit: String,
+    /// SHA-256 of what makes the first operator; `None` when nothing does.
+    pub bootstrap_secret: Option<[u8; 32]>,
     /// Policies that were parsed so far are shared by every lane of this isolate.
     pub engine: PolicyEngine,
 }
@@ -38,7 +40,12 @@ fn read(env: &Env) -> Result<Settings, String> {
     let previous = var(env, "TOKEN_MAC_KEY_PREVIOUS").filter(|key| !key.is_empty());
     let mac_keys = MacKeys::new(&key, previous.as_deref())
         .ok_or("secret `TOKEN_MAC_KEY` or `TOKEN_MAC_KEY_PREVIOUS` is too short")?;
+    let bootstrap = var(env, "BOOTSTRAP_SECRET").filter(|secret| !secret.is_empty());
+    if bootstrap.as_ref().is_some_and(|secret| secret.len() < MIN_MAC_KEY_CHARS) {
+        return Err("secret `BOOTSTRAP_SECRET` is too short".to_owned());
+    }
     Ok(Settings {
+        bootstrap_secret: bootstrap.map(|secret| token::secret_hash(&secret)),
         config: Config::read(|name| var(env, name))?,
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),

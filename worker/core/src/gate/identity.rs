@@ -4,7 +4,7 @@ use super::{Draft, Facts, Rejection, Ruling, StatusDenial, Stop};
 use crate::command::GateCommand;
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::{AgentRecord, AgentStatus, CredentialRecord, TenantRecord};
+use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
 use crate::token;
 
 /// An agent's status denials are journalled once in this time; repeats are counted.
@@ -17,7 +17,8 @@ pub struct Identity<'a> {
     pub credential: &'a CredentialRecord,
 }
 
-/// The credential exists, has this secret, is this agent's, and is still good.
+/// The credential exists, has this secret, is this agent's, is still good, and is used as it must
+/// be: signed, and from its networks.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
     let refuse = |code, detail: &str| {
         Stop::Problem(Problem::new(code, detail), Some(Rejection::AuthenticationFailed))
@@ -39,11 +40,21 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if credential.expires_at_ms.is_some_and(|at| facts.now_ms >= at) {
         return Err(refuse(ProblemCode::CredentialExpired, "the credential has expired"));
     }
+    if credential.signed && !command.signed {
+        let detail = "the credential has a signing key; sign the body in `X-Gateward-Signature`";
+        return Err(refuse(ProblemCode::SignatureRequired, detail));
+    }
+    if let Some(networks) = &credential.allowed_networks
+        && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))
+    {
+        let detail = "the credential is not for use from this address";
+        return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
+    }
     Ok(Identity { tenant, agent, credential })
 }
 
-/// The environment is the registry's, and neither tenant nor agent is stopped. A stopped
-/// agent's first call in a window is ruled (and journalled); the next are counted.
+/// The environment is the registry's, neither tenant nor agent is stopped, and nothing about the
+/// call is banned. A stopped agent's first call in a window is ruled (and journalled); the next are counted.
 pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
     if draft.command.call.environment != identity.agent.environment {
         let problem = Problem::new(
@@ -52,6 +63,7 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
         );
         return Err(Stop::Problem(problem, None));
     }
+    let now_ms = draft.facts.now_ms;
     let code = match identity.agent.status {
         _ if identity.tenant.status != "active" => ReasonCode::TenantInactive,
         AgentStatus::Revoked => ReasonCode::AgentRevoked,
@@ -60,9 +72,14 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
             ReasonCode::AgentQuarantined
         }
         AgentStatus::Frozen => ReasonCode::AgentFrozen,
-        AgentStatus::Active => return Ok(None),
+        AgentStatus::Active => match ban(draft) {
+            None => return Ok(None),
+            Some(BanKind::Agent) => ReasonCode::AgentBanned,
+            Some(BanKind::User) => ReasonCode::UserBanned,
+            Some(BanKind::Run) => ReasonCode::RunBanned,
+            Some(BanKind::SourceAddress) => ReasonCode::SourceAddressBanned,
+        },
     };
-    let now_ms = draft.facts.now_ms;
     let repeated = draft.agent.status_denial.as_ref().is_some_and(|last| {
         last.code == code.code() && now_ms.saturating_sub(last.at_ms) < STATUS_DENIAL_WINDOW_MS
     });
@@ -75,4 +92,12 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
             Some(StatusDenial { at_ms: now_ms, code: code.code().to_owned() });
     }
     Ok(Some(ruling))
+}
+
+/// The ban that the call meets.
+fn ban(draft: &Draft<'_>) -> Option<BanKind> {
+    let (command, facts) = (draft.command, draft.facts);
+    let call = &command.call;
+    let who = (call.agent.as_str(), call.user_id.as_str(), call.run_id.as_str());
+    facts.records.bans.find(who, command.source_address, facts.now_ms)
 }

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use super::containment::{self, ContainmentRow};
 use super::outcome::{Decision, Ruling};
 use super::respond::{self, PendingApproval, Receipt};
 use super::{
     AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
 };
 use super::{meter, replay};
+use crate::config::Config;
 use crate::id::{self, MAX_SEQ};
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
@@ -48,6 +50,9 @@ pub struct Row<'a> {
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
     pub approval: Option<ApprovalRow<'a>>,
+    /// Only where it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<ContainmentRow<'a>>,
 }
 
 impl Row<'_> {
@@ -79,22 +84,40 @@ pub fn admit(draft: &Draft<'_>, ruling: &Ruling) -> Result<(), Stop> {
     if draft.command.call.dry_run || ruling.counted_only {
         return Ok(());
     }
-    let rows = facts.journal_rows;
     // Of an unknown tool there is only the caller's word; the denial is a row like any other.
     let claim = draft.command.call.mutates_state;
     let writes = ruling.tool.as_ref().map_or(claim, |tool| tool.mutates);
-    if facts.storage_full
-        || facts.head.seq >= MAX_SEQ
-        || rows >= facts.config.journal_hard_rows
-        || (writes && rows >= facts.config.journal_soft_rows)
-    {
-        let problem = Problem::new(
-            ProblemCode::JournalFull,
-            "decisions wait to be written to D1; no more are taken until they are",
-        );
-        return Err(Stop::Problem(problem, None));
+    let room = Room {
+        config: facts.config,
+        journal_rows: facts.journal_rows,
+        storage_full: facts.storage_full,
+    };
+    if room.takes(facts.head, writes) { Ok(()) } else { Err(Stop::Problem(full(), None)) }
+}
+
+/// How much the journal holds.
+pub struct Room<'a> {
+    pub config: &'a Config,
+    /// Rows that wait to be flushed.
+    pub journal_rows: u64,
+    /// Whether the lane's storage is near its end.
+    pub storage_full: bool,
+}
+
+impl Room<'_> {
+    /// Whether there is room for one more row, of a call that writes or of anything else.
+    pub fn takes(&self, head: &ChainHead, writes: bool) -> bool {
+        let config = self.config;
+        let most = if writes { config.journal_soft_rows } else { config.journal_hard_rows };
+        !self.storage_full && head.seq < MAX_SEQ && self.journal_rows < most
     }
-    Ok(())
+}
+
+pub fn full() -> Problem {
+    Problem::new(
+        ProblemCode::JournalFull,
+        "decisions wait to be written to D1; no more are taken until they are",
+    )
 }
 
 /// The answer, the row, and the agent's new state.
@@ -110,9 +133,10 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         return draft.answer(200, body, None, rejection);
     }
 
-    count(&mut draft, ruling.decision);
     let (seq, previous) = (facts.head.seq + 1, facts.head.hash.as_str());
     let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
+    count(&mut draft, ruling.decision);
+    let containment = containment::settle(&mut draft, ruling.decision, &decision_id);
     let approval = (ruling.decision == Decision::RequireApproval).then(|| PendingApproval {
         approval_id: id::approval_id(command.lane, seq),
         approver_group: ruling.approver_groups.join(","),
@@ -179,6 +203,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
             action_hash: &action_hash,
             expires_at_ms: approval.expires_at_ms,
         }),
+        containment,
     };
     let bound = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| ruling.binds_request);
@@ -205,10 +230,8 @@ fn count(draft: &mut Draft<'_>, decision: Decision) {
     match decision {
         Decision::Allow | Decision::Redact => meter::commit_quota(draft),
         Decision::RequireApproval => {}
-        Decision::Deny => draft.agent.denials.add(now_ms, DENIALS_WINDOW_MS),
-        Decision::Quarantine => {
+        Decision::Deny | Decision::Quarantine => {
             draft.agent.denials.add(now_ms, DENIALS_WINDOW_MS);
-            draft.agent.quarantined = true;
         }
     }
 }

@@ -8,13 +8,16 @@ use crate::problem::{Problem, ProblemCode};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The agent's own rate where its registry row has one, else the default.
+/// The agent's own rate, else its tenant's, else the default; capacity and refill each by itself.
 pub fn rate(facts: &Facts<'_>) -> Rate {
-    let default = facts.config.default_rate;
-    match &facts.records.agent {
-        Some(agent) => default.with(agent.rate_capacity, agent.rate_refill_per_s),
-        None => default,
+    let mut rate = facts.config.default_rate;
+    if let Some(tenant) = &facts.records.tenant {
+        rate = rate.with(tenant.rate_capacity, tenant.rate_refill_per_s);
     }
+    if let Some(agent) = &facts.records.agent {
+        rate = rate.with(agent.rate_capacity, agent.rate_refill_per_s);
+    }
+    rate
 }
 
 /// Charges one request to the agent's bucket, whatever follows.
@@ -37,10 +40,11 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     Err(Stop::Problem(problem, Some(Rejection::RateLimited)))
 }
 
-/// Whether the agent's daily quota has room. Nothing is taken yet: [`commit_quota`] does.
+/// Whether the agent's daily quota, its own or its tenant's, has room. Nothing is taken yet: [`commit_quota`] does.
 pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
-    let agent = draft.facts.records.agent.as_ref();
-    match agent.and_then(|agent| agent.quota_per_day) {
+    let records = draft.facts.records;
+    let own = records.agent.as_ref().and_then(|agent| agent.quota_per_day);
+    match own.or_else(|| records.tenant.as_ref().and_then(|tenant| tenant.quota_per_day)) {
         Some(quota) if used_today(draft) >= quota => {
             Err(Box::new(Ruling::deny(ReasonCode::QuotaExhausted)))
         }

@@ -8,13 +8,15 @@
 //!
 //! Out of scope: reading the registry (step 5 to 6), storing (the lane), flushing (step 13).
 
+mod containment;
 mod identity;
 mod journal;
 mod meter;
 mod outcome;
 mod replay;
 mod resolve;
-mod respond;
+pub(crate) mod respond;
+mod restore;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +29,15 @@ use crate::problem::Problem;
 use crate::registry::Records;
 use crate::trust::SourceTrust;
 
-pub use journal::{JournalEntry, Row, encode_state, scoped_key};
+pub use containment::{
+    Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
+    DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
+};
+pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{Receipt as ReplyReceipt, response as encode_response};
+pub use restore::{RestoreCommand, restore};
 
 /// The window of `context.velocity.calls_1m`.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
@@ -44,7 +51,7 @@ pub struct AgentState {
     /// Counts changes, so that of two stored states the newer is known.
     pub revision: u64,
     pub bucket: Option<Bucket>,
-    /// Set by a quarantine decision, and only by that.
+    /// Set by a quarantine decision, and lifted by [`restore`], and only by these.
     pub quarantined: bool,
     /// The denial for the agent's status that was journalled last.
     pub status_denial: Option<StatusDenial>,
@@ -53,6 +60,20 @@ pub struct AgentState {
     pub quota_used: u32,
     pub calls: SlidingCount,
     pub denials: SlidingCount,
+    // What follows is left out of most states, to keep rows small.
+    /// The id of the quarantine decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined_by: Option<QuarantinedBy>,
+    #[serde(default, skip_serializing_if = "RiskState::is_default")]
+    pub risk: RiskState,
+}
+
+/// The decision that quarantined an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuarantinedBy {
+    pub decision_id: String,
+    /// The registry's epoch that it was decided at.
+    pub epoch: u64,
 }
 
 /// When a stopped agent was last denied in the journal, and with which reason code.
@@ -168,10 +189,14 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
 }
 
 /// Whether [`decide`] will come as far as the tool. While it does not, the registry need not be
-/// asked for one: an agent that is stopped or over its rate causes no reads.
+/// asked for one: an agent that is stopped or over its rate causes no reads, nor does a call of a
+/// tool that was not granted.
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
-    matches!(admit(&mut Draft::new(facts, command)), Ok((_, None)))
+    match admit(&mut Draft::new(facts, command)) {
+        Ok((identity, None)) => resolve::is_granted(&command.call, &identity),
+        _ => false,
+    }
 }
 
 /// What the policies say of a call, as [`decide`] asks them; `None` when it does not come as far.
@@ -239,10 +264,15 @@ impl<'a> Draft<'a> {
         Step { reply, agent: self.agent, entry: None, rejection }
     }
 
-    /// The lower of the caller's claim and what its credential may claim.
+    /// The lower of the caller's claim and what its credential may claim. Only a request whose
+    /// signature was verified, of a credential that has a signing key, is trusted as signed.
     fn effective_trust(&self) -> SourceTrust {
-        let records = self.facts.records;
-        let most = records.credential.as_ref().map_or(SourceTrust::Unknown, |c| c.max_source_trust);
-        self.command.call.source_trust.lowest(most)
+        let claim = self.command.call.source_trust;
+        let Some(credential) = &self.facts.records.credential else { return SourceTrust::Unknown };
+        let most = match self.command.signed && credential.signed {
+            true => credential.max_source_trust,
+            false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
+        };
+        claim.lowest(most)
     }
 }

@@ -8,7 +8,7 @@ use crate::policy::Evaluation;
 
 /// What a call may do, strongest restriction first: where several policies determine, the first
 /// of these wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Quarantine,
@@ -32,7 +32,8 @@ impl Decision {
 }
 
 /// Why, as a stable code; the list is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
 pub enum ReasonCode {
     PolicyAllow,
     PolicyRedact,
@@ -43,11 +44,16 @@ pub enum ReasonCode {
     PolicyError,
     InputInvalid,
     ScopeMissing,
+    ToolNotGranted,
     ToolUnknown,
     ToolInactive,
     AgentFrozen,
     AgentRevoked,
     AgentQuarantined,
+    AgentBanned,
+    UserBanned,
+    RunBanned,
+    SourceAddressBanned,
     TenantInactive,
     QuotaExhausted,
 }
@@ -74,11 +80,20 @@ impl ReasonCode {
             Self::ScopeMissing => {
                 ("scope_missing", "The credential's scopes do not cover this tool.")
             }
+            Self::ToolNotGranted => {
+                ("tool_not_granted", "The agent or its credential is not granted this tool.")
+            }
             Self::ToolUnknown => ("tool_unknown", "This tool is not registered."),
             Self::ToolInactive => ("tool_inactive", "This tool or its server is not active."),
             Self::AgentFrozen => ("agent_frozen", "The agent is frozen."),
             Self::AgentRevoked => ("agent_revoked", "The agent is revoked."),
             Self::AgentQuarantined => ("agent_quarantined", "The agent is quarantined."),
+            Self::AgentBanned => ("agent_banned", "The agent is banned."),
+            Self::UserBanned => ("user_banned", "The user is banned."),
+            Self::RunBanned => ("run_banned", "The run is banned."),
+            Self::SourceAddressBanned => {
+                ("source_address_banned", "The address that the call comes from is banned.")
+            }
             Self::TenantInactive => ("tenant_inactive", "The tenant is not active."),
             Self::QuotaExhausted => ("quota_exhausted", "The agent has used its quota for today."),
         }

@@ -1,13 +1,17 @@
 //! Steps 9 and 10: the tool as the registry knows it, and what the policies say of the call.
 
+use super::containment;
 use super::identity::Identity;
 use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
 use crate::bundle::Risk;
+use crate::call::ToolCall;
 use crate::command::GateCommand;
 use crate::gate::outcome::ReasonCode;
+use crate::glob::Glob;
 use crate::input;
 use crate::policy::{CallEntities, Evaluation, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord};
+use crate::scope::Scope;
 
 /// A registered, active tool, with what holds for this call of it.
 #[derive(Debug, Clone)]
@@ -19,7 +23,21 @@ pub struct Tool {
     pub canary: bool,
 }
 
-/// The registry must know server and tool, and both must be active.
+/// Whether the agent and its credential may use the tool, if there is one.
+pub fn is_granted(call: &ToolCall, identity: &Identity<'_>) -> bool {
+    let (agent, credential) = (identity.agent, identity.credential);
+    let any = |globs: &[Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
+    let servers = credential.allowed_servers.as_deref();
+    let tools = [agent.allowed_tools.as_deref(), credential.allowed_tools.as_deref()];
+    servers.is_none_or(|globs| any(globs, &call.server))
+        && tools
+            .into_iter()
+            .flatten()
+            .all(|globs| any(globs, &format!("{}/{}", call.server, call.tool)))
+}
+
+/// The tool must be granted, and the registry must know server and tool, and both must be active.
+/// Grants come first, so that nobody learns what there is beyond them.
 pub fn tool(
     engine: &PolicyEngine,
     command: &GateCommand,
@@ -27,6 +45,9 @@ pub fn tool(
     identity: &Identity<'_>,
 ) -> Result<Tool, Box<Ruling>> {
     let deny = |code| Err(Box::new(Ruling::deny(code)));
+    if !is_granted(&command.call, identity) {
+        return deny(ReasonCode::ToolNotGranted);
+    }
     let (Some(server), Some(tool)) = (&records.server, &records.tool) else {
         return deny(ReasonCode::ToolUnknown);
     };
@@ -42,8 +63,9 @@ pub fn tool(
         // A trap stays a trap, whichever side laid it.
         canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
     };
-    let scope = if resolved.mutates { "tools:write" } else { "tools:read" };
-    if !identity.credential.scopes.iter().any(|granted| granted == scope) {
+    let group = if resolved.mutates { "write" } else { "read" };
+    let granted = &identity.credential.scopes;
+    if !Scope::of_action_group(group).is_some_and(|scope| granted.contains(&scope)) {
         let mut ruling = Ruling::deny(ReasonCode::ScopeMissing);
         ruling.tool = Some(resolved);
         return Err(Box::new(ruling));
@@ -67,8 +89,12 @@ pub fn evaluate(
     };
     let tool_id = format!("{}/{}", call.server, call.tool);
     let types = engine.tool(&tool_id).map(|tool| &tool.input);
-    let input = input::convert(&call.input, types)
-        .map_err(|e| deny(ReasonCode::InputInvalid, e.to_string()))?;
+    let input = match input::convert(&call.input, types) {
+        Ok(input) => input,
+        // A trap is sprung by being called, with whatever arguments.
+        Err(_) if tool.canary => record([]),
+        Err(error) => return Err(deny(ReasonCode::InputInvalid, error.to_string())),
+    };
 
     let groups: Vec<String> =
         identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect();
@@ -76,6 +102,7 @@ pub fn evaluate(
     let long = |value: u32| Value::from(i64::from(value));
     let now_ms = draft.facts.now_ms;
     let findings = &call.findings;
+    let risk_tier = containment::effective_tier(draft, identity.agent.risk_tier);
     let context = vec![
         ("source_trust", text(draft.effective_trust().as_str())),
         ("sensitive", Value::from(call.contains_sensitive_data)),
@@ -125,7 +152,7 @@ pub fn evaluate(
         },
         agent_attributes: vec![
             ("environment", text(&identity.agent.environment)),
-            ("risk_tier", text(&identity.agent.risk_tier)),
+            ("risk_tier", text(risk_tier.as_str())),
         ],
         server_attributes: vec![
             ("trust", text(&tool.server.trust)),

@@ -11,16 +11,19 @@ use crate::risk;
 use crate::trust::SourceTrust;
 
 /// Its fields, in the order in which they are written.
-#[derive(Debug, Serialize)]
-struct Response<'a> {
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = AuthorizeResponse, description = "What was decided, and why.")]
+pub struct Response<'a> {
     decision_id: &'a str,
     decision: Decision,
     /// 0–100.
     risk_score: u8,
+    #[schema(value_type = Risk)]
     risk_level: &'static str,
     /// 0–100.
     composite_risk_score: u8,
     reason: &'a str,
+    #[schema(value_type = super::ReasonCode)]
     reason_code: &'static str,
     matched_policies: &'a [String],
     approval: Option<Approval<'a>>,
@@ -31,16 +34,17 @@ struct Response<'a> {
     receipt: Option<Receipt<'a>>,
 }
 
-#[derive(Debug, Serialize)]
-struct Approval<'a> {
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Approval<'a> {
     approval_id: &'a str,
     status: &'static str,
     approver_group: &'a str,
+    #[schema(format = DateTime)]
     expires_at: String,
     action_hash: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Receipt<'a> {
     pub receipt_id: String,
     pub lane: u16,

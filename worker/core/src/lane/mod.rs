@@ -28,9 +28,11 @@ use crate::audit::AuditCounts;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
-    AgentState, ChainHead, Facts, JournalEntry, Reply, decide, needs_tool, scoped_key,
+    AgentState, ChainHead, Containment, Facts, JournalEntry, Reply, RestoreCommand, RiskLimits,
+    Room, decide, needs_tool, restore, scoped_key,
 };
 use crate::policy::PolicyEngine;
+use crate::problem::Problem;
 use crate::receipt::GENESIS;
 use crate::registry::Records;
 use crate::sql::lane as sql;
@@ -216,6 +218,50 @@ impl Lane {
         Ok(step.reply)
     }
 
+    /// Lifts the lane's own quarantine of an agent, in the journal and from the next call on. Where
+    /// there is none, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`] for the administrator: the journal is full.
+    pub fn restore(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &RestoreCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let room =
+            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
+        match restore(&room, &self.head, &held.state, command, now_ms) {
+            Ok(Some((entry, state))) => self.journal(storage, entry, state, now_ms).map(Ok),
+            // So that a superseded object fails instead of answering from an old state.
+            Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
+            Err(problem) => Ok(Err(problem)),
+        }
+    }
+
+    /// What the lane decided about an agent, as it is at `now_ms`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn containment(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        limits: RiskLimits,
+        now_ms: u64,
+    ) -> Result<Containment, StorageError> {
+        storage.exec(sql::TOUCH, &[])?;
+        self.hold(storage, agent)?;
+        let held = self.agents.get(agent);
+        let state = held.ok_or_else(|| unreadable("an agent's state"))?;
+        Ok(Containment::of(&state.state, limits, now_ms))
+    }
+
     /// Whether the call comes as far as its tool, so that the registry must be asked for one.
     ///
     /// # Errors
@@ -298,6 +344,15 @@ impl Lane {
         let state = snapshot(storage, agent)?.unwrap_or_default();
         self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
         Ok(())
+    }
+
+    /// Writes down that the lane took this epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: then the lane must not say that it did.
+    pub fn note_epoch(storage: &impl LaneSql, epoch: u64) -> Result<(), StorageError> {
+        set_meta(storage, "epoch", epoch.to_string())
     }
 
     /// A journal row that was not flushed yet.

@@ -3,16 +3,24 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
+pub mod model;
+pub mod registry;
+
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::LazyLock;
 
 use gateward_core::call;
 use gateward_core::command::GateCommand;
 use gateward_core::config::Config;
-use gateward_core::gate::Reply;
+use gateward_core::gate::{Reply, RestoreCommand};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::problem::Problem;
 use gateward_core::receipt::StoredReceipt;
-use gateward_core::registry::{Records, ServerRecord, TenantRecord, ToolRegistration};
+use gateward_core::registry::{
+    Bans, Loaded, Records, ServerRecord, TenantRecord, ToolRegistration,
+};
 use gateward_core::sql::d1;
 use gateward_core::token::secret_hash;
 use rusqlite::types::ValueRef;
@@ -95,6 +103,17 @@ impl Storage {
 
 /// D1: the migrations applied to SQLite in memory.
 pub fn database() -> Connection {
+    // They take long, and each test wants its own: what they come to is found once.
+    static SCHEMA: LazyLock<String> = LazyLock::new(|| {
+        let all = "SELECT group_concat(sql, ';') FROM sqlite_master WHERE sql IS NOT NULL";
+        migrated().query_row(all, [], |row| row.get(0)).unwrap()
+    });
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch(&SCHEMA).unwrap();
+    connection
+}
+
+fn migrated() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");
     let mut files: Vec<_> =
@@ -187,6 +206,28 @@ impl Gate {
         (reply.status, serde_json::from_str(&reply.body).unwrap())
     }
 
+    /// An administrator's command that the agent be restored.
+    pub fn restore(&self, agent: &str) -> Result<Result<(), Problem>, StorageError> {
+        let command = RestoreCommand {
+            tenant: TENANT.to_owned(),
+            lane: 0,
+            agent: agent.to_owned(),
+            administrator: "ada".to_owned(),
+            epoch: 9,
+        };
+        let now_ms = self.now_ms.get();
+        self.on_lane(|lane, storage| lane.restore(storage, &self.config, &command, now_ms))
+    }
+
+    /// A call of a canary, which quarantines its agent.
+    pub fn quarantine(&mut self) -> Json {
+        let before = std::mem::replace(&mut self.records.tool, tool(false, true));
+        let (_, body) = self.call(&read_call());
+        self.records.tool = before;
+        assert_eq!(body["decision"], "quarantine");
+        body
+    }
+
     /// One batch, with a fault on D1's side.
     pub fn flush(&self, fault: Option<Fault>) -> Result<bool, String> {
         let now_ms = self.now_ms.get();
@@ -261,6 +302,11 @@ impl Gate {
         receipts
     }
 
+    /// A text that a query on D1 gives.
+    pub fn text(&self, query: &str) -> String {
+        self.database.query_row(query, [], |row| row.get(0)).unwrap()
+    }
+
     /// A number that a query on D1 gives.
     pub fn count(&self, query: &str) -> i64 {
         self.database.query_row(query, [], |row| row.get(0)).unwrap()
@@ -269,23 +315,35 @@ impl Gate {
 
 /// The demo's agent, its credential, and one of its tools.
 pub fn records() -> Records {
-    serde_json::from_value(json!({
+    records_of(json!({
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
             "lane": 0, "status": "active", "environment": "production", "risk_tier": "low",
-            "groups": ["engineering"], "rate_capacity": null, "rate_refill_per_s": null,
+            "groups": ["engineering"], "allowed_tools": null, "rate_capacity": null, "rate_refill_per_s": null,
             "quota_per_day": null,
         },
         "credential": {
             "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
             "scopes": ["tools:read", "tools:write"],
             "max_source_trust": "trusted_internal_unsigned", "status": "active",
-            "expires_at_ms": null,
+            "expires_at_ms": null, "allowed_servers": null, "allowed_tools": null,
+            "allowed_networks": null, "signed": false,
         },
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
         "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0},
     }))
-    .unwrap()
+}
+
+/// Records as a load brings them, without bans.
+pub fn records_of(loaded: Json) -> Records {
+    let Loaded { tenant, agent, credential, server, tool, .. } =
+        serde_json::from_value(loaded).unwrap();
+    Records { tenant, agent, credential, server, tool, bans: Rc::default() }
+}
+
+/// Bans as a load brings them.
+pub fn bans(bans: Json) -> Rc<Bans> {
+    Rc::new(serde_json::from_value(bans).unwrap())
 }
 
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
@@ -300,7 +358,7 @@ pub fn server(status: &str) -> Option<ServerRecord> {
 }
 
 pub fn tenant(status: &str) -> Option<TenantRecord> {
-    Some(TenantRecord { status: status.to_owned(), epoch: 1 })
+    serde_json::from_value(json!({"status": status, "epoch": 1})).unwrap()
 }
 
 /// A read that every policy lets pass: no policy knows this tool by name.
@@ -337,6 +395,8 @@ pub fn command(body: &Json) -> GateCommand {
         key_id: "k1".to_owned(),
         secret_hash: secret_hash(SECRET),
         http_request_id: "test".to_owned(),
+        source_address: None,
+        signed: false,
         call,
     }
 }

@@ -1,5 +1,6 @@
 //! What is read from and written to D1, a module per table or purpose.
 
+pub mod administration;
 pub mod audit;
 pub mod decisions;
 pub mod flush;

@@ -2,24 +2,29 @@
 
 use gateward_core::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::Records;
+use gateward_core::registry::Loaded;
 use gateward_core::sql::d1::{LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use worker::{Env, console_error};
 
-use super::read;
+use super::{number, read};
 
 /// A reader's credential, with its tenant and agent.
 #[derive(Deserialize)]
 pub struct ReaderRow {
     pub kind: String,
     pub agent: Option<String>,
+    pub administrator: Option<String>,
     pub secret_sha256: String,
     /// A JSON array.
     pub scopes: String,
     pub status: String,
     pub expires_at_ms: Option<u64>,
+    /// A JSON array.
+    pub allowed_networks: Option<String>,
+    /// 0 or 1, as SQLite has it.
+    pub signed: u8,
     pub tenant_status: String,
     pub lanes: u16,
     pub agent_status: Option<String>,
@@ -33,10 +38,16 @@ struct RecordsRow {
     credential: Option<String>,
     server: Option<String>,
     tool: Option<String>,
+    bans: Option<String>,
 }
 
-/// Everything that `command` needs, at one epoch.
-pub async fn load_records(env: &Env, command: &GateCommand) -> Result<Records, Problem> {
+/// Everything that `command` needs, at one epoch; the tenant's bans only if they are needed.
+pub async fn load_records(
+    env: &Env,
+    command: &GateCommand,
+    with_bans: bool,
+    now_ms: u64,
+) -> Result<Loaded, Problem> {
     let call = &command.call;
     let values = [
         command.tenant.as_str().into(),
@@ -44,15 +55,18 @@ pub async fn load_records(env: &Env, command: &GateCommand) -> Result<Records, P
         command.key_id.as_str().into(),
         call.server.as_str().into(),
         call.tool.as_str().into(),
+        number(with_bans.into()),
+        number(now_ms),
     ];
     let rows: Vec<RecordsRow> = read(env, LOAD_RECORDS, &values).await?;
     let row = rows.into_iter().next().ok_or_else(|| unreadable("no row"))?;
-    Ok(Records {
+    Ok(Loaded {
         tenant: record(row.tenant)?,
         agent: record(row.agent)?,
         credential: record(row.credential)?,
         server: record(row.server)?,
         tool: record(row.tool)?,
+        bans: record(row.bans)?,
     })
 }
 

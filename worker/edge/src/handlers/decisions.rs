@@ -3,54 +3,19 @@
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use serde::Serialize;
+use gateward_core::records::{DEFAULT_PAGE, DecisionPage, DecisionView, FlushedThrough, MAX_PAGE};
 use serde_json::value::RawValue;
 
+use crate::authentication::Caller;
 use crate::d1::decisions::{DecisionRow, Filter};
 use crate::http::{Request, json};
-use crate::reader::reader;
 use crate::router::{Answer, Answered, App};
 use crate::{d1, lanes};
-
-/// Decisions of a page, unless the caller asks for fewer or more.
-const DEFAULT_PAGE: u32 = 50;
-/// The largest page: 200 decisions are some 300 KB.
-const MAX_PAGE: u32 = 200;
 
 /// Sorts after every decision id.
 const AFTER_ALL_IDS: &str = "g";
 
 const DECISIONS: [&str; 5] = ["allow", "deny", "require_approval", "redact", "quarantine"];
-
-#[derive(Serialize)]
-struct DecisionView {
-    decision_id: String,
-    lane: u16,
-    seq: u64,
-    at: String,
-    agent: String,
-    server: String,
-    tool: String,
-    decision: String,
-    reason_code: String,
-    /// The answer as the caller got it.
-    response: Box<RawValue>,
-}
-
-#[derive(Serialize)]
-struct Page {
-    decisions: Vec<DecisionView>,
-    next_cursor: Option<String>,
-    /// Lists come from D1; of each lane, they reach to here.
-    flushed_through: Vec<FlushedThrough>,
-}
-
-#[derive(Serialize)]
-struct FlushedThrough {
-    lane: u16,
-    seq: u64,
-    at: String,
-}
 
 fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
     let unreadable = |_| Problem::new(ProblemCode::Internal, "the decision's row cannot be read");
@@ -69,10 +34,9 @@ fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
 }
 
 /// Newest first; `agent`, `decision`, `from`, `to` (RFC 3339), `limit`, `cursor`.
-pub async fn list(request: &Request, app: &App) -> Answered {
-    let reader = reader(request, app).await?;
+pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     let mut filter = Filter {
-        agent: reader.agent.clone(),
+        agent: caller.agent.clone(),
         decision: None,
         from_id: String::new(),
         before_id: AFTER_ALL_IDS.to_owned(),
@@ -86,7 +50,7 @@ pub async fn list(request: &Request, app: &App) -> Answered {
         };
         match name.as_ref() {
             "agent" if !is_name(&value) => return Err(malformed("agent", "an agent's name")),
-            "agent" if !reader.sees(&value) => {
+            "agent" if !caller.sees(&value) => {
                 let detail = "an agent's credential reads only its own decisions";
                 return Err(Problem::new(ProblemCode::Forbidden, detail));
             }
@@ -108,8 +72,8 @@ pub async fn list(request: &Request, app: &App) -> Answered {
         }
     }
     // Asked first: what is flushed after it is then more than is claimed, never less.
-    let flushes = d1::decisions::flushes(&app.env, &reader.tenant).await?;
-    let rows = d1::decisions::list(&app.env, &reader.tenant, &filter).await?;
+    let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
+    let rows = d1::decisions::list(&app.env, &caller.tenant, &filter).await?;
     let full = rows.len() == filter.limit as usize;
     let next_cursor = rows.last().filter(|_| full).map(|row| row.decision_id.clone());
     let flushed_through = flushes
@@ -117,27 +81,26 @@ pub async fn list(request: &Request, app: &App) -> Answered {
         .map(|row| FlushedThrough { lane: row.lane, seq: row.seq, at: rfc3339(row.flushed_at_ms) })
         .collect();
     let decisions = rows.into_iter().map(view).collect::<Result<_, _>>()?;
-    json(&Page { decisions, next_cursor, flushed_through }).map(Answer::Json)
+    json(&DecisionPage { decisions, next_cursor, flushed_through }).map(Answer::Json)
 }
 
 /// One decision, flushed or not.
-pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
-    let reader = reader(request, app).await?;
+pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     let not_found = || Problem::new(ProblemCode::NotFound, "there is no such decision");
     let (lane, seq) = decision_position(id).ok_or_else(not_found)?;
-    if lane >= reader.lanes || seq == 0 {
+    if lane >= caller.lanes || seq == 0 {
         return Err(not_found());
     }
-    let mut found = d1::decisions::by_id(&app.env, &reader.tenant, id).await?;
+    let mut found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
     if found.is_none() {
-        let row = lanes::row(&app.env, &reader.tenant, lane, seq).await?;
+        let row = lanes::row(&app.env, &caller.tenant, lane, seq).await?;
         found = row.and_then(|row| DecisionRow::from_journal(&row, lane));
     }
     if found.is_none() {
         // It may have been flushed between the two looks.
-        found = d1::decisions::by_id(&app.env, &reader.tenant, id).await?;
+        found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
     }
-    let row = found.filter(|row| row.decision_id == id && reader.sees(&row.agent));
+    let row = found.filter(|row| row.decision_id == id && caller.sees(&row.agent));
     json(&view(row.ok_or_else(not_found)?)?).map(Answer::Json)
 }
 

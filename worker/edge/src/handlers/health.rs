@@ -1,35 +1,21 @@
 //! `GET /healthz`, `/readyz` and `/version`: open to everyone, and telling no secret.
 
-use serde::Serialize;
+use gateward_core::records::{Health, Version};
 
 use crate::http::json;
 use crate::router::{Answer, Answered, App};
 use crate::{d1, lanes};
 
-#[derive(Serialize)]
-struct Status {
-    status: &'static str,
-}
-
-#[derive(Serialize)]
-struct Version<'a> {
-    version: &'a str,
-    commit: &'a str,
-    bundle: &'a str,
-    policies: usize,
-    tools: usize,
-}
-
 /// The worker runs.
 pub fn alive() -> Answered {
-    json(&Status { status: "ok" }).map(Answer::Json)
+    json(&Health { status: "ok" }).map(Answer::Json)
 }
 
 /// D1 and a lane's storage answer, or 503 says which does not.
 pub async fn ready(app: &App) -> Answered {
     d1::registry::ping(&app.env).await?;
     lanes::ready(&app.env).await?;
-    json(&Status { status: "ready" }).map(Answer::Json)
+    json(&Health { status: "ready" }).map(Answer::Json)
 }
 
 /// What is deployed.

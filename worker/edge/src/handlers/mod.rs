@@ -1,5 +1,6 @@
 //! One module per endpoint.
 
+pub mod administration;
 pub mod authorize;
 pub mod decisions;
 pub mod health;

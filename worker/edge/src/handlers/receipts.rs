@@ -3,59 +3,20 @@
 use gateward_core::id::{receipt_id, receipt_position};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
-use serde::{Deserialize, Serialize};
+use gateward_core::records::{
+    DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptPage, ReceiptView, Verification, VerifyRequest,
+};
 use serde_json::value::RawValue;
 
+use crate::authentication::Caller;
 use crate::d1::receipts::from_journal;
 use crate::handlers::decisions::{malformed, page_limit};
 use crate::http::{Request, json};
-use crate::reader::{Reader, administrator};
 use crate::router::{Answer, Answered, App};
 use crate::{d1, lanes};
 
-/// Receipts of a page.
-const DEFAULT_PAGE: u32 = 100;
-/// The largest page: 500 receipts are some 500 KB.
-const MAX_PAGE: u32 = 500;
 /// Receipts that one request verifies: about a second of hashing and reading.
 const MAX_VERIFIED: u64 = 10_000;
-
-#[derive(Serialize)]
-struct ReceiptView {
-    receipt_id: String,
-    lane: u16,
-    seq: u64,
-    receipt_hash: String,
-    prev_receipt_hash: String,
-    canon_version: &'static str,
-    /// What was hashed, byte for byte.
-    body: Box<RawValue>,
-}
-
-#[derive(Serialize)]
-struct Page {
-    receipts: Vec<ReceiptView>,
-    next_from: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct VerifyRequest {
-    lane: u16,
-    from: u64,
-    to: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Verification {
-    verified: bool,
-    /// Receipts that were looked at.
-    checked: u64,
-    from: u64,
-    to: u64,
-    /// Sequence number of the first broken link.
-    broken_at: Option<u64>,
-    problem: Option<String>,
-}
 
 fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
     let unreadable = |_| Problem::new(ProblemCode::Internal, "the receipt's row cannot be read");
@@ -71,9 +32,8 @@ fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
 }
 
 /// In order; `lane`, `from`, `limit`.
-pub async fn list(request: &Request, app: &App) -> Answered {
-    let reader = administrator(request, app).await?;
-    let (mut lane, mut from, mut limit) = (None, 1, DEFAULT_PAGE);
+pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
+    let (mut lane, mut from, mut limit) = (None, 1, DEFAULT_RECEIPT_PAGE);
     for (name, value) in request.query() {
         match name.as_ref() {
             "lane" => lane = Some(value.parse().map_err(|_| malformed("lane", "a lane's number"))?),
@@ -84,41 +44,39 @@ pub async fn list(request: &Request, app: &App) -> Answered {
                     .filter(|from| *from > 0)
                     .ok_or_else(|| malformed("from", "a sequence number"))?;
             }
-            "limit" => limit = page_limit(&value, MAX_PAGE)?,
+            "limit" => limit = page_limit(&value, MAX_RECEIPT_PAGE)?,
             _ => return Err(malformed(&name, "left out: there is no such parameter")),
         }
     }
-    let lane = own_lane(&reader, lane.ok_or_else(|| malformed("lane", "present"))?)?;
-    let rows = acknowledged(app, &reader.tenant, lane, from, limit).await?;
+    let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
+    let rows = acknowledged(app, &caller.tenant, lane, from, limit).await?;
     let full = rows.len() == limit as usize;
     let next_from = rows.last().filter(|_| full).map(|row| row.seq + 1);
     let receipts = rows.into_iter().map(|row| view(row, lane)).collect::<Result<_, _>>()?;
-    json(&Page { receipts, next_from }).map(Answer::Json)
+    json(&ReceiptPage { receipts, next_from }).map(Answer::Json)
 }
 
 /// One receipt, flushed or not.
-pub async fn read(request: &Request, app: &App, id: &str) -> Answered {
-    let reader = administrator(request, app).await?;
+pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     let not_found = || Problem::new(ProblemCode::NotFound, "there is no such receipt");
     let (lane, seq) = receipt_position(id).ok_or_else(not_found)?;
-    own_lane(&reader, lane)?;
-    let rows = acknowledged(app, &reader.tenant, lane, seq, 1).await?;
+    own_lane(caller, lane)?;
+    let rows = acknowledged(app, &caller.tenant, lane, seq, 1).await?;
     let row = rows.into_iter().find(|row| row.seq == seq).ok_or_else(not_found)?;
     json(&view(row, lane)?).map(Answer::Json)
 }
 
 /// Verifies a range as it is stored. The lane says where its chain ends and with which hash, so
 /// that a tail that was cut off is found too, and a chain that was sealed anew as a whole.
-pub async fn verify(request: &Request, app: &App) -> Answered {
-    let reader = administrator(request, app).await?;
-    let body = request.json_body().await?;
-    let asked: VerifyRequest = serde_json::from_slice(&body)
+pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
+    request.require_json()?;
+    let asked: VerifyRequest = serde_json::from_slice(body)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
-    let lane = own_lane(&reader, asked.lane)?;
+    let lane = own_lane(caller, asked.lane)?;
     if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {
         return Err(malformed("from", "a sequence number from 1, and not above `to`"));
     }
-    let (head, head_hash) = lanes::head(&app.env, &reader.tenant, lane).await?;
+    let (head, head_hash) = lanes::head(&app.env, &caller.tenant, lane).await?;
     if asked.from > head + 1 {
         return Err(malformed("from", "at most one above the lane's newest receipt"));
     }
@@ -136,13 +94,13 @@ pub async fn verify(request: &Request, app: &App) -> Answered {
         Some(GENESIS.to_owned())
     } else {
         let before = asked.from - 1;
-        let rows = acknowledged(app, &reader.tenant, lane, before, 1).await?;
+        let rows = acknowledged(app, &caller.tenant, lane, before, 1).await?;
         rows.into_iter().find(|row| row.seq == before).map(|row| row.receipt_hash)
     };
     let mut next = asked.from;
     while next <= to {
-        let limit = u32::try_from(to - next + 1).unwrap_or(MAX_PAGE).min(MAX_PAGE);
-        let rows = acknowledged(app, &reader.tenant, lane, next, limit).await?;
+        let limit = u32::try_from(to - next + 1).unwrap_or(MAX_RECEIPT_PAGE).min(MAX_RECEIPT_PAGE);
+        let rows = acknowledged(app, &caller.tenant, lane, next, limit).await?;
         let ends_otherwise = |row: &StoredReceipt| row.seq == head && row.receipt_hash != head_hash;
         let result = if rows.is_empty() {
             Err(receipt::Break { seq: next, problem: format!("receipt {next} is missing") })
@@ -167,9 +125,9 @@ pub async fn verify(request: &Request, app: &App) -> Answered {
     json(&verification).map(Answer::Json)
 }
 
-fn own_lane(reader: &Reader, lane: u16) -> Result<u16, Problem> {
+fn own_lane(caller: &Caller, lane: u16) -> Result<u16, Problem> {
     let not_found = || Problem::new(ProblemCode::NotFound, "the tenant has no such lane");
-    (lane < reader.lanes).then_some(lane).ok_or_else(not_found)
+    (lane < caller.lanes).then_some(lane).ok_or_else(not_found)
 }
 
 /// Receipts from `from` on, from D1 and, where that ends, from the lane's journal.

@@ -1,0 +1,153 @@
+// Bans and limits: what stops or slows an agent without touching the agent.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Api, Ban, Limits } from "../support/administration.ts";
+import type { Problem, Reply } from "../support/client.ts";
+import { type Changes, eventually, Gateward, passes, readCall, type Tenant } from "../support/gateward.ts";
+import { ADMINISTRATOR } from "../support/registry.ts";
+import type { Answer } from "../support/scenario.ts";
+
+let gateward: Gateward;
+let tenant: Tenant;
+let api: Api;
+
+beforeAll(async () => {
+  gateward = await Gateward.start();
+  tenant = await gateward.tenant();
+  api = tenant.api;
+});
+afterAll(() => gateward?.close());
+
+function expectCode(reply: Reply<Problem>, status: number, code: string): void {
+  expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code });
+}
+
+describe("bans", () => {
+  interface Way {
+    kind: Ban["kind"];
+    subject: string;
+    /** What makes a call the banned one's, and another's. */
+    banned: Changes;
+    other: Changes;
+    from?: [banned: string, other: string];
+  }
+  const ways: Way[] = [
+    { kind: "agent", subject: "banned", banned: { agent: { id: "banned" } }, other: { agent: { id: "other" } } },
+    { kind: "user", subject: "User-1", banned: { user: { id: "User-1" } }, other: { user: { id: "user-1" } } },
+    { kind: "run", subject: "run 1/ü", banned: { trace: { run_id: "run 1/ü" } }, other: { trace: { run_id: "run 1" } } },
+    { kind: "source_address", subject: "203.0.113.0/24", banned: {}, other: {}, from: ["203.0.113.7", "203.0.114.7"] },
+    { kind: "source_address", subject: "198.51.100.7", banned: {}, other: {}, from: ["198.51.100.7", "198.51.100.8"] },
+    { kind: "source_address", subject: "2001:db8::/32", banned: {}, other: {}, from: ["2001:db8:7::1", "2001:db9::1"] },
+  ];
+  test.each(ways)("of $kind $subject stops its calls and no others, until lifted or expired", async ({ kind, subject, banned, other, from }) => {
+    const tenant = await gateward.tenant();
+    const { api } = tenant;
+    const tokens = new Map<string, string>();
+    for (const name of ["banned", "other"]) tokens.set(name, (await tenant.agent(name)).token);
+    const call = (changes: Changes, address?: string) => {
+      const id = changes.agent?.id ?? "banned";
+      const headers: Record<string, string> = address === undefined ? {} : { "cf-connecting-ip": address };
+      return passes(gateward, tokens.get(id) ?? "", readCall({ ...changes, agent: { id } }), { headers });
+    };
+    expect(await call(banned, from?.[0])).toBe(true);
+
+    const ban = await api.create<Ban>("/v1/bans", { kind, subject, reason: "seen on the news" });
+    expect(ban).toEqual({
+      ban_id: expect.stringMatching(/./),
+      kind,
+      subject: expect.any(String),
+      reason: "seen on the news",
+      created_by: ADMINISTRATOR,
+      created_at: expect.any(String),
+      expires_at: null,
+    });
+    expect(await api.read(`/v1/bans/${ban.ban_id}`)).toEqual(ban);
+    expect(await call(banned, from?.[0])).toBe(false);
+    expect(await call(other, from?.[1])).toBe(true);
+    await tenant.evict();
+    expect(await call(banned, from?.[0])).toBe(false);
+    await api.change("DELETE", `/v1/bans/${ban.ban_id}`);
+    expectCode(await api.get(`/v1/bans/${ban.ban_id}`), 404, "not_found");
+    expect(await call(banned, from?.[0])).toBe(true);
+
+    const expires_at = new Date(Date.now() + 1_500).toISOString();
+    await api.create("/v1/bans", { kind, subject, expires_at });
+    expect(await call(banned, from?.[0])).toBe(false);
+    await eventually("the ban expires", () => call(banned, from?.[0]));
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
+  });
+
+  test("of two on one subject, lifting one leaves the other", async () => {
+    const { token } = await tenant.agent("twice");
+    const body = readCall({ agent: { id: "twice" } });
+    const first = await api.create<Ban>("/v1/bans", { kind: "agent", subject: "twice" });
+    await api.create("/v1/bans", { kind: "agent", subject: "twice" });
+    await api.change("DELETE", `/v1/bans/${first.ban_id}`);
+    expect(await passes(gateward, token, body)).toBe(false);
+  });
+
+  test("an address that stands in another header bans nobody and spares nobody", async () => {
+    const { token } = await tenant.agent("proxied");
+    await api.create("/v1/bans", { kind: "source_address", subject: "192.0.2.1" });
+    const call = (headers: Record<string, string>) => passes(gateward, token, readCall({ agent: { id: "proxied" } }), { headers });
+    expect(await call({ "x-forwarded-for": "192.0.2.1" })).toBe(true);
+    expect(await call({ "cf-connecting-ip": "192.0.2.1", "x-forwarded-for": "192.0.2.2" })).toBe(false);
+  });
+
+  test("a banned agent's stored answer is not given again", async () => {
+    const { token } = await tenant.agent("stored");
+    const body = readCall({ agent: { id: "stored" }, request_id: "r1" });
+    expect(await passes(gateward, token, body)).toBe(true);
+    await api.create("/v1/bans", { kind: "agent", subject: "stored" });
+    expect(await passes(gateward, token, body)).toBe(false);
+  });
+});
+
+describe("limits", () => {
+  /** The policy of the agent's bucket, as its next answer tells. */
+  async function bucket(token: string, id: string): Promise<string | null> {
+    const { status, headers } = await gateward.post<Answer>(token, "/v1/authorize", readCall({ agent: { id } }));
+    expect(status).toBe(200);
+    return headers.get("ratelimit-policy");
+  }
+
+  test("of a tenant are read and patched, null clears", async () => {
+    const { api } = await gateward.tenant();
+    const none = { rate_capacity: null, rate_refill_per_s: null, quota_per_day: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null };
+    expect(await api.read("/v1/limits")).toEqual({ ...none, revision: expect.any(Number) });
+    const some = { rate_capacity: 50, rate_refill_per_s: 2.5, quota_per_day: 0, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5 };
+    expect(await api.change<Limits>("PATCH", "/v1/limits", some)).toMatchObject(some);
+    expect(await api.change<Limits>("PATCH", "/v1/limits", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
+    expect(await api.read("/v1/limits")).toMatchObject({ ...some, quota_per_day: null });
+  });
+
+  test("an agent's own rate holds before its tenant's, and that before the worker's", async () => {
+    const tenant = await gateward.tenant();
+    const { api } = tenant;
+    const { name, token } = await tenant.agent("paced");
+    expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
+    await api.change("PATCH", "/v1/limits", { rate_capacity: 50, rate_refill_per_s: 10 });
+    expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
+    await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: 20, rate_refill_per_s: 10 });
+    expect(await bucket(token, name)).toBe('"agent";q=20;w=2');
+    await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: null, rate_refill_per_s: null });
+    expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
+    await api.change("PATCH", "/v1/limits", { rate_capacity: null, rate_refill_per_s: null });
+    expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
+  });
+
+  test("an agent's own quota holds before its tenant's", async () => {
+    const tenant = await gateward.tenant();
+    const { api } = tenant;
+    const { name, token } = await tenant.agent("counted");
+    const reason = async () => (await gateward.decide(token, readCall({ agent: { id: name } }))).reason_code;
+    await api.change("PATCH", "/v1/limits", { quota_per_day: 1 });
+    expect([await reason(), await reason()]).toEqual(["policy_allow", "quota_exhausted"]);
+    await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: 2 });
+    expect([await reason(), await reason()]).toEqual(["policy_allow", "quota_exhausted"]);
+    await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: 0 });
+    await api.change("PATCH", "/v1/limits", { quota_per_day: null });
+    expect(await reason()).toBe("quota_exhausted");
+    await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: null });
+    expect(await reason()).toBe("policy_allow");
+  });
+});

@@ -1,0 +1,278 @@
+// The command line against a running worker: what an administrator types, from nothing to an
+// agent's first decision.
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Agent, CredentialObject, Page, Server, Tool } from "../support/administration.ts";
+import type { DecisionPage, DecisionRow } from "../support/client.ts";
+import { BOOTSTRAP_SECRET, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
+
+/** `make test` builds it. */
+const BINARY = "target/debug/gateward";
+const TENANT = "first";
+
+let gateward: Gateward;
+/** For files that hold tokens. */
+let directory: string;
+
+beforeAll(async () => {
+  if (!existsSync(BINARY)) throw new Error(`\`${BINARY}\` is missing: run \`make test\`, which builds it`);
+  directory = mkdtempSync(join(tmpdir(), "gateward-cli-"));
+  gateward = await Gateward.start({ entry: HINDERED, vars: { FLUSH_INTERVAL_MS: 50 } });
+});
+afterAll(async () => {
+  await gateward?.close();
+  if (directory !== undefined) rmSync(directory, { recursive: true });
+});
+
+interface Run {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** An environment of nothing but what is given. */
+const environment = (variables: Record<string, string>) => ({ PATH: process.env.PATH ?? "", GATEWARD_URL: gateward.url.href, ...variables });
+
+/** Runs it to its end, as a user without a token unless `variables` have one. */
+function bare(args: string[], variables: Record<string, string> = {}): Promise<Run> {
+  return new Promise((resolve) => {
+    execFile(BINARY, args, { env: environment(variables) }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }));
+  });
+}
+
+const file = (name: string) => join(directory, name);
+/** As the administrator. */
+const as = () => ({ GATEWARD_TOKEN_FILE: file("admin.token") });
+
+async function ok(...args: string[]): Promise<string> {
+  const run = await bare(args, as());
+  expect({ args, ...run }).toEqual({ args, code: 0, stdout: run.stdout, stderr: "" });
+  return run.stdout;
+}
+
+async function json<Body>(...args: string[]): Promise<Body> {
+  return JSON.parse(await ok("--json", ...args)) as Body;
+}
+
+describe("bootstrap", () => {
+  const bootstrap = ["bootstrap", "--tenant", TENANT, "--administrator", "ann"];
+
+  test("needs the secret, from the environment", async () => {
+    expect((await bare(bootstrap)).code).toBe(1);
+    const wrong = await bare(bootstrap, { GATEWARD_BOOTSTRAP_SECRET: "wrong" });
+    expect(wrong).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("unauthorized") });
+  });
+
+  test("writes the token to a file that only its owner reads, and nowhere else", async () => {
+    const run = await bare([...bootstrap, "--token-out", file("admin.token")], { GATEWARD_BOOTSTRAP_SECRET: BOOTSTRAP_SECRET });
+    const token = readFileSync(file("admin.token"), "utf8").trim();
+    expect(token).toMatch(new RegExp(`^gwa_${TENANT}\\.`));
+    expect(statSync(file("admin.token")).mode & 0o777).toBe(0o600);
+    expect(run.code).toBe(0);
+    expect(run.stdout + run.stderr).not.toContain(token);
+  });
+
+  test("works once", async () => {
+    const run = await bare(bootstrap, { GATEWARD_BOOTSTRAP_SECRET: BOOTSTRAP_SECRET });
+    expect(run).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("already_bootstrapped") });
+  });
+});
+
+describe("secrets", () => {
+  test.each([
+    [["--token", "gwa_x", "agent", "list"]],
+    [["agent", "list", "--token", "gwa_x"]],
+    [["agent", "list", "gwa_x"]],
+    [["bootstrap", "--tenant", "t", "--secret", "s"]],
+  ])("are no arguments: %j is a mistake", async (args) => {
+    expect(await bare(args)).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  test("come from a file, or from the environment, and without one there is no answer", async () => {
+    const token = readFileSync(file("admin.token"), "utf8").trim();
+    expect((await bare(["agent", "list"])).code).toBe(1);
+    expect((await bare(["agent", "list"], { GATEWARD_TOKEN: token })).code).toBe(0);
+    expect((await bare(["--token-file", file("admin.token"), "agent", "list"])).code).toBe(0);
+    expect((await bare(["--token-file", file("missing"), "agent", "list"])).code).toBe(1);
+  });
+
+  test("are never written over a file that is there", async () => {
+    writeFileSync(file("kept"), "kept");
+    await ok("agent", "create", "careful", "--environment", "production");
+    const run = await bare(["credential", "create", "--agent", "careful", "--token-out", file("kept")], as());
+    expect(run.code).toBe(1);
+    expect(readFileSync(file("kept"), "utf8")).toBe("kept");
+    expect((await json<Page>("credential", "list", "--agent", "careful")).credentials).toEqual([]);
+  });
+});
+
+test("from nothing to an agent's decision", async () => {
+  await ok("server", "create", "files", "--kind", "mcp", "--trust", "trusted");
+  await ok("server", "approve", "files");
+  await ok("tool", "create", "files/repos/read.v1", "--mutates", "false", "--risk", "low");
+  await ok("tool", "approve", "files/repos/read.v1");
+  await ok("agent", "create", "coder", "--environment", "production", "--no-tools");
+  await ok("credential", "create", "--agent", "coder", "--token-out", file("coder.token"));
+  const token = readFileSync(file("coder.token"), "utf8").trim();
+  expect(statSync(file("coder.token")).mode & 0o777).toBe(0o600);
+  const body = readCall({ tool_call: { tool: "files", action: "repos/read.v1", parameters: {} } });
+  const reads = () => passes(gateward, token, body);
+
+  expect(await reads()).toBe(false);
+  await ok("agent", "grant", "coder", "files/*");
+  expect(await reads()).toBe(true);
+  await ok("agent", "ungrant", "coder", "files/*");
+  expect(await json<Agent>("agent", "show", "coder")).toMatchObject({ allowed_tools: [] });
+  expect(await reads()).toBe(false);
+  await ok("agent", "update", "coder", "--any-tool");
+  expect(await reads()).toBe(true);
+
+  for (const [stop, undo] of [
+    [["agent", "freeze", "coder"], ["agent", "unfreeze", "coder"]],
+    [["agent", "quarantine", "coder"], ["agent", "restore", "coder"]],
+    [["server", "disable", "files"], ["server", "restore", "files"]],
+    [["tool", "quarantine", "files/repos/read.v1"], ["tool", "restore", "files/repos/read.v1"]],
+  ] as const) {
+    await ok(...stop);
+    expect({ stop, reads: await reads() }).toEqual({ stop, reads: false });
+    await ok(...undo);
+    expect({ undo, reads: await reads() }).toEqual({ undo, reads: true });
+  }
+
+  const { ban_id } = await json<{ ban_id: string }>("ban", "create", "agent", "coder", "--reason", "a test");
+  expect(await reads()).toBe(false);
+  expect(await ok("ban", "list")).toContain(ban_id);
+  await ok("ban", "delete", ban_id);
+  expect(await reads()).toBe(true);
+
+  const [credential] = (await json<{ credentials: CredentialObject[] }>("credential", "list", "--agent", "coder")).credentials;
+  await ok("credential", "rotate", credential?.key_id ?? "", "--overlap-s", "0", "--token-out", file("coder.token.new"));
+  expect(await reads()).toBe(false);
+  expect(await passes(gateward, readFileSync(file("coder.token.new"), "utf8").trim(), body)).toBe(true);
+});
+
+test("groups have members of both kinds", async () => {
+  await ok("agent", "create", "member", "--environment", "production");
+  await ok("group", "create", "support");
+  await ok("group", "add", "support", "--agent", "member");
+  await ok("group", "add", "support", "--administrator", "ann");
+  const members = async () =>
+    (await json<{ members: { member: string }[] }>("group", "members", "support")).members.map(({ member }) => member).sort();
+  expect(await members()).toEqual(["ann", "member"]);
+  await ok("group", "remove", "support", "--agent", "member");
+  expect(await members()).toEqual(["ann"]);
+  expect(await json<Agent>("agent", "show", "member")).toMatchObject({ groups: [] });
+});
+
+test("a tenant comes with its administrator's token", async () => {
+  await ok("tenant", "create", "second", "--lanes", "2", "--token-out", file("second.token"));
+  expect(readFileSync(file("second.token"), "utf8")).toMatch(/^gwa_second\./);
+  const run = await bare(["--json", "agent", "list"], { GATEWARD_TOKEN_FILE: file("second.token") });
+  expect(JSON.parse(run.stdout)).toEqual({ agents: [], next_cursor: null });
+  expect((await bare(["tenant", "list"], { GATEWARD_TOKEN_FILE: file("second.token") })).stderr).toContain("forbidden");
+  expect((await json<{ tenants: { tenant: string }[] }>("tenant", "list")).tenants.map(({ tenant }) => tenant).sort()).toEqual([TENANT, "second"]);
+});
+
+test("a table is for people, and --json is the API's own answer", async () => {
+  await ok("server", "create", "shown", "--kind", "http");
+  const shown = await json<Server>("server", "show", "shown");
+  const token = readFileSync(file("admin.token"), "utf8").trim();
+  expect(shown).toEqual((await gateward.get<Server>(token, "/v1/servers/shown")).body);
+  const table = await ok("server", "list");
+  const [header = "", ...rows] = table.trimEnd().split("\n");
+  expect(header).toMatch(/^server +kind +trust +status/);
+  expect(rows.find((row) => row.startsWith("shown "))).toMatch(/^shown +http +untrusted +pending/);
+  expect(table).not.toContain("{");
+  await ok("tool", "create", "shown/read", "--mutates", "true", "--risk", "high");
+  expect((await json<{ tools: Tool[] }>("tool", "list", "shown")).tools).toEqual([expect.objectContaining({ tool: "read", mutates: true, risk: "high", status: "pending" })]);
+});
+
+test("a list goes on over pages, and says where it would go on", async () => {
+  const names = [...Array(5).keys()].map((at) => `page-${at}`);
+  for (const name of names) await ok("group", "create", name);
+  const listed = (text: string) => (JSON.parse(text) as { groups: { group: string }[] }).groups.map(({ group }) => group);
+  const some = await ok("--json", "group", "list", "--limit", "2");
+  expect(listed(some)).toHaveLength(2);
+  expect(JSON.parse(some)).toMatchObject({ next_cursor: listed(some).at(-1) });
+  const all = listed(await ok("--json", "group", "list"));
+  expect(all).toEqual(expect.arrayContaining(names));
+  expect(new Set(all).size).toBe(all.length);
+});
+
+describe("the exit code", () => {
+  test("is 1 for a problem, which is named in one line", async () => {
+    for (const [args, code] of [
+      [["agent", "show", "nobody"], "not_found"],
+      [["agent", "create", "Nobody", "--environment", "production"], "invalid_field"],
+      [["group", "create", "support"], "name_taken"],
+      [["agent", "freeze", "careful", "--if-match", "0"], "precondition_failed"],
+    ] as const) {
+      const run = await bare([...args], as());
+      expect({ args, ...run }).toEqual({ args, code: 1, stdout: "", stderr: expect.stringMatching(new RegExp(`^gateward: ${code}: .+\\n$`)) });
+    }
+  });
+
+  test.each([[[]], [["agent"]], [["agent", "create", "x"]], [["agent", "explode", "x"]], [["agent", "list", "--limit", "many"]]])(
+    "is 2 for %j, which is no command", async (args) => expect((await bare(args, as())).code).toBe(2));
+
+  test("is 3 when lanes have not taken the change, and they are named", async () => {
+    await gateward.deafen([`${TENANT}/0`]);
+    const run = await bare(["--json", "agent", "freeze", "careful"], as());
+    await gateward.deafen([]);
+    expect(run.code).toBe(3);
+    expect(JSON.parse(run.stdout)).toMatchObject({ agent: "careful", status: "frozen", pending_lanes: [0] });
+    expect(run.stderr).toContain("0");
+  });
+});
+
+test("help tells the commands, and how to give the token", async () => {
+  const { code, stdout } = await bare(["--help"]);
+  expect(code).toBe(0);
+  for (const command of ["bootstrap", "tenant", "agent", "credential", "group", "server", "tool", "ban", "decisions"]) {
+    expect(stdout).toMatch(new RegExp(`^ +${command} `, "m"));
+    expect((await bare([command, "--help"])).code).toBe(0);
+  }
+  expect(stdout).toContain("GATEWARD_TOKEN");
+});
+
+describe("decisions", () => {
+  test("are listed, and followed as they appear, each once", async () => {
+    await ok("agent", "create", "followed", "--environment", "production");
+    await ok("credential", "create", "--agent", "followed", "--token-out", file("followed.token"));
+    const token = readFileSync(file("followed.token"), "utf8").trim();
+    const decide = () => gateward.decide(token, readCall({ agent: { id: "followed" }, tool_call: { tool: "files", action: "repos/read.v1", parameters: {} } }));
+    const listed = async () => (await json<DecisionPage>("decisions", "list", "--agent", "followed")).decisions;
+    const before = await decide();
+    await eventually("it is listed", async () => (await listed()).length === 1);
+
+    const follower = spawn(BINARY, ["--json", "decisions", "follow", "--agent", "followed"], { env: environment(as()), stdio: ["ignore", "pipe", "inherit"] });
+    const exited = once(follower, "exit");
+    try {
+      const rows: DecisionRow[] = [];
+      createInterface({ input: follower.stdout }).on("line", (line) => rows.push(JSON.parse(line) as DecisionRow));
+      const ids = new Set([before.decision_id]);
+      // It follows from when it has looked first, which nothing tells.
+      await eventually("decisions are printed", async () => {
+        ids.add((await decide()).decision_id);
+        return rows.length >= 3;
+      });
+      const printed = rows.map(({ decision_id }) => decision_id);
+      expect(new Set(printed).size).toBe(printed.length);
+      expect(printed).not.toContain(before.decision_id);
+      expect(printed.every((id) => ids.has(id))).toBe(true);
+      expect(printed).toEqual(printed.toSorted());
+    } finally {
+      follower.kill("SIGINT");
+      await exited;
+    }
+    const page = await listed();
+    expect(page[0]).toMatchObject({ agent: "followed", decision: "allow", server: "files", tool: "repos/read.v1" });
+    expect(await ok("decisions", "list", "--agent", "followed")).toMatch(/^at +decision +agent/);
+  });
+});

@@ -1,0 +1,224 @@
+// Servers and their tools: nothing is callable before it was approved, and nothing that was done
+// to it is undone by anything but its opposite.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Api, Server, Tool } from "../support/administration.ts";
+import type { Problem, Reply } from "../support/client.ts";
+import { Gateward, passes, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { canonicalize, sha256Hex } from "../support/receipts.ts";
+
+let gateward: Gateward;
+let tenant: Tenant;
+let api: Api;
+let agent: TestAgent;
+
+beforeAll(async () => {
+  gateward = await Gateward.start();
+  tenant = await gateward.tenant();
+  api = tenant.api;
+  agent = await tenant.agent();
+});
+afterAll(() => gateward?.close());
+
+function expectCode(reply: Reply<Problem>, status: number, code: string): void {
+  expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code });
+}
+
+/** Whether the agent may call the tool `read` of a server now. */
+function callable(server: string, tool = "read"): Promise<boolean> {
+  return passes(gateward, agent.token, readCall({ tool_call: { tool: server, action: tool, parameters: {} } }));
+}
+
+let made = 0;
+/** A new server with the approved tool `read`. */
+async function newServer(): Promise<{ server: string; path: string }> {
+  made += 1;
+  const server = `server-${made}`;
+  await api.server(server, "read");
+  return { server, path: `/v1/servers/${server}` };
+}
+
+test("a new server and a new tool are pending, and callable once both are approved", async () => {
+  const server = await api.create<Server>("/v1/servers", { server: "fresh", kind: "mcp" });
+  expect(server).toEqual({
+    server: "fresh",
+    kind: "mcp",
+    trust: "untrusted",
+    status: "pending",
+    approved: false,
+    disabled: false,
+    quarantined: false,
+    manifest_sha256: null,
+    revision: expect.any(Number),
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+  });
+  const tool = await api.create<Tool>("/v1/servers/fresh/tools", { tool: "read", mutates: false, risk: "low" });
+  expect(tool).toEqual({
+    server: "fresh",
+    tool: "read",
+    status: "pending",
+    approved: false,
+    disabled: false,
+    quarantined: false,
+    mutates: false,
+    risk: "low",
+    canary: false,
+    revision: expect.any(Number),
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+  });
+  expect(await callable("fresh")).toBe(false);
+  await api.change("POST", "/v1/servers/fresh/tools/read/approve");
+  expect(await callable("fresh")).toBe(false);
+  await api.change("POST", "/v1/servers/fresh/approve");
+  expect(await callable("fresh")).toBe(true);
+});
+
+describe("states", () => {
+  // [actions, the status that is left]
+  const cases: [string[], string][] = [
+    [["disable"], "disabled"],
+    [["quarantine"], "quarantined"],
+    [["disable", "restore"], "active"],
+    [["quarantine", "restore"], "active"],
+    [["disable", "quarantine", "restore"], "active"],
+    [["disable", "approve"], "disabled"],
+    [["quarantine", "approve"], "quarantined"],
+    [["quarantine", "disable"], "quarantined"],
+  ];
+  test.each(cases)("a server, or a tool, after %j is %s, and its calls are decided so", async (actions, status) => {
+    const { server, path } = await newServer();
+    for (const thing of [path, `${path}/tools/read`]) {
+      expect(await callable(server)).toBe(true);
+      for (const action of actions) await api.change("POST", `${thing}/${action}`);
+      expect(await api.read(thing)).toMatchObject({ status });
+      expect(await callable(server)).toBe(status === "active");
+      await api.change("POST", `${thing}/restore`);
+      expect(await callable(server)).toBe(true);
+    }
+  });
+
+  test("restore does not approve what is pending", async () => {
+    await api.create("/v1/servers", { server: "pending", kind: "mcp" });
+    await api.change("POST", "/v1/servers/pending/disable");
+    expect(await api.change<Server>("POST", "/v1/servers/pending/restore")).toMatchObject({ status: "pending", approved: false });
+  });
+});
+
+describe("registering again", () => {
+  test.each(["disable", "quarantine"])("a server lifts nothing after %s", async (action) => {
+    const { server, path } = await newServer();
+    await api.change("POST", `${path}/${action}`);
+    const before = await api.read<Server>(path);
+    const again = await api.post<Server>("/v1/servers", { server, kind: "http", trust: "trusted" });
+    expect([200, 201]).toContain(again.status);
+    expect(await api.read(path)).toMatchObject({ kind: "http", trust: "trusted", status: before.status });
+    expect(await callable(server)).toBe(false);
+  });
+
+  test("a server that is pending does not approve it", async () => {
+    const body = { server: "still-pending", kind: "mcp" };
+    await api.create("/v1/servers", body);
+    await api.create("/v1/servers", body);
+    expect(await api.read("/v1/servers/still-pending")).toMatchObject({ status: "pending" });
+  });
+
+  test("a tool lifts no quarantine", async () => {
+    const { server, path } = await newServer();
+    await api.change("POST", `${path}/tools/read/quarantine`);
+    const again = await api.post(`${path}/tools`, { tool: "read", mutates: false, risk: "low" });
+    expect([200, 201, 409]).toContain(again.status);
+    expect(await api.read(`${path}/tools/read`)).toMatchObject({ status: "quarantined" });
+    expect(await callable(server)).toBe(false);
+  });
+});
+
+describe("manifests", () => {
+  const manifest = (description: string) => ({ tools: [{ name: "read", description }], n: 1 });
+
+  test.each([
+    ["PATCH", (path: string) => path, {}],
+    ["POST", () => "/v1/servers", { kind: "mcp" }],
+  ] as const)("%s with a changed one puts tools back to pending, and the server into quarantine", async (method, at, rest) => {
+    made += 1;
+    const server = `manifest-${made}`;
+    const path = `/v1/servers/${server}`;
+    const body = (description: string) => ({ ...rest, ...(method === "POST" ? { server } : {}), manifest: manifest(description) });
+    const created = await api.create<Server>("/v1/servers", { server, kind: "mcp", manifest: manifest("first") });
+    expect(created.manifest_sha256).toBe(sha256Hex(canonicalize(manifest("first"))));
+    await api.change("POST", `${path}/approve`);
+    await api.create(`${path}/tools`, { tool: "read", mutates: false, risk: "low" });
+    await api.change("POST", `${path}/tools/read/approve`);
+    expect(await callable(server)).toBe(true);
+
+    // The same in another spelling is no change.
+    const same = JSON.stringify({ ...body("first"), manifest: { n: 1.0, tools: manifest("first").tools } });
+    await api.change(method, at(path), same);
+    expect(await callable(server)).toBe(true);
+
+    await api.change(method, at(path), body("second"));
+    expect(await api.read(path)).toMatchObject({
+      status: "quarantined",
+      quarantined: true,
+      manifest_sha256: sha256Hex(canonicalize(manifest("second"))),
+    });
+    expect(await api.read(`${path}/tools/read`)).toMatchObject({ status: "pending", approved: false });
+    expect(await callable(server)).toBe(false);
+    await api.change("POST", `${path}/restore`);
+    expect(await callable(server)).toBe(false);
+    await api.change("POST", `${path}/tools/read/approve`);
+    expect(await callable(server)).toBe(true);
+  });
+
+  test("a patch without one leaves the tools as they are", async () => {
+    const { server, path } = await newServer();
+    await api.change("PATCH", path, { kind: "http" });
+    expect(await callable(server)).toBe(true);
+  });
+});
+
+describe("deleting a server", () => {
+  test("leaves none of its tools callable, and its name is not given again", async () => {
+    const { server, path } = await newServer();
+    expect(await callable(server)).toBe(true);
+    await api.change("DELETE", path);
+    expect(await callable(server)).toBe(false);
+    for (const gone of [path, `${path}/tools`, `${path}/tools/read`]) expectCode(await api.get(gone), 404, "not_found");
+    expect((await api.all<Server>("/v1/servers")).map((row) => row.server)).not.toContain(server);
+    expectCode(await api.post("/v1/servers", { server, kind: "mcp" }), 409, "name_taken");
+    for (const [method, at, body] of [
+      ["PATCH", path, { kind: "http" }],
+      ["POST", `${path}/restore`, undefined],
+      ["POST", `${path}/approve`, undefined],
+      ["POST", `${path}/tools/read/approve`, undefined],
+      ["POST", `${path}/tools`, { tool: "new", mutates: false, risk: "low" }],
+    ] as const) {
+      const { status } = await gateward.send(method, api.token, at, body);
+      expect({ at, status }).toEqual({ at, status: expect.toBeOneOf([404, 409]) });
+    }
+    expect(await callable(server)).toBe(false);
+  });
+});
+
+describe("tools", () => {
+  test("what a patch says of a tool holds from the next call on", async () => {
+    const { server, path } = await newServer();
+    const untrusted = readCall({ tool_call: { tool: server, action: "read", parameters: {} }, context: { source_trust: "untrusted_external" } });
+    expect(await passes(gateward, agent.token, untrusted)).toBe(true);
+    await api.change("PATCH", `${path}/tools/read`, { mutates: true });
+    expect(await passes(gateward, agent.token, untrusted)).toBe(false);
+    await api.change("PATCH", `${path}/tools/read`, { mutates: false, canary: true });
+    const other = await tenant.agent("caught");
+    const canary = readCall({ agent: { id: "caught" }, tool_call: { tool: server, action: "read", parameters: {} } });
+    expect(await gateward.decide(other.token, canary)).toMatchObject({ decision: "quarantine" });
+  });
+
+  test("a name with a slash is one part of its path", async () => {
+    const { server, path } = await newServer();
+    await api.create(`${path}/tools`, { tool: "repos/get.v1", mutates: false, risk: "low" });
+    await api.change("POST", `${path}/tools/repos%2Fget.v1/approve`);
+    expect(await api.read(`${path}/tools/repos%2Fget.v1`)).toMatchObject({ tool: "repos/get.v1", status: "active" });
+    expect(await callable(server, "repos/get.v1")).toBe(true);
+    expect([404, 405]).toContain((await api.get(`${path}/tools/repos/get.v1`)).status);
+  });
+});

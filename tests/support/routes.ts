@@ -1,0 +1,173 @@
+// Every route of the API, with what it needs: the table that tests go by. It is written by hand,
+// so that a route that is added, or changes what it needs, fails a test until it stands here.
+import { randomBytes } from "node:crypto";
+import type { Ban } from "./administration.ts";
+import { type Gateward, readCall, type Tenant } from "./gateward.ts";
+
+/** Things of one tenant, by the names of path parameters. */
+export interface Ids {
+  tenant: string;
+  agent: string;
+  group: string;
+  kind: string;
+  member: string;
+  key_id: string;
+  server: string;
+  tool: string;
+  ban_id: string;
+  decision_id: string;
+  receipt_id: string;
+}
+
+export interface Route {
+  method: string;
+  path: string;
+  /** Of an administrator; or who else may come in. */
+  scope: string | "nobody's" | "the secret" | "an agent";
+  /** A body that it takes. */
+  body?: (ids: Ids) => object;
+  query?: string;
+  /** Agents may read too: what is their own. */
+  forAgents?: true;
+}
+
+const read = (path: string, more: Partial<Route> = {}): Route => ({ method: "GET", path, scope: "registry:read", ...more });
+const write = (method: string, path: string, body?: (ids: Ids) => object): Route => ({
+  method,
+  path,
+  scope: "registry:write",
+  ...(body === undefined ? {} : { body }),
+});
+const actions = (path: string, ...names: string[]): Route[] => names.map((name) => write("POST", `${path}/${name}`));
+const tenants = (method: string, path: string, body?: (ids: Ids) => object): Route => ({ ...write(method, path, body), scope: "tenants:admin" });
+const records = (path: string, more: Partial<Route> = {}): Route => read(path, { scope: "audit:read", ...more });
+const open = (path: string): Route => read(path, { scope: "nobody's" });
+
+const SERVER = "/v1/servers/{server}";
+const TOOL = `${SERVER}/tools/{tool}`;
+const MEMBER = "/v1/groups/{group}/members/{kind}/{member}";
+
+export const ROUTES: Route[] = [
+  open("/healthz"),
+  open("/readyz"),
+  open("/version"),
+  open("/openapi.json"),
+  { method: "POST", path: "/v1/bootstrap", scope: "the secret", body: () => ({ tenant: "first" }) },
+  { method: "POST", path: "/v1/authorize", scope: "an agent", body: ({ agent }) => readCall({ agent: { id: agent } }) },
+
+  tenants("GET", "/v1/tenants"),
+  tenants("POST", "/v1/tenants", ({ tenant }) => ({ tenant: `${tenant}-2` })),
+  tenants("GET", "/v1/tenants/{tenant}"),
+  tenants("PATCH", "/v1/tenants/{tenant}", () => ({ lanes: 2 })),
+  tenants("DELETE", "/v1/tenants/{tenant}"),
+
+  read("/v1/limits"),
+  write("PATCH", "/v1/limits", () => ({ risk_denials: 7 })),
+
+  read("/v1/agents"),
+  write("POST", "/v1/agents", ({ agent }) => ({ agent: `${agent}-2`, environment: "production" })),
+  read("/v1/agents/{agent}"),
+  write("PATCH", "/v1/agents/{agent}", () => ({ risk_tier: "medium" })),
+  write("DELETE", "/v1/agents/{agent}"),
+  ...actions("/v1/agents/{agent}", "freeze", "unfreeze", "revoke", "restore", "quarantine"),
+
+  read("/v1/groups"),
+  write("POST", "/v1/groups", ({ group }) => ({ group: `${group}-2` })),
+  read("/v1/groups/{group}"),
+  write("DELETE", "/v1/groups/{group}"),
+  read("/v1/groups/{group}/members"),
+  write("PUT", MEMBER),
+  write("DELETE", MEMBER),
+
+  read("/v1/credentials"),
+  write("POST", "/v1/credentials", () => ({ kind: "administrator", administrator: "new", scopes: ["registry:read"] })),
+  read("/v1/credentials/{key_id}"),
+  write("POST", "/v1/credentials/{key_id}/rotate", () => ({ overlap_s: 0 })),
+  write("POST", "/v1/credentials/{key_id}/revoke"),
+
+  read("/v1/servers"),
+  write("POST", "/v1/servers", ({ server }) => ({ server: `${server}-2`, kind: "mcp" })),
+  read(SERVER),
+  write("PATCH", SERVER, () => ({ kind: "http" })),
+  write("DELETE", SERVER),
+  ...actions(SERVER, "approve", "disable", "quarantine", "restore"),
+  read(`${SERVER}/tools`),
+  write("POST", `${SERVER}/tools`, () => ({ tool: "another", mutates: true, risk: "high" })),
+  read(TOOL),
+  write("PATCH", TOOL, () => ({ risk: "critical" })),
+  ...actions(TOOL, "approve", "disable", "quarantine", "restore"),
+
+  read("/v1/bans"),
+  write("POST", "/v1/bans", ({ agent }) => ({ kind: "agent", subject: agent })),
+  read("/v1/bans/{ban_id}"),
+  write("DELETE", "/v1/bans/{ban_id}"),
+
+  records("/v1/audit-events"),
+  records("/v1/decisions", { forAgents: true }),
+  records("/v1/decisions/{decision_id}", { forAgents: true }),
+  records("/v1/receipts", { query: "lane=0&from=1" }),
+  records("/v1/receipts/{receipt_id}"),
+  records("/v1/receipts/verify", { method: "POST", body: () => ({ lane: 0, from: 1, to: 1 }) }),
+];
+
+/** Routes that administrators come in by. */
+export const ADMINISTRATION = ROUTES.filter(({ scope }) => scope.includes(":"));
+
+/** The path with the things of `ids` in it, and its query. */
+export function pathOf({ path, query }: Route, ids: Ids): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
+  return query === undefined ? filled : `${filled}?${query}`;
+}
+
+/** The document of /openapi.json; what the tests use of it. */
+export interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+}
+export interface Operation {
+  requestBody?: { content: Record<string, { schema: object }> };
+  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>;
+}
+const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+/** Whatever a path's parameters are called. */
+export const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
+
+export function operationsOf({ paths }: Document): { method: string; path: string; operation: Operation }[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+}
+
+/**
+ * One of everything in a tenant, all named as no other tenant's, and as many decisions of its
+ * agent; with the agent's token.
+ */
+export async function populate(gateward: Gateward, tenant: Tenant, decisions: number): Promise<{ ids: Ids; token: string; mark: string }> {
+  const { api } = tenant;
+  const mark = randomBytes(6).toString("hex");
+  const ids = {
+    tenant: tenant.name,
+    agent: `agent-${mark}`,
+    group: `group-${mark}`,
+    kind: "agents",
+    member: `agent-${mark}`,
+    server: `server-${mark}`,
+    tool: `tool-${mark}`,
+  };
+  await api.agent(ids.agent);
+  await api.group(ids.group, ids.agent);
+  await api.server(ids.server, ids.tool);
+  const { key_id, token } = await api.credential(ids.agent);
+  const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });
+  let decision_id = "";
+  let receipt_id = "";
+  for (let at = 0; at < decisions; at += 1) {
+    const answer = await gateward.decide(token, readCall({ agent: { id: ids.agent }, trace: { run_id: `run-${mark}` } }));
+    decision_id = answer.decision_id;
+    receipt_id = answer.receipt?.receipt_id ?? "";
+  }
+  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id }, token, mark };
+}

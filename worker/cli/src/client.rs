@@ -1,0 +1,204 @@
+//! Sending: time-outs, bounds, and trying again where that cannot do a thing twice.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, from_str};
+use ureq::http::{self, Uri};
+use ureq::{Agent, Error, Proxy, Timeout};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::request::{Method, Request};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// One try as a whole. The worker itself answers within a few seconds, or with 503.
+const WHOLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A page of 200 decisions has some 300 KB; of 200 agents with long lists a few MB.
+const RESPONSE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Tries after the first. With the waits below, some seconds: a worker that is being deployed.
+const RETRIES_MAX: u32 = 3;
+/// Before the first try again; doubled before each that follows.
+const RETRY_WAIT: Duration = Duration::from_millis(250);
+/// The longest that is waited because a `Retry-After` says so.
+const RETRY_AFTER_MAX_S: u64 = 10;
+
+pub struct Client {
+    agent: Agent,
+    url: String,
+    bearer: String,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub text: String,
+    /// The first answer again, without its secrets.
+    pub replayed: bool,
+    retry_after: Option<u64>,
+}
+
+impl Answer {
+    /// The body; null if there is none.
+    pub fn value(&self) -> Result<Value, Failure> {
+        if self.text.trim().is_empty() {
+            return Ok(Value::Null);
+        }
+        from_str(&self.text).map_err(|_| Failure::other("the answer is not JSON"))
+    }
+}
+
+impl Client {
+    /// `url` is the worker's, without a path of the API.
+    pub fn new(url: &str, bearer: String) -> Result<Self, Failure> {
+        let on_this_machine = checked(url).map_err(Failure::Other)?;
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            // A token is for the host it was meant for.
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(WHOLE_TIMEOUT))
+            .user_agent(concat!("gateward/", env!("CARGO_PKG_VERSION")));
+        config = config.proxy(if on_this_machine { None } else { Proxy::try_from_env() });
+        let url = url.trim_end_matches('/').to_owned();
+        Ok(Self { agent: config.build().new_agent(), url, bearer })
+    }
+
+    /// The answer, if it is a success.
+    pub fn send(&self, request: &Request) -> Result<Answer, Failure> {
+        // One key for all tries: the worker carries a POST out once. Every other method may be
+        // repeated as it is.
+        let key = (request.method == Method::Post).then(|| Uuid::new_v4().to_string());
+        let mut tries = 0;
+        loop {
+            let result = self.try_once(request, key.as_deref());
+            match wait_before_retry(&result, tries) {
+                Some(wait) => sleep(wait),
+                None => break self.success(result),
+            }
+            tries += 1;
+        }
+    }
+
+    fn success(&self, result: Result<Answer, Error>) -> Result<Answer, Failure> {
+        match result {
+            Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
+            Ok(answer) => Err(Failure::from_answer(answer.status, &answer.text)),
+            Err(error) => Err(Failure::Other(format!("no answer from {}: {error}", self.url))),
+        }
+    }
+
+    fn try_once(&self, request: &Request, key: Option<&str>) -> Result<Answer, Error> {
+        let mut builder = http::Request::builder()
+            .method(request.method.as_str())
+            .uri(format!("{}{}", self.url, request.target()))
+            .header("authorization", format!("Bearer {}", self.bearer))
+            .header("accept", "application/json, application/problem+json");
+        if let Some(key) = key {
+            builder = builder.header("idempotency-key", key);
+        }
+        if let Some(revision) = request.if_match {
+            builder = builder.header("if-match", format!("\"{revision}\""));
+        }
+        let mut response = match &request.body {
+            Some(body) => {
+                let builder = builder.header("content-type", "application/json");
+                self.agent.run(builder.body(body.to_string())?)?
+            }
+            None => self.agent.run(builder.body(())?)?,
+        };
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let replayed = header("idempotency-replayed") == Some("true");
+        let retry_after = header("retry-after").and_then(|value| value.parse().ok());
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX);
+        let text = String::from_utf8_lossy(&body.read_to_vec()?).into_owned();
+        Ok(Answer { status, text, replayed, retry_after })
+    }
+}
+
+/// How long to wait before another try, if there is to be one: after a broken or refused
+/// connection, and after a 503 that says when to come back.
+fn wait_before_retry(result: &Result<Answer, Error>, tries: u32) -> Option<Duration> {
+    if tries >= RETRIES_MAX {
+        return None;
+    }
+    match result {
+        Ok(Answer { status: 503, retry_after: Some(seconds), .. }) => {
+            Some(Duration::from_secs((*seconds).min(RETRY_AFTER_MAX_S)))
+        }
+        Ok(_) => None,
+        // It had its time; three times that is not waited.
+        Err(Error::Timeout(Timeout::Global)) => None,
+        Err(Error::Io(_) | Error::ConnectionFailed | Error::Timeout(_) | Error::Protocol(_)) => {
+            Some(RETRY_WAIT * 2_u32.pow(tries))
+        }
+        Err(_) => None,
+    }
+}
+
+/// Whether the URL's host is this machine. A token goes elsewhere only over TLS.
+fn checked(url: &str) -> Result<bool, String> {
+    let parsed: Uri = url.parse().map_err(|_| format!("`{url}` is no URL"))?;
+    let host = parsed.host().ok_or_else(|| format!("`{url}` is no URL with a host"))?;
+    if parsed.query().is_some() {
+        return Err(format!("`{url}` must have no query"));
+    }
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    let local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    match parsed.scheme_str() {
+        Some("https") => Ok(local),
+        Some("http") if local => Ok(local),
+        Some("http") => Err(format!("`{url}` would send the token unprotected: use https")),
+        _ => Err(format!("`{url}` must begin with https:// or http://")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_leaves_this_machine_only_over_tls() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8787", Some(true)),
+            ("http://localhost/", Some(true)),
+            ("http://[::1]:8787", Some(true)),
+            ("https://gate.example.com", Some(false)),
+            ("https://gate.example.com/base/", Some(false)),
+            ("http://gate.example.com", None),
+            ("http://127.0.0.1.example.com", None),
+            ("http://localhost@example.com", None),
+            ("ftp://localhost", None),
+            ("localhost:8787", None),
+            ("https://gate.example.com?x=1", None),
+            ("", None),
+        ] {
+            assert_eq!(checked(url).ok(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again_and_only_so_often() {
+        let answer = |status, retry_after| {
+            Ok(Answer { status, text: String::new(), replayed: false, retry_after })
+        };
+        for (result, tries, expected_ms) in [
+            (answer(503, Some(2)), 0, Some(2_000)),
+            (answer(503, Some(3_600)), 2, Some(10_000)),
+            (answer(503, Some(2)), 3, None),
+            (answer(503, None), 0, None),
+            (answer(500, Some(1)), 0, None),
+            (answer(429, Some(1)), 0, None),
+            (answer(201, None), 0, None),
+            (Err(Error::ConnectionFailed), 0, Some(250)),
+            (Err(Error::Timeout(Timeout::Connect)), 2, Some(1_000)),
+            (Err(Error::ConnectionFailed), 3, None),
+            (Err(Error::Timeout(Timeout::Global)), 0, None),
+            (Err(Error::HostNotFound), 0, None),
+        ] {
+            let wait = wait_before_retry(&result, tries).map(|wait| wait.as_millis());
+            assert_eq!(wait, expected_ms, "{result:?} after {tries}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use clap::{Args, Subcommand};
+
+use super::{Plan, patch};
+use crate::arguments::{AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, segment};
+use crate::failure::Failure;
+use crate::grant::{Change, Grant};
+use crate::request::{Fields, Method, Request};
+use crate::table::{ANY, Field};
+
+pub const FIELDS: &[Field] = &[
+    Field::column("agent"),
+    Field::column("environment"),
+    Field::column("status"),
+    Field::column("risk_tier"),
+    Field::column("groups"),
+    Field::column("allowed_tools").null(ANY),
+    Field::column("lane"),
+    Field::detail("frozen"),
+    Field::detail("quarantined"),
+    Field::detail("revoked"),
+    Field::detail("registered_risk_tier"),
+    Field::detail("rate_capacity").null(DEFAULT),
+    Field::detail("rate_refill_per_s").null(DEFAULT),
+    Field::detail("quota_per_day").null(DEFAULT),
+    Field::column("revision"),
+    Field::detail("created_at"),
+    Field::detail("updated_at"),
+];
+
+/// The programs that call tools
+#[derive(Subcommand, Debug)]
+pub enum Agent {
+    /// Register an agent
+    #[command(after_long_help = "\
+Examples:
+  gateward agent create coder --environment production
+  gateward agent create reader --environment production --allowed-tool 'github/get_*'")]
+    Create {
+        /// The new agent's name; a deleted agent's is never given again
+        agent: String,
+        /// Where it runs; its calls must name the same
+        #[arg(long)]
+        environment: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// List agents
+    List {
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show an agent
+    Show(Name),
+    /// Change an agent; what is not given stays as it is
+    #[command(after_long_help = "\
+Examples:
+  gateward agent update coder --risk-tier high --quota-per-day default
+  gateward agent update coder --no-tools      # may call nothing
+  gateward agent update coder --any-tool      # no restriction by tool")]
+    Update {
+        #[arg(value_parser = segment)]
+        agent: String,
+        /// Where it runs; its calls must name the same
+        #[arg(long)]
+        environment: Option<String>,
+        #[command(flatten)]
+        revision: Revision,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Delete an agent for ever; its name is never given again
+    Delete(Changed),
+    /// Deny all its calls until `unfreeze`
+    Freeze(Changed),
+    /// Undo `freeze`, and nothing else
+    Unfreeze(Changed),
+    /// Deny all its calls for ever
+    Revoke(Changed),
+    /// Lift its quarantine, whether an administrator or its lane imposed it
+    Restore(Changed),
+    /// Deny all its calls until `restore`
+    Quarantine(Changed),
+    /// Add a glob to its allowed tools
+    ///
+    /// Nobody else's change is lost: if one comes between, it is tried anew. An agent that may
+    /// call any tool is refused, since a first grant would take all others away; restrict such an
+    /// agent with `agent update --allowed-tool`.
+    #[command(after_long_help = "\
+Example:
+  gateward agent grant coder 'github/*'")]
+    Grant(Granted),
+    /// Take a glob out of its allowed tools; without the last one it may call nothing
+    Ungrant(Granted),
+}
+
+#[derive(Args, Debug)]
+pub struct Name {
+    #[arg(value_parser = segment)]
+    agent: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Changed {
+    #[arg(value_parser = segment)]
+    agent: String,
+    #[command(flatten)]
+    revision: Revision,
+}
+
+#[derive(Args, Debug)]
+pub struct Granted {
+    #[arg(value_parser = segment)]
+    agent: String,
+    /// As it stands in the list: `*` is any run of characters, `?` one, against `server/tool`
+    glob: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Settings {
+    /// The risk tier it starts from; denials can raise it. `create` takes `low` unless given
+    #[arg(long, value_parser = ["low", "medium", "high"])]
+    risk_tier: Option<String>,
+    #[command(flatten)]
+    rate: RateArguments,
+    #[command(flatten)]
+    tools: AllowedTools,
+}
+
+impl Settings {
+    fn fields(self, environment: Option<String>) -> Fields {
+        let fields = Fields::new()
+            .with("environment", environment)
+            .with("risk_tier", self.risk_tier)
+            .with("allowed_tools", self.tools.value());
+        self.rate.fields(fields)
+    }
+}
+
+impl Agent {
+    pub fn plan(self) -> Result<Plan, Failure> {
+        let request = match self {
+            Self::Create { agent, environment, settings } => Request::post(&["agents"])
+                .body(settings.fields(Some(environment)).with("agent", Some(agent))),
+            Self::List { page } => {
+                return Ok(Plan::list(Request::get(&["agents"]), "agents", FIELDS, &page));
+            }
+            Self::Show(Name { agent }) => Request::get(&["agents", &agent]),
+            Self::Update { agent, environment, settings, revision } => {
+                patch(&["agents", &agent], settings.fields(environment), revision.if_match)?
+            }
+            Self::Delete(Changed { agent, revision }) => {
+                Request::new(Method::Delete, &["agents", &agent]).if_match(revision.if_match)
+            }
+            Self::Freeze(changed) => changed.action("freeze"),
+            Self::Unfreeze(changed) => changed.action("unfreeze"),
+            Self::Revoke(changed) => changed.action("revoke"),
+            Self::Restore(changed) => changed.action("restore"),
+            Self::Quarantine(changed) => changed.action("quarantine"),
+            Self::Grant(Granted { agent, glob }) => {
+                return Ok(Plan::Grant(Grant { agent, glob, change: Change::Add }));
+            }
+            Self::Ungrant(Granted { agent, glob }) => {
+                return Ok(Plan::Grant(Grant { agent, glob, change: Change::Remove }));
+            }
+        };
+        Ok(Plan::Send { request, fields: FIELDS })
+    }
+}
+
+impl Changed {
+    fn action(&self, action: &str) -> Request {
+        Request::post(&["agents", &self.agent, action]).if_match(self.revision.if_match)
+    }
+}

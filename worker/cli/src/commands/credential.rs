@@ -1,0 +1,185 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Plan;
+use crate::arguments::{
+    AllowedNetworks, AllowedServers, AllowedTools, PageArguments, Revision, TokenOut, segment,
+};
+use crate::request::{Fields, Request};
+use crate::table::{ANY, Field};
+
+pub const FIELDS: &[Field] = &[
+    Field::column("key_id"),
+    Field::column("kind"),
+    Field::column("agent"),
+    Field::column("administrator"),
+    Field::column("status"),
+    Field::column("scopes"),
+    Field::column("expires_at").null("never"),
+    Field::detail("max_source_trust"),
+    Field::detail("allowed_servers").null(ANY),
+    Field::detail("allowed_tools").null(ANY),
+    Field::detail("allowed_networks").null(ANY),
+    Field::detail("signed"),
+    Field::detail("revision"),
+    Field::detail("created_at"),
+];
+
+const SCOPES: [&str; 8] = [
+    "tools:read",
+    "tools:write",
+    "approvals:decide",
+    "registry:read",
+    "registry:write",
+    "audit:read",
+    "metrics:read",
+    "tenants:admin",
+];
+
+const SOURCE_TRUSTS: [&str; 6] = [
+    "trusted_internal_signed",
+    "trusted_internal_unsigned",
+    "semi_trusted_customer",
+    "untrusted_external",
+    "malicious_suspected",
+    "unknown",
+];
+
+/// What agents and administrators prove who they are with
+#[derive(Subcommand, Debug)]
+pub enum Credential {
+    /// Issue a credential; its token is shown once
+    #[command(after_long_help = "\
+Examples:
+  gateward credential create --agent coder --max-source-trust trusted_internal_unsigned \\
+    --allowed-server github --token-out coder.token
+  gateward credential create --administrator mara --scope registry:read --scope audit:read \\
+    --allowed-network 192.0.2.0/24 --token-out mara.token")]
+    Create(Box<Create>),
+    /// List credentials
+    List {
+        /// Only this agent's
+        #[arg(long, value_name = "AGENT")]
+        agent: Option<String>,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a credential; never its secrets
+    Show {
+        #[arg(value_parser = segment)]
+        key_id: String,
+    },
+    /// Issue another credential with the same attributes; the old one goes on for a while
+    #[command(after_long_help = "\
+Example:
+  gateward credential rotate k3f9 --overlap-s 3600 --token-out coder.token.new")]
+    Rotate {
+        #[arg(value_parser = segment)]
+        key_id: String,
+        /// How long the old one goes on: 0 to 2592000 seconds, a day unless given
+        #[arg(long, value_name = "SECONDS")]
+        overlap_s: Option<u64>,
+        #[command(flatten)]
+        secrets: Secrets,
+        #[command(flatten)]
+        revision: Revision,
+    },
+    /// Revoke a credential for ever
+    Revoke {
+        #[arg(value_parser = segment)]
+        key_id: String,
+        #[command(flatten)]
+        revision: Revision,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Create {
+    #[command(flatten)]
+    holder: Holder,
+    /// What it may be used for; repeat it for more. An agent's has tools:read and tools:write
+    /// unless given; an administrator's must be given
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = SCOPES)]
+    scopes: Vec<String>,
+    /// When it expires, RFC 3339; never unless given
+    #[arg(long, value_name = "TIME")]
+    expires_at: Option<String>,
+    /// The most trust that its calls can claim for their sources, `unknown` unless given
+    #[arg(long, value_name = "TRUST", value_parser = SOURCE_TRUSTS)]
+    max_source_trust: Option<String>,
+    /// Its calls must be signed; only these can claim trusted_internal_signed. The signing key is
+    /// shown once
+    #[arg(long)]
+    signed: bool,
+    #[command(flatten)]
+    secrets: Secrets,
+    #[command(flatten)]
+    servers: AllowedServers,
+    #[command(flatten)]
+    tools: AllowedTools,
+    #[command(flatten)]
+    networks: AllowedNetworks,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Holder {
+    /// The agent it is for
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// The administrator it is for
+    #[arg(long, value_name = "NAME")]
+    administrator: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct Secrets {
+    #[command(flatten)]
+    token: TokenOut,
+    /// Write the signing key of a signed credential to this file, likewise
+    #[arg(long, value_name = "FILE")]
+    signing_key_out: Option<PathBuf>,
+}
+
+impl Credential {
+    pub fn plan(self) -> Plan {
+        let request = match self {
+            Self::Create(create) => return create.plan(),
+            Self::List { agent, page } => {
+                let request = Request::get(&["credentials"]).parameter("agent", agent.as_deref());
+                return Plan::list(request, "credentials", FIELDS, &page);
+            }
+            Self::Show { key_id } => Request::get(&["credentials", &key_id]),
+            Self::Rotate { key_id, overlap_s, secrets, revision } => {
+                let request = Request::post(&["credentials", &key_id, "rotate"])
+                    .body(Fields::new().with("overlap_s", overlap_s))
+                    .if_match(revision.if_match);
+                return Plan::issue(request, secrets.token, secrets.signing_key_out);
+            }
+            Self::Revoke { key_id, revision } => {
+                Request::post(&["credentials", &key_id, "revoke"]).if_match(revision.if_match)
+            }
+        };
+        Plan::Send { request, fields: FIELDS }
+    }
+}
+
+impl Create {
+    fn plan(self) -> Plan {
+        let kind = if self.holder.agent.is_some() { "agent" } else { "administrator" };
+        let fields = Fields::new()
+            .with("kind", Some(kind))
+            .with("agent", self.holder.agent)
+            .with("administrator", self.holder.administrator)
+            .with("scopes", (!self.scopes.is_empty()).then_some(self.scopes))
+            .with("expires_at", self.expires_at)
+            .with("max_source_trust", self.max_source_trust)
+            .with("signed", self.signed.then_some(true))
+            .with("allowed_servers", self.servers.value())
+            .with("allowed_tools", self.tools.value())
+            .with("allowed_networks", self.networks.value());
+        let request = Request::post(&["credentials"]).body(fields);
+        Plan::issue(request, self.secrets.token, self.secrets.signing_key_out)
+    }
+}

@@ -1,0 +1,93 @@
+use clap::{Args, Subcommand};
+
+use super::Plan;
+use crate::arguments::{PageArguments, TimeArguments, segment};
+use crate::follow::Matching;
+use crate::request::Request;
+use crate::table::Field;
+
+pub const FIELDS: &[Field] = &[
+    Field::column("at"),
+    Field::column("decision"),
+    Field::column("agent"),
+    Field::column("server"),
+    Field::column("tool"),
+    Field::column("reason_code"),
+    Field::column("decision_id"),
+    Field::detail("lane"),
+    Field::detail("seq"),
+    Field::detail("response"),
+];
+
+/// What was decided (scope audit:read)
+#[derive(Subcommand, Debug)]
+pub enum Decisions {
+    /// List decisions, newest first
+    ///
+    /// Lists reach as far as the lanes have flushed, about a second behind.
+    #[command(after_long_help = "\
+Example:
+  gateward decisions list --agent coder --decision deny --from 2026-11-01T00:00:00Z")]
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        #[command(flatten)]
+        time: TimeArguments,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a decision, as soon as it was answered
+    Show {
+        #[arg(value_parser = segment)]
+        decision_id: String,
+    },
+    /// Print decisions as they appear, each once, until interrupted
+    ///
+    /// What appears together is printed oldest first. With --json, each is a line.
+    #[command(after_long_help = "\
+Example:
+  gateward --json decisions follow --decision quarantine | while read -r decision; do ...")]
+    Follow {
+        #[command(flatten)]
+        filter: Filter,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Filter {
+    /// Only this agent's
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only these decisions
+    #[arg(long, value_parser = ["allow", "deny", "require_approval", "redact", "quarantine"])]
+    decision: Option<String>,
+}
+
+impl Filter {
+    fn request(&self) -> Request {
+        Request::get(&["decisions"])
+            .parameter("agent", self.agent.as_deref())
+            .parameter("decision", self.decision.as_deref())
+    }
+}
+
+impl Decisions {
+    pub fn plan(self) -> Plan {
+        match self {
+            Self::List { filter, time, page } => {
+                let request = filter
+                    .request()
+                    .parameter("from", time.from.as_deref())
+                    .parameter("to", time.to.as_deref());
+                Plan::list(request, "decisions", FIELDS, &page)
+            }
+            Self::Show { decision_id } => {
+                Plan::Send { request: Request::get(&["decisions", &decision_id]), fields: FIELDS }
+            }
+            Self::Follow { filter: Filter { agent, decision } } => Plan::Follow {
+                request: Request::get(&["decisions"]),
+                matching: Matching { agent, decision },
+            },
+        }
+    }
+}

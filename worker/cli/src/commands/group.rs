@@ -1,0 +1,104 @@
+use clap::{Args, Subcommand};
+
+use super::Plan;
+use crate::arguments::{PageArguments, segment};
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[Field::column("group"), Field::column("created_at")];
+
+const MEMBER_FIELDS: &[Field] =
+    &[Field::detail("group"), Field::column("kind"), Field::column("member")];
+
+/// Groups of agents and administrators, which policies and approvals name
+#[derive(Subcommand, Debug)]
+pub enum Group {
+    /// Make a group
+    Create {
+        /// The new group's name; a deleted group's is never given again
+        group: String,
+    },
+    /// List groups
+    List {
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a group
+    Show {
+        #[arg(value_parser = segment)]
+        group: String,
+    },
+    /// Delete a group for ever; its name is never given again
+    Delete {
+        #[arg(value_parser = segment)]
+        group: String,
+    },
+    /// List a group's members
+    Members {
+        #[arg(value_parser = segment)]
+        group: String,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Add a member; nothing happens if it is one
+    #[command(after_long_help = "\
+Examples:
+  gateward group add engineering --agent coder
+  gateward group add release-managers --administrator mara")]
+    Add(Membership),
+    /// Remove a member; nothing happens if it is none
+    Remove(Membership),
+}
+
+#[derive(Args, Debug)]
+pub struct Membership {
+    #[arg(value_parser = segment)]
+    group: String,
+    #[command(flatten)]
+    member: Member,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Member {
+    /// An agent
+    #[arg(long, value_name = "AGENT", value_parser = segment)]
+    agent: Option<String>,
+    /// An administrator
+    #[arg(long, value_name = "NAME", value_parser = segment)]
+    administrator: Option<String>,
+}
+
+impl Group {
+    pub fn plan(self) -> Plan {
+        let request = match self {
+            Self::Create { group } => {
+                Request::post(&["groups"]).body(Fields::new().with("group", Some(group)))
+            }
+            Self::List { page } => {
+                return Plan::list(Request::get(&["groups"]), "groups", FIELDS, &page);
+            }
+            Self::Show { group } => Request::get(&["groups", &group]),
+            Self::Delete { group } => Request::new(Method::Delete, &["groups", &group]),
+            Self::Members { group, page } => {
+                let request = Request::get(&["groups", &group, "members"]);
+                return Plan::list(request, "members", MEMBER_FIELDS, &page);
+            }
+            Self::Add(membership) => return membership.plan(Method::Put),
+            Self::Remove(membership) => return membership.plan(Method::Delete),
+        };
+        Plan::Send { request, fields: FIELDS }
+    }
+}
+
+impl Membership {
+    fn plan(self, method: Method) -> Plan {
+        // clap lets exactly one of them through.
+        let (kind, member) = match self.member {
+            Member { agent: Some(agent), .. } => ("agents", agent),
+            Member { administrator, .. } => ("administrators", administrator.unwrap_or_default()),
+        };
+        let request = Request::new(method, &["groups", &self.group, "members", kind, &member]);
+        Plan::Send { request, fields: MEMBER_FIELDS }
+    }
+}

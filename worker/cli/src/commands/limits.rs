@@ -1,0 +1,63 @@
+use clap::Subcommand;
+
+use super::{Plan, patch};
+use crate::arguments::{DEFAULT, Limit, RateArguments, Revision};
+use crate::failure::Failure;
+use crate::request::{Fields, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("rate_capacity").null(DEFAULT),
+    Field::column("rate_refill_per_s").null(DEFAULT),
+    Field::column("quota_per_day").null(DEFAULT),
+    Field::column("risk_denials").null(DEFAULT),
+    Field::column("risk_window_s").null(DEFAULT),
+    Field::column("risk_quiet_s").null(DEFAULT),
+    Field::column("revision"),
+];
+
+/// The tenant's limits, which hold for agents that have none of their own
+#[derive(Subcommand, Debug)]
+pub enum Limits {
+    /// Show the limits; `default` is what the worker is configured with
+    Show,
+    /// Set limits; `default` leaves one to the worker's configuration
+    ///
+    /// More than --risk-denials denials within --risk-window-s seconds raise an agent's risk tier
+    /// by a step; --risk-quiet-s seconds without one lower it by a step.
+    #[command(after_long_help = "\
+Example:
+  gateward limits set --quota-per-day 10000 --risk-denials 20 --risk-window-s 60")]
+    Set {
+        #[command(flatten)]
+        rate: RateArguments,
+        /// Denials in the window that an agent may have, or `default`
+        #[arg(long, value_name = "DENIALS")]
+        risk_denials: Option<Limit>,
+        /// The window's length, or `default`
+        #[arg(long, value_name = "SECONDS")]
+        risk_window_s: Option<Limit>,
+        /// How long a quiet period is, or `default`
+        #[arg(long, value_name = "SECONDS")]
+        risk_quiet_s: Option<Limit>,
+        #[command(flatten)]
+        revision: Revision,
+    },
+}
+
+impl Limits {
+    pub fn plan(self) -> Result<Plan, Failure> {
+        let request = match self {
+            Self::Show => Request::get(&["limits"]),
+            Self::Set { rate, risk_denials, risk_window_s, risk_quiet_s, revision } => {
+                let fields = rate
+                    .fields(Fields::new())
+                    .with("risk_denials", risk_denials)
+                    .with("risk_window_s", risk_window_s)
+                    .with("risk_quiet_s", risk_quiet_s);
+                patch(&["limits"], fields, revision.if_match)?
+            }
+        };
+        Ok(Plan::Send { request, fields: FIELDS })
+    }
+}

@@ -1,0 +1,153 @@
+//! The nouns of the command line. Each turns its arguments into a [`Plan`] and reaches nothing.
+
+mod agent;
+mod audit;
+mod ban;
+mod bootstrap;
+mod credential;
+mod decisions;
+mod group;
+mod limits;
+mod server;
+mod tenant;
+mod tool;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::arguments::{PageArguments, TokenOut};
+use crate::failure::Failure;
+use crate::follow::Matching;
+use crate::grant::Grant;
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+pub use agent::FIELDS as AGENT;
+pub use credential::FIELDS as CREDENTIAL;
+pub use decisions::FIELDS as DECISION;
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Bootstrap(bootstrap::Bootstrap),
+    #[command(subcommand)]
+    Tenant(tenant::Tenant),
+    #[command(subcommand)]
+    Limits(limits::Limits),
+    #[command(subcommand)]
+    Agent(agent::Agent),
+    #[command(subcommand)]
+    Credential(credential::Credential),
+    #[command(subcommand)]
+    Group(group::Group),
+    #[command(subcommand)]
+    Server(server::Server),
+    #[command(subcommand)]
+    Tool(tool::Tool),
+    #[command(subcommand)]
+    Ban(ban::Ban),
+    #[command(subcommand)]
+    Audit(audit::Audit),
+    #[command(subcommand)]
+    Decisions(decisions::Decisions),
+}
+
+/// What a command is going to do.
+#[derive(Debug, PartialEq)]
+pub enum Plan {
+    /// One request; what it answers is one record, or nothing.
+    Send {
+        request: Request,
+        fields: &'static [Field],
+    },
+    /// All pages of a list, `limit` rows at most. `plural` is the member that holds the rows.
+    List {
+        request: Request,
+        plural: &'static str,
+        fields: &'static [Field],
+        limit: u32,
+    },
+    /// A request whose answer holds secrets that are shown once.
+    Issue(Issue),
+    Grant(Grant),
+    /// New decisions, until interrupted.
+    Follow {
+        request: Request,
+        matching: Matching,
+    },
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Issue {
+    pub request: Request,
+    /// The record that is made along with the credential: its member and its fields. The
+    /// credential is then the answer's member `credential`, else the answer itself.
+    pub beside: Option<(&'static str, &'static [Field])>,
+    pub bearer: Bearer,
+    pub token_out: Option<PathBuf>,
+    pub signing_key_out: Option<PathBuf>,
+}
+
+/// Which secret opens a request.
+#[derive(Debug, PartialEq)]
+pub enum Bearer {
+    Token,
+    /// The worker's bootstrap secret, from this file or from the environment.
+    BootstrapSecret(Option<PathBuf>),
+}
+
+impl Command {
+    /// What is to be done; nothing is yet.
+    pub fn plan(self) -> Result<Plan, Failure> {
+        match self {
+            Self::Bootstrap(command) => Ok(command.plan()),
+            Self::Tenant(command) => command.plan(),
+            Self::Limits(command) => command.plan(),
+            Self::Agent(command) => command.plan(),
+            Self::Credential(command) => Ok(command.plan()),
+            Self::Group(command) => Ok(command.plan()),
+            Self::Server(command) => command.plan(),
+            Self::Tool(command) => command.plan(),
+            Self::Ban(command) => Ok(command.plan()),
+            Self::Audit(command) => Ok(command.plan()),
+            Self::Decisions(command) => Ok(command.plan()),
+        }
+    }
+}
+
+impl Plan {
+    pub fn bearer(&self) -> &Bearer {
+        match self {
+            Self::Issue(issue) => &issue.bearer,
+            _ => &Bearer::Token,
+        }
+    }
+
+    fn list(
+        request: Request,
+        plural: &'static str,
+        fields: &'static [Field],
+        page: &PageArguments,
+    ) -> Self {
+        let request = request.parameter("cursor", page.cursor.as_deref());
+        Self::List { request, plural, fields, limit: page.limit }
+    }
+
+    /// An issued credential by itself.
+    fn issue(request: Request, out: TokenOut, signing_key_out: Option<PathBuf>) -> Self {
+        let TokenOut { token_out } = out;
+        let bearer = Bearer::Token;
+        Self::Issue(Issue { request, beside: None, bearer, token_out, signing_key_out })
+    }
+}
+
+/// A PATCH of what was given; without anything to change it is a mistake.
+fn patch(segments: &[&str], fields: Fields, revision: Option<u64>) -> Result<Request, Failure> {
+    if fields.is_empty() {
+        return Err(Failure::Usage("nothing to change: give at least one option".to_owned()));
+    }
+    Ok(Request::new(Method::Patch, segments).body(fields).if_match(revision))
+}
+
+#[cfg(test)]
+mod tests;

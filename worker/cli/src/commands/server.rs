@@ -1,0 +1,129 @@
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::{Plan, patch};
+use crate::arguments::{PageArguments, Revision, manifest, segment};
+use crate::failure::Failure;
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("server"),
+    Field::column("kind"),
+    Field::column("trust"),
+    Field::column("status"),
+    Field::detail("approved"),
+    Field::detail("disabled"),
+    Field::detail("quarantined"),
+    Field::detail("manifest_sha256"),
+    Field::column("revision"),
+    Field::detail("created_at"),
+    Field::detail("updated_at"),
+];
+
+const KINDS: [&str; 3] = ["mcp", "http", "named"];
+
+/// What tools belong to: MCP servers, HTTP APIs, or names that callers use
+#[derive(Subcommand, Debug)]
+pub enum Server {
+    /// Register a server; it is pending until `approve`
+    ///
+    /// For a server that exists this updates its definition and lifts no state.
+    #[command(after_long_help = "\
+Examples:
+  gateward server create github --kind mcp --trust trusted --manifest tools-list.json
+  gateward server approve github")]
+    Create {
+        /// The new server's name; a deleted server's is never given again
+        server: String,
+        #[arg(long, value_parser = KINDS)]
+        kind: String,
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// List servers
+    List {
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a server
+    Show {
+        #[arg(value_parser = segment)]
+        server: String,
+    },
+    /// Change a server; another manifest quarantines it and makes its tools pending
+    Update {
+        #[arg(value_parser = segment)]
+        server: String,
+        #[arg(long, value_parser = KINDS)]
+        kind: Option<String>,
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        revision: Revision,
+    },
+    /// Delete a server for ever, and with it all its tools; its name is never given again
+    Delete(Changed),
+    /// Let its approved tools be called
+    Approve(Changed),
+    /// Deny all calls of its tools until `restore`
+    Disable(Changed),
+    /// Deny all calls of its tools as a danger, until `restore`
+    Quarantine(Changed),
+    /// Undo `disable` and `quarantine`; what is pending stays pending
+    Restore(Changed),
+}
+
+#[derive(Args, Debug)]
+pub struct Settings {
+    /// Whether its answers are trusted. `create` takes `untrusted` unless given
+    #[arg(long, value_parser = ["trusted", "untrusted"])]
+    trust: Option<String>,
+    /// What the server says its tools are: a file with a JSON object, as MCP's `tools/list` has it
+    #[arg(long, value_name = "FILE", value_parser = manifest)]
+    manifest: Option<Value>,
+}
+
+#[derive(Args, Debug)]
+pub struct Changed {
+    #[arg(value_parser = segment)]
+    server: String,
+    #[command(flatten)]
+    revision: Revision,
+}
+
+impl Settings {
+    fn fields(self, kind: Option<String>) -> Fields {
+        Fields::new().with("kind", kind).with("trust", self.trust).with("manifest", self.manifest)
+    }
+}
+
+impl Changed {
+    fn action(&self, action: &str) -> Request {
+        Request::post(&["servers", &self.server, action]).if_match(self.revision.if_match)
+    }
+}
+
+impl Server {
+    pub fn plan(self) -> Result<Plan, Failure> {
+        let request = match self {
+            Self::Create { server, kind, settings } => Request::post(&["servers"])
+                .body(settings.fields(Some(kind)).with("server", Some(server))),
+            Self::List { page } => {
+                return Ok(Plan::list(Request::get(&["servers"]), "servers", FIELDS, &page));
+            }
+            Self::Show { server } => Request::get(&["servers", &server]),
+            Self::Update { server, kind, settings, revision } => {
+                patch(&["servers", &server], settings.fields(kind), revision.if_match)?
+            }
+            Self::Delete(Changed { server, revision }) => {
+                Request::new(Method::Delete, &["servers", &server]).if_match(revision.if_match)
+            }
+            Self::Approve(changed) => changed.action("approve"),
+            Self::Disable(changed) => changed.action("disable"),
+            Self::Quarantine(changed) => changed.action("quarantine"),
+            Self::Restore(changed) => changed.action("restore"),
+        };
+        Ok(Plan::Send { request, fields: FIELDS })
+    }
+}

@@ -1,0 +1,104 @@
+use clap::Subcommand;
+
+use super::{Bearer, Issue, Plan, patch};
+use crate::arguments::{PageArguments, Revision, TokenOut, segment};
+use crate::failure::Failure;
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("tenant"),
+    Field::column("status"),
+    Field::column("lanes"),
+    Field::column("revision"),
+    Field::column("created_at"),
+    Field::detail("updated_at"),
+];
+
+/// Organisations; nothing crosses from one to another (scope tenants:admin)
+#[derive(Subcommand, Debug)]
+pub enum Tenant {
+    /// Make a tenant and its first administrator
+    ///
+    /// The administrator gets all scopes but tenants:admin.
+    #[command(after_long_help = "\
+Example:
+  gateward tenant create acme --lanes 4 --token-out acme-admin.token")]
+    Create {
+        /// The new tenant's name; a deleted tenant's is never given again
+        tenant: String,
+        /// How many lanes its agents are spread over, 1 unless given; can grow later
+        #[arg(long)]
+        lanes: Option<u32>,
+        /// The administrator's name, `admin` unless given
+        #[arg(long, value_name = "NAME")]
+        administrator: Option<String>,
+        #[command(flatten)]
+        out: TokenOut,
+    },
+    /// List tenants
+    List {
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a tenant
+    Show {
+        #[arg(value_parser = segment)]
+        tenant: String,
+    },
+    /// Suspend or activate a tenant, or give it more lanes
+    #[command(after_long_help = "\
+Example:
+  gateward tenant update acme --status suspended")]
+    Update {
+        #[arg(value_parser = segment)]
+        tenant: String,
+        /// A suspended tenant's calls are all denied
+        #[arg(long, value_parser = ["active", "suspended"])]
+        status: Option<String>,
+        /// How many lanes it has; only grows
+        #[arg(long)]
+        lanes: Option<u32>,
+        #[command(flatten)]
+        revision: Revision,
+    },
+    /// Delete a tenant for ever; its name is never given again
+    Delete {
+        #[arg(value_parser = segment)]
+        tenant: String,
+        #[command(flatten)]
+        revision: Revision,
+    },
+}
+
+impl Tenant {
+    pub fn plan(self) -> Result<Plan, Failure> {
+        let request = match self {
+            Self::Create { tenant, lanes, administrator, out } => {
+                let fields = Fields::new()
+                    .with("tenant", Some(tenant))
+                    .with("lanes", lanes)
+                    .with("administrator", administrator);
+                return Ok(Plan::Issue(Issue {
+                    request: Request::post(&["tenants"]).body(fields),
+                    beside: Some(("tenant", FIELDS)),
+                    bearer: Bearer::Token,
+                    token_out: out.token_out,
+                    signing_key_out: None,
+                }));
+            }
+            Self::List { page } => {
+                return Ok(Plan::list(Request::get(&["tenants"]), "tenants", FIELDS, &page));
+            }
+            Self::Show { tenant } => Request::get(&["tenants", &tenant]),
+            Self::Update { tenant, status, lanes, revision } => {
+                let fields = Fields::new().with("status", status).with("lanes", lanes);
+                patch(&["tenants", &tenant], fields, revision.if_match)?
+            }
+            Self::Delete { tenant, revision } => {
+                Request::new(Method::Delete, &["tenants", &tenant]).if_match(revision.if_match)
+            }
+        };
+        Ok(Plan::Send { request, fields: FIELDS })
+    }
+}

@@ -1,0 +1,256 @@
+//! Arguments to requests, as a table.
+
+use clap::{CommandFactory as _, Parser as _};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Arguments;
+
+fn plan(line: &str) -> Result<Plan, Failure> {
+    let words = line.split_whitespace();
+    Arguments::try_parse_from(["gateward"].into_iter().chain(words))
+        .map_err(|error| Failure::Usage(error.to_string()))?
+        .command
+        .plan()
+}
+
+fn request(line: &str) -> Request {
+    match plan(line) {
+        Ok(Plan::Send { request, .. } | Plan::List { request, .. }) => request,
+        Ok(Plan::Issue(issue)) => issue.request,
+        Ok(Plan::Grant(grant)) => grant.read(),
+        Ok(Plan::Follow { request, .. }) => request,
+        Err(failure) => panic!("{line}: {failure}"),
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn every_command_asks_what_the_api_offers() {
+    let none = Value::Null;
+    for (line, method_and_target, body) in [
+        ("bootstrap --tenant t", "POST /v1/bootstrap", json!({"tenant": "t"})),
+        (
+            "bootstrap --tenant t --administrator mara",
+            "POST /v1/bootstrap",
+            json!({"tenant": "t", "administrator": "mara"}),
+        ),
+        ("tenant create t --lanes 4", "POST /v1/tenants", json!({"tenant": "t", "lanes": 4})),
+        ("tenant list", "GET /v1/tenants", none.clone()),
+        ("tenant show t", "GET /v1/tenants/t", none.clone()),
+        (
+            "tenant update t --status suspended",
+            "PATCH /v1/tenants/t",
+            json!({"status": "suspended"}),
+        ),
+        ("tenant update t --lanes 8", "PATCH /v1/tenants/t", json!({"lanes": 8})),
+        ("tenant delete t", "DELETE /v1/tenants/t", none.clone()),
+        ("limits show", "GET /v1/limits", none.clone()),
+        (
+            "limits set --rate-refill-per-s 0.5 --quota-per-day default",
+            "PATCH /v1/limits",
+            json!({"rate_refill_per_s": 0.5, "quota_per_day": null}),
+        ),
+        (
+            "limits set --rate-capacity 7 --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
+            "PATCH /v1/limits",
+            json!({"rate_capacity": 7, "risk_denials": 3, "risk_window_s": 60, "risk_quiet_s": 900}),
+        ),
+        (
+            "agent create a --environment e",
+            "POST /v1/agents",
+            json!({"agent": "a", "environment": "e"}),
+        ),
+        (
+            "agent create a --environment e --risk-tier high --quota-per-day 10 --allowed-tool x/*",
+            "POST /v1/agents",
+            json!({"agent": "a", "environment": "e", "risk_tier": "high", "quota_per_day": 10,
+                "allowed_tools": ["x/*"]}),
+        ),
+        ("agent list", "GET /v1/agents", none.clone()),
+        ("agent show a", "GET /v1/agents/a", none.clone()),
+        ("agent update a --environment e", "PATCH /v1/agents/a", json!({"environment": "e"})),
+        ("agent delete a", "DELETE /v1/agents/a", none.clone()),
+        ("agent freeze a", "POST /v1/agents/a/freeze", none.clone()),
+        ("agent unfreeze a", "POST /v1/agents/a/unfreeze", none.clone()),
+        ("agent revoke a", "POST /v1/agents/a/revoke", none.clone()),
+        ("agent restore a", "POST /v1/agents/a/restore", none.clone()),
+        ("agent quarantine a", "POST /v1/agents/a/quarantine", none.clone()),
+        ("agent grant a x/*", "GET /v1/agents/a", none.clone()),
+        ("agent ungrant a x/*", "GET /v1/agents/a", none.clone()),
+        (
+            "credential create --agent a --max-source-trust unknown",
+            "POST /v1/credentials",
+            json!({"kind": "agent", "agent": "a", "max_source_trust": "unknown"}),
+        ),
+        (
+            "credential create --administrator m --scope audit:read --scope registry:read --signed \
+            --expires-at 2027-01-01T00:00:00Z --no-servers --any-tool --allowed-network ::1 \
+            --allowed-network 192.0.2.0/24",
+            "POST /v1/credentials",
+            json!({"kind": "administrator", "administrator": "m", "signed": true,
+                "scopes": ["audit:read", "registry:read"], "expires_at": "2027-01-01T00:00:00Z",
+                "allowed_servers": [], "allowed_tools": null,
+                "allowed_networks": ["::1", "192.0.2.0/24"]}),
+        ),
+        ("credential list --agent a", "GET /v1/credentials?agent=a", none.clone()),
+        ("credential show k", "GET /v1/credentials/k", none.clone()),
+        ("credential rotate k", "POST /v1/credentials/k/rotate", json!({})),
+        (
+            "credential rotate k --overlap-s 0",
+            "POST /v1/credentials/k/rotate",
+            json!({"overlap_s": 0}),
+        ),
+        ("credential revoke k", "POST /v1/credentials/k/revoke", none.clone()),
+        ("group create g", "POST /v1/groups", json!({"group": "g"})),
+        ("group list", "GET /v1/groups", none.clone()),
+        ("group show g", "GET /v1/groups/g", none.clone()),
+        ("group delete g", "DELETE /v1/groups/g", none.clone()),
+        ("group members g", "GET /v1/groups/g/members", none.clone()),
+        ("group add g --agent a", "PUT /v1/groups/g/members/agents/a", none.clone()),
+        (
+            "group add g --administrator m",
+            "PUT /v1/groups/g/members/administrators/m",
+            none.clone(),
+        ),
+        ("group remove g --agent a", "DELETE /v1/groups/g/members/agents/a", none.clone()),
+        (
+            "server create s --kind mcp --trust trusted",
+            "POST /v1/servers",
+            json!({"server": "s", "kind": "mcp", "trust": "trusted"}),
+        ),
+        ("server list", "GET /v1/servers", none.clone()),
+        ("server show s", "GET /v1/servers/s", none.clone()),
+        ("server update s --trust untrusted", "PATCH /v1/servers/s", json!({"trust": "untrusted"})),
+        ("server delete s", "DELETE /v1/servers/s", none.clone()),
+        ("server approve s", "POST /v1/servers/s/approve", none.clone()),
+        ("server disable s", "POST /v1/servers/s/disable", none.clone()),
+        ("server quarantine s", "POST /v1/servers/s/quarantine", none.clone()),
+        ("server restore s", "POST /v1/servers/s/restore", none.clone()),
+        (
+            "tool create s/t --mutates true --risk high --canary",
+            "POST /v1/servers/s/tools",
+            json!({"tool": "t", "mutates": true, "risk": "high", "canary": true}),
+        ),
+        (
+            "tool create s/a/b --mutates false --risk low",
+            "POST /v1/servers/s/tools",
+            json!({"tool": "a/b", "mutates": false, "risk": "low"}),
+        ),
+        ("tool list s", "GET /v1/servers/s/tools", none.clone()),
+        ("tool show s/a/B.1", "GET /v1/servers/s/tools/a%2FB.1", none.clone()),
+        (
+            "tool update s/t --canary=false --mutates false",
+            "PATCH /v1/servers/s/tools/t",
+            json!({"canary": false, "mutates": false}),
+        ),
+        ("tool approve s/a/b", "POST /v1/servers/s/tools/a%2Fb/approve", none.clone()),
+        ("tool disable s/t", "POST /v1/servers/s/tools/t/disable", none.clone()),
+        ("tool quarantine s/t", "POST /v1/servers/s/tools/t/quarantine", none.clone()),
+        ("tool restore s/t", "POST /v1/servers/s/tools/t/restore", none.clone()),
+        (
+            "ban create run r --reason loop",
+            "POST /v1/bans",
+            json!({"kind": "run", "subject": "r", "reason": "loop"}),
+        ),
+        (
+            "ban create source_address 192.0.2.0/24 --expires-at 2027-01-01T00:00:00Z",
+            "POST /v1/bans",
+            json!({"kind": "source_address", "subject": "192.0.2.0/24",
+                "expires_at": "2027-01-01T00:00:00Z"}),
+        ),
+        ("ban list --cursor c=", "GET /v1/bans?cursor=c%3D", none.clone()),
+        ("ban show b", "GET /v1/bans/b", none.clone()),
+        ("ban delete b", "DELETE /v1/bans/b", none.clone()),
+        (
+            "audit list --kind registry --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
+            "GET /v1/audit-events?kind=registry&from=2026-01-01T00%3A00%3A00Z&to=2026-02-01T00%3A00%3A00Z",
+            none.clone(),
+        ),
+        (
+            "decisions list --agent a --decision deny --from x",
+            "GET /v1/decisions?agent=a&decision=deny&from=x",
+            none.clone(),
+        ),
+        ("decisions show d", "GET /v1/decisions/d", none.clone()),
+        ("decisions follow --agent a", "GET /v1/decisions", none.clone()),
+    ] {
+        let request = request(line);
+        assert_eq!(format!("{} {}", request.method.as_str(), request.target()), method_and_target);
+        assert_eq!(request.body.unwrap_or_default(), body, "{line}");
+        assert_eq!(request.if_match, None, "{line}");
+    }
+}
+
+#[test]
+fn absent_any_and_none_are_three_requests() {
+    for (options, expected) in [
+        ("--environment e", None),
+        ("--any-tool", Some(json!(null))),
+        ("--no-tools", Some(json!([]))),
+        ("--allowed-tool a/* --allowed-tool b/c", Some(json!(["a/*", "b/c"]))),
+    ] {
+        let body = request(&format!("agent update a {options}")).body.unwrap();
+        assert_eq!(body.get("allowed_tools"), expected.as_ref(), "{options}");
+    }
+}
+
+#[test]
+fn a_change_can_insist_on_a_revision() {
+    for line in [
+        "tenant update t --lanes 2",
+        "tenant delete t",
+        "limits set --risk-denials 1",
+        "agent update a --no-tools",
+        "agent delete a",
+        "agent freeze a",
+        "credential rotate k",
+        "credential revoke k",
+        "server update s --kind mcp",
+        "server approve s",
+        "tool update s/t --risk low",
+        "tool approve s/t",
+    ] {
+        assert_eq!(request(&format!("{line} --if-match 12")).if_match, Some(12), "{line}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_a_mistake_of_usage() {
+    for line in [
+        "",
+        "agent",
+        "agent update a",
+        "agent update a --no-tools --any-tool",
+        "agent update a --no-tools --allowed-tool x",
+        "agent update a --rate-capacity none",
+        "agent show ..",
+        "limits set",
+        "credential create",
+        "credential create --agent a --administrator b",
+        "credential create --agent a --scope everything",
+        "group add g",
+        "server create s",
+        "server update s --manifest /nowhere/manifest.json",
+        "tool create t --mutates true --risk low",
+        "tool create s/t --risk low",
+        "tool show s/..",
+        "ban create planet mars",
+        "agent list --limit 0",
+        "agent list --token gwa_x",
+    ] {
+        assert!(matches!(plan(line), Err(Failure::Usage(_))), "{line}");
+    }
+}
+
+#[test]
+fn bootstrap_is_opened_by_its_own_secret() {
+    let plan = plan("bootstrap --tenant t --secret-file s --token-out t.token").unwrap();
+    assert_eq!(plan.bearer(), &Bearer::BootstrapSecret(Some("s".into())));
+    let Plan::Issue(issue) = plan else { panic!("{plan:?}") };
+    assert_eq!(issue.token_out, Some("t.token".into()));
+}

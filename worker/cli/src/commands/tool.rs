@@ -1,0 +1,128 @@
+use clap::{ArgAction, Args, Subcommand};
+
+use super::{Plan, patch};
+use crate::arguments::{Canary, PageArguments, Revision, ToolId, segment};
+use crate::failure::Failure;
+use crate::request::{Fields, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("server"),
+    Field::column("tool"),
+    Field::column("status"),
+    Field::column("mutates"),
+    Field::column("risk"),
+    Field::column("canary"),
+    Field::detail("approved"),
+    Field::detail("disabled"),
+    Field::detail("quarantined"),
+    Field::column("revision"),
+    Field::detail("created_at"),
+    Field::detail("updated_at"),
+];
+
+const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];
+
+/// What agents call; named `server/tool`
+#[derive(Subcommand, Debug)]
+pub enum Tool {
+    /// Register a tool; it is pending until `approve`
+    #[command(after_long_help = "\
+Examples:
+  gateward tool create github/merge_pull_request --mutates true --risk high
+  gateward tool approve github/merge_pull_request")]
+    Create {
+        #[arg(value_name = "SERVER/TOOL")]
+        id: ToolId,
+        /// Whether it changes anything
+        #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+        mutates: bool,
+        #[arg(long, value_parser = RISKS)]
+        risk: String,
+        #[command(flatten)]
+        canary: Canary,
+    },
+    /// List a server's tools
+    List {
+        #[arg(value_parser = segment)]
+        server: String,
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show a tool
+    Show {
+        #[arg(value_name = "SERVER/TOOL")]
+        id: ToolId,
+    },
+    /// Change a tool; what is not given stays as it is
+    Update {
+        #[arg(value_name = "SERVER/TOOL")]
+        id: ToolId,
+        /// Whether it changes anything
+        #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+        mutates: Option<bool>,
+        #[arg(long, value_parser = RISKS)]
+        risk: Option<String>,
+        #[command(flatten)]
+        canary: Canary,
+        #[command(flatten)]
+        revision: Revision,
+    },
+    /// Let it be called, if its server is approved too
+    Approve(Changed),
+    /// Deny all calls of it until `restore`
+    Disable(Changed),
+    /// Deny all calls of it as a danger, until `restore`
+    Quarantine(Changed),
+    /// Undo `disable` and `quarantine`; what is pending stays pending
+    Restore(Changed),
+}
+
+#[derive(Args, Debug)]
+pub struct Changed {
+    #[arg(value_name = "SERVER/TOOL")]
+    id: ToolId,
+    #[command(flatten)]
+    revision: Revision,
+}
+
+impl Changed {
+    fn action(&self, action: &str) -> Request {
+        let ToolId { server, tool } = &self.id;
+        Request::post(&["servers", server, "tools", tool, action]).if_match(self.revision.if_match)
+    }
+}
+
+impl Tool {
+    pub fn plan(self) -> Result<Plan, Failure> {
+        let request = match self {
+            Self::Create { id: ToolId { server, tool }, mutates, risk, canary } => {
+                let fields = Fields::new()
+                    .with("tool", Some(tool))
+                    .with("mutates", Some(mutates))
+                    .with("risk", Some(risk))
+                    .with("canary", canary.canary);
+                Request::post(&["servers", &server, "tools"]).body(fields)
+            }
+            Self::List { server, page } => {
+                let request = Request::get(&["servers", &server, "tools"]);
+                return Ok(Plan::list(request, "tools", FIELDS, &page));
+            }
+            Self::Show { id: ToolId { server, tool } } => {
+                Request::get(&["servers", &server, "tools", &tool])
+            }
+            Self::Update { id: ToolId { server, tool }, mutates, risk, canary, revision } => {
+                let fields = Fields::new()
+                    .with("mutates", mutates)
+                    .with("risk", risk)
+                    .with("canary", canary.canary);
+                patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
+            }
+            Self::Approve(changed) => changed.action("approve"),
+            Self::Disable(changed) => changed.action("disable"),
+            Self::Quarantine(changed) => changed.action("quarantine"),
+            Self::Restore(changed) => changed.action("restore"),
+        };
+        Ok(Plan::Send { request, fields: FIELDS })
+    }
+}

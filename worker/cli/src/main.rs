@@ -1,0 +1,93 @@
+//! `gateward`: administers a worker over its HTTP API.
+//!
+//! The way of a command: `commands` turn arguments into a plan without reaching anything, `run`
+//! carries it out through `client`, `table` shows what came back. Out of scope: what the API
+//! allows; names and values are checked by the worker alone, so that both never disagree.
+
+mod arguments;
+mod client;
+mod commands;
+mod failure;
+mod follow;
+mod grant;
+mod page;
+mod request;
+mod run;
+mod secret;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::client::Client;
+use crate::commands::{Bearer, Command};
+use crate::failure::Failure;
+use crate::run::Runner;
+
+const HELP: &str = "\
+The token is never an argument. It is read from --token-file, or from the environment variable
+GATEWARD_TOKEN, or from the file that GATEWARD_TOKEN_FILE names, in this order.
+
+Lists that restrict (allowed tools, servers, networks) have three states: not there, shown as
+`any`, restricts nothing; with items, only these; empty, shown as `none`, leaves nothing.
+
+Exit status:
+  0  done, and every lane confirmed it
+  1  refused or failed; one line on standard error says why: `gateward: <code>: <detail>`
+  2  the command line is wrong
+  3  committed, but not every lane confirmed it yet
+
+Example:
+  export GATEWARD_URL=https://gate.example.com GATEWARD_TOKEN_FILE=admin.token
+  gateward agent create coder --environment production
+  gateward credential create --agent coder --token-out coder.token
+  gateward decisions follow --agent coder";
+
+/// Heading of the options that every command takes.
+const EVERYWHERE: &str = "Options of every command";
+
+/// Administers Gateward, the gate that agents' tool calls pass through
+#[derive(Parser, Debug)]
+#[command(name = "gateward", version, after_long_help = HELP)]
+struct Arguments {
+    /// The worker's address
+    #[arg(
+        long,
+        global = true,
+        env = "GATEWARD_URL",
+        default_value = "http://127.0.0.1:8787",
+        value_name = "URL",
+        help_heading = EVERYWHERE
+    )]
+    url: String,
+    /// Print the API's JSON instead of tables
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    json: bool,
+    /// The file that holds the token; else GATEWARD_TOKEN, else GATEWARD_TOKEN_FILE
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
+    token_file: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            eprintln!("gateward: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<u8, Failure> {
+    let Arguments { url, json, token_file, command } = arguments;
+    let plan = command.plan()?;
+    let bearer = match plan.bearer() {
+        Bearer::Token => secret::token(token_file.as_deref())?,
+        Bearer::BootstrapSecret(file) => secret::bootstrap_secret(file.as_deref())?,
+    };
+    Runner { client: Client::new(&url, bearer)?, json }.run(plan)
+}

@@ -1,0 +1,77 @@
+//! A page of a list. Its rows keep the API's own text.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{from_str, to_string};
+
+use crate::failure::Failure;
+
+#[derive(Debug)]
+pub struct Page {
+    pub rows: Vec<Box<RawValue>>,
+    pub next_cursor: Option<String>,
+    /// What the answer holds beside rows and cursor.
+    pub others: BTreeMap<String, Box<RawValue>>,
+}
+
+impl Page {
+    /// `plural` is the member that holds the rows.
+    pub fn parse(text: &str, plural: &str) -> Result<Self, Failure> {
+        let unreadable = || Failure::Other(format!("the answer is no list of {plural}"));
+        let mut others: BTreeMap<String, Box<RawValue>> =
+            from_str(text).map_err(|_| unreadable())?;
+        let rows = others.remove(plural).ok_or_else(unreadable)?;
+        let cursor = others.remove("next_cursor").ok_or_else(unreadable)?;
+        Ok(Self {
+            rows: from_str(rows.get()).map_err(|_| unreadable())?,
+            next_cursor: from_str(cursor.get()).map_err(|_| unreadable())?,
+            others,
+        })
+    }
+
+    /// The same list with the rows of the page that follows.
+    pub fn append(&mut self, next: Self) {
+        self.rows.extend(next.rows);
+        self.next_cursor = next.next_cursor;
+    }
+
+    /// The list as the API would answer it.
+    pub fn to_json(&self, plural: &str) -> Result<String, Failure> {
+        let failed = |error: serde_json::Error| Failure::Other(error.to_string());
+        let rows: Vec<_> = self.rows.iter().map(|row| row.get()).collect();
+        let cursor = to_string(&self.next_cursor).map_err(failed)?;
+        let mut text = format!("{{\"{plural}\":[{}],\"next_cursor\":{cursor}", rows.join(","));
+        for (name, value) in &self.others {
+            let name = to_string(name).map_err(failed)?;
+            text.push_str(&format!(",{name}:{}", value.get()));
+        }
+        text.push('}');
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_become_one_list_in_the_apis_own_text() {
+        let first = r#"{"agents":[{"b":1,"a":1.0}],"next_cursor":"x","flushed_through":[]}"#;
+        let mut list = Page::parse(first, "agents").unwrap();
+        assert_eq!(list.to_json("agents").unwrap(), first);
+        list.append(
+            Page::parse(r#"{"agents":[{"c":null}],"next_cursor":null}"#, "agents").unwrap(),
+        );
+        let expected =
+            r#"{"agents":[{"b":1,"a":1.0},{"c":null}],"next_cursor":null,"flushed_through":[]}"#;
+        assert_eq!(list.to_json("agents").unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for text in ["", "[]", "{}", r#"{"agents":[]}"#, r#"{"agents":{},"next_cursor":null}"#] {
+            assert!(Page::parse(text, "agents").is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Carries a plan out: sends its requests and prints what they answer.
+
+use std::io::{self, Write as _};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, from_str};
+
+use crate::arguments::ROWS_MAX;
+use crate::client::{Answer, Client};
+use crate::commands::{AGENT, CREDENTIAL, DECISION, Issue, Plan};
+use crate::failure::{Failure, PENDING};
+use crate::follow::{Follow, Matching};
+use crate::grant::Grant;
+use crate::page::Page;
+use crate::request::Request;
+use crate::secret::SecretFile;
+use crate::table::{self, Field, printable};
+
+/// The API's largest page.
+const PAGE_ROWS_MAX: u32 = 200;
+/// How often a grant is tried anew because somebody else changed the agent between.
+const GRANT_TRIES_MAX: u32 = 5;
+/// As often as lanes flush by default.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
+/// 10,000 decisions in one poll, some 15 MB; more than a terminal shows in a second.
+const FOLLOW_PAGES_MAX: u32 = 50;
+
+pub struct Runner {
+    pub client: Client,
+    pub json: bool,
+}
+
+impl Runner {
+    /// The exit status: 0, or [`PENDING`].
+    pub fn run(&self, plan: Plan) -> Result<u8, Failure> {
+        match plan {
+            Plan::Send { request, fields } => self.send(&request, fields),
+            Plan::List { request, plural, fields, limit } => {
+                self.list(&request, plural, fields, limit)
+            }
+            Plan::Issue(issue) => self.issue(issue),
+            Plan::Grant(grant) => self.grant(&grant, AGENT),
+            Plan::Follow { request, matching } => self.follow(&request, &matching),
+        }
+    }
+
+    fn send(&self, request: &Request, fields: &[Field]) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        self.print_answer(&answer, fields)?;
+        pending(&answer)
+    }
+
+    fn list(
+        &self,
+        request: &Request,
+        plural: &str,
+        fields: &[Field],
+        limit: u32,
+    ) -> Result<u8, Failure> {
+        let mut list: Option<Page> = None;
+        let mut cursor = None;
+        loop {
+            let rows = list.as_ref().map_or(0, |list| list.rows.len());
+            let left = limit.saturating_sub(u32::try_from(rows).unwrap_or(limit));
+            let page = self.page(request, cursor.as_deref(), left, plural)?;
+            let (next, empty) = (page.next_cursor.clone(), page.rows.is_empty());
+            match &mut list {
+                None => list = Some(page),
+                Some(list) => list.append(page),
+            }
+            let rows = list.as_ref().map_or(0, |list| list.rows.len());
+            // An empty page leads nowhere, whatever it says.
+            if next.is_none() || empty || u32::try_from(rows).is_ok_and(|rows| rows >= limit) {
+                break;
+            }
+            cursor = next;
+        }
+        let list = list.ok_or_else(|| Failure::other("there is no list"))?;
+        // Whoever asked for fewer knows.
+        if list.next_cursor.is_some() && limit == ROWS_MAX {
+            eprintln!("gateward: there are more than these {} rows", list.rows.len());
+        }
+        if self.json {
+            return print(&list.to_json(plural)?).map(|()| 0);
+        }
+        let mut values = Vec::with_capacity(list.rows.len());
+        for row in &list.rows {
+            let value: Value = from_str(row.get())
+                .map_err(|_| Failure::Other(format!("the answer is no list of {plural}")))?;
+            values.push(value);
+        }
+        print(&table::list(fields, &values)).map(|()| 0)
+    }
+
+    fn page(
+        &self,
+        request: &Request,
+        cursor: Option<&str>,
+        rows: u32,
+        plural: &str,
+    ) -> Result<Page, Failure> {
+        let mut request = request.clone();
+        if cursor.is_some() {
+            request.query.retain(|(name, _)| *name != "cursor");
+        }
+        let limit = rows.clamp(1, PAGE_ROWS_MAX).to_string();
+        let request = request.parameter("limit", Some(&limit)).parameter("cursor", cursor);
+        Page::parse(&self.client.send(&request)?.text, plural)
+    }
+
+    /// Issues a credential: its secrets go to files, or are printed once.
+    fn issue(&self, issue: Issue) -> Result<u8, Failure> {
+        let token_file = issue.token_out.map(SecretFile::create).transpose()?;
+        let key_file = issue.signing_key_out.map(SecretFile::create).transpose()?;
+        let answer = self.client.send(&issue.request)?;
+        let mut body = answer.value()?;
+        let mut secrets = Vec::new();
+        let mut withheld = false;
+        let credential = match issue.beside {
+            Some(_) => body.get_mut("credential"),
+            None => Some(&mut body),
+        };
+        let credential = credential
+            .and_then(Value::as_object_mut)
+            .ok_or_else(|| Failure::other("the answer is no credential"))?;
+        let key_id = credential.get("key_id").and_then(Value::as_str).unwrap_or("?").to_owned();
+        let issued = credential.get("token").is_some_and(Value::is_string);
+        for (member, file) in [("token", token_file), ("signing_key", key_file)] {
+            let Some(Value::String(secret)) = credential.get(member) else { continue };
+            let secret = secret.clone();
+            match file {
+                Some(file) => {
+                    file.write(&secret).map_err(|failure| {
+                        Failure::Other(format!("{failure}: the {member} of `{key_id}` is lost"))
+                    })?;
+                    withheld = true;
+                    credential.insert(member.to_owned(), Value::Null);
+                }
+                None => secrets.push((member, secret)),
+            }
+        }
+
+        match (self.json, withheld) {
+            (true, false) => print(answer.text.trim())?,
+            (true, true) => print(&body.to_string())?,
+            (false, _) => {
+                if let Some((member, fields)) = issue.beside {
+                    let record = body.get(member).unwrap_or(&Value::Null);
+                    print(&format!("{}\n", table::record(fields, record)))?;
+                }
+                let credential = issue.beside.map_or(Some(&body), |_| body.get("credential"));
+                print_issued(credential, &secrets)?;
+            }
+        }
+        if !issued {
+            let why = if answer.replayed { "its first answer was lost" } else { "without a token" };
+            return Err(Failure::Other(format!(
+                "the credential `{key_id}` was issued, but {why}: revoke it and issue another"
+            )));
+        }
+        pending(&answer)
+    }
+
+    /// Reads, edits, writes; anew when somebody else wrote between.
+    fn grant(&self, grant: &Grant, fields: &[Field]) -> Result<u8, Failure> {
+        for tries in 0..GRANT_TRIES_MAX {
+            let read = self.client.send(&grant.read())?;
+            let Some(request) = grant.edit(&read.value()?, tries > 0)? else {
+                self.print_answer(&read, fields)?;
+                return Ok(0);
+            };
+            match self.send(&request, fields) {
+                Err(failure) if failure.is("precondition_failed") => {}
+                result => return result,
+            }
+        }
+        let agent = &grant.agent;
+        Err(Failure::Other(format!("agent `{agent}` changes too often; nothing was changed")))
+    }
+
+    /// Prints what is new, again and again; ends only with a failure.
+    fn follow(&self, request: &Request, matching: &Matching) -> Result<u8, Failure> {
+        const PLURAL: &str = "decisions";
+        let mut follow = Follow::default();
+        loop {
+            let first = self.page(request, None, PAGE_ROWS_MAX, PLURAL)?;
+            let mut poll = follow.poll(&first)?;
+            let older = request.clone().parameter("from", poll.from().as_deref());
+            let mut more = poll.take(&first)?;
+            let mut cursor = first.next_cursor.clone();
+            let mut pages = 1;
+            while more && pages < FOLLOW_PAGES_MAX {
+                let page = self.page(&older, cursor.as_deref(), PAGE_ROWS_MAX, PLURAL)?;
+                more = poll.take(&page)?;
+                cursor = page.next_cursor;
+                pages += 1;
+            }
+            if more {
+                let rows = FOLLOW_PAGES_MAX * PAGE_ROWS_MAX;
+                eprintln!("gateward: more than {rows} decisions at once; the older are left out");
+            }
+            for row in poll.finish(&first)? {
+                if !matching.admits(&row.value) {
+                    continue;
+                }
+                if self.json {
+                    print(row.raw.get())?;
+                } else {
+                    print(&table::line(DECISION, &row.value))?;
+                }
+            }
+            sleep(FOLLOW_INTERVAL);
+        }
+    }
+
+    fn print_answer(&self, answer: &Answer, fields: &[Field]) -> Result<(), Failure> {
+        match answer.value()? {
+            Value::Null => Ok(()),
+            _ if self.json => print(answer.text.trim()),
+            body => print(&table::record(fields, &body)),
+        }
+    }
+}
+
+/// A credential and those of its secrets that no file took.
+fn print_issued(credential: Option<&Value>, secrets: &[(&str, String)]) -> Result<(), Failure> {
+    let mut credential = credential.cloned().unwrap_or_default();
+    if let Some(fields) = credential.as_object_mut() {
+        fields.remove("token");
+        fields.remove("signing_key");
+    }
+    print(&table::record(CREDENTIAL, &credential))?;
+    for (member, secret) in secrets {
+        let name = member.replace('_', " ");
+        let secret = printable(secret);
+        print(&format!(
+            "\nThis is its {name}. It is shown only this once; keep it secret.\n\n{secret}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// 202: the change is committed, but lanes that cannot be reached go by older records for a while.
+fn pending(answer: &Answer) -> Result<u8, Failure> {
+    if answer.status != 202 {
+        return Ok(0);
+    }
+    let body = answer.value()?;
+    let lanes = body.get("pending_lanes").and_then(Value::as_array);
+    let lanes: Vec<_> = lanes.into_iter().flatten().map(|lane| lane.to_string()).collect();
+    eprintln!(
+        "gateward: committed, but these lanes have not confirmed it: {}; \
+         they follow within REGISTRY_TTL_MS, or answer 503",
+        lanes.join(", ")
+    );
+    Ok(PENDING)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}").map_err(|error| Failure::Other(format!("standard output: {error}")))
+}

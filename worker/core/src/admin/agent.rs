@@ -1,0 +1,423 @@
+//! Agents: who calls tools, within which limits, and in which state.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use super::field::{Label, Millis, Name, PerSecond, Whole, bounded, present};
+use super::sql::{self, Statement, Value};
+use super::{
+    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, conflict, difference,
+    limit_reached, name_taken, not_found,
+};
+use crate::bucket::MAX_CAPACITY;
+use crate::glob::Glob;
+use crate::problem::Problem;
+use crate::registry::ChangedKey;
+use crate::risk::RiskTier;
+
+/// Agents of a tenant, deleted ones included, since their names stay taken.
+pub const MAX_AGENTS: u64 = 100_000;
+
+/// An agent in D1. `lane_quarantined` and `risk_steps` are the lane's own containment, as of its
+/// last flush, or as the lane says it now.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct AgentRow {
+    pub agent: String,
+    pub lane: u16,
+    environment: String,
+    risk_tier: RiskTier,
+    groups: Vec<String>,
+    allowed_tools: Option<Vec<Glob>>,
+    rate_capacity: Option<u32>,
+    rate_refill_per_s: Option<f64>,
+    quota_per_day: Option<u32>,
+    frozen: bool,
+    quarantined: bool,
+    revoked: bool,
+    pub lane_quarantined: bool,
+    pub risk_steps: u8,
+    deleted: bool,
+    revision: u64,
+    created_at_ms: Millis,
+    updated_at_ms: Millis,
+}
+
+/// An agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Agent {
+    agent: String,
+    environment: String,
+    /// The lane that decides all its calls; it never changes.
+    lane: u16,
+    /// The strictest of `revoked`, `quarantined` and `frozen`, else `active`.
+    #[schema(value_type = AgentStatus)]
+    status: &'static str,
+    frozen: bool,
+    /// By an administrator or by its lane.
+    quarantined: bool,
+    revoked: bool,
+    /// The registered tier, raised by what the lane saw.
+    risk_tier: RiskTier,
+    registered_risk_tier: RiskTier,
+    groups: Vec<String>,
+    /// Globs on `server/tool`; null is any, an empty list none.
+    allowed_tools: Option<Vec<Glob>>,
+    rate_capacity: Option<u32>,
+    rate_refill_per_s: Option<f64>,
+    quota_per_day: Option<u32>,
+    revision: u64,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Millis,
+}
+
+/// How an agent stands.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[allow(dead_code, reason = "only describes the values of a field")]
+pub enum AgentStatus {
+    Active,
+    Frozen,
+    Quarantined,
+    Revoked,
+    Deleted,
+}
+
+impl Record for AgentRow {
+    const PLURAL: &'static str = "agents";
+    type View = Agent;
+
+    fn cursor(&self) -> String {
+        self.agent.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+
+    fn view(&self, _: u64) -> Agent {
+        let quarantined = self.quarantined || self.lane_quarantined;
+        Agent {
+            agent: self.agent.clone(),
+            environment: self.environment.clone(),
+            lane: self.lane,
+            status: match self {
+                _ if self.deleted => "deleted",
+                _ if self.revoked => "revoked",
+                _ if quarantined => "quarantined",
+                _ if self.frozen => "frozen",
+                _ => "active",
+            },
+            frozen: self.frozen,
+            quarantined,
+            revoked: self.revoked,
+            risk_tier: self.risk_tier.raised(self.risk_steps),
+            registered_risk_tier: self.risk_tier,
+            groups: self.groups.clone(),
+            allowed_tools: self.allowed_tools.clone(),
+            rate_capacity: self.rate_capacity,
+            rate_refill_per_s: self.rate_refill_per_s,
+            quota_per_day: self.quota_per_day,
+            revision: self.revision,
+            created_at: self.created_at_ms,
+            updated_at: self.updated_at_ms,
+        }
+    }
+}
+
+impl AgentRow {
+    fn save(&self, at: &At<'_>) -> Statement {
+        let flag = |value: bool| Value::from(u64::from(value));
+        Statement::new(
+            sql::SAVE_AGENT,
+            vec![
+                at.tenant.into(),
+                self.agent.as_str().into(),
+                u64::from(self.lane).into(),
+                self.environment.as_str().into(),
+                self.risk_tier.as_str().into(),
+                Value::list(self.allowed_tools.as_ref()),
+                self.rate_capacity.map(u64::from).into(),
+                self.rate_refill_per_s.into(),
+                self.quota_per_day.map(u64::from).into(),
+                flag(self.frozen),
+                flag(self.quarantined),
+                flag(self.revoked),
+                self.revision.into(),
+                self.created_at_ms.0.into(),
+                self.updated_at_ms.0.into(),
+            ],
+        )
+    }
+
+    /// The change from `before` to this.
+    fn changed(
+        mut self,
+        at: &At<'_>,
+        loaded: &Loaded,
+        event: &'static str,
+    ) -> Result<Change, Problem> {
+        self.revision = loaded.next_epoch();
+        self.updated_at_ms = Millis(at.now_ms);
+        let answer = Answer::of(&self.view(at.now_ms), Some(self.revision))?;
+        let mut change = Change::new(event, answer, vec![self.save(at)]);
+        change.keys = vec![ChangedKey::Agent(self.agent.clone())];
+        change.detail = json!({ "agent": self.agent });
+        Ok(change)
+    }
+}
+
+/// The agent that is to change; one that was deleted is there no more.
+fn existing(at: &At<'_>, loaded: &Loaded) -> Result<AgentRow, Problem> {
+    let row: Option<AgentRow> = loaded.record()?;
+    let row = row.filter(|row| !row.deleted).ok_or_else(not_found)?;
+    check_match(at, row.revision)?;
+    Ok(row)
+}
+
+fn load(at: &At<'_>, agent: &str) -> Statement {
+    Statement::new(sql::LOAD_AGENT, vec![at.tenant.into(), agent.into(), (MAX_AGENTS + 1).into()])
+}
+
+/// A new agent.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAgent {
+    agent: Name,
+    /// Where it runs, such as `production`; calls must name the same.
+    environment: Label,
+    #[serde(default)]
+    risk_tier: RiskTier,
+    /// Globs on `server/tool`; null is any, an empty list none.
+    allowed_tools: Option<Vec<Glob>>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    rate_capacity: Option<Whole<1, MAX_CAPACITY>>,
+    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
+    rate_refill_per_s: Option<PerSecond>,
+    #[schema(value_type = Option<u32>)]
+    quota_per_day: Option<Whole<0, { u32::MAX }>>,
+}
+
+impl Write for CreateAgent {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.agent)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        bounded("allowed_tools", self.allowed_tools.as_ref())?;
+        if let Some(row) = loaded.record::<AgentRow>()? {
+            return Err(name_taken("agent", row.deleted));
+        }
+        if loaded.extra::<Room>()?.count >= MAX_AGENTS {
+            return Err(limit_reached("agents", MAX_AGENTS));
+        }
+        let row = AgentRow {
+            agent: self.agent.to_string(),
+            lane: lane_of(at.tenant, &self.agent, loaded.lanes.unwrap_or(1)),
+            environment: self.environment.to_string(),
+            risk_tier: self.risk_tier,
+            groups: Vec::new(),
+            allowed_tools: self.allowed_tools.clone(),
+            rate_capacity: self.rate_capacity.map(|value| value.0),
+            rate_refill_per_s: self.rate_refill_per_s.map(|value| value.0),
+            quota_per_day: self.quota_per_day.map(|value| value.0),
+            frozen: false,
+            quarantined: false,
+            revoked: false,
+            lane_quarantined: false,
+            risk_steps: 0,
+            deleted: false,
+            revision: 0,
+            created_at_ms: Millis(at.now_ms),
+            updated_at_ms: Millis(at.now_ms),
+        };
+        let mut change = row.changed(at, loaded, "agent_created")?;
+        change.created = true;
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// By hash, so that no count has to be kept; it is stored, and stays when lanes are added.
+fn lane_of(tenant: &str, agent: &str, lanes: u16) -> u16 {
+    let hash = Sha256::digest(format!("{tenant}/{agent}"));
+    let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    u16::try_from(number % u64::from(lanes.max(1))).unwrap_or(0)
+}
+
+/// A change of an agent; what is left out stays, null clears.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentPatch {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Label, required = false)]
+    environment: Option<Label>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = RiskTier, required = false)]
+    risk_tier: Option<RiskTier>,
+    /// Globs on `server/tool`; null is any, an empty list none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<Glob>>)]
+    allowed_tools: Option<Option<Vec<Glob>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    rate_capacity: Option<Option<Whole<1, MAX_CAPACITY>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
+    rate_refill_per_s: Option<Option<PerSecond>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    quota_per_day: Option<Option<Whole<0, { u32::MAX }>>>,
+}
+
+/// [`AgentPatch`] of one agent.
+pub struct PatchAgent {
+    pub agent: Name,
+    pub patch: AgentPatch,
+}
+
+impl Write for PatchAgent {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.agent)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let mut row = before.clone();
+        let patch = &self.patch;
+        bounded("allowed_tools", patch.allowed_tools.as_ref().and_then(Option::as_ref))?;
+        if let Some(environment) = &patch.environment {
+            row.environment = environment.to_string();
+        }
+        row.risk_tier = patch.risk_tier.unwrap_or(row.risk_tier);
+        if let Some(allowed) = &patch.allowed_tools {
+            row.allowed_tools.clone_from(allowed);
+        }
+        if let Some(value) = patch.rate_capacity {
+            row.rate_capacity = value.map(|value| value.0);
+        }
+        if let Some(value) = patch.rate_refill_per_s {
+            row.rate_refill_per_s = value.map(|value| value.0);
+        }
+        if let Some(value) = patch.quota_per_day {
+            row.quota_per_day = value.map(|value| value.0);
+        }
+        conclude(at, loaded, before, row, "agent_changed")
+    }
+}
+
+/// What can be done to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentAction {
+    Freeze,
+    Unfreeze,
+    Quarantine,
+    Restore,
+    Revoke,
+}
+
+/// [`AgentAction`] on one agent.
+pub struct ActOnAgent {
+    pub agent: Name,
+    pub action: AgentAction,
+}
+
+impl Write for ActOnAgent {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.agent)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        if before.revoked && self.action != AgentAction::Revoke {
+            return Err(conflict("the agent is revoked, which is final"));
+        }
+        let mut row = before.clone();
+        let event = match self.action {
+            AgentAction::Freeze => {
+                row.frozen = true;
+                "agent_frozen"
+            }
+            AgentAction::Unfreeze => {
+                row.frozen = false;
+                "agent_unfrozen"
+            }
+            AgentAction::Quarantine => {
+                row.quarantined = true;
+                "agent_quarantined"
+            }
+            AgentAction::Restore => {
+                row.quarantined = false;
+                // The lane lifts its own before the answer leaves.
+                row.lane_quarantined = false;
+                "agent_restored"
+            }
+            AgentAction::Revoke => {
+                row.revoked = true;
+                "agent_revoked"
+            }
+        };
+        if self.restores() {
+            // Only the lane knows whether it holds the agent in quarantine, and it goes by the
+            // epoch: a restore always is a change.
+            return row.changed(at, loaded, event).map(Outcome::Changed);
+        }
+        conclude(at, loaded, before, row, event)
+    }
+
+    fn restores(&self) -> bool {
+        self.action == AgentAction::Restore
+    }
+}
+
+fn conclude(
+    at: &At<'_>,
+    loaded: &Loaded,
+    before: AgentRow,
+    row: AgentRow,
+    event: &'static str,
+) -> Result<Outcome, Problem> {
+    if row == before {
+        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+    }
+    let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
+    let mut change = row.changed(at, loaded, event)?;
+    change.detail = json!({ "agent": before.agent, "changes": changes });
+    Ok(Outcome::Changed(change))
+}
+
+/// Deletes an agent, its memberships, and what it could authenticate with.
+pub struct DeleteAgent {
+    pub agent: Name,
+}
+
+impl Write for DeleteAgent {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.agent)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let mut row: AgentRow = loaded.record()?.ok_or_else(not_found)?;
+        if row.deleted {
+            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+        }
+        check_match(at, row.revision)?;
+        row.deleted = true;
+        row.groups.clear();
+        let key: Vec<Value> = vec![at.tenant.into(), row.agent.as_str().into()];
+        let mut ended = key.clone();
+        ended.extend([at.now_ms.into(), loaded.next_epoch().into()]);
+        let mut change = row.changed(at, loaded, "agent_deleted")?;
+        change.statements = vec![
+            Statement::new(sql::DELETE_AGENT, ended.clone()),
+            Statement::new(sql::DELETE_MEMBERSHIPS, key),
+            Statement::new(sql::REVOKE_CREDENTIALS_OF_AGENT, ended),
+        ];
+        // Its credentials may be many.
+        change.keys = vec![ChangedKey::All];
+        change.answer.revision = None;
+        Ok(Outcome::Changed(change))
+    }
+}

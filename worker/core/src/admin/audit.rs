@@ -1,0 +1,64 @@
+//! Audit events, as administrators read them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use utoipa::ToSchema;
+
+use super::Record;
+use super::field::Millis;
+
+/// An audit event in D1.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EventRow {
+    event_id: String,
+    at_ms: Millis,
+    kind: String,
+    source: String,
+    lane: Option<u16>,
+    decision_id: Option<String>,
+    count: u64,
+    detail: Json,
+}
+
+/// Something that happened: a decision, a change of the registry, a count of rejections.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AuditEvent {
+    event_id: String,
+    #[schema(value_type = String, format = DateTime)]
+    at: Millis,
+    kind: String,
+    /// Who caused it: an agent's or an administrator's name, or a network address.
+    source: String,
+    lane: Option<u16>,
+    decision_id: Option<String>,
+    /// How many alike events this stands for.
+    count: u64,
+    #[schema(value_type = Object)]
+    detail: Json,
+}
+
+impl Record for EventRow {
+    const PLURAL: &'static str = "audit_events";
+    type View = AuditEvent;
+
+    fn cursor(&self) -> String {
+        format!("{}.{}", self.at_ms.0, self.event_id)
+    }
+
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+
+    fn view(&self, _: u64) -> AuditEvent {
+        AuditEvent {
+            event_id: self.event_id.clone(),
+            at: self.at_ms,
+            kind: self.kind.clone(),
+            source: self.source.clone(),
+            lane: self.lane,
+            decision_id: self.decision_id.clone(),
+            count: self.count,
+            detail: self.detail.clone(),
+        }
+    }
+}

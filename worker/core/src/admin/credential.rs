@@ -1,0 +1,541 @@
+//! Credentials: what agents and administrators authenticate with. The secret and the signing key
+//! are in the first answer and nowhere else: D1 has the secret's SHA-256, and the signing key is
+//! derived when it is needed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::field::{Millis, Name, Time, Whole, bounded, present};
+use super::sql::{self, Statement, Value};
+use super::{
+    Actor, Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict,
+    limit_reached, not_found,
+};
+use crate::glob::Glob;
+use crate::network::Network;
+use crate::problem::{Problem, ProblemCode};
+use crate::registry::ChangedKey;
+use crate::scope::Scope;
+use crate::token::{self, MacKeys};
+use crate::trust::SourceTrust;
+
+/// Credentials of a tenant. Those that expired long ago are deleted, so that rotating does not
+/// fill it.
+pub const MAX_CREDENTIALS: u64 = 200_000;
+/// How long a credential that is of no use any more stays to be looked at.
+const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
+/// The longest that a rotated credential goes on: 30 days.
+const MAX_OVERLAP_S: u32 = 2_592_000;
+/// How long it goes on unless the request says otherwise: a day.
+const DEFAULT_OVERLAP_S: u32 = 86_400;
+/// Random bytes that a new credential takes: the secret's, then the key id's.
+pub const RANDOM_BYTES: usize = token::SECRET_BYTES + KEY_ID_BYTES;
+/// 64 bits: a clash within a tenant fails, one in some 10^14 times, and the caller tries again.
+const KEY_ID_BYTES: usize = 8;
+
+/// Whose credential it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CredentialKind {
+    Agent,
+    Administrator,
+}
+
+impl CredentialKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Administrator => "administrator",
+        }
+    }
+}
+
+/// A credential in D1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CredentialRow {
+    key_id: String,
+    kind: CredentialKind,
+    agent: Option<String>,
+    administrator: Option<String>,
+    #[serde(deserialize_with = "Scope::deserialize_known")]
+    scopes: Vec<Scope>,
+    revoked: bool,
+    expires_at_ms: Option<Millis>,
+    max_source_trust: SourceTrust,
+    allowed_servers: Option<Vec<Glob>>,
+    allowed_tools: Option<Vec<Glob>>,
+    allowed_networks: Option<Vec<Network>>,
+    signed: bool,
+    revision: u64,
+    created_at_ms: Millis,
+}
+
+/// A credential, without its secrets.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Credential {
+    key_id: String,
+    kind: CredentialKind,
+    /// The agent that it is of; null for an administrator's.
+    agent: Option<String>,
+    /// The administrator's name, which rotation keeps; null for an agent's.
+    administrator: Option<String>,
+    scopes: Vec<Scope>,
+    #[schema(value_type = CredentialStatus)]
+    status: &'static str,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Millis>,
+    /// The most trusted source that its calls can claim.
+    max_source_trust: SourceTrust,
+    /// Globs on a server's name; null is any, an empty list none.
+    allowed_servers: Option<Vec<Glob>>,
+    /// Globs on `server/tool`; null is any, an empty list none.
+    allowed_tools: Option<Vec<Glob>>,
+    /// CIDR; null is any, an empty list none.
+    allowed_networks: Option<Vec<Network>>,
+    /// Whether every request must carry `X-Gateward-Signature`.
+    signed: bool,
+    revision: u64,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+}
+
+/// How a credential stands.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[allow(dead_code, reason = "only describes the values of a field")]
+pub enum CredentialStatus {
+    Active,
+    Expired,
+    Revoked,
+}
+
+/// A new credential with its secrets, which are shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct IssuedCredential {
+    #[serde(flatten)]
+    credential: Credential,
+    /// Null when the answer is repeated for an `Idempotency-Key`.
+    token: Option<String>,
+    /// Null unless the credential is signed.
+    signing_key: Option<String>,
+}
+
+impl Record for CredentialRow {
+    const PLURAL: &'static str = "credentials";
+    type View = Credential;
+
+    fn cursor(&self) -> String {
+        self.key_id.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+
+    fn view(&self, now_ms: u64) -> Credential {
+        Credential {
+            key_id: self.key_id.clone(),
+            kind: self.kind,
+            agent: self.agent.clone(),
+            administrator: self.administrator.clone(),
+            scopes: self.scopes.clone(),
+            status: match self {
+                _ if self.revoked => "revoked",
+                _ if self.expired(now_ms) => "expired",
+                _ => "active",
+            },
+            expires_at: self.expires_at_ms,
+            max_source_trust: self.max_source_trust,
+            allowed_servers: self.allowed_servers.clone(),
+            allowed_tools: self.allowed_tools.clone(),
+            allowed_networks: self.allowed_networks.clone(),
+            signed: self.signed,
+            revision: self.revision,
+            created_at: self.created_at_ms,
+        }
+    }
+}
+
+impl CredentialRow {
+    fn expired(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_some_and(|at| now_ms >= at.0)
+    }
+}
+
+/// Where an [`IssuedCredential`] has its secrets.
+pub(super) const SECRETS: &[&str] = &["/token", "/signing_key"];
+
+/// What makes new credentials: the worker's keys, and randomness of this request.
+pub struct Mint<'a> {
+    pub keys: &'a MacKeys,
+    pub random: [u8; RANDOM_BYTES],
+}
+
+/// A credential with its secrets and the statement that stores it.
+pub struct Issued {
+    pub row: CredentialRow,
+    pub statement: Statement,
+    token: String,
+    signing_key: Option<String>,
+}
+
+impl Mint<'_> {
+    /// Gives `row` a key id and a secret; `lane` is its agent's.
+    fn issue(&self, tenant: &str, mut row: CredentialRow, lane: u16) -> Issued {
+        let (secret, key_id) = self.random.split_at(token::SECRET_BYTES);
+        row.key_id = format!("k{}", hex::encode(key_id));
+        let secret = token::encode_secret(secret);
+        let token = match &row.agent {
+            Some(agent) => self.keys.agent_token(tenant, agent, lane, &row.key_id, &secret),
+            None => self.keys.administrator_token(tenant, &row.key_id, &secret),
+        };
+        let signing_key = row.signed.then(|| self.keys.signing_key(tenant, &row.key_id));
+        let scopes: Vec<&str> = row.scopes.iter().map(|scope| scope.as_str()).collect();
+        let statement = Statement::new(
+            sql::CREATE_CREDENTIAL,
+            vec![
+                tenant.into(),
+                row.key_id.as_str().into(),
+                row.kind.as_str().into(),
+                row.agent.as_deref().into(),
+                row.administrator.as_deref().into(),
+                hex::encode(token::secret_hash(&secret)).into(),
+                Value::list(Some(&scopes)),
+                row.max_source_trust.as_str().into(),
+                Value::list(row.allowed_servers.as_ref()),
+                Value::list(row.allowed_tools.as_ref()),
+                Value::list(row.allowed_networks.as_ref()),
+                u64::from(row.signed).into(),
+                row.expires_at_ms.map(|at| at.0).into(),
+                row.revision.into(),
+                row.created_at_ms.0.into(),
+            ],
+        );
+        Issued { row, statement, token, signing_key }
+    }
+
+    /// An administrator's credential without restrictions.
+    pub(super) fn administrator(
+        &self,
+        tenant: &str,
+        name: &str,
+        scopes: Vec<Scope>,
+        now_ms: u64,
+        revision: u64,
+    ) -> Issued {
+        let row = CredentialRow {
+            key_id: String::new(),
+            kind: CredentialKind::Administrator,
+            agent: None,
+            administrator: Some(name.to_owned()),
+            scopes,
+            revoked: false,
+            expires_at_ms: None,
+            max_source_trust: SourceTrust::Unknown,
+            allowed_servers: None,
+            allowed_tools: None,
+            allowed_networks: None,
+            signed: false,
+            revision,
+            created_at_ms: Millis(now_ms),
+        };
+        self.issue(tenant, row, 0)
+    }
+}
+
+impl Issued {
+    /// The answer that shows it; its secrets are the change's.
+    pub(super) fn view(&self, now_ms: u64) -> IssuedCredential {
+        IssuedCredential {
+            credential: self.row.view(now_ms),
+            token: Some(self.token.clone()),
+            signing_key: self.signing_key.clone(),
+        }
+    }
+
+    fn change(self, at: &At<'_>, event: &'static str) -> Result<Change, Problem> {
+        let answer = Answer::of(&self.view(at.now_ms), Some(self.row.revision))?;
+        let long_ago = at.now_ms.saturating_sub(KEPT_MS).into();
+        let expire = Statement::new(sql::EXPIRE_CREDENTIALS, vec![at.tenant.into(), long_ago]);
+        let mut change = Change::new(event, answer, vec![expire, self.statement]);
+        change.detail = json!({
+            "key_id": self.row.key_id, "kind": self.row.kind, "agent": self.row.agent,
+            "administrator": self.row.administrator, "scopes": self.row.scopes,
+        });
+        // A lane may have been asked about the key before it was there.
+        change.keys = vec![ChangedKey::Credential(self.row.key_id)];
+        change.created = true;
+        change.secrets = SECRETS;
+        Ok(change)
+    }
+}
+
+#[derive(Deserialize)]
+struct Around {
+    agent: Option<AgentAround>,
+    count: u64,
+}
+
+#[derive(Deserialize)]
+struct AgentAround {
+    lane: u16,
+    revoked: bool,
+}
+
+fn load(at: &At<'_>, key_id: &str, agent: Option<&str>) -> Statement {
+    let most = (MAX_CREDENTIALS + 1).into();
+    Statement::new(sql::LOAD_CREDENTIAL, vec![at.tenant.into(), key_id.into(), agent.into(), most])
+}
+
+/// A new credential.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateCredential {
+    kind: CredentialKind,
+    /// The agent, for an agent's.
+    agent: Option<Name>,
+    /// The person's name, for an administrator's.
+    administrator: Option<Name>,
+    /// An agent's are `tools:read` and `tools:write` when left out; an administrator's must be
+    /// given, and nobody gives what it has not itself.
+    scopes: Option<Vec<Scope>>,
+    /// When it ends; null is never.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Time>,
+    /// The most trusted source that its calls can claim; `unknown` when left out.
+    max_source_trust: Option<SourceTrust>,
+    allowed_servers: Option<Vec<Glob>>,
+    allowed_tools: Option<Vec<Glob>>,
+    allowed_networks: Option<Vec<Network>>,
+    /// Whether every request must be signed.
+    #[serde(default)]
+    signed: bool,
+}
+
+/// [`CreateCredential`] with what makes one.
+pub struct IssueCredential<'a> {
+    pub request: CreateCredential,
+    pub mint: Mint<'a>,
+}
+
+impl Write for IssueCredential<'_> {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, "", self.request.agent.as_deref())
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let request = &self.request;
+        let refuse =
+            |field: &str, must: &str| Err(Problem::field(field, format!("`{field}`: {must}")));
+        let around: Around = loaded.extra()?;
+        bounded("scopes", request.scopes.as_ref())?;
+        bounded("allowed_servers", request.allowed_servers.as_ref())?;
+        bounded("allowed_tools", request.allowed_tools.as_ref())?;
+        bounded("allowed_networks", request.allowed_networks.as_ref())?;
+        if request.expires_at.is_some_and(|at_ms| at_ms.0 <= at.now_ms) {
+            return refuse("expires_at", "must be in the future");
+        }
+        let mut lane = 0;
+        let scopes = match request.kind {
+            CredentialKind::Agent => {
+                if request.agent.is_none() {
+                    return refuse("agent", "must name the agent");
+                }
+                if request.administrator.is_some() {
+                    return refuse("administrator", "must be left out of an agent's credential");
+                }
+                let Some(agent) = &around.agent else {
+                    return refuse("agent", "there is no such agent");
+                };
+                if agent.revoked {
+                    return Err(conflict("the agent is revoked, which is final"));
+                }
+                lane = agent.lane;
+                let default = vec![Scope::ToolsRead, Scope::ToolsWrite];
+                let scopes = request.scopes.clone().unwrap_or(default);
+                if !scopes.iter().all(|scope| scope.agent_may_have()) {
+                    return refuse(
+                        "scopes",
+                        "an agent can only have `tools:read` and `tools:write`",
+                    );
+                }
+                scopes
+            }
+            CredentialKind::Administrator => {
+                if request.agent.is_some() {
+                    return refuse("agent", "must be left out of an administrator's credential");
+                }
+                if request.administrator.is_none() {
+                    return refuse("administrator", "must name the person");
+                }
+                let Some(scopes) = request.scopes.clone() else {
+                    return refuse("scopes", "must say what the administrator may do");
+                };
+                scopes
+            }
+        };
+        if around.count >= MAX_CREDENTIALS {
+            return Err(limit_reached("credentials", MAX_CREDENTIALS));
+        }
+        let row = CredentialRow {
+            key_id: String::new(),
+            kind: request.kind,
+            agent: request.agent.as_deref().map(str::to_owned),
+            administrator: request.administrator.as_deref().map(str::to_owned),
+            scopes,
+            revoked: false,
+            expires_at_ms: request.expires_at.map(|time| Millis(time.0)),
+            max_source_trust: request.max_source_trust.unwrap_or(SourceTrust::Unknown),
+            allowed_servers: request.allowed_servers.clone(),
+            allowed_tools: request.allowed_tools.clone(),
+            allowed_networks: request.allowed_networks.clone(),
+            signed: request.signed,
+            revision: loaded.next_epoch(),
+            created_at_ms: Millis(at.now_ms),
+        };
+        check_grant(at.actor, &row)?;
+        let issued = self.mint.issue(at.tenant, row, lane);
+        issued.change(at, "credential_created").map(Outcome::Changed)
+    }
+}
+
+/// Nobody gives an administrator, or takes over by rotating, more than its own credential has. What
+/// agents get is the registry's to say.
+fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
+    let refuse = |detail: String| Err(Problem::new(ProblemCode::Forbidden, detail));
+    if row.kind == CredentialKind::Agent {
+        return Ok(());
+    }
+    if let Some(scope) = row.scopes.iter().find(|scope| !actor.scopes.contains(scope)) {
+        return refuse(format!("your own credential does not have the scope `{}`", scope.as_str()));
+    }
+    let outlasts = |own: u64| row.expires_at_ms.is_none_or(|at| at.0 > own);
+    if actor.expires_at_ms.is_some_and(outlasts) {
+        return refuse("your own credential expires earlier".to_owned());
+    }
+    let inside = |own: &Vec<Network>| {
+        row.allowed_networks.as_ref().is_some_and(|networks| {
+            networks.iter().all(|network| own.iter().any(|own| own.covers(network)))
+        })
+    };
+    if !actor.allowed_networks.as_ref().is_none_or(inside) {
+        return refuse("your own credential is not for these networks".to_owned());
+    }
+    if actor.signed && !row.signed {
+        return refuse("your own credential must sign, and so must this one".to_owned());
+    }
+    Ok(())
+}
+
+fn existing(at: &At<'_>, loaded: &Loaded) -> Result<CredentialRow, Problem> {
+    let row: CredentialRow = loaded.record()?.ok_or_else(not_found)?;
+    check_match(at, row.revision)?;
+    Ok(row)
+}
+
+/// The statement that ends `row` as it now says.
+fn end(at: &At<'_>, row: &CredentialRow) -> Statement {
+    Statement::new(
+        sql::END_CREDENTIAL,
+        vec![
+            at.tenant.into(),
+            row.key_id.as_str().into(),
+            if row.revoked { "revoked" } else { "active" }.into(),
+            row.expires_at_ms.map(|time| time.0).into(),
+            row.revision.into(),
+        ],
+    )
+}
+
+/// How a credential is rotated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateRequest {
+    /// Seconds that the old credential goes on; a day when left out, at most 30 days.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = u32, required = false, minimum = 0, maximum = 2_592_000)]
+    overlap_s: Option<Whole<0, MAX_OVERLAP_S>>,
+}
+
+/// Makes a new credential like an old one, which ends after the overlap.
+pub struct RotateCredential<'a> {
+    pub key_id: Name,
+    pub request: RotateRequest,
+    pub mint: Mint<'a>,
+}
+
+impl Write for RotateCredential<'_> {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.key_id, None)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let mut old = existing(at, loaded)?;
+        if old.revoked || old.expired(at.now_ms) {
+            return Err(conflict("the credential has ended: create a new one"));
+        }
+        let around: Around = loaded.extra()?;
+        let lane = match (&around.agent, old.kind) {
+            (_, CredentialKind::Administrator) => {
+                check_grant(at.actor, &old)?;
+                0
+            }
+            (Some(agent), CredentialKind::Agent) if !agent.revoked => agent.lane,
+            (_, CredentialKind::Agent) => {
+                return Err(conflict("the credential's agent is revoked or deleted"));
+            }
+        };
+        if around.count >= MAX_CREDENTIALS {
+            return Err(limit_reached("credentials", MAX_CREDENTIALS));
+        }
+        let revision = loaded.next_epoch();
+        let new = CredentialRow { revision, created_at_ms: Millis(at.now_ms), ..old.clone() };
+        let overlap_s = self.request.overlap_s.map_or(DEFAULT_OVERLAP_S, |value| value.0);
+        let ends = at.now_ms.saturating_add(u64::from(overlap_s) * 1_000);
+        old.expires_at_ms = Some(Millis(old.expires_at_ms.map_or(ends, |time| time.0.min(ends))));
+        old.revision = revision;
+        let end_old = end(at, &old);
+        let mut change = self.mint.issue(at.tenant, new, lane).change(at, "credential_rotated")?;
+        change.statements.push(end_old);
+        change.keys.push(ChangedKey::Credential(old.key_id.clone()));
+        if let Some(detail) = change.detail.as_object_mut() {
+            detail.insert("rotated".to_owned(), old.key_id.into());
+        }
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// Ends a credential at once and for good.
+pub struct RevokeCredential {
+    pub key_id: Name,
+}
+
+impl Write for RevokeCredential {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.key_id, None)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let mut row = existing(at, loaded)?;
+        if row.revoked {
+            let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+            return Ok(Outcome::Unchanged(answer));
+        }
+        let operates = row.scopes.contains(&Scope::TenantsAdmin);
+        if operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
+            let detail = "only an operator revokes an operator's credential";
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
+        row.revoked = true;
+        row.revision = loaded.next_epoch();
+        // From now on it is kept only to be looked at, and not for ever.
+        let ends = row.expires_at_ms.map_or(at.now_ms, |time| time.0.min(at.now_ms));
+        row.expires_at_ms = Some(Millis(ends));
+        let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+        let mut change = Change::new("credential_revoked", answer, vec![end(at, &row)]);
+        change.detail = json!({ "key_id": row.key_id });
+        change.keys = vec![ChangedKey::Credential(row.key_id)];
+        Ok(Outcome::Changed(change))
+    }
+}

@@ -1,0 +1,259 @@
+//! Groups, and who is in them: agents, which policies see, and administrators, who approve.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::field::{Millis, Name};
+use super::sql::{self, Statement, Value};
+use super::{
+    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_no_match, limit_reached,
+    name_taken, not_found,
+};
+use crate::problem::Problem;
+use crate::registry::ChangedKey;
+
+/// Groups of a tenant, deleted ones included, since their names stay taken.
+pub const MAX_GROUPS: u64 = 10_000;
+/// Members of a group.
+pub const MAX_MEMBERS: u64 = 100_000;
+/// Groups that one agent or administrator is in: each is an entity of every call.
+pub const MAX_MEMBERSHIPS: u64 = 64;
+
+/// A group in D1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct GroupRow {
+    group: String,
+    created_at_ms: Millis,
+    deleted: bool,
+}
+
+/// A group.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Group {
+    group: String,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+}
+
+impl Record for GroupRow {
+    const PLURAL: &'static str = "groups";
+    type View = Group;
+
+    fn cursor(&self) -> String {
+        self.group.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+
+    fn view(&self, _: u64) -> Group {
+        Group { group: self.group.clone(), created_at: self.created_at_ms }
+    }
+}
+
+/// A new group.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateGroup {
+    group: Name,
+}
+
+fn load(at: &At<'_>, group: &str) -> Statement {
+    Statement::new(sql::LOAD_GROUP, vec![at.tenant.into(), group.into(), (MAX_GROUPS + 1).into()])
+}
+
+impl Write for CreateGroup {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.group)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        if let Some(row) = loaded.record::<GroupRow>()? {
+            return Err(name_taken("group", row.deleted));
+        }
+        if loaded.extra::<Room>()?.count >= MAX_GROUPS {
+            return Err(limit_reached("groups", MAX_GROUPS));
+        }
+        let row = GroupRow {
+            group: self.group.to_string(),
+            created_at_ms: Millis(at.now_ms),
+            deleted: false,
+        };
+        let statement = Statement::new(
+            sql::CREATE_GROUP,
+            vec![at.tenant.into(), row.group.as_str().into(), at.now_ms.into()],
+        );
+        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let mut change = Change::new("group_created", answer, vec![statement]);
+        change.detail = json!({ "group": row.group });
+        change.created = true;
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// Deletes a group; nobody is in it any more.
+pub struct DeleteGroup {
+    pub group: Name,
+}
+
+impl Write for DeleteGroup {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.group)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        check_no_match(at)?;
+        let row: GroupRow = loaded.record()?.ok_or_else(not_found)?;
+        if row.deleted {
+            return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
+        }
+        let key: Vec<Value> = vec![at.tenant.into(), row.group.as_str().into()];
+        let mut deleted = key.clone();
+        deleted.push(at.now_ms.into());
+        let mut touched = deleted.clone();
+        touched.push(loaded.next_epoch().into());
+        let statements = vec![
+            Statement::new(sql::TOUCH_AGENTS_OF_GROUP, touched),
+            Statement::new(sql::DELETE_MEMBERS, key),
+            Statement::new(sql::DELETE_GROUP, deleted),
+        ];
+        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        let mut change = Change::new("group_deleted", answer, statements);
+        change.detail = json!({ "group": row.group });
+        // Its members may be many.
+        change.keys = vec![ChangedKey::All];
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// What a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberKind {
+    Agent,
+    Administrator,
+}
+
+impl MemberKind {
+    /// From its place in a path.
+    #[must_use]
+    pub fn from_path(text: &str) -> Option<Self> {
+        match text {
+            "agents" => Some(Self::Agent),
+            "administrators" => Some(Self::Administrator),
+            _ => None,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Administrator => "administrator",
+        }
+    }
+}
+
+/// A membership.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Member {
+    group: String,
+    kind: MemberKind,
+    /// The agent's or the administrator's name.
+    member: String,
+}
+
+impl Record for Member {
+    const PLURAL: &'static str = "members";
+    type View = Self;
+
+    fn cursor(&self) -> String {
+        format!("{}.{}", self.kind.as_str(), self.member)
+    }
+
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+
+    fn view(&self, _: u64) -> Self {
+        self.clone()
+    }
+}
+
+/// Puts a member into a group, or takes it out.
+pub struct SetMember {
+    pub group: Name,
+    pub kind: MemberKind,
+    pub member: Name,
+    /// Whether it is to be in the group.
+    pub present: bool,
+}
+
+#[derive(Deserialize)]
+struct Membership {
+    member: bool,
+    exists: bool,
+    members: u64,
+    groups: u64,
+}
+
+impl Write for SetMember {
+    fn read(&self, at: &At<'_>) -> Statement {
+        let most = MAX_MEMBERS.max(MAX_MEMBERSHIPS) + 1;
+        let (group, member) = (&*self.group, &*self.member);
+        Statement::new(
+            sql::LOAD_MEMBER,
+            vec![
+                at.tenant.into(),
+                group.into(),
+                self.kind.as_str().into(),
+                member.into(),
+                most.into(),
+            ],
+        )
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        check_no_match(at)?;
+        let group: Option<GroupRow> = loaded.record()?;
+        let group = group.filter(|row| !row.deleted).ok_or_else(not_found)?;
+        let found: Membership = loaded.extra()?;
+        if !found.exists && !found.member {
+            return Err(not_found());
+        }
+        let member =
+            Member { group: group.group, kind: self.kind, member: self.member.to_string() };
+        let answer = Answer::of(&member, None)?;
+        if found.member == self.present {
+            return Ok(Outcome::Unchanged(answer));
+        }
+        if self.present && found.members >= MAX_MEMBERS {
+            return Err(limit_reached("members in this group", MAX_MEMBERS));
+        }
+        if self.present && found.groups >= MAX_MEMBERSHIPS {
+            return Err(limit_reached("groups of this member", MAX_MEMBERSHIPS));
+        }
+        let (event, statement) = match self.present {
+            true => ("group_member_added", sql::ADD_MEMBER),
+            false => ("group_member_removed", sql::REMOVE_MEMBER),
+        };
+        let values: Vec<Value> = vec![
+            at.tenant.into(),
+            member.group.as_str().into(),
+            self.kind.as_str().into(),
+            member.member.as_str().into(),
+        ];
+        let mut change = Change::new(event, answer, vec![Statement::new(statement, values)]);
+        change.detail = json!(member);
+        if self.kind == MemberKind::Agent {
+            // Its groups are a part of what is read of it.
+            let agent = member.member.as_str().into();
+            let values =
+                vec![at.tenant.into(), agent, at.now_ms.into(), loaded.next_epoch().into()];
+            change.statements.push(Statement::new(sql::TOUCH_AGENT, values));
+            change.keys = vec![ChangedKey::Agent(member.member)];
+        }
+        Ok(Outcome::Changed(change))
+    }
+}

@@ -1,0 +1,134 @@
+//! A tenant's limits: what holds for agents that have none of their own, and when denials raise
+//! an agent's risk tier. They stand in the tenant's row.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::field::{PerSecond, Whole, present};
+use super::sql::Statement;
+use super::tenant::{self, TenantRow};
+use super::{Answer, At, Loaded, Outcome, Record, Write};
+use crate::bucket::MAX_CAPACITY;
+use crate::problem::Problem;
+
+/// The longest window or quiet period: 30 days.
+const MAX_PERIOD_S: u32 = 2_592_000;
+
+/// Null is what the worker's vars or defaults say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    /// Requests that an agent can make at once.
+    pub rate_capacity: Option<u32>,
+    pub rate_refill_per_s: Option<f64>,
+    /// Allowed calls of an agent in a UTC day.
+    pub quota_per_day: Option<u32>,
+    /// More denials than this in the window raise an agent's risk tier by a step.
+    pub risk_denials: Option<u32>,
+    pub risk_window_s: Option<u32>,
+    /// Each such time without a denial lowers a raised tier by a step.
+    pub risk_quiet_s: Option<u32>,
+}
+
+impl Limits {
+    /// A new tenant's.
+    pub(super) const NONE: Self = Self {
+        rate_capacity: None,
+        rate_refill_per_s: None,
+        quota_per_day: None,
+        risk_denials: None,
+        risk_window_s: None,
+        risk_quiet_s: None,
+    };
+}
+
+/// The limits, as an answer has them.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct LimitsView {
+    #[serde(flatten)]
+    limits: Limits,
+    revision: u64,
+}
+
+/// The tenant's row, of which the limits are a part.
+#[derive(Debug, Deserialize)]
+pub struct LimitsRow(TenantRow);
+
+impl Record for LimitsRow {
+    const PLURAL: &'static str = "limits";
+    type View = LimitsView;
+
+    fn cursor(&self) -> String {
+        String::new()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        self.0.revision()
+    }
+
+    fn view(&self, _: u64) -> LimitsView {
+        LimitsView { limits: self.0.limits.clone(), revision: self.0.revision }
+    }
+}
+
+/// A change of the limits; what is left out stays, null clears.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchLimits {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    rate_capacity: Option<Option<Whole<1, MAX_CAPACITY>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<f64>, minimum = 0.001, maximum = 1_000_000)]
+    rate_refill_per_s: Option<Option<PerSecond>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    quota_per_day: Option<Option<Whole<0, { u32::MAX }>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    risk_denials: Option<Option<Whole<1, 1_000_000>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
+    risk_window_s: Option<Option<Whole<1, MAX_PERIOD_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
+    risk_quiet_s: Option<Option<Whole<1, MAX_PERIOD_S>>>,
+}
+
+impl Write for PatchLimits {
+    fn read(&self, at: &At<'_>) -> Statement {
+        tenant::load(at)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        fn set<const MIN: u32, const MAX: u32>(
+            limit: &mut Option<u32>,
+            patch: Option<Option<Whole<MIN, MAX>>>,
+        ) {
+            if let Some(value) = patch {
+                *limit = value.map(|value| value.0);
+            }
+        }
+        let before = tenant::existing(at, loaded)?;
+        let mut row = before.clone();
+        let limits = &mut row.limits;
+        set(&mut limits.rate_capacity, self.rate_capacity);
+        set(&mut limits.quota_per_day, self.quota_per_day);
+        set(&mut limits.risk_denials, self.risk_denials);
+        set(&mut limits.risk_window_s, self.risk_window_s);
+        set(&mut limits.risk_quiet_s, self.risk_quiet_s);
+        if let Some(value) = self.rate_refill_per_s {
+            limits.rate_refill_per_s = value.map(|value| value.0);
+        }
+        let mut outcome = tenant::conclude(at, loaded, &before, row.clone(), "limits_changed")?;
+        let (answer, revision) = match &mut outcome {
+            Outcome::Unchanged(answer) => (answer, before.revision),
+            Outcome::Changed(change) => {
+                change.detail = json!(row.limits);
+                (&mut change.answer, loaded.next_epoch())
+            }
+        };
+        *answer = Answer::of(&LimitsView { limits: row.limits, revision }, Some(revision))?;
+        Ok(outcome)
+    }
+}

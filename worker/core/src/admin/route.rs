@@ -1,0 +1,268 @@
+//! Every path of the worker, its methods, and what each needs. A path that is not here does not
+//! exist, and a route cannot be without its access: the table has no default.
+
+use self::Access::{Administrator, Bootstrap, Call, Open, Reader};
+use crate::admin::agent::AgentAction;
+use crate::admin::server::StateAction;
+use crate::scope::Scope;
+
+/// What a request must have before its handler runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    Open,
+    /// The secret that makes the first operator.
+    Bootstrap,
+    /// An agent's credential; which scope depends on the tool, and the lane checks it.
+    Call,
+    /// An agent's credential for what is its own, or an administrator's with the scope.
+    Reader(Scope),
+    /// An administrator's credential with the scope.
+    Administrator(Scope),
+}
+
+/// What a route does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Health,
+    Ready,
+    Version,
+    Description,
+    Bootstrap,
+    Authorize,
+    ListDecisions,
+    ReadDecision,
+    ListReceipts,
+    VerifyReceipts,
+    ReadReceipt,
+    ListAuditEvents,
+    ListTenants,
+    CreateTenant,
+    ReadTenant,
+    PatchTenant,
+    DeleteTenant,
+    ReadLimits,
+    PatchLimits,
+    ListAgents,
+    CreateAgent,
+    ReadAgent,
+    PatchAgent,
+    DeleteAgent,
+    ActOnAgent(AgentAction),
+    ListGroups,
+    CreateGroup,
+    ReadGroup,
+    DeleteGroup,
+    ListMembers,
+    AddMember,
+    RemoveMember,
+    ListCredentials,
+    CreateCredential,
+    ReadCredential,
+    RotateCredential,
+    RevokeCredential,
+    ListServers,
+    CreateServer,
+    ReadServer,
+    PatchServer,
+    DeleteServer,
+    ActOnServer(StateAction),
+    ListTools,
+    CreateTool,
+    ReadTool,
+    PatchTool,
+    ActOnTool(StateAction),
+    ListBans,
+    CreateBan,
+    ReadBan,
+    DeleteBan,
+}
+
+/// A method on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    pub method: &'static str,
+    /// With parameters as OpenAPI has them: `/v1/agents/{agent}`.
+    pub path: &'static str,
+    pub access: Access,
+    pub operation: Operation,
+}
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    access: Access,
+    operation: Operation,
+) -> Route {
+    Route { method, path, access, operation }
+}
+
+const READ: Access = Administrator(Scope::RegistryRead);
+const WRITE: Access = Administrator(Scope::RegistryWrite);
+const AUDIT: Access = Administrator(Scope::AuditRead);
+const TENANTS: Access = Administrator(Scope::TenantsAdmin);
+
+/// The route table. Of two paths that fit, the first counts.
+#[rustfmt::skip]
+pub const ROUTES: &[Route] = &[
+    route("POST",   "/v1/authorize", Call, Operation::Authorize),
+    route("GET",    "/healthz", Open, Operation::Health),
+    route("GET",    "/readyz", Open, Operation::Ready),
+    route("GET",    "/version", Open, Operation::Version),
+    route("GET",    "/openapi.json", Open, Operation::Description),
+    route("POST",   "/v1/bootstrap", Bootstrap, Operation::Bootstrap),
+    route("GET",    "/v1/decisions", Reader(Scope::AuditRead), Operation::ListDecisions),
+    route("GET",    "/v1/decisions/{decision_id}", Reader(Scope::AuditRead), Operation::ReadDecision),
+    route("GET",    "/v1/receipts", AUDIT, Operation::ListReceipts),
+    route("POST",   "/v1/receipts/verify", AUDIT, Operation::VerifyReceipts),
+    route("GET",    "/v1/receipts/{receipt_id}", AUDIT, Operation::ReadReceipt),
+    route("GET",    "/v1/audit-events", AUDIT, Operation::ListAuditEvents),
+    route("GET",    "/v1/tenants", TENANTS, Operation::ListTenants),
+    route("POST",   "/v1/tenants", TENANTS, Operation::CreateTenant),
+    route("GET",    "/v1/tenants/{tenant}", TENANTS, Operation::ReadTenant),
+    route("PATCH",  "/v1/tenants/{tenant}", TENANTS, Operation::PatchTenant),
+    route("DELETE", "/v1/tenants/{tenant}", TENANTS, Operation::DeleteTenant),
+    route("GET",    "/v1/limits", READ, Operation::ReadLimits),
+    route("PATCH",  "/v1/limits", WRITE, Operation::PatchLimits),
+    route("GET",    "/v1/agents", READ, Operation::ListAgents),
+    route("POST",   "/v1/agents", WRITE, Operation::CreateAgent),
+    route("GET",    "/v1/agents/{agent}", READ, Operation::ReadAgent),
+    route("PATCH",  "/v1/agents/{agent}", WRITE, Operation::PatchAgent),
+    route("DELETE", "/v1/agents/{agent}", WRITE, Operation::DeleteAgent),
+    route("POST",   "/v1/agents/{agent}/freeze", WRITE, Operation::ActOnAgent(AgentAction::Freeze)),
+    route("POST",   "/v1/agents/{agent}/unfreeze", WRITE, Operation::ActOnAgent(AgentAction::Unfreeze)),
+    route("POST",   "/v1/agents/{agent}/quarantine", WRITE, Operation::ActOnAgent(AgentAction::Quarantine)),
+    route("POST",   "/v1/agents/{agent}/restore", WRITE, Operation::ActOnAgent(AgentAction::Restore)),
+    route("POST",   "/v1/agents/{agent}/revoke", WRITE, Operation::ActOnAgent(AgentAction::Revoke)),
+    route("GET",    "/v1/groups", READ, Operation::ListGroups),
+    route("POST",   "/v1/groups", WRITE, Operation::CreateGroup),
+    route("GET",    "/v1/groups/{group}", READ, Operation::ReadGroup),
+    route("DELETE", "/v1/groups/{group}", WRITE, Operation::DeleteGroup),
+    route("GET",    "/v1/groups/{group}/members", READ, Operation::ListMembers),
+    route("PUT",    "/v1/groups/{group}/members/{kind}/{member}", WRITE, Operation::AddMember),
+    route("DELETE", "/v1/groups/{group}/members/{kind}/{member}", WRITE, Operation::RemoveMember),
+    route("GET",    "/v1/credentials", READ, Operation::ListCredentials),
+    route("POST",   "/v1/credentials", WRITE, Operation::CreateCredential),
+    route("GET",    "/v1/credentials/{key_id}", READ, Operation::ReadCredential),
+    route("POST",   "/v1/credentials/{key_id}/rotate", WRITE, Operation::RotateCredential),
+    route("POST",   "/v1/credentials/{key_id}/revoke", WRITE, Operation::RevokeCredential),
+    route("GET",    "/v1/servers", READ, Operation::ListServers),
+    route("POST",   "/v1/servers", WRITE, Operation::CreateServer),
+    route("GET",    "/v1/servers/{server}", READ, Operation::ReadServer),
+    route("PATCH",  "/v1/servers/{server}", WRITE, Operation::PatchServer),
+    route("DELETE", "/v1/servers/{server}", WRITE, Operation::DeleteServer),
+    route("POST",   "/v1/servers/{server}/approve", WRITE, Operation::ActOnServer(StateAction::Approve)),
+    route("POST",   "/v1/servers/{server}/disable", WRITE, Operation::ActOnServer(StateAction::Disable)),
+    route("POST",   "/v1/servers/{server}/quarantine", WRITE, Operation::ActOnServer(StateAction::Quarantine)),
+    route("POST",   "/v1/servers/{server}/restore", WRITE, Operation::ActOnServer(StateAction::Restore)),
+    route("GET",    "/v1/servers/{server}/tools", READ, Operation::ListTools),
+    route("POST",   "/v1/servers/{server}/tools", WRITE, Operation::CreateTool),
+    route("GET",    "/v1/servers/{server}/tools/{tool}", READ, Operation::ReadTool),
+    route("PATCH",  "/v1/servers/{server}/tools/{tool}", WRITE, Operation::PatchTool),
+    route("POST",   "/v1/servers/{server}/tools/{tool}/approve", WRITE, Operation::ActOnTool(StateAction::Approve)),
+    route("POST",   "/v1/servers/{server}/tools/{tool}/disable", WRITE, Operation::ActOnTool(StateAction::Disable)),
+    route("POST",   "/v1/servers/{server}/tools/{tool}/quarantine", WRITE, Operation::ActOnTool(StateAction::Quarantine)),
+    route("POST",   "/v1/servers/{server}/tools/{tool}/restore", WRITE, Operation::ActOnTool(StateAction::Restore)),
+    route("GET",    "/v1/bans", READ, Operation::ListBans),
+    route("POST",   "/v1/bans", WRITE, Operation::CreateBan),
+    route("GET",    "/v1/bans/{ban_id}", READ, Operation::ReadBan),
+    route("DELETE", "/v1/bans/{ban_id}", WRITE, Operation::DeleteBan),
+];
+
+/// What a method and path come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// The route, and its parameters as they stand in the path, in order.
+    Route(&'static Route, Vec<&'a str>),
+    /// The path exists; these are its methods, separated by commas.
+    OtherMethods(String),
+    Nothing,
+}
+
+/// Finds the route of a request; `path` begins with a slash.
+#[must_use]
+pub fn find<'a>(method: &str, path: &'a str) -> Found<'a> {
+    let fitting = ROUTES.iter().find_map(|route| Some((route.path, parameters(route.path, path)?)));
+    let Some((template, parameters)) = fitting else { return Found::Nothing };
+    let of_path = || ROUTES.iter().filter(|route| route.path == template);
+    match of_path().find(|route| route.method == method) {
+        Some(route) => Found::Route(route, parameters),
+        None => {
+            Found::OtherMethods(of_path().map(|route| route.method).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// The parameters of `path` if it fits the template.
+fn parameters<'a>(template: &str, path: &'a str) -> Option<Vec<&'a str>> {
+    let mut found = Vec::new();
+    let mut segments = path.split('/');
+    for part in template.split('/') {
+        let segment = segments.next()?;
+        if part.starts_with('{') && !segment.is_empty() {
+            found.push(segment);
+        } else if part != segment {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_finds_its_route() {
+        let operation = |method, path| match find(method, path) {
+            Found::Route(route, parameters) => Some((route.operation, parameters)),
+            _ => None,
+        };
+        for (method, path, expected) in [
+            ("POST", "/v1/authorize", Some((Operation::Authorize, vec![]))),
+            ("GET", "/v1/agents/a", Some((Operation::ReadAgent, vec!["a"]))),
+            ("POST", "/v1/receipts/verify", Some((Operation::VerifyReceipts, vec![]))),
+            ("GET", "/v1/receipts/rcpt_0_1", Some((Operation::ReadReceipt, vec!["rcpt_0_1"]))),
+            (
+                "PATCH",
+                "/v1/servers/s/tools/a%2Fb",
+                Some((Operation::PatchTool, vec!["s", "a%2Fb"])),
+            ),
+            ("GET", "/v1/agents/a/", None),
+            ("GET", "/v1/agents/", None),
+            ("GET", "/v1", None),
+            ("GET", "/", None),
+        ] {
+            assert_eq!(operation(method, path), expected, "{method} {path}");
+        }
+        assert_eq!(find("GET", "/v1/receipts/verify"), Found::OtherMethods("POST".to_owned()));
+        assert_eq!(
+            find("PUT", "/v1/agents/a"),
+            Found::OtherMethods("GET, PATCH, DELETE".to_owned())
+        );
+    }
+
+    #[test]
+    fn no_route_is_there_twice_and_only_four_are_open() {
+        let mut seen = std::collections::HashSet::new();
+        assert!(ROUTES.iter().all(|route| seen.insert((route.method, route.path))));
+        let open: Vec<&str> =
+            ROUTES.iter().filter(|r| r.access == Access::Open).map(|r| r.path).collect();
+        assert_eq!(open, ["/healthz", "/readyz", "/version", "/openapi.json"]);
+    }
+
+    #[test]
+    fn what_changes_the_registry_needs_the_scope_to_write_it() {
+        for route in ROUTES {
+            let writes = route.method != "GET" && route.operation != Operation::VerifyReceipts;
+            let expected = match route.path {
+                path if path.starts_with("/v1/tenants") => Administrator(Scope::TenantsAdmin),
+                "/v1/authorize" => Call,
+                "/v1/bootstrap" => Bootstrap,
+                _ if writes => Administrator(Scope::RegistryWrite),
+                _ => continue,
+            };
+            assert_eq!(route.access, expected, "{} {}", route.method, route.path);
+        }
+    }
+}

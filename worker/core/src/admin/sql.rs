@@ -1,0 +1,429 @@
+//! The administration's statements on D1. A test prepares each against the migrations
+//! (`tests/administration.rs`). What is loaded comes as JSON texts, in the shape of the `…Row`s.
+
+/// A value that a statement is bound to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    /// D1 takes doubles; all of ours are below 2^53.
+    Number(f64),
+    Text(String),
+}
+
+impl Value {
+    /// A JSON array, or NULL for a list that restricts nothing.
+    pub(super) fn list<T: serde::Serialize>(list: Option<&Vec<T>>) -> Self {
+        // Lists of texts always serialize; one that did not would restrict everything.
+        list.map_or(Self::Null, |list| {
+            Self::Text(serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned()))
+        })
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Number(value as f64)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A statement with its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    pub sql: &'static str,
+    pub values: Vec<Value>,
+}
+
+impl Statement {
+    pub(super) fn new(sql: &'static str, values: Vec<Value>) -> Self {
+        Self { sql, values }
+    }
+}
+
+/// Defines the statements and, for the test, the list of all of them.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $($part:expr),+;)*) => {
+        $($(#[$doc])* pub const $name: &str = concat!($($part),+);)*
+        pub const ALL: &[&str] = &[$($name),*];
+    };
+}
+
+/// A condition as a JSON boolean.
+macro_rules! flag {
+    ($condition:literal) => {
+        concat!("json(iif(", $condition, ", 'true', 'false'))")
+    };
+}
+
+macro_rules! tenant_row {
+    () => {
+        "json_object('tenant', tenant, 'status', status, 'lanes', lanes, \
+           'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
+           'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
+           'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'revision', revision, \
+           'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+    };
+}
+
+macro_rules! agent_row {
+    () => {
+        concat!(
+            "json_object('agent', agent, 'lane', lane, 'environment', environment, \
+               'risk_tier', risk_tier, 'allowed_tools', json(allowed_tools), \
+               'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
+               'quota_per_day', quota_per_day, 'frozen', ",
+            flag!("frozen"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'revoked', ",
+            flag!("revoked"),
+            ", 'lane_quarantined', ",
+            flag!("lane_quarantined"),
+            ", 'risk_steps', risk_steps, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms, 'groups', \
+               json((SELECT json_group_array(group_name) FROM (SELECT group_name FROM group_members m \
+                  WHERE m.tenant = agents.tenant AND m.kind = 'agent' AND m.member = agents.agent \
+                  ORDER BY group_name))))"
+        )
+    };
+}
+
+macro_rules! credential_row {
+    () => {
+        concat!(
+            "json_object('key_id', key_id, 'kind', kind, 'agent', agent, \
+               'administrator', administrator, 'scopes', json(scopes), 'revoked', ",
+            flag!("status = 'revoked'"),
+            ", 'expires_at_ms', expires_at_ms, 'max_source_trust', max_source_trust, \
+               'allowed_servers', json(allowed_servers), 'allowed_tools', json(allowed_tools), \
+               'allowed_networks', json(allowed_networks), 'signed', ",
+            flag!("signed"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms)"
+        )
+    };
+}
+
+macro_rules! server_row {
+    () => {
+        concat!(
+            "json_object('server', server, 'kind', kind, 'trust', trust, 'approved', ",
+            flag!("approved"),
+            ", 'disabled', ",
+            flag!("disabled"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'manifest_sha256', manifest_sha256, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms)"
+        )
+    };
+}
+
+macro_rules! tool_row {
+    () => {
+        concat!(
+            "json_object('server', server, 'tool', tool, 'mutates', ",
+            flag!("mutates"),
+            ", 'risk', risk, 'canary', ",
+            flag!("canary"),
+            ", 'approved', ",
+            flag!("approved"),
+            ", 'disabled', ",
+            flag!("disabled"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms)"
+        )
+    };
+}
+
+macro_rules! ban_row {
+    () => {
+        "json_object('ban_id', ban_id, 'kind', kind, 'subject', subject, 'reason', reason, \
+           'created_by', created_by, 'created_at_ms', created_at_ms, \
+           'expires_at_ms', expires_at_ms)"
+    };
+}
+
+macro_rules! epoch {
+    () => {
+        "SELECT (SELECT epoch FROM tenants WHERE tenant = ?1) AS epoch, \
+           (SELECT lanes FROM tenants WHERE tenant = ?1) AS lanes, "
+    };
+}
+
+statements! {
+    /// The audit event of a change. Tenant, event id, now, kind, source, detail.
+    INSERT_EVENT = "INSERT INTO audit_events (tenant, event_id, at_ms, kind, source, detail) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    /// Tenant, epoch.
+    RAISE_EPOCH = "UPDATE tenants SET epoch = ?2 WHERE tenant = ?1";
+
+    /// What a request with this idempotency key was answered, and the tenant that it changed is at
+    /// which epoch. Tenant, key.
+    KEPT_ANSWER = "SELECT fingerprint, epoch, status, body, changed_tenant, \
+          (SELECT lanes FROM tenants WHERE tenant = changed_tenant) AS lanes FROM idempotency_keys \
+        WHERE tenant = ?1 AND idempotency_key = ?2";
+    /// Tenant, key, fingerprint, epoch, status, body, now, the tenant that was changed.
+    KEEP_ANSWER = "INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, epoch, \
+        status, body, created_at_ms, changed_tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    /// Tenant, time before which they are forgotten.
+    EXPIRE_IDEMPOTENCY_KEYS = "DELETE FROM idempotency_keys WHERE tenant = ?1 AND created_at_ms < ?2";
+
+    /// Tenant.
+    LOAD_TENANT = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM tenants LIMIT ?2))) AS extra";
+    /// Tenant.
+    READ_TENANT = "SELECT ", tenant_row!(), " AS record FROM tenants \
+        WHERE tenant = ?1 AND status <> 'deleted'";
+    /// After, limit.
+    LIST_TENANTS = "SELECT ", tenant_row!(), " AS record FROM tenants \
+        WHERE tenant > ?1 AND status <> 'deleted' ORDER BY tenant LIMIT ?2";
+    /// Tenant, lanes, now.
+    CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?3)";
+    /// Tenant, status, lanes, six limits, revision, now.
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
+        rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
+        risk_quiet_s = ?9, revision = ?10, updated_at_ms = ?11 WHERE tenant = ?1";
+    /// Tenant, now: whether somebody may administer tenants, and how often it was bootstrapped.
+    LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
+        json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \
+            WHERE c.kind = 'administrator' AND c.status = 'active' AND t.status <> 'deleted' \
+              AND coalesce(c.expires_at_ms > ?2, true) \
+              AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin')), \
+          'bootstraps', (SELECT count(*) FROM audit_events \
+            WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/')) AS extra";
+
+    /// Tenant, agent, the most agents and one.
+    LOAD_AGENT = epoch!(), "(SELECT ", agent_row!(), " FROM agents \
+          WHERE tenant = ?1 AND agent = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
+    /// Tenant, agent.
+    READ_AGENT = "SELECT ", agent_row!(), " AS record, \
+          (SELECT json_object('status', status, 'epoch', epoch, 'risk_denials', risk_denials, \
+             'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s) FROM tenants \
+             WHERE tenant = ?1) AS extra FROM agents \
+        WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_AGENTS = "SELECT ", agent_row!(), " AS record FROM agents \
+        WHERE tenant = ?1 AND agent > ?2 AND deleted_at_ms IS NULL ORDER BY agent LIMIT ?3";
+    /// In the order of the columns. What the lane decides about the agent is the flush's to write.
+    SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
+          rate_capacity, rate_refill_per_s, quota_per_day, frozen, quarantined, revoked, revision, \
+          created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+        ON CONFLICT (tenant, agent) DO UPDATE SET environment = excluded.environment, \
+          risk_tier = excluded.risk_tier, allowed_tools = excluded.allowed_tools, \
+          rate_capacity = excluded.rate_capacity, rate_refill_per_s = excluded.rate_refill_per_s, \
+          quota_per_day = excluded.quota_per_day, frozen = excluded.frozen, \
+          quarantined = excluded.quarantined, revoked = excluded.revoked, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, agent, now, revision.
+    DELETE_AGENT = "UPDATE agents SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2";
+    /// Tenant, agent.
+    DELETE_MEMBERSHIPS = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND kind = 'agent' AND member = ?2";
+    /// Tenant, agent, now, revision.
+    REVOKE_CREDENTIALS_OF_AGENT = "UPDATE credentials SET status = 'revoked', \
+          expires_at_ms = min(coalesce(expires_at_ms, ?3), ?3), revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2 AND status <> 'revoked'";
+    /// Tenant, agent, now, revision.
+    TOUCH_AGENT = "UPDATE agents SET updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2";
+    /// Tenant, group, now, revision.
+    TOUCH_AGENTS_OF_GROUP = "UPDATE agents SET updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent IN (SELECT member FROM group_members \
+          WHERE tenant = ?1 AND group_name = ?2 AND kind = 'agent')";
+
+    /// Tenant, group, the most groups and one.
+    LOAD_GROUP = epoch!(), "(SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
+          'deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") FROM groups \
+          WHERE tenant = ?1 AND group_name = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM groups WHERE tenant = ?1 LIMIT ?3))) AS extra";
+    /// Tenant, group.
+    READ_GROUP = "SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
+          'deleted', json('false')) AS record FROM groups \
+        WHERE tenant = ?1 AND group_name = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_GROUPS = "SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
+          'deleted', json('false')) AS record FROM groups \
+        WHERE tenant = ?1 AND group_name > ?2 AND deleted_at_ms IS NULL ORDER BY group_name LIMIT ?3";
+    /// Tenant, group, now.
+    CREATE_GROUP = "INSERT INTO groups (tenant, group_name, created_at_ms) VALUES (?1, ?2, ?3)";
+    /// Tenant, group, now.
+    DELETE_GROUP = "UPDATE groups SET deleted_at_ms = ?3 WHERE tenant = ?1 AND group_name = ?2";
+    /// Tenant, group.
+    DELETE_MEMBERS = "DELETE FROM group_members WHERE tenant = ?1 AND group_name = ?2";
+    /// Tenant, group, kind, member, the most of the two counts and one.
+    LOAD_MEMBER = epoch!(), "(SELECT json_object('group', group_name, \
+          'created_at_ms', created_at_ms, 'deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") \
+          FROM groups WHERE tenant = ?1 AND group_name = ?2) AS record, \
+        json_object( \
+          'member', ", flag!("EXISTS (SELECT 1 FROM group_members WHERE tenant = ?1 \
+             AND group_name = ?2 AND kind = ?3 AND member = ?4)"), ", \
+          'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
+               WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
+             ELSE EXISTS (SELECT 1 FROM credentials WHERE tenant = ?1 AND kind = 'administrator' \
+               AND administrator = ?4) END"), ", \
+          'members', (SELECT count(*) FROM (SELECT 1 FROM group_members \
+             WHERE tenant = ?1 AND group_name = ?2 LIMIT ?5)), \
+          'groups', (SELECT count(*) FROM (SELECT 1 FROM group_members \
+             WHERE tenant = ?1 AND kind = ?3 AND member = ?4 LIMIT ?5))) AS extra";
+    /// Tenant, group, after (kind/member), limit.
+    LIST_MEMBERS = "SELECT json_object('group', group_name, 'kind', kind, 'member', member) AS record \
+        FROM group_members WHERE tenant = ?1 AND group_name = ?2 AND (kind, member) > (?3, ?4) \
+        ORDER BY kind, member LIMIT ?5";
+    /// Tenant, group, kind, member.
+    ADD_MEMBER = "INSERT INTO group_members (tenant, group_name, kind, member) \
+        VALUES (?1, ?2, ?3, ?4)";
+    /// Tenant, group, kind, member.
+    REMOVE_MEMBER = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND group_name = ?2 AND kind = ?3 AND member = ?4";
+
+    /// Tenant, key id, agent, the most credentials and one.
+    LOAD_CREDENTIAL = epoch!(), "(SELECT ", credential_row!(), " FROM credentials \
+          WHERE tenant = ?1 AND key_id = ?2) AS record, \
+        json_object('agent', json((SELECT json_object('lane', lane, 'revoked', ", flag!("revoked"), ") \
+             FROM agents WHERE tenant = ?1 AND deleted_at_ms IS NULL AND agent = coalesce(?3, \
+               (SELECT agent FROM credentials WHERE tenant = ?1 AND key_id = ?2)))), \
+          'count', (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE tenant = ?1 LIMIT ?4))) AS extra";
+    /// Tenant, key id.
+    READ_CREDENTIAL = "SELECT ", credential_row!(), " AS record FROM credentials \
+        WHERE tenant = ?1 AND key_id = ?2";
+    /// Tenant, after, limit.
+    LIST_CREDENTIALS = "SELECT ", credential_row!(), " AS record FROM credentials \
+        WHERE tenant = ?1 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
+    /// Tenant, after, limit, agent.
+    LIST_CREDENTIALS_OF_AGENT = "SELECT ", credential_row!(), " AS record FROM credentials \
+        INDEXED BY credentials_by_agent \
+        WHERE tenant = ?1 AND agent = ?4 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
+    /// Tenant, key id, kind, agent, administrator, hash, scopes, trust, three lists, signed, expiry,
+    /// revision, now.
+    CREATE_CREDENTIAL = "INSERT INTO credentials (tenant, key_id, kind, agent, administrator, \
+          secret_sha256, scopes, max_source_trust, allowed_servers, allowed_tools, \
+          allowed_networks, signed, expires_at_ms, revision, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    /// Tenant, key id, status, expiry, revision.
+    END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
+        WHERE tenant = ?1 AND key_id = ?2";
+    /// Those that have been of no use since a time. Tenant, time.
+    EXPIRE_CREDENTIALS = "DELETE FROM credentials WHERE tenant = ?1 AND expires_at_ms < ?2";
+
+    /// Tenant, server, the most servers and one.
+    LOAD_SERVER = epoch!(), "(SELECT ", server_row!(), " FROM servers \
+          WHERE tenant = ?1 AND server = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM servers WHERE tenant = ?1 LIMIT ?3))) AS extra";
+    /// Tenant, server.
+    READ_SERVER = "SELECT ", server_row!(), " AS record FROM servers \
+        WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_SERVERS = "SELECT ", server_row!(), " AS record FROM servers \
+        WHERE tenant = ?1 AND server > ?2 AND deleted_at_ms IS NULL ORDER BY server LIMIT ?3";
+    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, revision, created,
+    /// updated.
+    SAVE_SERVER = "INSERT INTO servers (tenant, server, kind, trust, approved, disabled, \
+          quarantined, manifest_sha256, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+        ON CONFLICT (tenant, server) DO UPDATE SET kind = excluded.kind, trust = excluded.trust, \
+          approved = excluded.approved, disabled = excluded.disabled, \
+          quarantined = excluded.quarantined, manifest_sha256 = excluded.manifest_sha256, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, server, now, revision.
+    DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND server = ?2";
+    /// Tenant, server, revision, now.
+    UNAPPROVE_TOOLS = "UPDATE tools SET approved = 0, revision = ?3, updated_at_ms = ?4 \
+        WHERE tenant = ?1 AND server = ?2";
+
+    /// Tenant, server, tool, the most tools and one.
+    LOAD_TOOL = epoch!(), "(SELECT ", tool_row!(), " FROM tools \
+          WHERE tenant = ?1 AND server = ?2 AND tool = ?3) AS record, \
+        json_object('server', ", flag!("EXISTS (SELECT 1 FROM servers \
+            WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL)"), ", \
+          'count', (SELECT count(*) FROM (SELECT 1 FROM tools WHERE tenant = ?1 LIMIT ?4))) AS extra";
+    /// Tenant, server, tool.
+    READ_TOOL = "SELECT ", tool_row!(), " AS record FROM tools \
+        WHERE tenant = ?1 AND server = ?2 AND tool = ?3 AND EXISTS (SELECT 1 FROM servers s \
+          WHERE s.tenant = ?1 AND s.server = ?2 AND s.deleted_at_ms IS NULL)";
+    /// Tenant, server, after, limit.
+    LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
+        WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
+    /// Tenant, server, tool, mutates, risk, canary, approved, disabled, quarantined, revision,
+    /// created, updated.
+    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, approved, \
+          disabled, quarantined, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+        ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
+          risk = excluded.risk, canary = excluded.canary, approved = excluded.approved, \
+          disabled = excluded.disabled, quarantined = excluded.quarantined, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+
+    /// Tenant, ban id, now.
+    LOAD_BAN = epoch!(), "(SELECT ", ban_row!(), " FROM bans \
+          WHERE tenant = ?1 AND ban_id = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM bans \
+          WHERE tenant = ?1 AND coalesce(expires_at_ms > ?3, true))) AS extra";
+    /// Tenant, ban id.
+    READ_BAN = "SELECT ", ban_row!(), " AS record FROM bans WHERE tenant = ?1 AND ban_id = ?2";
+    /// Tenant, after, limit.
+    LIST_BANS = "SELECT ", ban_row!(), " AS record FROM bans \
+        WHERE tenant = ?1 AND ban_id > ?2 ORDER BY ban_id LIMIT ?3";
+    /// Tenant, ban id, kind, subject, reason, created by, now, expiry.
+    CREATE_BAN = "INSERT INTO bans (tenant, ban_id, kind, subject, reason, created_by, \
+          created_at_ms, expires_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    /// Tenant, ban id.
+    DELETE_BAN = "DELETE FROM bans WHERE tenant = ?1 AND ban_id = ?2";
+    /// Tenant, now.
+    EXPIRE_BANS = "DELETE FROM bans WHERE tenant = ?1 AND expires_at_ms <= ?2";
+
+    /// Newest first. Tenant, before (time, event id), from, limit.
+    LIST_EVENTS = "SELECT ", event_row!(), " AS record FROM audit_events \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 \
+        ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+    /// The same of one kind, which follows, other than `decision`.
+    LIST_EVENTS_OF_KIND = "SELECT ", event_row!(), " AS record FROM audit_events \
+        INDEXED BY audit_events_by_kind \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 AND kind = ?6 \
+          AND kind <> 'decision' ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+    /// The decisions among them.
+    LIST_EVENTS_OF_DECISIONS = "SELECT ", event_row!(), " AS record FROM audit_events \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 AND kind = 'decision' \
+        ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+}
+
+macro_rules! event_row {
+    () => {
+        "json_object('event_id', event_id, 'at_ms', at_ms, 'kind', kind, 'source', source, \
+           'lane', lane, 'decision_id', decision_id, 'count', count, 'detail', json(detail))"
+    };
+}
+use event_row;

@@ -1,0 +1,351 @@
+//! Tenants: made, suspended and deleted by operators, who are administrators with
+//! `tenants:admin`. What is inside a tenant is its own administrators' alone.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::credential::{IssuedCredential, Mint, SECRETS};
+use super::field::{Millis, Name, Whole, present};
+use super::limits::Limits;
+use super::sql::{self, Statement};
+use super::{
+    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, limit_reached,
+    name_taken, not_found,
+};
+use crate::bounds::MAX_TENANT_LANES;
+use crate::problem::{Problem, ProblemCode};
+use crate::registry::ChangedKey;
+use crate::scope::Scope;
+
+/// Tenants of a worker, deleted ones included, since their names stay taken.
+pub const MAX_TENANTS: u64 = 100_000;
+
+/// What a tenant's first administrator is called unless the request says otherwise.
+const FIRST_ADMINISTRATOR: &str = "admin";
+
+const MOST_LANES: u32 = MAX_TENANT_LANES as u32;
+
+/// Whether a tenant's agents may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TenantStatus {
+    Active,
+    Suspended,
+    Deleted,
+}
+
+impl TenantStatus {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// A tenant in D1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct TenantRow {
+    tenant: String,
+    status: TenantStatus,
+    lanes: u16,
+    #[serde(flatten)]
+    pub(super) limits: Limits,
+    pub(super) revision: u64,
+    created_at_ms: Millis,
+    updated_at_ms: Millis,
+}
+
+/// A tenant.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Tenant {
+    tenant: String,
+    status: TenantStatus,
+    /// Over how many lanes its agents are spread.
+    lanes: u16,
+    revision: u64,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Millis,
+}
+
+impl Record for TenantRow {
+    const PLURAL: &'static str = "tenants";
+    type View = Tenant;
+
+    fn cursor(&self) -> String {
+        self.tenant.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+
+    fn view(&self, _: u64) -> Tenant {
+        Tenant {
+            tenant: self.tenant.clone(),
+            status: self.status,
+            lanes: self.lanes,
+            revision: self.revision,
+            created_at: self.created_at_ms,
+            updated_at: self.updated_at_ms,
+        }
+    }
+}
+
+impl TenantRow {
+    fn save(&self, at: &At<'_>) -> Statement {
+        let limits = &self.limits;
+        Statement::new(
+            sql::SAVE_TENANT,
+            vec![
+                at.tenant.into(),
+                self.status.as_str().into(),
+                u64::from(self.lanes).into(),
+                limits.rate_capacity.map(u64::from).into(),
+                limits.rate_refill_per_s.into(),
+                limits.quota_per_day.map(u64::from).into(),
+                limits.risk_denials.map(u64::from).into(),
+                limits.risk_window_s.map(u64::from).into(),
+                limits.risk_quiet_s.map(u64::from).into(),
+                self.revision.into(),
+                at.now_ms.into(),
+            ],
+        )
+    }
+}
+
+/// What any change of a tenant's row reads.
+pub(super) fn load(at: &At<'_>) -> Statement {
+    Statement::new(sql::LOAD_TENANT, vec![at.tenant.into(), (MAX_TENANTS + 1).into()])
+}
+
+pub(super) fn existing(at: &At<'_>, loaded: &Loaded) -> Result<TenantRow, Problem> {
+    let row: Option<TenantRow> = loaded.record()?;
+    let row = row.filter(|row| row.status != TenantStatus::Deleted).ok_or_else(not_found)?;
+    check_match(at, row.revision)?;
+    Ok(row)
+}
+
+pub(super) fn conclude(
+    at: &At<'_>,
+    loaded: &Loaded,
+    before: &TenantRow,
+    mut row: TenantRow,
+    event: &'static str,
+) -> Result<Outcome, Problem> {
+    if row == *before {
+        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+    }
+    row.revision = loaded.next_epoch();
+    row.updated_at_ms = Millis(at.now_ms);
+    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let mut change = Change::new(event, answer, vec![row.save(at)]);
+    change.detail = json!({ "tenant": row.tenant, "status": row.status, "lanes": row.lanes });
+    change.keys = vec![ChangedKey::Tenant];
+    Ok(Outcome::Changed(change))
+}
+
+/// A new tenant.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantRequest {
+    pub tenant: Name,
+    /// Over how many lanes its agents are spread: more lanes, more throughput. 1 when left out.
+    #[schema(value_type = Option<u16>, minimum = 1, maximum = 512)]
+    lanes: Option<Whole<1, MOST_LANES>>,
+    /// Its first administrator's name; `admin` when left out.
+    administrator: Option<Name>,
+}
+
+/// A new tenant and its first administrator's credential, which is shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedTenant {
+    tenant: Tenant,
+    credential: IssuedCredential,
+}
+
+/// [`TenantRequest`] with what makes the credential.
+pub struct CreateTenant<'a> {
+    pub request: TenantRequest,
+    pub mint: Mint<'a>,
+}
+
+impl Write for CreateTenant<'_> {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        if let Some(row) = loaded.record::<TenantRow>()? {
+            return Err(name_taken("tenant", row.status == TenantStatus::Deleted));
+        }
+        if loaded.extra::<Room>()?.count >= MAX_TENANTS {
+            return Err(limit_reached("tenants", MAX_TENANTS));
+        }
+        let lanes = self.request.lanes.map_or(1, |lanes| lanes.0);
+        let name = self.request.administrator.as_deref().unwrap_or(FIRST_ADMINISTRATOR);
+        // Whatever there is to administer in a tenant; operators are made by operators.
+        let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::TenantsAdmin).collect();
+        let row = TenantRow {
+            tenant: at.tenant.to_owned(),
+            status: TenantStatus::Active,
+            lanes: u16::try_from(lanes).unwrap_or(1),
+            limits: Limits::NONE,
+            revision: 1,
+            created_at_ms: Millis(at.now_ms),
+            updated_at_ms: Millis(at.now_ms),
+        };
+        let issued = self.mint.administrator(at.tenant, name, scopes, at.now_ms, 1);
+        let created =
+            CreatedTenant { tenant: row.view(at.now_ms), credential: issued.view(at.now_ms) };
+        let answer = Answer::of(&created, Some(row.revision))?;
+        let create = create(at, u64::from(lanes));
+        let mut change = Change::new("tenant_created", answer, vec![create, issued.statement]);
+        change.detail = json!({ "tenant": at.tenant, "lanes": lanes, "administrator": name });
+        change.created = true;
+        change.secrets = &["/credential/token"];
+        Ok(Outcome::Changed(change))
+    }
+}
+
+fn create(at: &At<'_>, lanes: u64) -> Statement {
+    Statement::new(sql::CREATE_TENANT, vec![at.tenant.into(), lanes.into(), at.now_ms.into()])
+}
+
+/// A change of a tenant; what is left out stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchTenant {
+    /// `active` or `suspended`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = TenantStatus, required = false)]
+    status: Option<TenantStatus>,
+    /// Only more than before: an agent never leaves its lane.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = u16, required = false, minimum = 1, maximum = 512)]
+    lanes: Option<Whole<1, MOST_LANES>>,
+}
+
+impl Write for PatchTenant {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let mut row = before.clone();
+        if self.status == Some(TenantStatus::Deleted) {
+            let detail = "`status`: must be `active` or `suspended`; DELETE deletes a tenant";
+            return Err(Problem::field("status", detail));
+        }
+        row.status = self.status.unwrap_or(row.status);
+        if let Some(lanes) = self.lanes {
+            let lanes = u16::try_from(lanes.0).unwrap_or(row.lanes);
+            if lanes < row.lanes {
+                let detail =
+                    format!("`lanes`: must be at least {}, as many as there are", row.lanes);
+                return Err(Problem::field("lanes", detail));
+            }
+            row.lanes = lanes;
+        }
+        conclude(at, loaded, &before, row, "tenant_changed")
+    }
+}
+
+/// Deletes a tenant: nothing of it can authenticate or be called any more. Its records stay.
+pub struct DeleteTenant;
+
+impl Write for DeleteTenant {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before: TenantRow = loaded.record()?.ok_or_else(not_found)?;
+        if before.status == TenantStatus::Deleted {
+            return Answer::of(&before.view(at.now_ms), None).map(Outcome::Unchanged);
+        }
+        check_match(at, before.revision)?;
+        if at.tenant == at.actor.tenant {
+            let detail = "this is the tenant that you are of: another operator must delete it";
+            return Err(super::conflict(detail));
+        }
+        let row = TenantRow { status: TenantStatus::Deleted, ..before.clone() };
+        let mut outcome = conclude(at, loaded, &before, row, "tenant_deleted")?;
+        if let Outcome::Changed(change) = &mut outcome {
+            change.answer.revision = None;
+        }
+        Ok(outcome)
+    }
+}
+
+/// The first operator, and its tenant.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BootstrapRequest {
+    pub tenant: Name,
+    /// The operator's name; `admin` when left out.
+    administrator: Option<Name>,
+}
+
+/// [`BootstrapRequest`] with what makes the credential.
+pub struct Bootstrap<'a> {
+    pub request: BootstrapRequest,
+    pub mint: Mint<'a>,
+}
+
+impl Write for Bootstrap<'_> {
+    fn read(&self, at: &At<'_>) -> Statement {
+        Statement::new(sql::LOAD_BOOTSTRAP, vec![at.tenant.into(), at.now_ms.into()])
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        #[derive(Deserialize)]
+        struct Before {
+            operators: u64,
+            bootstraps: u64,
+        }
+        let before: Before = loaded.extra()?;
+        if before.operators > 0 {
+            let detail = "there is an operator already: it makes further administrators";
+            return Err(Problem::new(ProblemCode::AlreadyBootstrapped, detail));
+        }
+        let row: Option<TenantRow> = loaded.record()?;
+        if row.as_ref().is_some_and(|row| row.status == TenantStatus::Deleted) {
+            return Err(name_taken("tenant", true));
+        }
+        let revision = loaded.next_epoch();
+        let name = self.request.administrator.as_deref().unwrap_or(FIRST_ADMINISTRATOR);
+        let scopes = Scope::ALL.to_vec();
+        let issued = self.mint.administrator(at.tenant, name, scopes, at.now_ms, revision);
+        let answer = Answer::of(&issued.view(at.now_ms), Some(revision))?;
+        let detail = json!({ "tenant": at.tenant, "administrator": name });
+        // Of two at once, whatever their tenants, the second fails on this key.
+        let once = Statement::new(
+            sql::INSERT_EVENT,
+            vec![
+                "".into(),
+                format!("bootstrap.{}", before.bootstraps).into(),
+                at.now_ms.into(),
+                "bootstrapped".into(),
+                at.actor.name.as_str().into(),
+                detail.to_string().into(),
+            ],
+        );
+        let mut statements = vec![once];
+        if row.is_none() {
+            statements.push(create(at, 1));
+        }
+        statements.push(issued.statement);
+        let mut change = Change::new("bootstrapped", answer, statements);
+        change.detail = detail;
+        change.keys = vec![ChangedKey::All];
+        change.created = true;
+        change.secrets = SECRETS;
+        Ok(Outcome::Changed(change))
+    }
+}

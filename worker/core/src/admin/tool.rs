@@ -1,0 +1,273 @@
+//! Tools, as the registry knows them: its word on what they do is the truth.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::field::{Millis, Name, ToolName, present};
+use super::server::{StateAction, States, Status};
+use super::sql::{self, Statement, Value};
+use super::{
+    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
+    not_found, with_changes,
+};
+use crate::bundle::Risk;
+use crate::problem::Problem;
+use crate::registry::ChangedKey;
+
+/// Tools of a tenant.
+pub const MAX_TOOLS: u64 = 100_000;
+
+/// A tool in D1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ToolRow {
+    server: String,
+    tool: String,
+    #[serde(flatten)]
+    states: States,
+    mutates: bool,
+    risk: Risk,
+    canary: bool,
+    revision: u64,
+    created_at_ms: Millis,
+    updated_at_ms: Millis,
+}
+
+/// A tool.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Tool {
+    server: String,
+    tool: String,
+    /// The strictest of `quarantined`, `disabled` and not `approved`, else `active`. A tool of a
+    /// server that is not active cannot be called either.
+    #[schema(value_type = Status)]
+    status: &'static str,
+    approved: bool,
+    disabled: bool,
+    quarantined: bool,
+    /// Whether calling it changes something.
+    mutates: bool,
+    risk: Risk,
+    /// Whether nothing legitimate calls it.
+    canary: bool,
+    revision: u64,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Millis,
+}
+
+impl Record for ToolRow {
+    const PLURAL: &'static str = "tools";
+    type View = Tool;
+
+    fn cursor(&self) -> String {
+        self.tool.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+
+    fn view(&self, _: u64) -> Tool {
+        Tool {
+            server: self.server.clone(),
+            tool: self.tool.clone(),
+            status: self.states.status(),
+            approved: self.states.approved,
+            disabled: self.states.disabled,
+            quarantined: self.states.quarantined,
+            mutates: self.mutates,
+            risk: self.risk,
+            canary: self.canary,
+            revision: self.revision,
+            created_at: self.created_at_ms,
+            updated_at: self.updated_at_ms,
+        }
+    }
+}
+
+impl ToolRow {
+    fn save(&self, at: &At<'_>) -> Statement {
+        let flag = |value: bool| Value::from(u64::from(value));
+        Statement::new(
+            sql::SAVE_TOOL,
+            vec![
+                at.tenant.into(),
+                self.server.as_str().into(),
+                self.tool.as_str().into(),
+                flag(self.mutates),
+                self.risk.as_str().into(),
+                flag(self.canary),
+                flag(self.states.approved),
+                flag(self.states.disabled),
+                flag(self.states.quarantined),
+                self.revision.into(),
+                self.created_at_ms.0.into(),
+                self.updated_at_ms.0.into(),
+            ],
+        )
+    }
+}
+
+fn load(at: &At<'_>, server: &str, tool: &str) -> Statement {
+    Statement::new(
+        sql::LOAD_TOOL,
+        vec![at.tenant.into(), server.into(), tool.into(), (MAX_TOOLS + 1).into()],
+    )
+}
+
+#[derive(Deserialize)]
+struct Around {
+    /// Whether its server is there.
+    server: bool,
+    count: u64,
+}
+
+fn around(loaded: &Loaded) -> Result<Around, Problem> {
+    let around: Around = loaded.extra()?;
+    if around.server { Ok(around) } else { Err(not_found()) }
+}
+
+fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ToolRow, Problem> {
+    around(loaded)?;
+    let row: ToolRow = loaded.record()?.ok_or_else(not_found)?;
+    check_match(at, row.revision)?;
+    Ok(row)
+}
+
+fn conclude(
+    at: &At<'_>,
+    loaded: &Loaded,
+    before: Option<&ToolRow>,
+    mut row: ToolRow,
+    event: &'static str,
+) -> Result<Outcome, Problem> {
+    if before == Some(&row) {
+        return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
+    }
+    row.revision = loaded.next_epoch();
+    row.updated_at_ms = Millis(at.now_ms);
+    let changes = before.map(|before| difference(&before.view(at.now_ms), &row.view(at.now_ms)));
+    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let mut change = Change::new(event, answer, vec![row.save(at)]);
+    change.created = before.is_none();
+    change.detail = with_changes(json!({ "server": row.server, "tool": row.tool }), changes);
+    change.keys = vec![ChangedKey::Tool(format!("{}/{}", row.server, row.tool))];
+    Ok(Outcome::Changed(change))
+}
+
+/// Registers a tool, or an existing one again: that updates what is said of it, and lifts nothing.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolRequest {
+    tool: ToolName,
+    mutates: bool,
+    risk: Risk,
+    #[serde(default)]
+    canary: bool,
+}
+
+/// [`ToolRequest`] for a server.
+pub struct CreateTool {
+    pub server: Name,
+    pub request: ToolRequest,
+}
+
+impl Write for CreateTool {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.server, &self.request.tool)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let around = around(loaded)?;
+        let before: Option<ToolRow> = loaded.record()?;
+        if before.is_none() && around.count >= MAX_TOOLS {
+            return Err(limit_reached("tools", MAX_TOOLS));
+        }
+        let request = &self.request;
+        let fresh = || ToolRow {
+            server: self.server.to_string(),
+            tool: request.tool.to_string(),
+            states: States::PENDING,
+            mutates: request.mutates,
+            risk: request.risk,
+            canary: request.canary,
+            revision: 0,
+            created_at_ms: Millis(at.now_ms),
+            updated_at_ms: Millis(at.now_ms),
+        };
+        let row = ToolRow {
+            mutates: request.mutates,
+            risk: request.risk,
+            canary: request.canary,
+            ..before.clone().unwrap_or_else(fresh)
+        };
+        let event = if before.is_none() { "tool_created" } else { "tool_changed" };
+        conclude(at, loaded, before.as_ref(), row, event)
+    }
+}
+
+/// A change of a tool; what is left out stays.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolPatch {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    mutates: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Risk, required = false)]
+    risk: Option<Risk>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    canary: Option<bool>,
+}
+
+/// [`ToolPatch`] of one tool.
+pub struct PatchTool {
+    pub server: Name,
+    pub tool: ToolName,
+    pub patch: ToolPatch,
+}
+
+impl Write for PatchTool {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.server, &self.tool)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let row = ToolRow {
+            mutates: self.patch.mutates.unwrap_or(before.mutates),
+            risk: self.patch.risk.unwrap_or(before.risk),
+            canary: self.patch.canary.unwrap_or(before.canary),
+            ..before.clone()
+        };
+        conclude(at, loaded, Some(&before), row, "tool_changed")
+    }
+}
+
+/// [`StateAction`] on one tool.
+pub struct ActOnTool {
+    pub server: Name,
+    pub tool: ToolName,
+    pub action: StateAction,
+}
+
+impl Write for ActOnTool {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.server, &self.tool)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let row = ToolRow { states: before.states.after(self.action), ..before.clone() };
+        let event = match self.action {
+            StateAction::Approve => "tool_approved",
+            StateAction::Disable => "tool_disabled",
+            StateAction::Quarantine => "tool_quarantined",
+            StateAction::Restore => "tool_restored",
+        };
+        conclude(at, loaded, Some(&before), row, event)
+    }
+}

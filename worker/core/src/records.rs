@@ -1,0 +1,125 @@
+//! What readers get: decisions, receipts, what a check of them found, and what is deployed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::gate::respond::Response;
+use crate::gate::{Decision, ReasonCode};
+use crate::receipt::Body;
+
+/// Records of a page, unless the caller asks for fewer or more.
+pub const DEFAULT_PAGE: u32 = 50;
+/// The largest page: 200 decisions are some 300 KB.
+pub const MAX_PAGE: u32 = 200;
+/// Receipts of a page, unless the caller asks for fewer or more.
+pub const DEFAULT_RECEIPT_PAGE: u32 = 100;
+/// The largest page of receipts: 500 are some 500 KB.
+pub const MAX_RECEIPT_PAGE: u32 = 500;
+
+/// A decision as it was answered.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DecisionRecord)]
+pub struct DecisionView {
+    pub decision_id: String,
+    pub lane: u16,
+    pub seq: u64,
+    #[schema(format = DateTime)]
+    pub at: String,
+    pub agent: String,
+    pub server: String,
+    pub tool: String,
+    #[schema(value_type = Decision)]
+    pub decision: String,
+    #[schema(value_type = ReasonCode)]
+    pub reason_code: String,
+    /// The answer as the caller got it.
+    #[schema(value_type = Response)]
+    pub response: Box<RawValue>,
+}
+
+/// Decisions, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DecisionPage {
+    pub decisions: Vec<DecisionView>,
+    /// Where the next page begins; null on the last.
+    pub next_cursor: Option<String>,
+    /// Lists come from D1; of each lane, they reach to here.
+    pub flushed_through: Vec<FlushedThrough>,
+}
+
+/// The newest decision of a lane that lists have.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FlushedThrough {
+    pub lane: u16,
+    pub seq: u64,
+    #[schema(format = DateTime)]
+    pub at: String,
+}
+
+/// A receipt as it is stored.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReceiptRecord)]
+pub struct ReceiptView {
+    pub receipt_id: String,
+    pub lane: u16,
+    pub seq: u64,
+    pub receipt_hash: String,
+    pub prev_receipt_hash: String,
+    pub canon_version: &'static str,
+    /// What was hashed, byte for byte.
+    #[schema(value_type = Body)]
+    pub body: Box<RawValue>,
+}
+
+/// Receipts of one lane, in order.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReceiptPage {
+    pub receipts: Vec<ReceiptView>,
+    /// The sequence number at which the next page begins; null on the last.
+    pub next_from: Option<u64>,
+}
+
+/// Which receipts to verify: at most 10,000 of one lane.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct VerifyRequest {
+    pub lane: u16,
+    /// The first one's sequence number.
+    #[schema(minimum = 1)]
+    pub from: u64,
+    /// The last one's; the lane's newest when left out.
+    pub to: Option<u64>,
+}
+
+/// What a check of receipts found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Verification {
+    pub verified: bool,
+    /// Receipts that were looked at.
+    pub checked: u64,
+    pub from: u64,
+    pub to: u64,
+    /// Sequence number of the first broken link.
+    pub broken_at: Option<u64>,
+    pub problem: Option<String>,
+}
+
+/// That the worker runs, or is ready.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// `ok` or `ready`.
+    pub status: &'static str,
+}
+
+/// What is deployed.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Version<'a> {
+    pub version: &'a str,
+    pub commit: &'a str,
+    /// The digest of the policies.
+    pub bundle: &'a str,
+    /// How many policies the bundle has.
+    pub policies: usize,
+    /// How many tools the bundle describes.
+    pub tools: usize,
+}

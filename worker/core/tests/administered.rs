@@ -1,0 +1,953 @@
+//! The registry under administrators, as the worker serves it: requests go in as a method, a path
+//! and a body, and what D1 then holds, what the API shows and what a lane reads is compared.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gateward_core::admin::route::{Access, ROUTES};
+use gateward_core::admin::{Actor, Restore};
+use gateward_core::command::GateCommand;
+use gateward_core::id::rfc3339;
+use gateward_core::problem::ProblemCode::{
+    self, AlreadyBootstrapped, Forbidden, IdempotencyKeyReused, InvalidField, NameTaken, NotFound,
+    PreconditionFailed, RegistryUnavailable, StateConflict,
+};
+use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, RegistryCache};
+use gateward_core::scope::Scope;
+use gateward_core::token;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use serde_json::{Value as Json, json};
+use support::model::Model;
+use support::registry::{Answered, Ask, Effect, MAC_KEY, Registry, delete, get, patch, post, put};
+use support::{Fault, START_MS, TENANT, command, read_call, with};
+
+const DAY_S: u64 = 24 * 60 * 60;
+/// How long a credential that is of no use stays.
+const KEPT_S: u64 = 90 * DAY_S;
+
+const AGENTS: [&str; 2] = ["a", "b"];
+const GROUPS: [&str; 2] = ["g", "h"];
+const PEOPLE: [&str; 2] = ["bob", "eve"];
+const SERVERS: [&str; 2] = ["s", "t"];
+/// The second's slash is encoded in paths.
+const TOOLS: [&str; 2] = ["read", "x/write"];
+
+/// A request of a random history, and the seconds that pass before it.
+type Step = (u64, Ask);
+
+fn any_of<const N: usize>(values: [&'static str; N]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(values.to_vec())
+}
+
+/// Null, nothing, or some; absent now and then.
+fn list(some: &'static str) -> impl Strategy<Value = Option<Json>> {
+    prop::option::of(prop::sample::select(vec![Json::Null, json!([]), json!([some])]))
+}
+
+fn optional(values: Vec<Json>) -> impl Strategy<Value = Option<Json>> {
+    prop::option::of(prop::sample::select(values))
+}
+
+/// A body with those of the fields that are there.
+fn body<const N: usize>(fields: [(&str, Option<Json>); N]) -> Json {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn agent_fields() -> impl Strategy<Value = Json> {
+    let environment = optional(vec![json!("production"), json!("test")]);
+    let risk_tier = optional(vec![json!("low"), json!("high")]);
+    let number = || optional(vec![Json::Null, json!(1), json!(7)]);
+    (environment, risk_tier, list("s/*"), number(), number()).prop_map(
+        |(environment, risk_tier, allowed_tools, rate_capacity, quota_per_day)| {
+            let rate_refill_per_s = (rate_capacity == Some(json!(7))).then(|| json!(0.5));
+            body([
+                ("environment", environment),
+                ("risk_tier", risk_tier),
+                ("allowed_tools", allowed_tools),
+                ("rate_capacity", rate_capacity),
+                ("rate_refill_per_s", rate_refill_per_s),
+                ("quota_per_day", quota_per_day),
+            ])
+        },
+    )
+}
+
+fn agents() -> impl Strategy<Value = Ask> {
+    let actions = ["freeze", "unfreeze", "quarantine", "restore", "revoke"];
+    prop_oneof![
+        4 => (any_of(AGENTS), agent_fields()).prop_map(|(agent, fields)| {
+            let named = json!({"agent": agent, "environment": "production"});
+            post("/v1/agents", with(named, fields))
+        }),
+        3 => (any_of(AGENTS), agent_fields())
+            .prop_map(|(agent, fields)| patch(&format!("/v1/agents/{agent}"), fields)),
+        6 => (any_of(AGENTS), any_of(actions)).prop_map(|(agent, action)| {
+            post(&format!("/v1/agents/{agent}/{action}"), Json::Null)
+        }),
+        1 => any_of(AGENTS).prop_map(|agent| delete(&format!("/v1/agents/{agent}"))),
+    ]
+}
+
+fn groups() -> impl Strategy<Value = Ask> {
+    let member = prop_oneof![
+        any_of(AGENTS).prop_map(|agent| format!("agents/{agent}")),
+        any_of(PEOPLE).prop_map(|person| format!("administrators/{person}")),
+    ];
+    prop_oneof![
+        3 => any_of(GROUPS).prop_map(|group| post("/v1/groups", json!({"group": group}))),
+        6 => (any_of(GROUPS), member, prop::bool::weighted(0.7)).prop_map(|(group, member, put_in)| {
+            let path = format!("/v1/groups/{group}/members/{member}");
+            if put_in { put(&path) } else { delete(&path) }
+        }),
+        1 => any_of(GROUPS).prop_map(|group| delete(&format!("/v1/groups/{group}"))),
+    ]
+}
+
+fn credentials() -> impl Strategy<Value = Ask> {
+    let kind = prop_oneof![
+        3 => any_of(AGENTS).prop_map(|agent| json!({"kind": "agent", "agent": agent})),
+        1 => any_of(PEOPLE).prop_map(|person| json!({
+            "kind": "administrator", "administrator": person, "scopes": ["audit:read"],
+        })),
+    ];
+    let trust = optional(vec![json!("trusted_internal_signed"), json!("untrusted_external")]);
+    let expires_in_s = prop::option::of(prop::sample::select(vec![0, 60, DAY_S]));
+    let fields = (list("s"), list("s/*"), list("10.0.0.0/8"), trust, any::<bool>(), expires_in_s);
+    prop_oneof![
+        4 => (kind, fields).prop_map(|(kind, (servers, tools, networks, trust, signed, expires))| {
+            let fields = body([
+                ("allowed_servers", servers),
+                ("allowed_tools", tools),
+                ("allowed_networks", networks),
+                ("max_source_trust", trust),
+                ("signed", Some(json!(signed))),
+                ("expires_at", expires.map(|s| json!(s))),
+            ]);
+            post("/v1/credentials", with(kind, fields))
+        }),
+        3 => (0..8, prop::option::of(prop::sample::select(vec![0, 60, 30 * DAY_S]))).prop_map(
+            |(number, overlap_s)| {
+                let body = overlap_s.map_or(Json::Null, |s| json!({"overlap_s": s}));
+                post(&format!("/v1/credentials/@{number}/rotate"), body)
+            },
+        ),
+        2 => (0..8).prop_map(|n| post(&format!("/v1/credentials/@{n}/revoke"), Json::Null)),
+    ]
+}
+
+fn manifest() -> impl Strategy<Value = Option<Json>> {
+    optional(vec![json!({"v": 1}), json!({"v": 2})])
+}
+
+fn servers() -> impl Strategy<Value = Ask> {
+    let actions = ["approve", "approve", "disable", "quarantine", "restore"];
+    let kind = || any_of(["mcp", "http", "named"]);
+    let trust = || optional(vec![json!("trusted"), json!("untrusted")]);
+    prop_oneof![
+        3 => (any_of(SERVERS), kind(), trust(), manifest()).prop_map(|(server, kind, trust, manifest)| {
+            let named = json!({"server": server, "kind": kind});
+            post("/v1/servers", with(named, body([("trust", trust), ("manifest", manifest)])))
+        }),
+        3 => (any_of(SERVERS), trust(), manifest()).prop_map(|(server, trust, manifest)| {
+            let body = body([("trust", trust), ("manifest", manifest)]);
+            patch(&format!("/v1/servers/{server}"), body)
+        }),
+        4 => (any_of(SERVERS), any_of(actions)).prop_map(|(server, action)| {
+            post(&format!("/v1/servers/{server}/{action}"), Json::Null)
+        }),
+        1 => any_of(SERVERS).prop_map(|server| delete(&format!("/v1/servers/{server}"))),
+    ]
+}
+
+fn tools() -> impl Strategy<Value = Ask> {
+    let actions = ["approve", "approve", "disable", "quarantine", "restore"];
+    let path = || {
+        (any_of(SERVERS), any_of(TOOLS))
+            .prop_map(|(s, tool)| format!("/v1/servers/{s}/tools/{}", tool.replace('/', "%2F")))
+    };
+    let risk = || any_of(["low", "critical"]);
+    prop_oneof![
+        3 => (any_of(SERVERS), any_of(TOOLS), any::<bool>(), risk()).prop_map(|(server, tool, mutates, risk)| {
+            let body = json!({"tool": tool, "mutates": mutates, "risk": risk});
+            post(&format!("/v1/servers/{server}/tools"), body)
+        }),
+        2 => (path(), any::<bool>()).prop_map(|(path, canary)| patch(&path, json!({"canary": canary}))),
+        5 => (path(), any_of(actions)).prop_map(|(path, action)| post(&format!("{path}/{action}"), Json::Null)),
+    ]
+}
+
+fn bans() -> impl Strategy<Value = Ask> {
+    let subject = prop::sample::select(vec![
+        ("agent", "a"),
+        ("user", "Someone Else"),
+        ("run", "r"),
+        ("source_address", "192.0.2.0/24"),
+    ]);
+    prop_oneof![
+        3 => (subject, prop::option::of(prop::sample::select(vec![0, 60, DAY_S]))).prop_map(
+            |((kind, subject), expires)| {
+                let expires = ("expires_at", expires.map(|s| json!(s)));
+                post("/v1/bans", with(json!({"kind": kind, "subject": subject}), body([expires])))
+            },
+        ),
+        2 => (0..6).prop_map(|number| delete(&format!("/v1/bans/@{number}"))),
+    ]
+}
+
+fn tenant() -> impl Strategy<Value = Ask> {
+    let number = || optional(vec![Json::Null, json!(3)]);
+    let limits = (number(), number()).prop_map(|(quota, quiet)| {
+        patch("/v1/limits", body([("quota_per_day", quota), ("risk_quiet_s", quiet)]))
+    });
+    let status = any_of(["active", "suspended"])
+        .prop_map(|status| patch("/v1/tenants/demo", json!({"status": status})));
+    prop_oneof![limits, status]
+}
+
+/// A request: most are possible, some come too late, some are wrong.
+fn ask() -> impl Strategy<Value = Ask> {
+    let tags = vec!["*", "\"0\"", "\"2\"", "\"0\", \"3\", \"4\""];
+    let if_match = prop::option::weighted(0.15, prop::sample::select(tags));
+    let asked = prop_oneof![
+        5 => agents(),
+        3 => groups(),
+        4 => credentials(),
+        5 => servers(),
+        5 => tools(),
+        2 => bans(),
+        1 => tenant(),
+    ];
+    (asked, if_match, prop::bool::weighted(0.03)).prop_map(|(ask, if_match, surplus)| {
+        let mut ask = if let Some(tags) = if_match { ask.matching(tags) } else { ask };
+        if surplus && ask.body.is_object() {
+            ask.body["surplus"] = json!(1);
+        }
+        ask
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let wait = prop::sample::select(vec![1, 60, DAY_S, 100 * DAY_S]);
+    (prop_oneof![9 => Just(0), 1 => wait], ask())
+}
+
+/// One of each thing, so that a short history soon finds something to change.
+fn one_of_each() -> impl Iterator<Item = Step> {
+    let server = json!({"server": "s", "kind": "mcp", "manifest": {"v": 1}});
+    let each = [
+        post("/v1/agents", json!({"agent": "a", "environment": "production"})),
+        post("/v1/groups", json!({"group": "g"})),
+        put("/v1/groups/g/members/agents/a"),
+        post("/v1/credentials", json!({"kind": "agent", "agent": "a"})),
+        post("/v1/servers", server),
+        post("/v1/servers/s/tools", json!({"tool": "read", "mutates": false, "risk": "low"})),
+        post("/v1/servers/s/tools/read/approve", Json::Null),
+        post("/v1/bans", json!({"kind": "run", "subject": "r"})),
+    ];
+    each.into_iter().map(|ask| (0, ask))
+}
+
+/// Expiries are generated as seconds from the request.
+fn dated(mut ask: Ask, now_ms: u64) -> Ask {
+    if let Some(at) = ask.body.get_mut("expires_at")
+        && let Some(seconds) = at.as_u64()
+    {
+        *at = json!(rfc3339(now_ms + seconds * 1_000));
+    }
+    ask
+}
+
+/// Which requests may raise a flag, and which may lower it. A manifest in the body counts too.
+const FLAGS: [(&str, &str, &[&str], &[&str]); 9] = [
+    ("agent", "frozen", &["freeze"], &["unfreeze"]),
+    ("agent", "quarantined", &["quarantine"], &["restore"]),
+    ("agent", "revoked", &["revoke"], &[]),
+    ("server", "approved", &["approve"], &[]),
+    ("server", "disabled", &["disable"], &["restore"]),
+    ("server", "quarantined", &["quarantine", "manifest"], &["restore"]),
+    ("tool", "approved", &["approve"], &["manifest"]),
+    ("tool", "disabled", &["disable"], &["restore"]),
+    ("tool", "quarantined", &["quarantine"], &["restore"]),
+];
+
+type Lists = BTreeMap<String, Vec<Json>>;
+
+/// What an action did is undone by its own opposite, or by nothing, and nothing begins approved.
+fn check_honest(ask: &Ask, before: &Lists, after: &Lists) {
+    let by = match ask.body.get("manifest") {
+        Some(_) => "manifest",
+        None => ask.path.rsplit('/').next().unwrap(),
+    };
+    for (path, rows) in after {
+        let kind = path.rsplit('/').next().unwrap().trim_end_matches('s');
+        for (_, flag, raised, lowered) in FLAGS.iter().filter(|flag| flag.0 == kind) {
+            for is in rows {
+                let mut known = before.get(path).into_iter().flatten();
+                let was = known.find(|was| was[kind] == is[kind]);
+                let allowed = match (was.is_some_and(|was| was[flag] == true), is[flag] == true) {
+                    (false, true) => raised.contains(&by),
+                    (true, false) => lowered.contains(&by),
+                    _ => true,
+                };
+                assert!(allowed, "{ask:?} changed `{flag}` of {is}");
+            }
+        }
+    }
+}
+
+/// Plays a history against the model: what is answered, stored, shown and read by lanes.
+fn check_rules(steps: Vec<Step>) -> TestCaseResult {
+    let (registry, mut model) = (Registry::new(), Model::new());
+    let mut lists = model.lists(START_MS);
+    for (wait_s, ask) in one_of_each().chain(steps) {
+        registry.wait(wait_s);
+        let now_ms = registry.now_ms.get();
+        let ask = dated(ask, now_ms);
+        let path = registry.resolve(&ask);
+        let commits = registry.commits.get();
+        let answered = registry.ask(&ask).map_err(|problem| problem.code);
+        let body = answered.as_ref().map_or(&Json::Null, |answered| &answered.body);
+        let expected = model.ask(&ask, &path, now_ms, body);
+        let effect = answered.as_ref().map(|answered| answered.effect);
+        prop_assert_eq!(effect, expected.as_ref().map(|(effect, _)| *effect), "{:?}", ask);
+        prop_assert_eq!(registry.epoch(), model.epoch, "{:?}", ask);
+        let changed = answered.as_ref().is_ok_and(Answered::changed);
+        prop_assert_eq!(registry.commits.get() - commits, u32::from(changed), "{:?}", ask);
+
+        // The answer is what is read from now on, and has its revision.
+        if let (Ok(answered), Ok((effect, view))) = (&answered, &expected) {
+            let mut fields = body.as_object().unwrap().clone();
+            let (token, signing_key) = (fields.remove("token"), fields.remove("signing_key"));
+            let signs = signing_key.is_some_and(|key| key.is_string());
+            prop_assert_eq!(signs, token.is_some() && fields["signed"] == true, "{:?}", ask);
+            prop_assert_eq!(&Json::Object(fields), view, "{:?}", ask);
+            let status = if *effect == Effect::Created { 201 } else { 200 };
+            prop_assert_eq!(answered.status, status, "{:?}", ask);
+            let revision = view["revision"].as_u64().filter(|_| ask.method != "DELETE");
+            prop_assert_eq!(answered.revision, revision, "{:?}", ask);
+            // Its lane restores an agent, and nobody else.
+            let restores = path.starts_with("/v1/agents/") && path.ends_with("/restore");
+            let restored = restores.then(|| {
+                let agent = body["agent"].as_str().unwrap().to_owned();
+                (Restore { agent, lane: 0 }, model.epoch)
+            });
+            prop_assert_eq!(&answered.restored, &restored, "{:?}", ask);
+        }
+        if !changed {
+            continue;
+        }
+
+        let expected = model.lists(now_ms);
+        for (path, rows) in &expected {
+            prop_assert_eq!(&registry.list(path), rows, "{:?}: {}", ask, path);
+        }
+        let body = |path: &str| registry.ask(&get(path)).unwrap().body;
+        prop_assert_eq!(body("/v1/limits"), model.limits(), "{:?}", ask);
+        prop_assert_eq!(body("/v1/tenants/demo"), model.tenant(), "{:?}", ask);
+        check_honest(&ask, &lists, &expected);
+        lists = expected;
+
+        // Lanes see the same: each agent, credential, server and tool at least once.
+        let mut key_ids = registry.ids(TENANT, "credentials");
+        key_ids.push("none".to_owned());
+        for at in 0..key_ids.len().max(4) {
+            let (agent, key_id) = (AGENTS[at % 2], &key_ids[at % key_ids.len()]);
+            let (server, tool) = (SERVERS[at / 2 % 2], TOOLS[at % 2]);
+            let loaded = registry.load(agent, key_id, server, tool);
+            prop_assert_eq!(loaded, model.load(agent, key_id, (server, tool)), "{:?}", ask);
+        }
+    }
+    // Every epoch is one change, and has its event.
+    let events = registry.list("/v1/audit-events").into_iter();
+    let events: BTreeSet<String> = events.map(|event| event["event_id"].to_string()).collect();
+    prop_assert_eq!(
+        events,
+        (2..=model.epoch).map(|epoch| format!("\"registry.{epoch}\"")).collect()
+    );
+    Ok(())
+}
+
+/// Plays a history before a lane that holds everything there is, and misses some of the news.
+fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
+    let registry = Registry::new();
+    let mut cache = RegistryCache::default();
+    let there = one_of_each().map(|step| (step, false));
+    for ((wait_s, ask), missed) in there.chain(steps) {
+        if wait_s > 0 {
+            registry.wait(wait_s);
+            // Bans that expire are not read again: no change made them different.
+            cache = RegistryCache::default();
+        }
+        let now_ms = registry.now_ms.get();
+        let ask = dated(ask, now_ms);
+        let before = calls(&registry);
+        for call in &before {
+            if !cache.records(call, now_ms, 1).is_some_and(|(_, complete)| complete) {
+                cache.accept(call, load(&registry, call), now_ms);
+            }
+        }
+        let nothing = load(&registry, &before[0]);
+        let Ok(Answered { push: Some(push), .. }) = registry.ask(&ask) else { continue };
+        if missed {
+            continue;
+        }
+        let calls = calls(&registry);
+        // It may have been asked about a credential before that was there.
+        if calls.len() > before.len() {
+            cache.accept(calls.last().unwrap(), nothing, now_ms);
+        }
+        cache.push(&push);
+        // Twice, the second time with what all calls share read again: nothing hides behind it.
+        let loads: Vec<Loaded> = calls.iter().map(|call| load(&registry, call)).collect();
+        for _ in 0..2 {
+            for (call, now) in calls.iter().zip(&loads) {
+                let Some((held, complete)) = cache.records(call, now_ms, 1) else { continue };
+                prop_assert_eq!(&held.tenant, &now.tenant, "{:?}", ask);
+                prop_assert_eq!(&held.agent, &now.agent, "{:?}", ask);
+                // One that expired long ago is forgotten, and as good as none.
+                let old = |held: &CredentialRecord| {
+                    held.expires_at_ms.is_some_and(|at| at < now_ms - KEPT_S * 1_000)
+                };
+                if now.credential.is_some() || !held.credential.as_ref().is_some_and(old) {
+                    prop_assert_eq!(&held.credential, &now.credential, "{:?}", ask);
+                }
+                if complete || held.server.is_some() {
+                    prop_assert_eq!(&held.server, &now.server, "{:?}", ask);
+                }
+                if complete || held.tool.is_some() {
+                    prop_assert_eq!(&held.tool, &now.tool, "{:?}", ask);
+                }
+                prop_assert_eq!(Some(&*held.bans), now.bans.as_ref(), "{:?}", ask);
+            }
+            cache.accept(&calls[0], loads[0].clone(), now_ms);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 120, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn whatever_administrators_ask_the_registry_is_as_the_rules_say(
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        check_rules(steps)?;
+    }
+
+    #[test]
+    fn a_push_names_everything_that_its_change_made_different(
+        steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..40),
+    ) {
+        check_pushes(steps)?;
+    }
+}
+
+/// First one of nothing that there is; then for each thing one that is for the rest like it, the
+/// newest credential last.
+fn calls(registry: &Registry) -> Vec<GateCommand> {
+    let none = "none";
+    let any = command(&read_call());
+    let call = |agent: &str, key_id: &str, server: &str, tool: &str| {
+        let mut command = any.clone();
+        command.key_id = key_id.to_owned();
+        command.call.agent = agent.to_owned();
+        command.call.server = server.to_owned();
+        command.call.tool = tool.to_owned();
+        command
+    };
+    let mut calls = vec![call(none, none, none, none)];
+    calls.extend(AGENTS.iter().map(|agent| call(agent, none, none, none)));
+    for server in SERVERS {
+        calls.push(call(none, none, server, none));
+        calls.extend(TOOLS.iter().map(|tool| call(none, none, server, tool)));
+    }
+    let key_ids = registry.ids(TENANT, "credentials");
+    calls.extend(key_ids.iter().map(|key_id| call(none, key_id, none, none)));
+    calls
+}
+
+fn load(registry: &Registry, command: &GateCommand) -> Loaded {
+    let call = &command.call;
+    registry.load(&call.agent, &command.key_id, &call.server, &call.tool)
+}
+
+/// Every write, each a change after those before it; the first is the only one without a tenant.
+fn writes() -> Vec<Ask> {
+    let none = Json::Null;
+    let act = |path: &str| post(path, Json::Null);
+    vec![
+        post("/v1/bootstrap", json!({"tenant": "operators"})).of_tenant(""),
+        post("/v1/tenants", json!({"tenant": "acme", "lanes": 2})),
+        patch("/v1/tenants/acme", json!({"status": "suspended"})),
+        patch("/v1/limits", json!({"quota_per_day": 9})),
+        post("/v1/agents", json!({"agent": "a", "environment": "production"})),
+        patch("/v1/agents/a", json!({"allowed_tools": []})),
+        act("/v1/agents/a/freeze"),
+        act("/v1/agents/a/unfreeze"),
+        act("/v1/agents/a/quarantine"),
+        act("/v1/agents/a/restore"),
+        post("/v1/groups", json!({"group": "g"})),
+        put("/v1/groups/g/members/agents/a"),
+        delete("/v1/groups/g/members/agents/a"),
+        put("/v1/groups/g/members/agents/a"),
+        post("/v1/credentials", json!({"kind": "agent", "agent": "a", "signed": true})),
+        post("/v1/credentials/@0/rotate", json!({"overlap_s": 60})),
+        post(
+            "/v1/credentials",
+            json!({
+                "kind": "administrator", "administrator": "bob", "scopes": ["audit:read"], "signed": true,
+            }),
+        ),
+        act("/v1/credentials/@2/revoke"),
+        put("/v1/groups/g/members/administrators/bob"),
+        post("/v1/servers", json!({"server": "s", "kind": "mcp", "manifest": {"v": 1}})),
+        act("/v1/servers/s/approve"),
+        act("/v1/servers/s/disable"),
+        act("/v1/servers/s/restore"),
+        act("/v1/servers/s/quarantine"),
+        post("/v1/servers/s/tools", json!({"tool": "x/write", "mutates": true, "risk": "low"})),
+        patch("/v1/servers/s/tools/x%2Fwrite", json!({"risk": "high"})),
+        act("/v1/servers/s/tools/x%2Fwrite/approve"),
+        act("/v1/servers/s/tools/x%2Fwrite/disable"),
+        act("/v1/servers/s/tools/x%2Fwrite/quarantine"),
+        act("/v1/servers/s/tools/x%2Fwrite/restore"),
+        patch("/v1/servers/s", json!({"manifest": {"v": 2}})),
+        post("/v1/bans", json!({"kind": "run", "subject": "r"})),
+        delete("/v1/bans/@0"),
+        act("/v1/agents/a/revoke"),
+        delete("/v1/agents/a"),
+        delete("/v1/groups/g"),
+        delete("/v1/servers/s"),
+        Ask::new("DELETE", "/v1/tenants/acme", none),
+    ]
+}
+
+/// The same, each POST with its own idempotency key.
+fn writes_once() -> Vec<Ask> {
+    let keyed = |(at, ask): (usize, Ask)| match ask.method {
+        "POST" => ask.once(&format!("key-{at}")),
+        _ => ask,
+    };
+    writes().into_iter().enumerate().map(keyed).collect()
+}
+
+#[test]
+fn these_tests_know_every_write_that_there_is() {
+    let fits = |template: &str, path: &str| {
+        let (template, path): (Vec<_>, Vec<_>) =
+            (template.split('/').collect(), path.split('/').collect());
+        template.len() == path.len()
+            && template.iter().zip(path).all(|(part, text)| part.starts_with('{') || *part == text)
+    };
+    for route in ROUTES {
+        let writes_registry = matches!(
+            route.access,
+            Access::Bootstrap | Access::Administrator(Scope::RegistryWrite | Scope::TenantsAdmin)
+        );
+        let known =
+            writes().iter().any(|ask| ask.method == route.method && fits(route.path, &ask.path));
+        assert_eq!(
+            known,
+            writes_registry && route.method != "GET",
+            "{} {}",
+            route.method,
+            route.path
+        );
+    }
+    let registry = Registry::new();
+    for ask in writes() {
+        assert!(registry.ask(&ask).unwrap().changed(), "{ask:?} changes nothing");
+    }
+}
+
+#[test]
+fn a_commit_that_fails_at_any_statement_writes_nothing_and_can_be_asked_again() {
+    let registry = Registry::new();
+    let mut broken = 0;
+    for ask in writes_once() {
+        let before = registry.dump();
+        for at in 0.. {
+            registry.fault.set(Some((at, Fault::Failed)));
+            let answered = registry.ask(&ask);
+            if registry.fault.take().is_some() {
+                assert!(answered.unwrap().changed(), "{ask:?}");
+                assert!(at >= 3, "{ask:?}: an event, a change and an epoch");
+                break;
+            }
+            assert_eq!(answered.unwrap_err().code, RegistryUnavailable, "{ask:?}");
+            assert_eq!(registry.dump(), before, "{ask:?} at {at}");
+            broken += 1;
+        }
+    }
+    assert!(broken > 150, "only {broken} statements were broken");
+}
+
+#[test]
+fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
+    let registry = Registry::new();
+    for ask in writes_once() {
+        registry.fault.set(Some((0, Fault::Lost)));
+        assert_eq!(registry.ask(&ask).unwrap_err().code, RegistryUnavailable, "{ask:?}");
+        let after = registry.dump();
+        let again = registry.ask(&ask).map(|answered| answered.effect);
+        let expected = match ask.method {
+            "POST" => Ok(Effect::Replayed),
+            // Of a ban that was lifted nothing is left.
+            "DELETE" if ask.path.contains("/bans/") => Err(NotFound),
+            _ => Ok(Effect::Unchanged),
+        };
+        assert_eq!(again.map_err(|problem| problem.code), expected, "{ask:?}");
+        assert_eq!(registry.dump(), after, "{ask:?}");
+    }
+}
+
+/// What was there, who comes between, who came first and is decided anew, and what it is answered:
+/// nothing for the change that it asked for.
+fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
+    let agent = || post("/v1/agents", json!({"agent": "a", "environment": "production"}));
+    let server = || post("/v1/servers", json!({"server": "s", "kind": "mcp"}));
+    let tool =
+        || post("/v1/servers/s/tools", json!({"tool": "x", "mutates": false, "risk": "low"}));
+    let group = || post("/v1/groups", json!({"group": "g"}));
+    let credential = || post("/v1/credentials", json!({"kind": "agent", "agent": "a"}));
+    let ban = |subject| post("/v1/bans", json!({"kind": "run", "subject": subject}));
+    let act = |path: &str| post(path, Json::Null);
+    vec![
+        (vec![], agent(), agent(), Some(NameTaken)),
+        (vec![], group(), group(), Some(NameTaken)),
+        (vec![], agent(), group(), None),
+        (vec![], ban("p"), ban("q"), None),
+        (
+            vec![agent()],
+            patch("/v1/agents/a", json!({"quota_per_day": 1})),
+            patch("/v1/agents/a", json!({"rate_capacity": 2})),
+            None,
+        ),
+        (
+            vec![agent()],
+            patch("/v1/agents/a", json!({"quota_per_day": 1})),
+            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            None,
+        ),
+        (vec![agent()], act("/v1/agents/a/freeze"), act("/v1/agents/a/quarantine"), None),
+        (vec![agent()], act("/v1/agents/a/freeze"), act("/v1/agents/a/freeze"), None),
+        (vec![agent()], delete("/v1/agents/a"), delete("/v1/agents/a"), None),
+        (
+            vec![agent()],
+            act("/v1/agents/a/revoke"),
+            act("/v1/agents/a/freeze"),
+            Some(StateConflict),
+        ),
+        (
+            vec![agent()],
+            act("/v1/agents/a/revoke"),
+            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            None,
+        ),
+        (vec![agent()], act("/v1/agents/a/revoke"), credential(), Some(StateConflict)),
+        (vec![agent()], delete("/v1/agents/a"), credential(), Some(InvalidField)),
+        (vec![agent()], delete("/v1/agents/a"), act("/v1/agents/a/freeze"), Some(NotFound)),
+        (
+            vec![agent(), credential()],
+            act("/v1/credentials/@0/revoke"),
+            act("/v1/credentials/@0/rotate"),
+            Some(StateConflict),
+        ),
+        (
+            vec![agent(), credential()],
+            act("/v1/credentials/@0/rotate"),
+            act("/v1/credentials/@0/revoke"),
+            None,
+        ),
+        (
+            vec![agent(), group()],
+            delete("/v1/groups/g"),
+            put("/v1/groups/g/members/agents/a"),
+            Some(NotFound),
+        ),
+        (
+            vec![agent(), group()],
+            delete("/v1/agents/a"),
+            put("/v1/groups/g/members/agents/a"),
+            Some(NotFound),
+        ),
+        (
+            vec![agent(), group()],
+            put("/v1/groups/g/members/agents/a"),
+            patch("/v1/agents/a", json!({"quota_per_day": 2})),
+            None,
+        ),
+        (
+            vec![server(), tool()],
+            delete("/v1/servers/s"),
+            act("/v1/servers/s/tools/x/approve"),
+            Some(NotFound),
+        ),
+        (
+            vec![server(), tool()],
+            delete("/v1/servers/s"),
+            patch("/v1/servers/s/tools/x", json!({"canary": true})),
+            Some(NotFound),
+        ),
+        (
+            vec![server(), tool()],
+            act("/v1/servers/s/quarantine"),
+            act("/v1/servers/s/approve"),
+            None,
+        ),
+        (
+            vec![server(), tool()],
+            act("/v1/servers/s/tools/x/quarantine"),
+            act("/v1/servers/s/tools/x/approve"),
+            None,
+        ),
+        (
+            vec![],
+            patch("/v1/limits", json!({"quota_per_day": 1})),
+            patch("/v1/limits", json!({"risk_quiet_s": 2})),
+            None,
+        ),
+    ]
+}
+
+#[test]
+fn of_two_changes_decided_on_one_epoch_the_second_is_decided_anew() {
+    for (there, first, second, refused) in races() {
+        let (registry, one_by_one) = (Registry::new(), Registry::new());
+        for ask in &there {
+            registry.ask(ask).unwrap();
+            one_by_one.ask(ask).unwrap();
+        }
+        let (drawn, commits) = (registry.drawn.get(), registry.commits.get());
+        registry.between.replace(Some(first.clone()));
+        let answered = registry.ask(&second);
+        let changed = answered.as_ref().is_ok_and(Answered::changed);
+        assert_eq!(registry.commits.get() - commits, 2 + u32::from(changed), "{second:?}");
+
+        // As if they had come one after the other, with the ids that they drew.
+        one_by_one.drawn.set(drawn + 1);
+        one_by_one.ask(&first).unwrap();
+        one_by_one.drawn.set(drawn);
+        assert_eq!(one_by_one.ask(&second), answered, "{second:?}");
+        assert_eq!(answered.err().map(|problem| problem.code), refused, "{second:?}");
+        assert_eq!(registry.dump(), one_by_one.dump(), "{second:?}");
+    }
+}
+
+#[test]
+fn of_two_changes_of_the_same_revision_the_second_is_told() {
+    let mut told = 0;
+    for (there, first, second, _) in races() {
+        // The record that is read before.
+        let action = ["freeze", "quarantine", "revoke", "rotate", "approve"];
+        let (before, last) = second.path.rsplit_once('/').unwrap();
+        let path = if action.contains(&last) { before } else { &second.path };
+        let registry = Registry::new();
+        for ask in &there {
+            registry.ask(ask).unwrap();
+        }
+        let revision = |registry: &Registry| registry.ask(&get(path)).ok()?.revision;
+        let read = if path.contains("/members/") { None } else { revision(&registry) };
+        let Some(read) = read else { continue };
+        registry.between.replace(Some(first));
+        let second = second.clone().matching(&format!("\"{read}\""));
+        let answered = registry.ask(&second);
+        match revision(&registry) {
+            // Another record changed, or this one is gone.
+            Some(now) if now == read => drop(answered.unwrap()),
+            None => assert_ne!(answered.map(|answered| answered.changed()), Ok(true)),
+            Some(_) => {
+                assert_eq!(answered.unwrap_err().code, PreconditionFailed, "{second:?}");
+                told += 1;
+            }
+        }
+    }
+    assert!(told >= 11, "only {told} cases");
+}
+
+#[test]
+fn two_requests_with_one_idempotency_key_at_once_are_one() {
+    let registry = Registry::new();
+    let ask = post("/v1/groups", json!({"group": "g"})).once("key");
+    registry.between.replace(Some(ask.clone()));
+    assert_eq!(registry.ask(&ask).unwrap().effect, Effect::Replayed);
+    assert_eq!(registry.epoch(), 2);
+    let other = post("/v1/groups", json!({"group": "h"})).once("key");
+    assert_eq!(registry.ask(&other).unwrap_err().code, IdempotencyKeyReused);
+    registry.wait(DAY_S + 1);
+    registry.ask(&post("/v1/groups", json!({"group": "i"})).once("another")).unwrap();
+    assert!(registry.ask(&other).unwrap().changed(), "forgotten after a day");
+}
+
+#[test]
+fn an_answer_that_nothing_had_to_change_is_kept_under_its_key_too() {
+    let registry = Registry::new();
+    let act = |action: &str| post(&format!("/v1/agents/a/{action}"), Json::Null);
+    registry.ask(&post("/v1/agents", json!({"agent": "a", "environment": "e"}))).unwrap();
+    registry.ask(&act("freeze")).unwrap();
+    let ask = act("freeze").once("key");
+    registry.between.replace(Some(ask.clone()));
+    assert_eq!(registry.ask(&ask).unwrap().effect, Effect::Replayed, "of two at once");
+    registry.ask(&act("unfreeze")).unwrap();
+    let before = registry.dump();
+    let again = registry.ask(&ask).unwrap();
+    assert_eq!((again.effect, &again.body["frozen"]), (Effect::Replayed, &json!(true)));
+    assert_eq!(again.push, Some(EpochPush::whole(3)), "as of when it was answered");
+    assert_eq!(registry.dump(), before);
+}
+
+#[test]
+fn of_two_bootstraps_at_once_one_makes_the_operator() {
+    let registry = Registry::new();
+    let bootstrap = |tenant| post("/v1/bootstrap", json!({"tenant": tenant})).of_tenant("");
+    registry.between.replace(Some(bootstrap("one")));
+    assert_eq!(registry.ask(&bootstrap("two")).unwrap_err().code, AlreadyBootstrapped);
+    let tenants = registry.list("/v1/tenants");
+    assert_eq!(tenants.iter().map(|row| &row["tenant"]).collect::<Vec<_>>(), [TENANT, "one"]);
+}
+
+#[test]
+fn a_secret_is_shown_once_and_stored_nowhere() {
+    let registry = Registry::new();
+    let mut secrets = vec![MAC_KEY.to_owned()];
+    let mut shown = 0;
+    for ask in writes_once() {
+        let first = registry.ask(&ask).unwrap();
+        if ask.method != "POST" {
+            continue;
+        }
+        let mut kept = first.body.clone();
+        let issued = match kept.get_mut("credential") {
+            Some(credential) => credential,
+            None => &mut kept,
+        };
+        if let Some(token) = issued.get("token") {
+            let token = token.as_str().unwrap().to_owned();
+            let parts: Vec<&str> = token.split('.').collect();
+            let [.., secret, mac] = *parts.as_slice() else { panic!("{token}") };
+            secrets.extend([secret.to_owned(), mac.to_owned(), token.clone()]);
+            let signed = issued["signed"] == true;
+            let signing_key = registry.signing_key(issued["key_id"].as_str().unwrap());
+            assert_eq!(issued["signing_key"], if signed { json!(signing_key) } else { Json::Null });
+            secrets.push(signing_key);
+            issued["token"] = Json::Null;
+            issued["signing_key"] = Json::Null;
+            shown += 1;
+        }
+        let again = registry.ask(&ask).unwrap();
+        let push = Some(EpochPush::whole(first.push.as_ref().unwrap().epoch));
+        let (revision, effect) = (None, Effect::Replayed);
+        let expected = Answered { body: kept, revision, effect, push, ..first };
+        assert_eq!(again, expected, "{ask:?}");
+    }
+    assert_eq!(shown, 5);
+    for (table, rows) in registry.dump() {
+        for secret in &secrets {
+            assert!(!rows.iter().any(|row| row.contains(secret)), "{table} has {secret}");
+        }
+    }
+    // Its SHA-256 alone is there.
+    let hashes = &registry.dump()["credentials"].join("");
+    assert!(hashes.contains(&hex::encode(token::secret_hash(&secrets[1]))));
+}
+
+#[test]
+fn nobody_grants_what_it_has_not() {
+    use Scope::{ApprovalsDecide, AuditRead, RegistryRead, RegistryWrite, TenantsAdmin};
+    let mut all = get("").actor;
+    all.name = "bob".to_owned();
+    let having = |scopes: &[Scope]| Actor { scopes: scopes.to_vec(), ..all.clone() };
+    let scopes = |scopes: &[Scope]| json!({"scopes": scopes});
+    let expiring = Actor { expires_at_ms: Some(START_MS + 60_000), ..all.clone() };
+    let expires = |ms: u64| json!({"expires_at": rfc3339(START_MS + ms)});
+    let inside =
+        Actor { allowed_networks: Some(vec!["10.0.0.0/8".parse().unwrap()]), ..all.clone() };
+    let networks = |networks: &[&str]| json!({"allowed_networks": networks});
+    let signing = Actor { signed: true, ..all.clone() };
+    for (own, granted, allowed) in [
+        (having(&[RegistryWrite]), scopes(&[RegistryWrite]), true),
+        (having(&[RegistryWrite]), scopes(&[]), true),
+        (having(&[RegistryWrite, AuditRead]), scopes(&[AuditRead]), true),
+        (having(&[RegistryWrite]), scopes(&[RegistryRead]), false),
+        (having(&[RegistryWrite]), scopes(&[RegistryWrite, ApprovalsDecide]), false),
+        (having(&[RegistryWrite]), scopes(&[TenantsAdmin]), false),
+        (having(&[RegistryWrite, RegistryRead]), scopes(&[RegistryRead, AuditRead]), false),
+        (expiring.clone(), expires(60_000), true),
+        (expiring.clone(), expires(60_001), false),
+        (expiring, json!({}), false),
+        (inside.clone(), networks(&["10.1.0.0/16", "10.2.0.1"]), true),
+        (inside.clone(), networks(&[]), true),
+        (inside.clone(), networks(&["10.1.0.0/16", "11.0.0.0/8"]), false),
+        (inside.clone(), networks(&["0.0.0.0/0"]), false),
+        (inside, json!({}), false),
+        (signing.clone(), json!({"signed": true}), true),
+        (signing, json!({}), false),
+    ] {
+        let registry = Registry::new();
+        let named = json!({"kind": "administrator", "administrator": "eve", "scopes": []});
+        let grant = post("/v1/credentials", with(named, granted.clone()));
+        // Nor is it taken over by rotating what somebody else granted.
+        for ask in [&grant, &post("/v1/credentials/@0/rotate", Json::Null)] {
+            let before = registry.dump();
+            let answered = registry.ask(&ask.clone().of_actor(&own));
+            let refused = answered.err().map(|problem| problem.code);
+            assert_eq!(refused, (!allowed).then_some(Forbidden), "{ask:?} by {own:?}");
+            if !allowed {
+                assert_eq!(registry.dump(), before);
+                registry.ask(&grant).unwrap();
+            }
+        }
+        // What agents get is the registry's to say.
+        registry.ask(&post("/v1/agents", json!({"agent": "a", "environment": "e"}))).unwrap();
+        let of_agent = post("/v1/credentials", json!({"kind": "agent", "agent": "a"}));
+        registry.ask(&of_agent.of_actor(&own)).unwrap();
+        // Only an operator ends an operator.
+        let operator = json!({
+            "kind": "administrator", "administrator": "eve", "scopes": [TenantsAdmin],
+        });
+        let key_id =
+            registry.ask(&post("/v1/credentials", operator)).unwrap().body["key_id"].clone();
+        let revoke = format!("/v1/credentials/{}/revoke", key_id.as_str().unwrap());
+        let answered = registry.ask(&post(&revoke, Json::Null).of_actor(&own));
+        let refused = (!own.scopes.contains(&TenantsAdmin)).then_some(Forbidden);
+        assert_eq!(answered.err().map(|problem| problem.code), refused, "{own:?}");
+    }
+    for scope in Scope::ALL {
+        let registry = Registry::new();
+        registry.ask(&post("/v1/agents", json!({"agent": "a", "environment": "e"}))).unwrap();
+        let ask =
+            post("/v1/credentials", json!({"kind": "agent", "agent": "a", "scopes": [scope]}));
+        let refused = registry.ask(&ask).err().map(|problem| (problem.code, problem.field));
+        let expected = (!scope.agent_may_have()).then(|| (InvalidField, Some("scopes".to_owned())));
+        assert_eq!(refused, expected, "{scope:?}");
+    }
+}
+
+#[test]
+fn no_write_touches_another_tenants_rows() {
+    let registry = Registry::new();
+    registry.add_tenant("twin");
+    let mut writes = writes_once();
+    writes.retain(|ask| !ask.path.contains("/tenants") && !ask.path.contains("/bootstrap"));
+    // The twin keeps everything: it has the same names and idempotency keys, and ids of its own.
+    for ask in writes.iter().filter(|ask| ask.method != "DELETE") {
+        registry.ask(&ask.clone().of_tenant("twin")).unwrap();
+    }
+    let of_twin = |registry: &Registry| -> Vec<String> {
+        let rows = registry.dump().into_values().flatten();
+        rows.filter(|row| row.contains("\"twin\"")).collect()
+    };
+    let before = of_twin(&registry);
+    assert!(before.len() > 50);
+    for ask in &writes {
+        assert!(registry.ask(ask).unwrap().changed(), "{ask:?}");
+        assert_eq!(of_twin(&registry), before, "{ask:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! What a lane holds of the registry, against every order of writes, loads and pushes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
+
+mod support;
+
+use gateward_core::registry::{ChangedKey, EpochPush, Loaded, RegistryCache};
+use proptest::prelude::*;
+use serde_json::json;
+use support::{command, read_call};
+
+const TTL_MS: u64 = 1_000_000;
+
+/// The registry as D1 has it: when each record was changed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    epoch: u64,
+    tenant: u64,
+    agent: u64,
+    credential: u64,
+    server: u64,
+    tool: u64,
+    bans: u64,
+}
+
+impl Stored {
+    fn change(mut self, key: &ChangedKey) -> Self {
+        let epoch = self.epoch;
+        match key {
+            ChangedKey::Tenant => self.tenant = epoch,
+            ChangedKey::Agent(name) if name == "coder" => self.agent = epoch,
+            ChangedKey::Credential(name) if name == "k1" => self.credential = epoch,
+            ChangedKey::Server(name) if name == "notes" => {
+                (self.server, self.tool) = (epoch, epoch);
+            }
+            ChangedKey::Tool(id) if id == "notes/list" => self.tool = epoch,
+            ChangedKey::Bans => self.bans = epoch,
+            ChangedKey::All => {
+                self = Self { tenant: epoch, agent: epoch, credential: epoch, ..self };
+                self = Self { server: epoch, tool: epoch, bans: epoch, ..self };
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// What a load reads; each record tells when it was changed.
+    fn load(&self, with_bans: bool) -> Loaded {
+        let at = |epoch: u64| epoch.to_string();
+        let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
+        serde_json::from_value(json!({
+            "tenant": {"status": at(self.tenant), "epoch": self.epoch},
+            "agent": {
+                "lane": 0, "status": "active", "environment": at(self.agent), "risk_tier": "low",
+                "groups": [], "allowed_tools": null,
+            },
+            "credential": {
+                "agent": "coder", "secret_sha256": at(self.credential), "scopes": [],
+                "max_source_trust": "unknown", "status": "active", "allowed_servers": null,
+                "allowed_tools": null, "allowed_networks": null, "signed": false,
+            },
+            "server": {"kind": at(self.server), "trust": "", "status": "active"},
+            "tool": {"status": at(self.tool), "mutates": 0, "risk": "low", "canary": 0},
+            "bans": with_bans.then_some(bans),
+        }))
+        .unwrap()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    /// An administrator's write; whether its push is sent at all.
+    Write(ChangedKey, bool),
+    BeginLoad,
+    /// Of those under way.
+    FinishLoad(prop::sample::Index),
+    /// Of those sent: in any order, and more than once.
+    Push(prop::sample::Index),
+    /// The flush reads the epoch.
+    Confirm,
+}
+
+fn key() -> impl Strategy<Value = ChangedKey> {
+    let text = str::to_owned;
+    prop::sample::select(vec![
+        ChangedKey::Tenant,
+        ChangedKey::Agent(text("coder")),
+        ChangedKey::Agent(text("other")),
+        ChangedKey::Credential(text("k1")),
+        ChangedKey::Server(text("notes")),
+        ChangedKey::Server(text("note")),
+        ChangedKey::Tool(text("notes/list")),
+        ChangedKey::Tool(text("notes/other")),
+        ChangedKey::Bans,
+        ChangedKey::All,
+    ])
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (key(), prop::bool::weighted(0.8)).prop_map(|(key, sent)| Event::Write(key, sent)),
+        3 => Just(Event::BeginLoad),
+        4 => any::<prop::sample::Index>().prop_map(Event::FinishLoad),
+        4 => any::<prop::sample::Index>().prop_map(Event::Push),
+        1 => Just(Event::Confirm),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+
+    /// Writes, loads begun before and finished after, and pushes delivered, lost, doubled or in
+    /// another order: what the cache gives is the whole registry of one epoch, and never of one
+    /// before the newest push that it took.
+    #[test]
+    fn what_a_lane_holds_is_of_one_epoch_and_none_before_the_last_push(
+        events in prop::collection::vec(event(), 1..60),
+    ) {
+        let call = command(&read_call());
+        let mut cache = RegistryCache::default();
+        let first = Stored { epoch: 1, tenant: 1, agent: 1, credential: 1, server: 1, tool: 1, bans: 1 };
+        // By epoch, from 1.
+        let mut history = vec![first];
+        let mut loads: Vec<Loaded> = Vec::new();
+        let mut pushes: Vec<EpochPush> = Vec::new();
+        let mut taken = 0;
+        for event in events {
+            let now = *history.last().unwrap();
+            match event {
+                Event::Write(key, sent) => {
+                    let epoch = now.epoch + 1;
+                    history.push(Stored { epoch, ..now }.change(&key));
+                    if sent {
+                        pushes.push(EpochPush { from: now.epoch, epoch, keys: vec![key] });
+                    }
+                }
+                Event::BeginLoad => loads.push(now.load(cache.needs_bans())),
+                Event::FinishLoad(at) => {
+                    if !loads.is_empty() {
+                        let load = loads.remove(at.index(loads.len()));
+                        cache.accept(&call, load, 0);
+                    }
+                }
+                Event::Push(at) => {
+                    if !pushes.is_empty() {
+                        let push = &pushes[at.index(pushes.len())];
+                        cache.push(push);
+                        taken = taken.max(push.epoch);
+                    }
+                }
+                Event::Confirm => drop(cache.confirm(now.epoch, 0)),
+            }
+            let Some((records, complete)) = cache.records(&call, 0, TTL_MS) else { continue };
+            let epoch = records.tenant.as_ref().unwrap().epoch;
+            prop_assert!(epoch >= taken, "epoch {} after the push of {}", epoch, taken);
+            let mut expected = history[epoch as usize - 1].load(true);
+            if records.server.is_none() {
+                prop_assert!(!complete);
+                expected.server = None;
+            }
+            if records.tool.is_none() {
+                prop_assert!(!complete);
+                expected.tool = None;
+            }
+            let held = Loaded {
+                tenant: records.tenant,
+                agent: records.agent,
+                credential: records.credential,
+                server: records.server,
+                tool: records.tool,
+                bans: Some((*records.bans).clone()),
+            };
+            prop_assert_eq!(held, expected);
+        }
+    }
+}

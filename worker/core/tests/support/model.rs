@@ -1,0 +1,603 @@
+//! The registry as an administrator thinks of it: what each list should show, by plain rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gateward_core::id::rfc3339;
+use gateward_core::problem::ProblemCode::{
+    self, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
+};
+use gateward_core::registry::Loaded;
+use gateward_core::token::secret_hash;
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest as _, Sha256};
+
+use super::registry::{Ask, Effect};
+use super::{START_MS, TENANT};
+
+/// How long what is of no use is kept, in milliseconds: 90 days.
+const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
+
+type Records = BTreeMap<String, Json>;
+
+/// Records as the API shows them, by name, but without what else determines them: an agent's
+/// groups, what follows from its states, and whether a credential has expired.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Model {
+    pub epoch: u64,
+    now_ms: u64,
+    /// With its limits.
+    tenant: Json,
+    agents: Records,
+    groups: Records,
+    /// Group, kind and member.
+    members: BTreeSet<(String, String, String)>,
+    credentials: Records,
+    secrets: BTreeMap<String, String>,
+    servers: Records,
+    /// By `server/tool`.
+    tools: Records,
+    bans: Records,
+    /// What deleting answered, by path, such as `agents/a`.
+    deleted: Records,
+}
+
+impl Model {
+    pub fn new() -> Self {
+        let tenant = json!({
+            "tenant": TENANT, "status": "active", "lanes": 1,
+            "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
+            "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "revision": 1,
+            "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
+        });
+        Self { epoch: 1, tenant, ..Self::default() }
+    }
+
+    /// What the request does, and the record that it should be answered with. Ids and secrets are
+    /// taken from the answer, which is null if there was none.
+    pub fn ask(
+        &mut self,
+        ask: &Ask,
+        path: &str,
+        now_ms: u64,
+        answer: &Json,
+    ) -> Result<(Effect, Json), ProblemCode> {
+        self.now_ms = now_ms;
+        if ask.body.get("surplus").is_some() {
+            return Err(InvalidField);
+        }
+        let body = ask.body.as_object().cloned().unwrap_or_default();
+        let path: Vec<&str> = path.split('/').skip(2).collect();
+        // Groups, members and bans have no revision that could be matched.
+        let unmatched = matches!(path[0], "groups" | "bans") && ask.method != "POST";
+        if unmatched && ask.if_match.as_ref().is_some_and(|tags| tags != "*") {
+            return Err(PreconditionFailed);
+        }
+        match (ask.method, path.as_slice()) {
+            ("DELETE", [list, name]) if self.deleted.contains_key(&format!("{list}/{name}")) => {
+                Ok((Effect::Unchanged, self.deleted[&format!("{list}/{name}")].clone()))
+            }
+
+            ("PATCH", ["limits"] | ["tenants", TENANT]) => {
+                check_match(ask, &self.tenant)?;
+                let mut after = self.tenant.clone();
+                merge(&mut after, body);
+                let effect = match after == self.tenant {
+                    true => Effect::Unchanged,
+                    false => Effect::Changed,
+                };
+                if effect == Effect::Changed {
+                    self.epoch += 1;
+                    after["revision"] = json!(self.epoch);
+                    after["updated_at"] = json!(rfc3339(now_ms));
+                    self.tenant = after;
+                }
+                let view = if path[0] == "limits" { self.limits() } else { self.tenant() };
+                Ok((effect, view))
+            }
+
+            ("POST", ["agents"]) => {
+                let name = text(&body["agent"]);
+                self.free(&self.agents, "agents", &name)?;
+                let mut agent = json!({
+                    "agent": name, "lane": 0, "frozen": false, "quarantined": false,
+                    "revoked": false, "risk_tier": "low", "allowed_tools": null,
+                    "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
+                });
+                merge(&mut agent, body);
+                self.settle("agents", &name, agent)
+            }
+            ("PATCH", ["agents", name]) => {
+                let mut agent = self.matched(ask, "agents", name)?;
+                merge(&mut agent, body);
+                self.settle("agents", name, agent)
+            }
+            ("DELETE", ["agents", name]) => {
+                let agent = self.matched(ask, "agents", name)?;
+                self.members.retain(|(_, kind, member)| kind != "agent" || member != name);
+                let deleted = self.delete("agents", name, self.agent(&agent));
+                for credential in self.credentials.values_mut() {
+                    if credential["agent"] == *name && credential["status"] == "active" {
+                        revoke(credential, self.epoch, now_ms);
+                    }
+                }
+                Ok(deleted)
+            }
+            ("POST", ["agents", name, action]) => {
+                let mut agent = self.matched(ask, "agents", name)?;
+                if agent["revoked"] == true && *action != "revoke" {
+                    return Err(StateConflict);
+                }
+                match *action {
+                    "freeze" => agent["frozen"] = json!(true),
+                    "unfreeze" => agent["frozen"] = json!(false),
+                    "quarantine" => agent["quarantined"] = json!(true),
+                    "restore" => agent["quarantined"] = json!(false),
+                    "revoke" => agent["revoked"] = json!(true),
+                    other => panic!("{other}"),
+                }
+                // Whether its lane restores anything is not known here.
+                if *action == "restore" {
+                    return Ok((Effect::Changed, self.put("agents", name, agent)));
+                }
+                self.settle("agents", name, agent)
+            }
+
+            ("POST", ["groups"]) => {
+                let name = text(&body["group"]);
+                self.free(&self.groups, "groups", &name)?;
+                let group = json!({"group": name, "created_at": rfc3339(now_ms)});
+                self.groups.insert(name, group.clone());
+                self.epoch += 1;
+                Ok((Effect::Created, group))
+            }
+            ("DELETE", ["groups", name]) => {
+                let view = self.groups.get(*name).ok_or(NotFound)?.clone();
+                self.groups.remove(*name);
+                self.deleted.insert(format!("groups/{name}"), view.clone());
+                self.epoch += 1;
+                let (out, stay) =
+                    std::mem::take(&mut self.members).into_iter().partition(|(of, ..)| of == name);
+                self.members = stay;
+                self.touch(&out);
+                Ok((Effect::Changed, view))
+            }
+            (method, ["groups", group, "members", kind, member]) => {
+                self.groups.get(*group).ok_or(NotFound)?;
+                let kind = kind.trim_end_matches('s');
+                let named = |credential: &Json| credential["administrator"] == *member;
+                let exists = match kind {
+                    "agent" => self.agents.contains_key(*member),
+                    _ => self.credentials.values().any(named),
+                };
+                let key = ((*group).to_owned(), kind.to_owned(), (*member).to_owned());
+                let view = json!({"group": group, "kind": kind, "member": member});
+                if !exists && !self.members.contains(&key) {
+                    return Err(NotFound);
+                }
+                let changed = match method {
+                    "PUT" => self.members.insert(key.clone()),
+                    _ => self.members.remove(&key),
+                };
+                if !changed {
+                    return Ok((Effect::Unchanged, view));
+                }
+                self.epoch += 1;
+                self.touch(&BTreeSet::from([key]));
+                Ok((Effect::Changed, view))
+            }
+
+            ("POST", ["credentials"]) => self.issue(body, answer),
+            ("POST", ["credentials", key_id, "rotate"]) => {
+                let mut old = self.matched(ask, "credentials", key_id)?;
+                if credential_status(&old, now_ms) != "active" {
+                    return Err(StateConflict);
+                }
+                if let Some(agent) = old["agent"].as_str()
+                    && self.agents.get(agent).is_none_or(|agent| agent["revoked"] == true)
+                {
+                    return Err(StateConflict);
+                }
+                let issued = self.issued(old.clone(), answer);
+                let overlap_s = body.get("overlap_s").map_or(86_400, |s| s.as_u64().unwrap());
+                let ends = rfc3339(now_ms + overlap_s * 1_000);
+                old["expires_at"] = json!(sooner(&old["expires_at"], ends));
+                old["revision"] = json!(self.epoch);
+                self.credentials.insert((*key_id).to_owned(), old);
+                Ok(issued)
+            }
+            ("POST", ["credentials", key_id, "revoke"]) => {
+                let mut credential = self.matched(ask, "credentials", key_id)?;
+                if credential["status"] == "revoked" {
+                    return Ok((Effect::Unchanged, credential));
+                }
+                self.epoch += 1;
+                revoke(&mut credential, self.epoch, now_ms);
+                self.credentials.insert((*key_id).to_owned(), credential.clone());
+                Ok((Effect::Changed, credential))
+            }
+
+            ("POST", ["servers"]) => {
+                let name = text(&body["server"]);
+                let mut server = match self.servers.get(&name) {
+                    Some(server) => server.clone(),
+                    None => {
+                        self.free(&self.servers, "servers", &name)?;
+                        pending(json!({"server": name, "manifest_sha256": null}))
+                    }
+                };
+                server["trust"] = json!("untrusted");
+                self.take(&name, server, body)
+            }
+            ("PATCH", ["servers", name]) => {
+                let server = self.matched(ask, "servers", name)?;
+                self.take(name, server, body)
+            }
+            ("DELETE", ["servers", name]) => {
+                let server = self.matched(ask, "servers", name)?;
+                Ok(self.delete("servers", name, server))
+            }
+            ("POST", ["servers", name, "tools"]) => {
+                self.servers.get(*name).ok_or(NotFound)?;
+                let id = format!("{name}/{}", text(&body["tool"]));
+                let new = || pending(json!({"server": name}));
+                let mut tool = self.tools.get(&id).cloned().unwrap_or_else(new);
+                tool["canary"] = json!(false);
+                merge(&mut tool, body);
+                self.settle("tools", &id, tool)
+            }
+            ("PATCH", ["servers", server, "tools", tool]) => {
+                self.servers.get(*server).ok_or(NotFound)?;
+                let id = format!("{server}/{}", tool.replace("%2F", "/"));
+                let mut tool = self.matched(ask, "tools", &id)?;
+                merge(&mut tool, body);
+                self.settle("tools", &id, tool)
+            }
+            ("POST", ["servers", name, action]) => {
+                let mut server = self.matched(ask, "servers", name)?;
+                act(&mut server, action);
+                self.settle("servers", name, server)
+            }
+            ("POST", ["servers", server, "tools", tool, action]) => {
+                self.servers.get(*server).ok_or(NotFound)?;
+                let id = format!("{server}/{}", tool.replace("%2F", "/"));
+                let mut tool = self.matched(ask, "tools", &id)?;
+                act(&mut tool, action);
+                self.settle("tools", &id, tool)
+            }
+
+            ("POST", ["bans"]) => {
+                if body.get("expires_at").is_some_and(|at| at.as_str() <= Some(&rfc3339(now_ms))) {
+                    return Err(InvalidField);
+                }
+                let mut ban = json!({"reason": "", "expires_at": null, "created_by": "ada"});
+                merge(&mut ban, body);
+                ban["ban_id"] = answer["ban_id"].clone();
+                ban["created_at"] = json!(rfc3339(now_ms));
+                // Those that have expired go.
+                self.bans.retain(|_, ban| !past(&ban["expires_at"], now_ms));
+                self.bans.insert(text(&ban["ban_id"]), ban.clone());
+                self.epoch += 1;
+                Ok((Effect::Created, ban))
+            }
+            ("DELETE", ["bans", id]) => {
+                let ban = self.bans.remove(*id).ok_or(NotFound)?;
+                self.epoch += 1;
+                Ok((Effect::Changed, ban))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn records(&mut self, list: &str) -> &mut Records {
+        match list {
+            "agents" => &mut self.agents,
+            "credentials" => &mut self.credentials,
+            "servers" => &mut self.servers,
+            "tools" => &mut self.tools,
+            other => panic!("{other}"),
+        }
+    }
+
+    /// A name that is there or was is not given.
+    fn free(&self, records: &Records, list: &str, name: &str) -> Result<(), ProblemCode> {
+        let taken =
+            records.contains_key(name) || self.deleted.contains_key(&format!("{list}/{name}"));
+        if taken { Err(NameTaken) } else { Ok(()) }
+    }
+
+    /// What is there, if it is what `If-Match` says.
+    fn matched(&mut self, ask: &Ask, list: &str, name: &str) -> Result<Json, ProblemCode> {
+        let record = self.records(list).get(name).cloned().ok_or(NotFound)?;
+        check_match(ask, &record)?;
+        Ok(record)
+    }
+
+    /// Only what is different is a change.
+    fn settle(
+        &mut self,
+        list: &str,
+        name: &str,
+        record: Json,
+    ) -> Result<(Effect, Json), ProblemCode> {
+        let effect = match self.records(list).get(name) {
+            Some(before) if *before == record => return Ok((Effect::Unchanged, self.view(record))),
+            Some(_) => Effect::Changed,
+            None => Effect::Created,
+        };
+        Ok((effect, self.put(list, name, record)))
+    }
+
+    /// Puts the record in, as it is shown from then on.
+    fn put(&mut self, list: &str, name: &str, mut record: Json) -> Json {
+        self.epoch += 1;
+        let now = json!(rfc3339(self.now_ms));
+        if record.get("created_at").is_none() {
+            record["created_at"] = now.clone();
+        }
+        record["revision"] = json!(self.epoch);
+        record["updated_at"] = now;
+        self.records(list).insert(name.to_owned(), record.clone());
+        self.view(record)
+    }
+
+    fn delete(&mut self, list: &str, name: &str, record: Json) -> (Effect, Json) {
+        let mut view = self.put(list, name, record);
+        view["status"] = json!("deleted");
+        self.records(list).remove(name);
+        self.deleted.insert(format!("{list}/{name}"), view.clone());
+        (Effect::Changed, view)
+    }
+
+    /// Groups are a part of an agent.
+    fn touch(&mut self, members: &BTreeSet<(String, String, String)>) {
+        for (_, kind, member) in members {
+            if kind == "agent"
+                && let Some(agent) = self.agents.get_mut(member)
+            {
+                agent["revision"] = json!(self.epoch);
+                agent["updated_at"] = json!(rfc3339(self.now_ms));
+            }
+        }
+    }
+
+    /// A manifest that is not as it was quarantines the server, and its tools wait for approval.
+    fn take(
+        &mut self,
+        name: &str,
+        mut server: Json,
+        mut body: Map<String, Json>,
+    ) -> Result<(Effect, Json), ProblemCode> {
+        let manifest = body.remove("manifest");
+        merge(&mut server, body);
+        let Some(manifest) = manifest else { return self.settle("servers", name, server) };
+        // Of one member each: they are canonical as they are.
+        let hash = json!(hex::encode(Sha256::digest(manifest.to_string())));
+        let known = std::mem::replace(&mut server["manifest_sha256"], hash.clone());
+        if known.is_null() || known == hash {
+            return self.settle("servers", name, server);
+        }
+        server["quarantined"] = json!(true);
+        let settled = self.settle("servers", name, server);
+        for tool in self.tools.values_mut() {
+            if tool["server"] == name {
+                tool["approved"] = json!(false);
+                tool["revision"] = json!(self.epoch);
+                tool["updated_at"] = json!(rfc3339(self.now_ms));
+            }
+        }
+        settled
+    }
+
+    fn issue(
+        &mut self,
+        body: Map<String, Json>,
+        answer: &Json,
+    ) -> Result<(Effect, Json), ProblemCode> {
+        if body.get("expires_at").is_some_and(|at| past(at, self.now_ms)) {
+            return Err(InvalidField);
+        }
+        let mut credential = json!({
+            "agent": null, "administrator": null, "scopes": ["tools:read", "tools:write"],
+            "expires_at": null, "max_source_trust": "unknown", "allowed_servers": null,
+            "allowed_tools": null, "allowed_networks": null, "signed": false,
+        });
+        merge(&mut credential, body);
+        if let Some(agent) = credential["agent"].as_str() {
+            match self.agents.get(agent) {
+                None => return Err(InvalidField),
+                Some(agent) if agent["revoked"] == true => return Err(StateConflict),
+                Some(_) => {}
+            }
+        }
+        Ok(self.issued(credential, answer))
+    }
+
+    fn issued(&mut self, mut credential: Json, answer: &Json) -> (Effect, Json) {
+        self.epoch += 1;
+        let key_id = text(&answer["key_id"]);
+        credential["key_id"] = json!(key_id);
+        credential["status"] = json!("active");
+        credential["revision"] = json!(self.epoch);
+        credential["created_at"] = json!(rfc3339(self.now_ms));
+        let secret = text(&answer["token"]).rsplit('.').nth(1).unwrap().to_owned();
+        let secret = hex::encode(secret_hash(&secret));
+        // Those that have been of no use for long go.
+        let long_ago = self.now_ms - KEPT_MS - 1;
+        self.credentials.retain(|_, credential| !past(&credential["expires_at"], long_ago));
+        self.secrets.insert(key_id.clone(), secret);
+        self.credentials.insert(key_id, credential.clone());
+        (Effect::Created, credential)
+    }
+
+    /// An agent, a server or a tool as it is shown.
+    fn view(&self, record: Json) -> Json {
+        if record.get("lane").is_some() { self.agent(&record) } else { standing(&record) }
+    }
+
+    fn agent(&self, agent: &Json) -> Json {
+        let mut view = agent.clone();
+        let mine = |(_, kind, member): &&(String, String, String)| {
+            kind == "agent" && agent["agent"] == *member
+        };
+        let groups: Vec<&str> =
+            self.members.iter().filter(mine).map(|(group, ..)| group.as_str()).collect();
+        view["groups"] = json!(groups);
+        view["registered_risk_tier"] = view["risk_tier"].clone();
+        view["status"] = json!(match agent {
+            agent if agent["revoked"] == true => "revoked",
+            agent if agent["quarantined"] == true => "quarantined",
+            agent if agent["frozen"] == true => "frozen",
+            _ => "active",
+        });
+        view
+    }
+
+    /// Every list, by its path.
+    pub fn lists(&self, now_ms: u64) -> BTreeMap<String, Vec<Json>> {
+        let credential = |credential: &Json| {
+            let mut view = credential.clone();
+            view["status"] = json!(credential_status(credential, now_ms));
+            view
+        };
+        let agents = self.agents.values().map(|agent| self.agent(agent)).collect();
+        let mut lists = BTreeMap::from([
+            ("/v1/agents".to_owned(), agents),
+            ("/v1/groups".to_owned(), self.groups.values().cloned().collect()),
+            ("/v1/credentials".to_owned(), self.credentials.values().map(credential).collect()),
+            ("/v1/servers".to_owned(), self.servers.values().map(standing).collect()),
+            ("/v1/bans".to_owned(), self.bans.values().cloned().collect()),
+        ]);
+        for name in self.groups.keys() {
+            let members = self.members.iter().filter(|(group, ..)| group == name);
+            let view = |(group, kind, member): &(String, String, String)| json!({"group": group, "kind": kind, "member": member});
+            lists.insert(format!("/v1/groups/{name}/members"), members.map(view).collect());
+        }
+        for name in self.servers.keys() {
+            let tools = self.tools.values().filter(|tool| tool["server"] == *name);
+            lists.insert(format!("/v1/servers/{name}/tools"), tools.map(standing).collect());
+        }
+        lists
+    }
+
+    pub fn limits(&self) -> Json {
+        without(&self.tenant, &["tenant", "status", "lanes", "created_at", "updated_at"])
+    }
+
+    pub fn tenant(&self) -> Json {
+        let limits = self.limits();
+        let limits = limits.as_object().unwrap().keys().filter(|name| *name != "revision");
+        without(&self.tenant, &limits.map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// What a lane should read for a call.
+    pub fn load(&self, agent: &str, key_id: &str, (server, tool): (&str, &str)) -> Loaded {
+        let mut tenant = self.tenant.clone();
+        tenant["epoch"] = json!(self.epoch);
+        let credential = self.credentials.get(key_id).map(|credential| {
+            let mut record = credential.clone();
+            record["secret_sha256"] = json!(self.secrets[key_id]);
+            record["expires_at_ms"] = millis(&credential["expires_at"]);
+            record
+        });
+        let tool = self.tools.get(&format!("{server}/{tool}")).map(|tool| {
+            let mut record = standing(tool);
+            for flag in ["mutates", "canary"] {
+                record[flag] = json!(u8::from(record[flag] == true));
+            }
+            record
+        });
+        let bans = self.bans.values().filter(|ban| !past(&ban["expires_at"], self.now_ms));
+        let ban = |ban: &Json| {
+            let expires_at_ms = millis(&ban["expires_at"]);
+            json!({"kind": ban["kind"], "subject": ban["subject"], "expires_at_ms": expires_at_ms})
+        };
+        serde_json::from_value(json!({
+            "tenant": tenant,
+            "agent": self.agents.get(agent).map(|agent| self.agent(agent)),
+            "credential": credential,
+            "server": self.servers.get(server).map(standing),
+            "tool": tool,
+            "bans": bans.map(ban).collect::<Vec<_>>(),
+        }))
+        .unwrap()
+    }
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn without(record: &Json, names: &[&str]) -> Json {
+    let fields = record.as_object().unwrap().clone().into_iter();
+    fields.filter(|(name, _)| !names.contains(&name.as_str())).collect()
+}
+
+fn merge(into: &mut Json, from: Map<String, Json>) {
+    from.into_iter().for_each(|(name, value)| into[name] = value);
+}
+
+fn check_match(ask: &Ask, record: &Json) -> Result<(), ProblemCode> {
+    let own = format!("\"{}\"", record["revision"]);
+    let lets = |tags: &String| tags.split(", ").any(|tag| tag == "*" || tag == own);
+    if ask.if_match.as_ref().is_none_or(lets) { Ok(()) } else { Err(PreconditionFailed) }
+}
+
+fn pending(mut record: Json) -> Json {
+    for flag in ["approved", "disabled", "quarantined"] {
+        record[flag] = json!(false);
+    }
+    record
+}
+
+fn act(record: &mut Json, action: &str) {
+    match action {
+        "approve" => record["approved"] = json!(true),
+        "disable" => record["disabled"] = json!(true),
+        "quarantine" => record["quarantined"] = json!(true),
+        "restore" => {
+            record["disabled"] = json!(false);
+            record["quarantined"] = json!(false);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// A server or tool with its status.
+fn standing(record: &Json) -> Json {
+    let mut view = record.clone();
+    view["status"] = json!(match record {
+        record if record["quarantined"] == true => "quarantined",
+        record if record["disabled"] == true => "disabled",
+        record if record["approved"] == false => "pending",
+        _ => "active",
+    });
+    view
+}
+
+fn credential_status(credential: &Json, now_ms: u64) -> &'static str {
+    match credential {
+        credential if credential["status"] == "revoked" => "revoked",
+        credential if past(&credential["expires_at"], now_ms) => "expired",
+        _ => "active",
+    }
+}
+
+fn revoke(credential: &mut Json, epoch: u64, now_ms: u64) {
+    credential["status"] = json!("revoked");
+    credential["revision"] = json!(epoch);
+    credential["expires_at"] = json!(sooner(&credential["expires_at"], rfc3339(now_ms)));
+}
+
+/// Times of one form sort as texts.
+fn sooner(time: &Json, than: String) -> String {
+    time.as_str().map_or(than.clone(), |time| than.min(time.to_owned()))
+}
+
+/// Whether there is an end that is reached.
+fn past(end: &Json, now_ms: u64) -> bool {
+    end.as_str().is_some_and(|end| *end <= *rfc3339(now_ms))
+}
+
+fn millis(time: &Json) -> Json {
+    json!(time.as_str().map(|time| gateward_core::admin::field::parse_time(time).unwrap()))
+}

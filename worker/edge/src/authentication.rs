@@ -1,0 +1,221 @@
+//! Who asks, outside of calls: an administrator for what its scopes open, an agent for its own.
+//!
+//! Unlike calls, these requests go to D1 anyway, so the credential is read there too, always
+//! fresh: a revoked one is refused from the moment that D1 has it.
+
+use gateward_core::admin::Actor;
+use gateward_core::admin::route::Access;
+use gateward_core::network::Network;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::scope::Scope;
+use gateward_core::token::{self, Holder, Token};
+use subtle::ConstantTimeEq as _;
+use worker::{Date, console_error};
+
+use crate::http::Request;
+use crate::router::App;
+use crate::{d1, failed_authentications};
+
+/// Who makes the first operator, in the audit.
+const BOOTSTRAP: &str = "bootstrap";
+
+/// Whoever asks, its credential checked.
+pub struct Caller {
+    pub tenant: String,
+    /// Lanes that the tenant has: no other may be asked for.
+    pub lanes: u16,
+    /// The agent that this is; `None` for an administrator.
+    pub agent: Option<String>,
+    /// The administrator's name; empty for an agent.
+    administrator: String,
+    key_id: String,
+    scopes: Vec<Scope>,
+    expires_at_ms: Option<u64>,
+    allowed_networks: Option<Vec<Network>>,
+    signed: bool,
+}
+
+impl Caller {
+    /// Whether the caller may see a record of `agent`.
+    pub fn sees(&self, agent: &str) -> bool {
+        self.agent.as_deref().is_none_or(|own| own == agent)
+    }
+
+    /// The one who changes the registry.
+    pub fn actor(&self) -> Actor {
+        Actor {
+            tenant: self.tenant.clone(),
+            name: self.administrator.clone(),
+            key_id: self.key_id.clone(),
+            scopes: self.scopes.clone(),
+            expires_at_ms: self.expires_at_ms,
+            allowed_networks: self.allowed_networks.clone(),
+            signed: self.signed,
+        }
+    }
+}
+
+/// Whether the request could come from somebody with a credential, before anything is read.
+pub fn believe(request: &Request, app: &App, access: Access) -> Result<(), Problem> {
+    match access {
+        Access::Bootstrap => bootstrap(request, app).map(drop),
+        _ => token(request, app).map(drop),
+    }
+}
+
+/// Checks what the route needs. `body` is the raw body, which a signature is over.
+pub async fn authenticate(
+    request: &Request,
+    app: &App,
+    access: Access,
+    body: &[u8],
+) -> Result<Caller, Problem> {
+    match access {
+        Access::Bootstrap => bootstrap(request, app),
+        Access::Reader(scope) => {
+            let caller = caller(request, app, body).await?;
+            if caller.agent.is_none() { with_scope(caller, scope) } else { Ok(caller) }
+        }
+        Access::Administrator(scope) => {
+            let caller = caller(request, app, body).await?;
+            if caller.agent.is_some() {
+                let detail = "this needs an administrator's credential";
+                return Err(Problem::new(ProblemCode::Forbidden, detail));
+            }
+            with_scope(caller, scope)
+        }
+        // The router answers these without asking who it is.
+        Access::Open | Access::Call => {
+            Err(Problem::new(ProblemCode::Internal, "this route knows its callers otherwise"))
+        }
+    }
+}
+
+fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
+    if caller.scopes.contains(&scope) {
+        return Ok(caller);
+    }
+    let detail = format!("the credential does not have the scope `{}`", scope.as_str());
+    Err(Problem::new(ProblemCode::Forbidden, detail))
+}
+
+/// The token of the request, if Gateward issued it.
+pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
+    bearer(&request.authorization)
+        .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
+        .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))
+}
+
+/// Whether the body is signed; a signature that does not fit is no credential.
+pub fn verify_signature(
+    request: &Request,
+    app: &App,
+    token: &Token<'_>,
+    body: &[u8],
+) -> Result<bool, Problem> {
+    if request.signature.is_empty() {
+        return Ok(false);
+    }
+    if app.settings.mac_keys.verify_signature(token, body, &request.signature) {
+        return Ok(true);
+    }
+    let detail = "`X-Gateward-Signature` is not this credential's over this body";
+    Err(refuse(request, app, ProblemCode::SignatureInvalid, detail))
+}
+
+const INVALID: &str = "the credential is not valid";
+
+async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Problem> {
+    let refuse = |code, detail| Err(refuse(request, app, code, detail));
+    let token = token(request, app)?;
+    let signed = verify_signature(request, app, &token, body)?;
+    let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
+    let Some(stored) = stored else { return refuse(ProblemCode::Unauthorized, INVALID) };
+    let agent = match token.holder {
+        Holder::Agent { agent, .. } => Some(agent),
+        Holder::Administrator => None,
+    };
+    let kind = if agent.is_some() { "agent" } else { "administrator" };
+    if !token::hash_matches(&token::secret_hash(token.secret), &stored.secret_sha256)
+        || stored.kind != kind
+        || stored.agent.as_deref() != agent
+        || stored.status != "active"
+        || stored.tenant_status == "deleted"
+    {
+        return refuse(ProblemCode::Unauthorized, INVALID);
+    }
+    if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
+        return refuse(ProblemCode::CredentialExpired, "the credential has expired");
+    }
+    if stored.signed != 0 && !signed {
+        let detail = "this credential's requests must carry `X-Gateward-Signature`";
+        return refuse(ProblemCode::SignatureRequired, detail);
+    }
+    let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
+        None => None,
+        Some(networks) => Some(serde_json::from_str(networks).map_err(unreadable)?),
+    };
+    if let Some(networks) = &allowed_networks {
+        let address = request.source_address();
+        if !address.is_some_and(|address| networks.iter().any(|net| net.contains(address))) {
+            let detail = "the credential is not good from this address";
+            return refuse(ProblemCode::SourceAddressForbidden, detail);
+        }
+    }
+    // Also when the agent is there no more.
+    if agent.is_some() && stored.agent_status.as_deref() != Some("active") {
+        return Err(Problem::new(ProblemCode::Forbidden, "the agent is not active"));
+    }
+    // A scope that this version does not know opens nothing.
+    let scopes: Vec<String> = serde_json::from_str(&stored.scopes).map_err(unreadable)?;
+    Ok(Caller {
+        tenant: token.tenant.to_owned(),
+        lanes: stored.lanes,
+        agent: agent.map(str::to_owned),
+        administrator: stored.administrator.unwrap_or_default(),
+        key_id: token.key_id.to_owned(),
+        scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+        expires_at_ms: stored.expires_at_ms,
+        allowed_networks,
+        signed: stored.signed != 0,
+    })
+}
+
+fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
+    let refuse = || Err(refuse(request, app, ProblemCode::Unauthorized, INVALID));
+    let (Some(secret), Some(given)) =
+        (app.settings.bootstrap_secret, bearer(&request.authorization))
+    else {
+        return refuse();
+    };
+    if !bool::from(token::secret_hash(given).ct_eq(&secret)) {
+        return refuse();
+    }
+    Ok(Caller {
+        tenant: String::new(),
+        lanes: 0,
+        agent: None,
+        administrator: BOOTSTRAP.to_owned(),
+        key_id: BOOTSTRAP.to_owned(),
+        scopes: Scope::ALL.to_vec(),
+        expires_at_ms: None,
+        allowed_networks: None,
+        signed: false,
+    })
+}
+
+fn refuse(request: &Request, app: &App, code: ProblemCode, detail: &str) -> Problem {
+    failed_authentications::count(request, app);
+    Problem::new(code, detail)
+}
+
+fn unreadable(error: serde_json::Error) -> Problem {
+    console_error!("a credential cannot be read: {error}");
+    Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
+}
+
+/// The credential of an `Authorization: Bearer` header.
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, rest) = authorization.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| rest.trim())
+}

@@ -1,0 +1,102 @@
+//! What the administration reads and writes.
+
+use gateward_core::admin::Loaded;
+use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
+use gateward_core::problem::{Problem, ProblemCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use wasm_bindgen::JsValue;
+use worker::{D1PreparedStatement, Env, Result, console_error};
+
+use super::{database, prepare, read};
+
+/// What a request with an idempotency key was answered.
+#[derive(Deserialize)]
+pub struct KeptAnswer {
+    pub fingerprint: String,
+    pub epoch: u64,
+    pub status: u16,
+    pub body: String,
+    /// The tenant that it changed, and its lanes.
+    pub changed_tenant: String,
+    pub lanes: Option<u16>,
+}
+
+/// A record, and what else its statement gives.
+#[derive(Deserialize)]
+pub struct RecordRow {
+    pub record: String,
+    pub extra: Option<String>,
+}
+
+/// How a commit ended.
+pub enum Committed {
+    Whole,
+    /// Another change came first; nothing was written.
+    Overtaken,
+}
+
+pub async fn load(env: &Env, statement: &Statement) -> std::result::Result<Loaded, Problem> {
+    let rows: Vec<Loaded> = rows(env, statement).await?;
+    let lost = || Problem::new(ProblemCode::RegistryUnavailable, "the database cannot answer now");
+    rows.into_iter().next().ok_or_else(lost)
+}
+
+pub async fn records(
+    env: &Env,
+    statement: &Statement,
+) -> std::result::Result<Vec<RecordRow>, Problem> {
+    rows(env, statement).await
+}
+
+pub async fn kept_answer(
+    env: &Env,
+    tenant: &str,
+    key: &str,
+) -> std::result::Result<Option<KeptAnswer>, Problem> {
+    let rows = read(env, KEPT_ANSWER, &[tenant.into(), key.into()]).await?;
+    Ok(rows.into_iter().next())
+}
+
+/// All statements, or none.
+pub async fn commit(
+    env: &Env,
+    statements: &[Statement],
+) -> std::result::Result<Committed, Problem> {
+    let result: Result<()> = async {
+        let prepared: Result<Vec<D1PreparedStatement>> = statements
+            .iter()
+            .map(|statement| prepare(env, statement.sql, &values(statement)))
+            .collect();
+        database(env)?.batch(prepared?).await.map(drop)
+    }
+    .await;
+    match result {
+        Ok(()) => Ok(Committed::Whole),
+        // Whoever came first has the event of this epoch, the idempotency key, or the name.
+        Err(error) if error.to_string().contains("UNIQUE constraint failed") => {
+            Ok(Committed::Overtaken)
+        }
+        Err(error) => {
+            console_error!("a change could not be written: {error}");
+            let detail = "it is not known whether the change was written; try again";
+            Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+        }
+    }
+}
+
+async fn rows<T: DeserializeOwned>(
+    env: &Env,
+    statement: &Statement,
+) -> std::result::Result<Vec<T>, Problem> {
+    read(env, statement.sql, &values(statement)).await
+}
+
+fn values(statement: &Statement) -> Vec<JsValue> {
+    let value = |value: &Value| match value {
+        Value::Null => JsValue::NULL,
+        Value::Number(number) => JsValue::from_f64(*number),
+        Value::Text(text) => JsValue::from_str(text),
+    };
+    statement.values.iter().map(value).collect()
+}

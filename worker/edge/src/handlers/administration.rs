@@ -1,0 +1,222 @@
+//! The administration's routes: what the core asks for is read, what it decides is committed, and
+//! every lane of the tenant is told before the answer leaves.
+
+use gateward_core::admin::agent::AgentRow;
+use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
+use gateward_core::admin::route::Route;
+use gateward_core::admin::{
+    self as core, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write,
+};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::EpochPush;
+use serde_json::{Map, Value as Json};
+use worker::Date;
+
+use crate::authentication::Caller;
+use crate::d1::administration::{Committed, commit, kept_answer, load, records};
+use crate::http::{Head, Request, json, random};
+use crate::lanes;
+use crate::router::{Answer, Answered, App};
+
+/// How often a change is decided anew because another one came first. Each attempt lets one other
+/// administrator's change pass.
+const MAX_ATTEMPTS: usize = 8;
+
+pub async fn answer(
+    request: &Request,
+    app: &App,
+    caller: &Caller,
+    route: &Route,
+    parameters: &[String],
+    body: &[u8],
+) -> Answered {
+    let query: Vec<(String, String)> =
+        request.query().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+    let asked = asking::Request {
+        operation: route.operation,
+        tenant: &caller.tenant,
+        parameters,
+        query: &query,
+        body,
+        keys: &app.settings.mac_keys,
+        random: random::<RANDOM_BYTES>()?,
+    };
+    if asked.takes_body() {
+        request.require_json()?;
+    } else if !body.is_empty() {
+        let detail = "this request takes no body";
+        return Err(Problem::new(ProblemCode::MalformedRequest, detail));
+    }
+    let now_ms = Date::now().as_millis();
+    match asked.asked()? {
+        Asked::Write { tenant, write } => {
+            Change { request, app, caller, tenant: &tenant, write: &*write, body }.make().await
+        }
+        Asked::One { statement, view } => {
+            let rows = records(&app.env, &statement).await?;
+            let row = rows.first().map(|row| row.record.as_str());
+            respond(app, 200, view(row, now_ms)?, &[], false)
+        }
+        Asked::Agent(statement) => {
+            let rows = records(&app.env, &statement).await?;
+            let row = rows.into_iter().next().ok_or_else(not_found)?;
+            let mut agent: AgentRow = core::read_record(&row.record)?;
+            let tenant = row.extra.unwrap_or_default();
+            let held =
+                lanes::containment(&app.env, &caller.tenant, agent.lane, &agent.agent, &tenant);
+            let held = held.await?;
+            (agent.lane_quarantined, agent.risk_steps) = (held.quarantined, held.risk_steps);
+            respond(app, 200, core::view(&agent, now_ms)?, &[], false)
+        }
+        Asked::Page { within, statement, limit, view } => {
+            if let Some(within) = within
+                && records(&app.env, &within).await?.is_empty()
+            {
+                return Err(not_found());
+            }
+            let rows = records(&app.env, &statement).await?;
+            let rows: Vec<String> = rows.into_iter().map(|row| row.record).collect();
+            json(&view(&rows, limit, now_ms)?).map(Answer::Json)
+        }
+        Asked::Other => Err(Problem::new(ProblemCode::NotFound, "there is no such path")),
+    }
+}
+
+fn not_found() -> Problem {
+    Problem::new(ProblemCode::NotFound, "there is no such thing")
+}
+
+/// A change under way.
+struct Change<'a> {
+    request: &'a Request,
+    app: &'a App,
+    caller: &'a Caller,
+    /// The tenant whose registry changes.
+    tenant: &'a str,
+    write: &'a dyn Write,
+    body: &'a [u8],
+}
+
+impl Change<'_> {
+    async fn make(&self) -> Answered {
+        let (app, actor) = (self.app, self.caller.actor());
+        let if_match = self.request.header("if-match");
+        let key = idempotency_key(self.request)?;
+        let path = self.request.path();
+        let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(key) = &key
+                && let Some(answered) = self.again(&actor.tenant, key, &fingerprint).await?
+            {
+                return Ok(answered);
+            }
+            let now_ms = Date::now().as_millis();
+            let at =
+                At { actor: &actor, tenant: self.tenant, now_ms, if_match: if_match.as_deref() };
+            let loaded = load(&app.env, &self.write.read(&at)).await?;
+            let lanes = loaded.lanes.unwrap_or(0);
+            let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
+            match self.write.apply(&at, &loaded)? {
+                Outcome::Unchanged(answer) => {
+                    let epoch = loaded.epoch.unwrap_or(0);
+                    if let Some(key) = kept {
+                        let body = Json::Object(answer.body.clone());
+                        let statements = core::keep(&at, epoch, 200, &body, key);
+                        if let Committed::Overtaken = commit(&app.env, &statements).await? {
+                            continue;
+                        }
+                    }
+                    // The change itself may have left lanes behind, and they do not know what it was.
+                    let push = EpochPush::whole(epoch);
+                    let pending = lanes::push(&app.env, self.tenant, lanes, &push).await;
+                    return respond(app, 200, answer, &pending, false);
+                }
+                Outcome::Changed(change) => {
+                    let epoch = loaded.next_epoch();
+                    let statements = core::commit(&at, epoch, &change, kept);
+                    if let Committed::Overtaken = commit(&app.env, &statements).await? {
+                        continue;
+                    }
+                    let status = change.status();
+                    let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
+                    let pending = lanes::push(&app.env, self.tenant, lanes, &push).await;
+                    self.restore(&change.answer.body, epoch).await?;
+                    return respond(app, status, change.answer, &pending, false);
+                }
+            }
+        }
+        let detail = "other changes keep coming first; try again";
+        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+    }
+
+    /// The answer that the key has already.
+    async fn again(
+        &self,
+        tenant: &str,
+        key: &str,
+        fingerprint: &str,
+    ) -> Result<Option<Answer>, Problem> {
+        let Some(kept) = kept_answer(&self.app.env, tenant, key).await? else { return Ok(None) };
+        if kept.fingerprint != fingerprint {
+            let detail = "the `Idempotency-Key` was used for another request";
+            return Err(Problem::new(ProblemCode::IdempotencyKeyReused, detail));
+        }
+        let lanes = kept.lanes.unwrap_or(0);
+        let push = EpochPush::whole(kept.epoch);
+        let pending = lanes::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
+        let body: Map<String, Json> = core::read_record(&kept.body)?;
+        self.restore(&body, kept.epoch).await?;
+        respond(self.app, kept.status, Body { body, revision: None }, &pending, true).map(Some)
+    }
+
+    /// Has the lane lift its own quarantine, if that is what the change is about. It goes by the
+    /// epoch, so that a repeated request lifts no later one.
+    async fn restore(&self, answer: &Map<String, Json>, epoch: u64) -> Result<(), Problem> {
+        if !self.write.restores() {
+            return Ok(());
+        }
+        let agent: Restore = core::read_record(&Json::Object(answer.clone()).to_string())?;
+        let administrator = self.caller.actor().name;
+        lanes::restore(&self.app.env, self.tenant, &agent, &administrator, epoch).await
+    }
+}
+
+/// The `Idempotency-Key` of a POST, as draft-ietf-httpapi-idempotency-key-header-07 has it.
+fn idempotency_key(request: &Request) -> Result<Option<String>, Problem> {
+    if request.method != "POST" {
+        return Ok(None);
+    }
+    let Some(key) = request.header("idempotency-key") else { return Ok(None) };
+    let plain = (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&key.len())
+        && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if plain {
+        return Ok(Some(key));
+    }
+    let detail = format!(
+        "`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY_BYTES} visible ASCII characters"
+    );
+    Err(Problem::new(ProblemCode::MalformedRequest, detail))
+}
+
+fn respond(
+    app: &App,
+    status: u16,
+    Body { mut body, revision }: Body,
+    pending_lanes: &[u16],
+    replayed: bool,
+) -> Answered {
+    let status = if pending_lanes.is_empty() { status } else { 202 };
+    if !pending_lanes.is_empty() {
+        body.insert("pending_lanes".to_owned(), pending_lanes.into());
+    }
+    let mut head = Head::new(status, &app.request_id);
+    if let Some(revision) = revision {
+        head = head.field("etag", core::etag(revision));
+    }
+    if replayed {
+        head = head.field("idempotency-replayed", "true");
+    }
+    let response = head.with(&Json::Object(body).to_string());
+    let lost = |_| Problem::new(ProblemCode::Internal, "the answer could not be written");
+    response.map(Answer::Whole).map_err(lost)
+}
