@@ -2,14 +2,15 @@
 // it starts for the purpose, and verifies the receipts: here, with code of its own, and by asking.
 //
 // Each playing ends with its agent in quarantine, so each registers an agent of its own, as the
-// demo's administrator, whose token `make start` keeps.
+// demo's administrator, whose token `make start` keeps, and whom it made a release manager: what
+// waits for one is approved with the command line.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { Client } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
-import { bodyOf, SCENARIO } from "../tests/support/scenario.ts";
+import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";
 import { ADMINISTRATOR_TOKEN, buildCommandLine, DEMO_TENANT, gateward, LOCAL, readiness, run, textOf } from "./local.mjs";
 
 const url = process.env.GATEWARD_URL ?? LOCAL.url;
@@ -56,31 +57,45 @@ async function play() {
 
   const client = new Client(url);
   console.log(`\nAgent ${DEMO_TENANT}/${agent} on ${url}\n`);
+  /** @type {Record<string, string>[]} */
   const rows = [];
   let surprises = 0;
-  for (const step of SCENARIO) {
-    const answer = await client.decide(token, bodyOf(step, agent, ENVIRONMENT, id));
-    const { decision, reason_code } = step.expected;
-    if (answer.decision !== decision || answer.reason_code !== reason_code) surprises += 1;
-    rows.push({
-      call: step.title,
-      tool: `${step.tool}/${step.action}`,
-      "source trust": step.source_trust,
-      decision: answer.decision,
-      reason: answer.reason_code,
-      receipt: answer.receipt === null ? "" : String(answer.receipt.seq),
-      policies: answer.matched_policies.join(", "),
-    });
-  }
+  await playScenario({
+    id,
+    agent,
+    environment: ENVIRONMENT,
+    async decide(body, step) {
+      const answer = await client.decide(token, body);
+      const { decision, reason_code } = step.expected;
+      if (answer.decision !== decision || answer.reason_code !== reason_code) surprises += 1;
+      rows.push({
+        call: step.title,
+        tool: `${step.tool}/${step.action}`,
+        "source trust": step.source_trust,
+        decision: answer.decision,
+        reason: answer.reason_code,
+        receipt: answer.receipt === null ? "" : String(answer.receipt.seq),
+        policies: answer.matched_policies.join(", "),
+      });
+      return answer;
+    },
+    async approve(approvalId) {
+      const args = ["approvals", "approve", approvalId];
+      /** @type {{ status: string, approvers: { administrator: string, groups: string[] }[] }} */
+      const { status, approvers } = await gateward(url, [...args, "--comment", "release it"]);
+      const by = approvers.map(({ administrator, groups }) => `${administrator} of ${groups.join(", ")}`);
+      rows.push({ call: `$ gateward ${args.join(" ")}`, decision: status, reason: `by ${by.join(" and ")}` });
+    },
+  });
   printTable(rows);
   if (surprises > 0) throw new Error(`${surprises} decisions are not the expected ones (tests/support/scenario.ts)`);
   const administratorToken = textOf(ADMINISTRATOR_TOKEN);
-  await verify(client, administratorToken);
+  await verify(client, administratorToken, agent);
   await untilFlushed(client, administratorToken, agent);
   const query =
-    "SELECT d.seq, d.decision, d.reason_code, a.kind AS audit, substr(r.receipt_hash, 1, 16) AS receipt " +
-    "FROM decisions d JOIN audit_events a USING (tenant, decision_id) JOIN receipts r USING (tenant, decision_id) " +
-    `WHERE d.agent = '${agent}' ORDER BY d.seq`;
+    "SELECT r.seq, coalesce(d.decision, r.body->>'change') AS step, coalesce(d.reason_code, r.body->>'status') AS reason, " +
+    "substr(r.receipt_hash, 1, 16) AS receipt FROM receipts r LEFT JOIN decisions d USING (tenant, lane, seq) " +
+    `WHERE r.tenant = '${DEMO_TENANT}' AND r.body->>'agent' = '${agent}' ORDER BY r.seq`;
   console.log(`\nThe rows in D1:\n\nnpx wrangler d1 execute DB --local --command "${query}"`);
 }
 
@@ -88,14 +103,17 @@ async function play() {
  * Verifies the lane's whole chain, first here and then by asking for the same range.
  * @param {Client} client
  * @param {string} administratorToken
+ * @param {string} agent
  */
-async function verify(client, administratorToken) {
+async function verify(client, administratorToken, agent) {
   const receipts = await client.receipts(administratorToken);
   const problems = problemsOf(receipts);
   if (problems.length > 0) throw new Error(`the chain is broken here:\n  ${problems.join("\n  ")}`);
+  const steps = receipts.filter(({ body }) => body.kind === "approval" && body.agent === agent);
+  console.log(`\nThe approval's own receipts: ${steps.map(({ seq, body }) => `${seq} ${body.change}`).join(", ")}`);
   const last = receipts.at(-1);
   if (last === undefined) throw new Error("there are no receipts");
-  console.log(`\nReceipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);
+  console.log(`Receipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);
 
   // A request verifies as much as it can, and says how far it came.
   for (let from = 1; from <= last.seq; ) {

@@ -43,7 +43,11 @@ await run(async () => {
 
   const worker = spawn(
     "wrangler",
-    ["dev", "--ip", LOCAL.host, "--port", String(LOCAL.port), "--show-interactive-dev-session=false"],
+    [
+      ...["dev", "--ip", LOCAL.host, "--port", String(LOCAL.port), "--show-interactive-dev-session=false"],
+      // A webhook's receiver is another program here.
+      ...["--var", "LOCAL_TARGETS:true"],
+    ],
     { stdio: ["ignore", "inherit", "inherit"], env: WRANGLER_ENV },
   );
   const exited = once(worker, "exit");

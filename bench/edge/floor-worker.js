@@ -150,7 +150,7 @@ export class GateLane extends DurableObject {
       kind: "decision",
       lane: LANE,
       matched_policies: POLICIES,
-      obligations: { approver_groups: [], quorum: 0, redact_fields: [] },
+      obligations: { approver_groups: [], redact_fields: [] },
       prev_hash: previous,
       reason_code: "policy_allow",
       resource: "",
@@ -162,7 +162,7 @@ export class GateLane extends DurableObject {
       tool,
       trust,
       user: "",
-      version: 1,
+      version: 2,
     });
     const row = JSON.stringify({
       seq,

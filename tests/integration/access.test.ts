@@ -91,7 +91,7 @@ describe("with an administrator's credential", () => {
 });
 
 describe("with an agent's credential", () => {
-  test("nothing is administered, and nothing but the agent's own decisions is read", async () => {
+  test("nothing is administered, and nothing but the agent's own decisions and approvals is read", async () => {
     await expectRefused(ADMINISTRATION.filter(({ forAgents }) => !forAgents), () => `Bearer ${agentToken}`, 403, "forbidden");
     for (const route of ADMINISTRATION.filter(({ forAgents }) => forAgents)) {
       expect((await gateward.get(agentToken, pathOf(route, ids))).status).toBe(200);

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, CredentialObject, Page, Server, Tool } from "../support/administration.ts";
 import type { DecisionPage, DecisionRow } from "../support/client.ts";
-import { BOOTSTRAP_SECRET, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
+import { BOOTSTRAP_SECRET, type Changes, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
 
 /** `make test` builds it. */
 const BINARY = "target/debug/gateward";
@@ -234,7 +234,7 @@ describe("the exit code", () => {
 test("help tells the commands, and how to give the token", async () => {
   const { code, stdout } = await bare(["--help"]);
   expect(code).toBe(0);
-  for (const command of ["bootstrap", "tenant", "agent", "credential", "group", "server", "tool", "ban", "decisions"]) {
+  for (const command of ["bootstrap", "tenant", "agent", "credential", "group", "server", "tool", "ban", "approvals", "decisions"]) {
     expect(stdout).toMatch(new RegExp(`^ +${command} `, "m"));
     expect((await bare([command, "--help"])).code).toBe(0);
   }
@@ -274,5 +274,178 @@ describe("decisions", () => {
     const page = await listed();
     expect(page[0]).toMatchObject({ agent: "followed", decision: "allow", server: "files", tool: "repos/read.v1" });
     expect(await ok("decisions", "list", "--agent", "followed")).toMatch(/^at +decision +agent/);
+  });
+});
+
+interface Approval {
+  approval_id: string;
+  status: string;
+  revision: number;
+  agent: string;
+  approvers: { administrator: string; groups: string[] }[];
+  action_hash: string;
+  edited: { action_hash: string; input: unknown } | null;
+  comment: string | null;
+  created_at: string;
+  expires_at: string;
+}
+
+describe("approvals", () => {
+  const AGENT = "cleaner";
+  let token: string;
+  /** A deletion that a customer's text asks for: the base policies have it wait for `security`. */
+  const deletion = (parameters: Record<string, unknown>, changes: Changes = {}) =>
+    readCall({
+      agent: { id: AGENT },
+      tool_call: { tool: "storage", action: "delete", mutates_state: true, parameters },
+      context: { source_trust: "semi_trusted_customer" },
+      user: { id: "u-7" },
+      trace: { run_id: "run-9" },
+      ...changes,
+    });
+  const asked = async (parameters: Record<string, unknown>): Promise<string> => {
+    const { decision, approval } = await gateward.decide(token, deletion(parameters));
+    expect(decision).toBe("require_approval");
+    return approval?.approval_id ?? "";
+  };
+  /** What becomes of the deletion when it is repeated with the approval. */
+  const used = async (approval_id: string, parameters: Record<string, unknown>) =>
+    (await gateward.decide(token, deletion(parameters, { approval_id }))).reason_code;
+  const show = (id: string) => json<Approval>("approvals", "show", id);
+  const refusal = (code: string) => ({ code: 1, stdout: "", stderr: expect.stringMatching(new RegExp(`^gateward: ${code}: .+\\n$`)) });
+
+  beforeAll(async () => {
+    await ok("server", "create", "storage", "--kind", "http", "--trust", "trusted");
+    await ok("server", "approve", "storage");
+    await ok("tool", "create", "storage/delete", "--mutates", "true", "--risk", "low", "--approval-ttl", "3600");
+    await ok("tool", "approve", "storage/delete");
+    await ok("agent", "create", AGENT, "--environment", "production");
+    await ok("credential", "create", "--agent", AGENT, "--max-source-trust", "semi_trusted_customer", "--token-out", file("cleaner.token"));
+    token = readFileSync(file("cleaner.token"), "utf8").trim();
+    await ok("group", "create", "security");
+  });
+
+  test("are decided by members of the group that is asked, and by nobody else", async () => {
+    const id = await asked({ path: "/tmp/a" });
+    for (const verdict of ["approve", "reject"]) {
+      expect(await bare(["--json", "approvals", verdict, id], as())).toEqual(refusal("forbidden"));
+    }
+    await ok("group", "add", "security", "--administrator", "ann");
+    const approved = await json<Approval>("approvals", "approve", id, "--comment", "it is old");
+    expect(approved).toMatchObject({ status: "approved", comment: "it is old", approvers: [{ administrator: "ann", groups: ["security"] }] });
+    expect(await used(id, { path: "/tmp/a" })).toBe("approval_granted");
+    expect(await used(id, { path: "/tmp/a" })).toBe("approval_used");
+    expect(await bare(["--json", "approvals", "approve", id], as())).toEqual(refusal("state_conflict"));
+  });
+
+  test("show all that a decision needs, and approving shows it too", async () => {
+    const id = await asked({ path: "/tmp/b", depth: 3 });
+    const { action_hash, created_at, expires_at } = await show(id);
+    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(3_600_000);
+    const shown = await ok("approvals", "show", id);
+    for (const line of [
+      new RegExp(`^${id}: pending, revision 1$`, "m"),
+      /^ +agent +cleaner$/m,
+      /^ +user_id +u-7$/m,
+      /^ +run_id +run-9$/m,
+      /^ +source_trust +semi_trusted_customer$/m,
+      /^ +call +storage\/delete$/m,
+      new RegExp(`^ +action_hash +${action_hash}$`, "m"),
+      /^{\n {2}"depth": 3,\n {2}"path": "\/tmp\/b"\n}$/m,
+      /^ +reason +A customer's text/m,
+      /^ +matched_policies +base\/provenance#customer-writes-need-approval$/m,
+      /^ +security +0 of 1$/m,
+      new RegExp(`^ +expires_at +${expires_at}$`, "m"),
+    ]) expect(shown).toMatch(line);
+    const run = await bare(["approvals", "approve", id], as());
+    expect(run).toEqual({ code: 0, stdout: expect.stringMatching(new RegExp(`^${id}: approved, revision 2\\n`)), stderr: `${shown}\n` });
+    expect(run.stdout).toMatch(/^ +security +1 of 1: ann \(/m);
+    expect((await bare(["approvals", "approve", id], as())).stdout).toContain("counts once");
+  });
+
+  test("are granted for the call as an approver edited it, and for no other", async () => {
+    writeFileSync(file("edit.json"), JSON.stringify({ depth: null, path: "/tmp/c/old" }));
+    for (const edit of [`@${file("edit.json")}`, '{"depth": null, "path": "/tmp/c/old"}']) {
+      const id = await asked({ path: "/tmp/c", depth: 9 });
+      const { stdout } = await bare(["approvals", "approve", id, "--edit", edit], as());
+      expect(stdout).toMatch(/^ +"depth": 9, +"path": "\/tmp\/c\/old"$/m);
+      const { edited, action_hash } = await show(id);
+      expect(edited).toMatchObject({ input: { path: "/tmp/c/old" } });
+      expect(edited?.action_hash).not.toBe(action_hash);
+      expect(await used(id, { path: "/tmp/c", depth: 9 })).toBe("approval_mismatch");
+      expect(await used(id, { path: "/tmp/c/old" })).toBe("approval_granted");
+    }
+  });
+
+  test("are not decided on by what was shown before they changed", async () => {
+    const id = await asked({ path: "/tmp/d" });
+    const { revision } = await show(id);
+    expect(await used(id, { path: "/etc" })).toBe("approval_mismatch");
+    for (const verdict of ["approve", "reject", "cancel"]) {
+      const run = await bare(["--json", "approvals", verdict, id, "--if-match", String(revision)], as());
+      expect({ verdict, ...run }).toEqual({ verdict, ...refusal("precondition_failed") });
+    }
+    expect(await show(id)).toMatchObject({ status: "pending", revision: revision + 1 });
+  });
+
+  test("are rejected and cancelled for good", async () => {
+    const rejected = await asked({ path: "/tmp/e" });
+    expect(await json("approvals", "reject", rejected, "--comment", "keep it")).toMatchObject({ status: "rejected", comment: "keep it" });
+    expect(await used(rejected, { path: "/tmp/e" })).toBe("approval_rejected");
+    const cancelled = await asked({ path: "/tmp/f" });
+    await json("approvals", "approve", cancelled);
+    expect(await json("approvals", "cancel", cancelled)).toMatchObject({ status: "cancelled" });
+    expect(await used(cancelled, { path: "/tmp/f" })).toBe("approval_cancelled");
+    expect(await bare(["--json", "approvals", "approve", cancelled], as())).toEqual(refusal("state_conflict"));
+    expect(await bare(["approvals", "show", "appr_0_999999"], as())).toEqual(refusal("not_found"));
+  });
+
+  test("are listed newest first, by where they stand, whom they ask and who asks", async () => {
+    const ids = [await asked({ path: "/tmp/g" }), await asked({ path: "/tmp/h" })];
+    await json("approvals", "reject", ids[0] ?? "");
+    const listed = async (...filter: string[]) => (await json<{ approvals: Approval[] }>("approvals", "list", ...filter)).approvals;
+    await eventually("the last step is listed", async () => (await listed("--limit", "2")).some(({ status }) => status === "rejected"));
+    const [newest, before] = await listed("--agent", AGENT, "--limit", "2");
+    expect([newest, before]).toMatchObject([{ approval_id: ids[1], status: "pending" }, { approval_id: ids[0], status: "rejected" }]);
+    const pending = await listed("--status", "pending", "--group", "security");
+    expect(pending.every(({ status }) => status === "pending")).toBe(true);
+    expect(pending.map(({ approval_id }) => approval_id)).toContain(ids[1]);
+    expect(await listed("--group", "finance")).toEqual([]);
+    expect(await listed("--agent", "coder")).toEqual([]);
+    expect(await ok("approvals", "list", "--limit", "1")).toMatch(
+      new RegExp(`^created_at +status .+\\n\\S+ +pending +cleaner +storage +delete +security: 1 +none +\\S+ +${ids[1]}\\n$`));
+  });
+
+  test("are watched while they are pending: each once, and again when it changed", async () => {
+    const early = await asked({ path: "/tmp/i" });
+    await eventually("it is listed", async () => (await ok("approvals", "list", "--limit", "1")).includes(early));
+    const watcher = spawn(BINARY, ["--json", "approvals", "watch", "--agent", AGENT], { env: environment(as()), stdio: ["ignore", "pipe", "inherit"] });
+    const exited = once(watcher, "exit");
+    try {
+      const rows: Approval[] = [];
+      createInterface({ input: watcher.stdout }).on("line", (line) => rows.push(JSON.parse(line) as Approval));
+      const printed = (id: string, revision: number) => eventually(`${id} is printed with revision ${revision}`, async () =>
+        rows.some((row) => row.approval_id === id && row.revision === revision));
+      await printed(early, 1);
+      const late = await asked({ path: "/tmp/j" });
+      await printed(late, 1);
+      expect(await used(early, { path: "/etc" })).toBe("approval_mismatch");
+      await printed(early, 2);
+      await json("approvals", "reject", late);
+      const last = await asked({ path: "/tmp/k" });
+      await printed(last, 1);
+      expect(rows.every(({ status, agent }) => status === "pending" && agent === AGENT)).toBe(true);
+      const versions = rows.map(({ approval_id, revision }) => `${approval_id} ${revision}`);
+      expect(new Set(versions).size).toBe(versions.length);
+    } finally {
+      watcher.kill("SIGINT");
+      await exited;
+    }
+  });
+
+  test("are open for the time that their tool has", async () => {
+    expect(await json("tool", "show", "storage/delete")).toMatchObject({ approval_ttl_s: 3600 });
+    expect(await json("tool", "update", "storage/delete", "--approval-ttl", "default")).toMatchObject({ approval_ttl_s: null });
+    expect(await bare(["tool", "update", "storage/delete", "--approval-ttl", "59"], as())).toEqual(refusal("invalid_field"));
   });
 });

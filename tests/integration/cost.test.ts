@@ -28,7 +28,9 @@ const cases: [string, (at: number) => CallBody, Cost][] = [
   ["an allowed read", () => readCall(), { hops: 1, statements: 0, rows: 1 }],
   ["an allowed write", () => writeCall(), { hops: 1, statements: 0, rows: 1 }],
   ["a denial", () => writeCall({ context: { source_trust: "unknown" } }), { hops: 1, statements: 0, rows: 1 }],
-  ["a pending approval", () => writeCall({ context: { source_trust: "semi_trusted_customer" } }), { hops: 1, statements: 0, rows: 1 }],
+  // The decision; the approval, and its place among those whose time ends; the webhook's message, and its
+  // place among those that are due.
+  ["a pending approval", () => writeCall({ context: { source_trust: "semi_trusted_customer" } }), { hops: 1, statements: 0, rows: 5 }],
   ["a call with a request id", (at) => readCall({ request_id: `r${at}` }), { hops: 1, statements: 0, rows: 2 }],
   ["a replay", () => readCall({ request_id: "same" }), { hops: 1, statements: 0, rows: 0 }],
   ["a dry run", () => readCall({ dry_run: true }), { hops: 1, statements: 0, rows: 0 }],

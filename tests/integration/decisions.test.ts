@@ -502,21 +502,19 @@ describe("approvals", () => {
     expect(await receiptOf(demo, answer)).toMatchObject({
       action_hash,
       approval_id: answer.approval?.approval_id,
-      obligations: { approver_groups: ["finance"], quorum: 2 },
+      obligations: { approver_groups: [{ group: "finance", quorum: 2 }] },
     });
     await demo.flushed();
-    const rows = await gateward.rows("SELECT * FROM approvals WHERE tenant = 'demo' AND decision_id = ?1", answer.decision_id);
+    const rows = await gateward.rows("SELECT * FROM approvals WHERE tenant = 'demo' AND approval_id = ?1", answer.approval?.approval_id ?? null);
     expect(rows).toEqual([
-      expect.objectContaining({
-        approval_id: answer.approval?.approval_id,
-        agent: "approved",
-        status: "pending",
-        approver_group: "finance",
-        quorum: 2,
-        action_hash,
-        expires_at_ms: Date.parse(answer.approval?.expires_at ?? ""),
-      }),
+      expect.objectContaining({ agent: "approved", status: "pending", revision: 1, created_at_ms: expect.any(Number), record: expect.any(String) }),
     ]);
+    expect(JSON.parse(String(rows[0]?.record))).toMatchObject({
+      decision_id: answer.decision_id,
+      approver_groups: [{ group: "finance", quorum: 2 }],
+      action_hash,
+      expires_at_ms: Date.parse(answer.approval?.expires_at ?? ""),
+    });
   });
 });
 

@@ -56,6 +56,7 @@ const nothing: Ids = {
   ban_id: "nothing",
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
+  approval_id: "appr_0_999999",
 };
 
 describe("the intruder's own things take none of the owner's", () => {
@@ -79,7 +80,7 @@ describe("the intruder's own things take none of the owner's", () => {
   });
 
   test("a page behind its cursor", async () => {
-    for (const path of ["/v1/agents", "/v1/bans", "/v1/credentials", "/v1/audit-events", "/v1/decisions"]) {
+    for (const path of ["/v1/agents", "/v1/bans", "/v1/credentials", "/v1/audit-events", "/v1/decisions", "/v1/approvals"]) {
       const page = await owner.tenant.api.get<{ next_cursor: string | null }>(`${path}?limit=1`);
       if (page.body.next_cursor === null) continue;
       const reply = await intruder.tenant.api.get(`${path}?limit=200&cursor=${encodeURIComponent(page.body.next_cursor)}`);

@@ -121,6 +121,21 @@ describe("what it says of", () => {
     }
   });
 
+  test("answers holds for decisions on approvals", async () => {
+    const compile = compiler();
+    const sam = await tenant.approver("sam", "security");
+    for (const [path, verdict] of [["/v1/approvals/{approval_id}/approve", "approved"], ["/v1/approvals/{approval_id}/cancel", "cancelled"]] as const) {
+      const route = ROUTES.find((route) => route.path === path) as Route;
+      const reply = await sam.post<{ status: string }>(pathOf(route, ids), verdict === "approved" ? { edit: { number: 7 } } : {});
+      expect({ path, status: reply.status, state: reply.body.status }).toEqual({ path, status: 200, state: verdict });
+      const validate = compile(...answerAt(route, 200, "application/json"));
+      expect({ path, valid: validate(reply.body), errors: validate.errors }).toEqual({ path, valid: true, errors: null });
+      const problem = await sam.post<Problem>(pathOf(route, ids), "{");
+      const refused = compile(...answerAt(route, problem.status, "application/problem+json"));
+      expect({ path, valid: refused(problem.body), errors: refused.errors }).toEqual({ path, valid: true, errors: null });
+    }
+  });
+
   test("answers holds for what is created, for decisions, and for problems", async () => {
     const compile = compiler();
     const creates = ROUTES.filter(({ method, path }) => method === "POST" && ["agents", "groups", "credentials", "servers", "bans", "tenants"].some((noun) => path === `/v1/${noun}`));

@@ -240,7 +240,7 @@ describe("receipts", () => {
     const answers = await playAll(tenant);
     const [first] = await gateward.receipts(tenant.admin);
     expect(first?.body).toEqual({
-      version: 1,
+      version: 2,
       kind: "decision",
       tenant: tenant.name,
       lane: 0,
@@ -259,7 +259,7 @@ describe("receipts", () => {
       decision: "allow",
       reason_code: "policy_allow",
       matched_policies: ["base/provenance#reads-pass"],
-      obligations: { approver_groups: [], quorum: 0, redact_fields: [] },
+      obligations: { approver_groups: [], redact_fields: [] },
       bundle: answers[0]?.bundle,
       action_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       approval_id: "",

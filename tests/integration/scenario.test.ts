@@ -1,10 +1,10 @@
 // What `make demo` plays, decision by decision, with its rows and its chain.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Verification } from "../support/client.ts";
+import type { Reply, Verification } from "../support/client.ts";
 import { Gateward, type Tenant } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
-import { ENVIRONMENT } from "../support/registry.ts";
-import { bodyOf, SCENARIO } from "../support/scenario.ts";
+import { ADMINISTRATOR, ENVIRONMENT } from "../support/registry.ts";
+import { type Answer, APPROVAL_CHANGES, APPROVER_GROUP, play, SCENARIO } from "../support/scenario.ts";
 
 let gateward: Gateward;
 let demo: Tenant;
@@ -12,30 +12,43 @@ let demo: Tenant;
 beforeAll(async () => {
   gateward = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: 50 } });
   demo = await gateward.tenant({}, "demo");
+  await succeeds(gateward.post(demo.admin, "/v1/groups", { group: APPROVER_GROUP }));
+  await succeeds(gateward.put(demo.admin, `/v1/groups/${APPROVER_GROUP}/members/administrators/${ADMINISTRATOR}`));
 });
 afterAll(() => gateward?.close());
 
+async function succeeds(reply: Promise<Reply<unknown>>): Promise<void> {
+  const { status, body } = await reply;
+  expect({ ok: status >= 200 && status < 300, body }).toMatchObject({ ok: true });
+}
+
+/** Plays it with an agent of its own. */
+async function played(agent: string): Promise<Answer[]> {
+  const { token } = await demo.agent(agent);
+  return play({
+    id: `of-${agent}`,
+    agent,
+    environment: ENVIRONMENT,
+    decide: (body) => gateward.decide(token, body),
+    approve: (id) => succeeds(gateward.post(demo.admin, `/v1/approvals/${id}/approve`)),
+  });
+}
+
 test("the confused deputy is stopped, and the chain proves it", async () => {
-  const { token } = await demo.agent("coder-1");
-  const played = [];
-  for (const step of SCENARIO) {
-    const { decision, reason_code, matched_policies } = await gateward.decide(token, bodyOf(step, "coder-1", ENVIRONMENT, "play-1"));
-    played.push({ title: step.title, decision, reason_code, matched_policies });
-  }
-  expect(played).toEqual(SCENARIO.map(({ title, expected }) => ({ title, ...expected })));
+  const answers = await played("coder-1");
+  const outcomes = answers.map(({ decision, reason_code, matched_policies }, at) => ({ title: SCENARIO[at]?.title, decision, reason_code, matched_policies }));
+  expect(outcomes).toEqual(SCENARIO.map(({ title, expected }) => ({ title, ...expected })));
 
   const receipts = await gateward.receipts(demo.admin);
-  expect(receipts).toHaveLength(SCENARIO.length);
+  const length = SCENARIO.length + APPROVAL_CHANGES.length;
+  expect(receipts.flatMap(({ body }) => body.change ?? [])).toEqual(APPROVAL_CHANGES);
+  expect(receipts).toHaveLength(length);
   expect(problemsOf(receipts)).toEqual([]);
-  const verification = await gateward.post<Verification>(demo.admin, "/v1/receipts/verify", { lane: 0, from: 1, to: SCENARIO.length });
-  expect(verification.body).toMatchObject({ verified: true, checked: SCENARIO.length });
+  const verification = await gateward.post<Verification>(demo.admin, "/v1/receipts/verify", { lane: 0, from: 1, to: length });
+  expect(verification.body).toMatchObject({ verified: true, checked: length });
 });
 
 test("it plays again with another agent", async () => {
-  const { token } = await demo.agent("coder-2");
-  const played = [];
-  for (const step of SCENARIO) {
-    played.push((await gateward.decide(token, bodyOf(step, "coder-2", ENVIRONMENT, "play-2"))).decision);
-  }
-  expect(played).toEqual(SCENARIO.map(({ expected }) => expected.decision));
+  const decisions = (await played("coder-2")).map(({ decision }) => decision);
+  expect(decisions).toEqual(SCENARIO.map(({ expected }) => expected.decision));
 });

@@ -63,6 +63,7 @@ test("a new server and a new tool are pending, and callable once both are approv
     mutates: false,
     risk: "low",
     canary: false,
+    approval_ttl_s: null,
     revision: expect.any(Number),
     created_at: expect.any(String),
     updated_at: expect.any(String),

@@ -79,6 +79,7 @@ export interface Tool extends Registered {
   mutates: boolean;
   risk: Risk;
   canary: boolean;
+  approval_ttl_s: number | null;
 }
 
 export interface Ban {
@@ -119,6 +120,44 @@ export interface AuditEvent {
   decision_id: string | null;
   count: number;
   detail: unknown;
+}
+
+export type ApprovalStatus = "pending" | "approved" | "rejected" | "cancelled" | "expired" | "used";
+
+export interface Approval {
+  approval_id: string;
+  status: ApprovalStatus;
+  revision: number;
+  decision_id: string;
+  agent: string;
+  server: string;
+  tool: string;
+  resource: string;
+  user_id: string;
+  run_id: string;
+  source_trust: SourceTrust;
+  reason: string;
+  matched_policies: string[];
+  approver_groups: { group: string; quorum: number }[];
+  approvers: { administrator: string; groups: string[]; at: string }[];
+  action_hash: string;
+  input: Record<string, unknown> | null;
+  edited: { action_hash: string; by: string; input: Record<string, unknown> | null } | null;
+  closed_by: string | null;
+  comment: string | null;
+  tampering: number;
+  used_by: string | null;
+  created_at: string;
+  expires_at: string;
+  approved_at: string | null;
+  closed_at: string | null;
+  already_decided: boolean;
+}
+
+export interface ApprovalPage {
+  approvals: Approval[];
+  next_cursor: string | null;
+  flushed_through: { lane: number; seq: number; at: string }[];
 }
 
 /** Of a write that not every lane of the tenant took. */
@@ -227,7 +266,7 @@ export interface Page {
 }
 
 export function itemsOf<Item>(page: Page): Item[] {
-  const lists = Object.values(page).filter((value): value is Item[] => Array.isArray(value));
+  const lists = Object.entries(page).flatMap(([name, value]) => (Array.isArray(value) && name !== "flushed_through" ? [value as Item[]] : []));
   if (lists.length !== 1 || lists[0] === undefined) throw new Error(`expected one list, got ${JSON.stringify(page)}`);
   return lists[0];
 }

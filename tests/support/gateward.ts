@@ -49,6 +49,7 @@ export interface Vars {
   REGISTRY_TTL_MS?: number;
   RATE_CAPACITY?: number;
   RATE_REFILL_PER_S?: number;
+  LOCAL_TARGETS?: "true" | "false";
 }
 
 /** An interval that no test lives to see: rows stay in the journal. */
@@ -83,7 +84,7 @@ export class Gateward extends Client {
       throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
     }
     const configPath = entry === undefined ? CONFIG : configAround(entry);
-    const harness = createTestHarness({ workers: [{ configPath, vars: { ...vars }, secrets }] });
+    const harness = createTestHarness({ workers: [{ configPath, vars: { LOCAL_TARGETS: "true", ...vars }, secrets }] });
     const { url } = await harness.listen();
     const worker = harness.getWorker();
     await worker.applyD1Migrations("DB");
@@ -143,15 +144,30 @@ export class Gateward extends Client {
     return this.request("/_test/deaf-lanes", { method: "POST", body: JSON.stringify(lanes) });
   }
 
+  /** From now on, decisions on approvals wait on their way to their lanes; only of a hindered worker. */
+  holdDecisions(): Promise<unknown> {
+    return this.request("/_test/hold-decisions", { method: "POST" });
+  }
+
+  /** How many decisions on approvals were made to wait so far; only of a hindered worker. */
+  async decisionsHeld(): Promise<number> {
+    return (await this.request<{ decisions_held: number }>("/_test/state")).body.decisions_held;
+  }
+
+  /** Those that wait go on, and with `all` every later one too; only of a hindered worker. */
+  releaseDecisions(all = true): Promise<unknown> {
+    return this.request("/_test/release-decisions", { method: "POST", body: JSON.stringify(all) });
+  }
+
   /** What the worker and its lanes logged so far. */
   logs(): string[] {
     return this.#harness.getLogs().map(({ message }) => message);
   }
 
-  /** Rows of a lane's own SQLite; only of an inspectable worker. */
-  async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string): Promise<Row[]> {
+  /** What a statement on a lane's own SQLite gives; only of an inspectable worker. */
+  async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const storage = await this.#worker.getDurableObjectStorage("LANES", { name });
-    return storage.exec<Row>(sql);
+    return storage.exec<Row>(sql, ...values);
   }
 }
 
@@ -206,6 +222,17 @@ export class Tenant {
     return new Api(this.#gateward, credential.token);
   }
 
+  /** An administrator who decides on approvals, a member of these groups. */
+  async approver(name: string, ...groups: string[]): Promise<Api> {
+    const { token } = await this.api.administrator(name, ["approvals:decide"]);
+    for (const group of groups) {
+      const { status } = await this.api.post("/v1/groups", { group });
+      if (status !== 201 && status !== 409) throw new Error(`the group ${group} was answered ${status}`);
+      await this.api.change("PUT", `/v1/groups/${group}/members/administrators/${name}`);
+    }
+    return new Api(this.#gateward, token);
+  }
+
   async register(rows: Omit<RegistryRows, "tenant">): Promise<void> {
     const { db } = this.#gateward;
     const statements = upserts({ tenant: this.name, ...rows });
@@ -242,6 +269,17 @@ export class Tenant {
       "SELECT seq FROM journal ORDER BY seq",
     );
     return rows.map(({ seq }) => seq);
+  }
+
+  /** Moves the end of an approval's time, as its lane stores it. */
+  async endsAt(approvalId: string, atMs: number, lane = 0): Promise<void> {
+    await this.#gateward.laneRows(
+      `${this.name}/${lane}`,
+      // A number of JavaScript's is bound as a floating one.
+      "UPDATE approvals SET expires_at_ms = CAST(?1 AS INTEGER), record = json_set(record, '$.expires_at_ms', CAST(?1 AS INTEGER)) WHERE approval_id = ?2",
+      atMs,
+      approvalId,
+    );
   }
 
   /** Waits until everything that the lane wrote is in D1 and pruned from its journal. */

@@ -1,6 +1,7 @@
 // The built worker where the registry's way to the lanes is hindered: D1's answers to a lane's
-// load of records arrive late, and lanes that are named get no word of a new epoch. Both are told
-// to it under /_test/; worker and lanes share this module, and so what it remembers.
+// load of records arrive late, lanes that are named get no word of a new epoch, and decisions on
+// approvals wait on their way until they are let go. All are told to it under /_test/; worker and
+// lanes share this module, and so what it remembers.
 import { DurableObject } from "cloudflare:workers";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
@@ -8,11 +9,27 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 const LOAD_OF_RECORDS = /\bAS credential\b/;
 /** The path of the hop that tells a lane of a new epoch. */
 const EPOCH_PATH = "/epoch";
+/** The path of the hop that takes a decision on an approval to its lane. */
+const DECIDE_PATH = "/decide";
+const HOLD_POLL_MS = 10;
 
 let loadDelayMs = 0;
 let loadsWaiting = 0;
 /** As `<tenant>/<lane>`. */
 let deafLanes = new Set();
+let holdsDecisions = false;
+/** Decisions that waited so far, or do. */
+let decisionsHeld = 0;
+/** How often waiting decisions were let go. */
+let releases = 0;
+
+/** Polls, since a promise of another request's must not be waited for. */
+const untilReleased = async () => {
+  if (!holdsDecisions) return;
+  const before = releases;
+  decisionsHeld += 1;
+  while (holdsDecisions && releases === before) await new Promise((resolve) => setTimeout(resolve, HOLD_POLL_MS));
+};
 
 const late = async (answer) => {
   const result = await answer;
@@ -57,11 +74,12 @@ const lateDatabase = (database) =>
     },
   });
 
-const deafStub = (name, stub) =>
+const hinderedStub = (name, stub) =>
   wrap(stub, {
-    fetch: (fetch) => (request, init) => {
+    fetch: (fetch) => async (request, init) => {
       const { pathname } = new URL(typeof request === "string" ? request : request.url);
-      if (deafLanes.has(name) && pathname.startsWith(EPOCH_PATH)) return Promise.reject(new Error("the lane is deaf"));
+      if (pathname === DECIDE_PATH) await untilReleased();
+      if (deafLanes.has(name) && pathname.startsWith(EPOCH_PATH)) throw new Error("the lane is deaf");
       return fetch(request, init);
     },
   });
@@ -69,7 +87,7 @@ const deafStub = (name, stub) =>
 const hindered = (env) => ({
   ...env,
   DB: lateDatabase(env.DB),
-  LANES: wrap(env.LANES, { getByName: (getByName) => (name) => deafStub(name, getByName(name)) }),
+  LANES: wrap(env.LANES, { getByName: (getByName) => (name) => hinderedStub(name, getByName(name)) }),
 });
 
 // One that extends DurableObject, so that the harness can open its storage and evict it.
@@ -103,8 +121,15 @@ export default class extends Gateward {
       case "/_test/deaf-lanes":
         deafLanes = new Set(await request.json());
         return Response.json({});
+      case "/_test/hold-decisions":
+        holdsDecisions = true;
+        return Response.json({});
+      case "/_test/release-decisions":
+        holdsDecisions = !(await request.json());
+        releases += 1;
+        return Response.json({});
       case "/_test/state":
-        return Response.json({ loads_waiting: loadsWaiting });
+        return Response.json({ loads_waiting: loadsWaiting, decisions_held: decisionsHeld });
       default:
         return super.fetch(request);
     }

@@ -2,7 +2,7 @@
 // so that a route that is added, or changes what it needs, fails a test until it stands here.
 import { randomBytes } from "node:crypto";
 import type { Ban } from "./administration.ts";
-import { type Gateward, readCall, type Tenant } from "./gateward.ts";
+import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
 
 /** Things of one tenant, by the names of path parameters. */
 export interface Ids {
@@ -17,6 +17,7 @@ export interface Ids {
   ban_id: string;
   decision_id: string;
   receipt_id: string;
+  approval_id: string;
 }
 
 export interface Route {
@@ -41,10 +42,12 @@ const write = (method: string, path: string, body?: (ids: Ids) => object): Route
 const actions = (path: string, ...names: string[]): Route[] => names.map((name) => write("POST", `${path}/${name}`));
 const tenants = (method: string, path: string, body?: (ids: Ids) => object): Route => ({ ...write(method, path, body), scope: "tenants:admin" });
 const records = (path: string, more: Partial<Route> = {}): Route => read(path, { scope: "audit:read", ...more });
+const approvals = (method: string, path: string, more: Partial<Route> = {}): Route => ({ method, path, scope: "approvals:decide", ...more });
 const open = (path: string): Route => read(path, { scope: "nobody's" });
 
 const SERVER = "/v1/servers/{server}";
 const TOOL = `${SERVER}/tools/{tool}`;
+const APPROVAL = "/v1/approvals/{approval_id}";
 const MEMBER = "/v1/groups/{group}/members/{kind}/{member}";
 
 export const ROUTES: Route[] = [
@@ -63,6 +66,10 @@ export const ROUTES: Route[] = [
 
   read("/v1/limits"),
   write("PATCH", "/v1/limits", () => ({ risk_denials: 7 })),
+
+  read("/v1/webhook"),
+  write("PUT", "/v1/webhook", () => ({ url: "https://hooks.example.com/gateward" })),
+  write("DELETE", "/v1/webhook"),
 
   read("/v1/agents"),
   write("POST", "/v1/agents", ({ agent }) => ({ agent: `${agent}-2`, environment: "production" })),
@@ -101,6 +108,10 @@ export const ROUTES: Route[] = [
   write("POST", "/v1/bans", ({ agent }) => ({ kind: "agent", subject: agent })),
   read("/v1/bans/{ban_id}"),
   write("DELETE", "/v1/bans/{ban_id}"),
+
+  approvals("GET", "/v1/approvals", { forAgents: true }),
+  approvals("GET", APPROVAL, { forAgents: true }),
+  ...["approve", "reject", "cancel"].map((verdict) => approvals("POST", `${APPROVAL}/${verdict}`, { body: () => ({ comment: "seen" }) })),
 
   records("/v1/audit-events"),
   records("/v1/decisions", { forAgents: true }),
@@ -142,8 +153,8 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
 }
 
 /**
- * One of everything in a tenant, all named as no other tenant's, and as many decisions of its
- * agent; with the agent's token.
+ * One of everything in a tenant, all named as no other tenant's, as many decisions of its agent,
+ * and one more that waits for an approval; with the agent's token.
  */
 export async function populate(gateward: Gateward, tenant: Tenant, decisions: number): Promise<{ ids: Ids; token: string; mark: string }> {
   const { api } = tenant;
@@ -162,6 +173,7 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   await api.server(ids.server, ids.tool);
   const { key_id, token } = await api.credential(ids.agent);
   const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });
+  await api.change("PUT", "/v1/webhook", { url: `https://hooks.example.com/${mark}` });
   let decision_id = "";
   let receipt_id = "";
   for (let at = 0; at < decisions; at += 1) {
@@ -169,5 +181,7 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
     decision_id = answer.decision_id;
     receipt_id = answer.receipt?.receipt_id ?? "";
   }
-  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id }, token, mark };
+  const held = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" }, trace: { run_id: `run-${mark}` } });
+  const approval_id = (await gateward.decide(token, held)).approval?.approval_id ?? "";
+  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id, approval_id }, token, mark };
 }

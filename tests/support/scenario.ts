@@ -1,6 +1,6 @@
 // The confused-deputy attack that `make demo` plays and tests/integration/scenario.test.ts checks.
 // A public issue tells a coding agent to merge a pull request; what happens to the merge depends
-// on where the instruction came from.
+// on where the instruction came from, and on a person where it goes to `main`.
 import type { Receipt } from "./receipts.ts";
 import type { SourceTrust } from "./registry.ts";
 
@@ -59,6 +59,8 @@ export interface Step {
   source_trust: SourceTrust;
   /** What the step is a part of, as its receipt tells. */
   run: string;
+  /** Made with the approval that an earlier step asked for. */
+  with_approval?: true;
   expected: { decision: Decision; reason_code: string; matched_policies: string[] };
 }
 
@@ -104,6 +106,43 @@ export const SCENARIO: Step[] = [
     },
   },
   {
+    title: "swap it for another pull request",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, number: 43, base: "main" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    with_approval: true,
+    expected: { decision: "deny", reason_code: "approval_mismatch", matched_policies: [] },
+  },
+  {
+    title: "merge to main, as approved",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, base: "main" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    with_approval: true,
+    expected: {
+      decision: "allow",
+      reason_code: "approval_granted",
+      matched_policies: ["base/provenance#trusted-writes-pass", "tenants/demo/github#merge-to-main-needs-approval"],
+    },
+  },
+  {
+    title: "merge to main once more",
+    tool: "github",
+    action: "merge_pull_request",
+    mutates_state: true,
+    parameters: { ...pullRequest, base: "main" },
+    source_trust: "trusted_internal_signed",
+    run: "release",
+    with_approval: true,
+    expected: { decision: "deny", reason_code: "approval_used", matched_policies: [] },
+  },
+  {
     title: "merge to a feature branch",
     tool: "github",
     action: "merge_pull_request",
@@ -143,8 +182,39 @@ export const SCENARIO: Step[] = [
   },
 ];
 
-/** The step as the request that `agent` makes of it; `play` tells one playing from another. */
-export function bodyOf(step: Step, agent: string, environment: string, play: string): CallBody {
+/** What becomes of the scenario's one approval, each with a receipt of its own. */
+export const APPROVAL_CHANGES = ["approval_approved", "approval_tampered", "approval_used"];
+/** Who is asked for it. */
+export const APPROVER_GROUP = "release-managers";
+
+/** One playing of the scenario; `id` tells it from another. */
+export interface Play {
+  id: string;
+  agent: string;
+  environment: string;
+  decide(body: CallBody, step: Step): Promise<Answer>;
+  /** Has a person approve what waits for it. */
+  approve(approvalId: string): Promise<void>;
+}
+
+/** Plays every step; their answers. What has to be approved is, before the step that follows. */
+export async function play({ id, agent, environment, decide, approve }: Play): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  let approvalId: string | undefined;
+  for (const step of SCENARIO) {
+    const body = bodyOf(step, agent, environment, id);
+    if (step.with_approval && approvalId !== undefined) body.approval_id = approvalId;
+    const answer = await decide(body, step);
+    answers.push(answer);
+    if (answer.approval?.status !== "pending") continue;
+    approvalId = answer.approval.approval_id;
+    await approve(approvalId);
+  }
+  return answers;
+}
+
+/** The step as the request that `agent` makes of it; `id` tells one playing from another. */
+function bodyOf(step: Step, agent: string, environment: string, id: string): CallBody {
   return {
     agent: { id: agent, environment },
     tool_call: {
@@ -154,7 +224,7 @@ export function bodyOf(step: Step, agent: string, environment: string, play: str
       parameters: step.parameters,
     },
     context: { source_trust: step.source_trust, contains_sensitive_data: false },
-    trace: { run_id: `${step.run}-${play}` },
-    request_id: `${play}-${SCENARIO.indexOf(step) + 1}`,
+    trace: { run_id: `${step.run}-${id}` },
+    request_id: `${id}-${SCENARIO.indexOf(step) + 1}`,
   };
 }

@@ -105,6 +105,7 @@ impl Scenario {
             head: &self.head,
             stored: None,
             nonce_used: false,
+            approval: None,
             journal_rows: 0,
             storage_full: false,
         }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use gateward_core::call::{self, action_hash};
+use gateward_core::call::{self, ToolCall, action_hash};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{Decision, ReasonCode, ReplyReceipt, Row, Ruling, encode_response};
 use gateward_core::receipt::{self, BODY_VERSION, Body, GENESIS, Obligations, StoredReceipt};
@@ -37,8 +37,12 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("action_hash", GATEWARD, || {
             let call = Call::merge("main").command().call;
-            assert_eq!(action_hash(TENANT, &call), call.action_hash);
-            move || action_hash(TENANT, black_box(&call))
+            let hash = |call: &ToolCall| {
+                let target = (call.server.as_str(), call.tool.as_str(), call.resource.as_str());
+                action_hash(TENANT, &call.agent, target, &call.input)
+            };
+            assert_eq!(hash(&call), call.action_hash);
+            move || hash(black_box(&call))
         }),
         Operation::new("encode_command", GATEWARD, || {
             let command = Call::merge("main").command();
@@ -137,7 +141,7 @@ impl Sealing {
             kind: "decision",
             lane: 0,
             matched_policies: &self.matched_policies,
-            obligations: Obligations { approver_groups: &[], quorum: 0, redact_fields: &[] },
+            obligations: Obligations { approver_groups: &[], redact_fields: &[] },
             prev_hash: &self.previous,
             reason_code: "policy_allow",
             resource: "",

@@ -66,8 +66,9 @@ impl Client {
 
     /// The answer, if it is a success.
     pub fn send(&self, request: &Request) -> Result<Answer, Failure> {
-        // One key for all tries: the worker carries a POST out once. Every other method may be
-        // repeated as it is.
+        // One key for all tries: the worker carries a POST out once, or, where it knows no keys
+        // (an approval's decisions), the revision that it insists on is there once. Every other
+        // method may be repeated as it is.
         let key = (request.method == Method::Post).then(|| Uuid::new_v4().to_string());
         let mut tries = 0;
         loop {

@@ -4,6 +4,7 @@
 //! carries it out through `client`, `table` shows what came back. Out of scope: what the API
 //! allows; names and values are checked by the worker alone, so that both never disagree.
 
+mod approval;
 mod arguments;
 mod client;
 mod commands;
@@ -15,6 +16,7 @@ mod request;
 mod run;
 mod secret;
 mod table;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,7 +45,8 @@ Example:
   export GATEWARD_URL=https://gate.example.com GATEWARD_TOKEN_FILE=admin.token
   gateward agent create coder --environment production
   gateward credential create --agent coder --token-out coder.token
-  gateward decisions follow --agent coder";
+  gateward decisions follow --agent coder
+  gateward approvals watch";
 
 /// Heading of the options that every command takes.
 const EVERYWHERE: &str = "Options of every command";

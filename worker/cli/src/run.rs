@@ -4,11 +4,13 @@ use std::io::{self, Write as _};
 use std::thread::sleep;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
+use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
 use crate::client::{Answer, Client};
-use crate::commands::{AGENT, CREDENTIAL, DECISION, Issue, Plan};
+use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan};
 use crate::failure::{Failure, PENDING};
 use crate::follow::{Follow, Matching};
 use crate::grant::Grant;
@@ -16,6 +18,7 @@ use crate::page::Page;
 use crate::request::Request;
 use crate::secret::SecretFile;
 use crate::table::{self, Field, printable};
+use crate::watch::Watch;
 
 /// The API's largest page.
 const PAGE_ROWS_MAX: u32 = 200;
@@ -25,6 +28,8 @@ const GRANT_TRIES_MAX: u32 = 5;
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// 10,000 decisions in one poll, some 15 MB; more than a terminal shows in a second.
 const FOLLOW_PAGES_MAX: u32 = 50;
+/// 2,000 pending approvals in one poll: more than people decide on, and few enough to read each time.
+const WATCH_PAGES_MAX: u32 = 10;
 
 pub struct Runner {
     pub client: Client,
@@ -42,6 +47,9 @@ impl Runner {
             Plan::Issue(issue) => self.issue(issue),
             Plan::Grant(grant) => self.grant(&grant, AGENT),
             Plan::Follow { request, matching } => self.follow(&request, &matching),
+            Plan::ShowApproval(request) => self.show_approval(&request),
+            Plan::Decide(decide) => self.decide(&decide),
+            Plan::Watch(request) => self.watch(&request),
         }
     }
 
@@ -204,14 +212,63 @@ impl Runner {
                 if !matching.admits(&row.value) {
                     continue;
                 }
-                if self.json {
-                    print(row.raw.get())?;
-                } else {
-                    print(&table::line(DECISION, &row.value))?;
-                }
+                self.print_line(DECISION, &row.raw, &row.value)?;
             }
             sleep(FOLLOW_INTERVAL);
         }
+    }
+
+    fn show_approval(&self, request: &Request) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        let text = if self.json { answer.text } else { approval::shown(&answer.value()?) };
+        print(text.trim_end()).map(|()| 0)
+    }
+
+    /// Reads, shows what is decided on, decides on that.
+    fn decide(&self, decide: &Decide) -> Result<u8, Failure> {
+        let read = self.client.send(&decide.read())?.value()?;
+        let request = decide.request(&read)?;
+        if !self.json {
+            eprintln!("{}\n", approval::shown(&read));
+        }
+        let answer = self.client.send(&request)?;
+        if self.json {
+            return print(answer.text.trim()).map(|()| 0);
+        }
+        let edited = matches!(decide.verdict, Verdict::Approve { edit: Some(_) });
+        print(&approval::decided(&answer.value()?, edited)).map(|()| 0)
+    }
+
+    /// Prints what is pending, and what is new or changed, again and again; ends only with a
+    /// failure.
+    fn watch(&self, request: &Request) -> Result<u8, Failure> {
+        const PLURAL: &str = "approvals";
+        let mut watch = Watch::default();
+        let mut complete = true;
+        loop {
+            let mut list = self.page(request, None, PAGE_ROWS_MAX, PLURAL)?;
+            for _ in 1..WATCH_PAGES_MAX {
+                let Some(cursor) = list.next_cursor.clone() else { break };
+                list.append(self.page(request, Some(&cursor), PAGE_ROWS_MAX, PLURAL)?);
+            }
+            let was_complete = complete;
+            complete = list.next_cursor.is_none();
+            if was_complete && !complete {
+                let rows = WATCH_PAGES_MAX * PAGE_ROWS_MAX;
+                eprintln!(
+                    "gateward: more than {rows} approvals are pending; the oldest are left out"
+                );
+            }
+            for waiting in watch.poll(list.rows, complete)? {
+                self.print_line(APPROVAL, &waiting.raw, &waiting.value)?;
+            }
+            sleep(FOLLOW_INTERVAL);
+        }
+    }
+
+    /// A record as one line.
+    fn print_line(&self, fields: &[Field], raw: &RawValue, value: &Value) -> Result<(), Failure> {
+        if self.json { print(raw.get()) } else { print(&table::line(fields, value)) }
     }
 
     fn print_answer(&self, answer: &Answer, fields: &[Field]) -> Result<(), Failure> {

@@ -9,6 +9,8 @@ pub struct Field {
     pub name: &'static str,
     /// What stands for null.
     null: &'static str,
+    /// Of objects, only these members; of others, nothing.
+    members: &'static [&'static str],
     /// Whether lists have a column for it.
     pub listed: bool,
 }
@@ -16,19 +18,27 @@ pub struct Field {
 impl Field {
     /// Shown in lists and alone.
     pub const fn column(name: &'static str) -> Self {
-        Self { name, null: "", listed: true }
+        Self { name, null: "", members: &[], listed: true }
     }
 
     /// Shown only where one record is shown.
     pub const fn detail(name: &'static str) -> Self {
-        Self { name, null: "", listed: false }
+        Self { name, null: "", members: &[], listed: false }
     }
 
     /// With a word for null.
     pub const fn null(self, null: &'static str) -> Self {
         Self { null, ..self }
     }
+
+    /// With these members of the objects that it holds.
+    pub const fn members(self, members: &'static [&'static str]) -> Self {
+        Self { members, ..self }
+    }
 }
+
+/// A field that nothing is known of.
+const UNKNOWN: Field = Field::detail("");
 
 /// What null is where a list restricts: nothing is restricted. Its opposite, the empty list, is
 /// shown as `none`, and the two must never look alike.
@@ -41,7 +51,7 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
     let mut table = empty();
     table.set_header(columns().map(|field| field.name));
     for record in records {
-        table.add_row(columns().map(|field| cell(field.null, record.get(field.name))));
+        table.add_row(columns().map(|field| cell(field, record.get(field.name))));
     }
     without_margin(&table)
 }
@@ -51,12 +61,12 @@ pub fn record(fields: &[Field], record: &Value) -> String {
     let mut table = empty();
     for field in fields {
         if let Some(value) = record.get(field.name) {
-            table.add_row([field.name.to_owned(), cell(field.null, Some(value))]);
+            table.add_row([field.name.to_owned(), cell(field, Some(value))]);
         }
     }
     for (name, value) in record.as_object().into_iter().flatten() {
         if fields.iter().all(|field| field.name != name) {
-            table.add_row([printable(name), cell("", Some(value))]);
+            table.add_row([printable(name), cell(&UNKNOWN, Some(value))]);
         }
     }
     without_margin(&table)
@@ -65,8 +75,25 @@ pub fn record(fields: &[Field], record: &Value) -> String {
 /// One record as one line, its fields separated by two spaces.
 pub fn line(fields: &[Field], record: &Value) -> String {
     let cells = fields.iter().filter(|field| field.listed);
-    let cells: Vec<_> = cells.map(|field| cell(field.null, record.get(field.name))).collect();
+    let cells: Vec<_> = cells.map(|field| cell(field, record.get(field.name))).collect();
     cells.join("  ")
+}
+
+/// Texts of several lines beside each other, each under its title.
+pub fn beside(columns: &[(String, String)]) -> String {
+    let mut table = empty();
+    table.set_header(columns.iter().map(|(title, _)| title));
+    table.add_row(columns.iter().map(|(_, text)| text));
+    without_margin(&table)
+}
+
+/// Names and texts below each other.
+pub fn pairs(rows: &[(String, String)]) -> String {
+    let mut table = empty();
+    for (name, text) in rows {
+        table.add_row([name, text]);
+    }
+    without_margin(&table)
 }
 
 fn empty() -> Table {
@@ -81,34 +108,48 @@ fn without_margin(table: &Table) -> String {
     lines.join("\n")
 }
 
-fn cell(null: &str, value: Option<&Value>) -> String {
+fn cell(field: &Field, value: Option<&Value>) -> String {
     match value {
         None => String::new(),
-        Some(Value::Null) => null.to_owned(),
+        Some(Value::Null) => field.null.to_owned(),
         Some(Value::String(text)) => printable(text),
         Some(Value::Bool(true)) => "yes".to_owned(),
         Some(Value::Bool(false)) => "no".to_owned(),
         Some(Value::Array(items)) if items.is_empty() => NONE.to_owned(),
         Some(Value::Array(items)) => {
-            let items: Vec<_> = items.iter().map(|item| cell("", Some(item))).collect();
+            let field = Field { null: "", ..*field };
+            let items: Vec<_> = items.iter().map(|item| cell(&field, Some(item))).collect();
             items.join(", ")
+        }
+        Some(Value::Object(object)) if !field.members.is_empty() => {
+            let members = field.members.iter().map(|name| cell(&UNKNOWN, object.get(*name)));
+            members.collect::<Vec<_>>().join(": ")
         }
         Some(value) => printable(&value.to_string()),
     }
 }
 
-/// Text without control characters: some of it comes from strangers (a user's name, a reason),
-/// and must not command the terminal.
+/// Text without control characters, and without those that reorder or hide what is around them:
+/// some of it comes from strangers (a user's name, a call's arguments), and must neither command
+/// the terminal nor look like something else.
 pub fn printable(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() {
+        if character.is_control() || is_deceptive(character) {
             safe.extend(character.escape_default());
         } else {
             safe.push(character);
         }
     }
     safe
+}
+
+/// Marks and overrides of direction (Unicode's Bidi_Control), what has no width, and separators of
+/// lines that are no control characters.
+const fn is_deceptive(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -159,5 +200,25 @@ zone    3";
     fn text_from_strangers_does_not_command_the_terminal() {
         let value = json!({"agent": "a\u{1b}[2J\u{7}\nb\u{9b}", "allowed_tools": []});
         assert_eq!(line(FIELDS, &value), "a\\u{1b}[2J\\u{7}\\nb\\u{9b}  none  ");
+    }
+
+    #[test]
+    fn text_from_strangers_does_not_look_like_other_text() {
+        for (text, expected) in [
+            ("ma\u{202e}niam", "ma\\u{202e}niam"),
+            ("ma\u{200b}in\u{2066}", "ma\\u{200b}in\\u{2066}"),
+            ("a\u{2028}b\u{e0041}", "a\\u{2028}b\\u{e0041}"),
+            ("Grüße 漢字 🚀", "Grüße 漢字 🚀"),
+        ] {
+            assert_eq!(printable(text), expected);
+        }
+    }
+
+    #[test]
+    fn of_objects_in_lists_the_members_are_shown_that_matter() {
+        const GROUPS: &[Field] = &[Field::column("groups").members(&["group", "quorum"])];
+        let value = json!({"groups": [{"quorum": 2, "group": "a"}, {"group": "b", "quorum": 1}]});
+        assert_eq!(line(GROUPS, &value), "a: 2, b: 1");
+        assert_eq!(line(GROUPS, &json!({"groups": []})), "none");
     }
 }

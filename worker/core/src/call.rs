@@ -128,23 +128,29 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
     // Traces are bounded too, though only the run's id is kept.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
-    call.action_hash = action_hash(tenant, &call);
+    let target = (call.server.as_str(), call.tool.as_str(), call.resource.as_str());
+    call.action_hash = action_hash(tenant, &call.agent, target, &call.input);
     call.fingerprint = fingerprint(&call);
     Ok(call)
 }
 
 /// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form.
 #[must_use]
-pub fn action_hash(tenant: &str, call: &ToolCall) -> [u8; 32] {
+pub fn action_hash(
+    tenant: &str,
+    agent: &str,
+    (server, tool, resource): (&str, &str, &str),
+    input: &Json,
+) -> [u8; 32] {
     let mut text = String::from("{\"agent\":");
-    write_string(&call.agent, &mut text);
+    write_string(agent, &mut text);
     text.push_str(",\"input\":");
-    call.input.write_canonical(&mut text);
+    input.write_canonical(&mut text);
     for (key, value) in [
-        (",\"resource\":", call.resource.as_str()),
-        (",\"server\":", &call.server),
+        (",\"resource\":", resource),
+        (",\"server\":", server),
         (",\"tenant\":", tenant),
-        (",\"tool\":", &call.tool),
+        (",\"tool\":", tool),
     ] {
         text.push_str(key);
         write_string(value, &mut text);

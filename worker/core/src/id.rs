@@ -52,14 +52,25 @@ pub fn receipt_id(lane: u16, seq: u64) -> String {
 /// Lane and sequence number of a receipt id.
 #[must_use]
 pub fn receipt_position(id: &str) -> Option<(u16, u64)> {
-    let (lane, seq) = id.strip_prefix("rcpt_")?.split_once('_')?;
-    Some((lane_number(lane)?, seq.parse().ok().filter(|seq| (1..=MAX_SEQ).contains(seq))?))
+    position(id.strip_prefix("rcpt_")?)
 }
 
 /// The id of the approval that the decision at `seq` of `lane` asks for.
 #[must_use]
 pub fn approval_id(lane: u16, seq: u64) -> String {
     format!("appr_{lane}_{seq}")
+}
+
+/// Lane and sequence number of an approval id.
+#[must_use]
+pub fn approval_position(id: &str) -> Option<(u16, u64)> {
+    position(id.strip_prefix("appr_")?)
+}
+
+fn position(text: &str) -> Option<(u16, u64)> {
+    let (lane, seq) = text.split_once('_')?;
+    let seq: u64 = seq.parse().ok().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
+    Some((lane_number(lane)?, seq))
 }
 
 /// RFC 3339 in UTC with milliseconds. A time past the year 9999 reads as the epoch.

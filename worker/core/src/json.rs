@@ -180,7 +180,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 }
 
 /// RFC 8785 sorts keys by UTF-16 code units; that is byte order but for astral characters.
-fn utf16_order(a: &str, b: &str) -> Ordering {
+pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 

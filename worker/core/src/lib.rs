@@ -17,12 +17,14 @@ pub mod json;
 pub mod name;
 pub mod network;
 pub mod scope;
+pub mod target;
 pub mod trust;
 
 pub mod shield;
 
 pub mod command;
 
+pub mod approval;
 pub mod bucket;
 pub mod bundle;
 pub mod config;
@@ -38,5 +40,6 @@ pub mod audit;
 pub mod lane;
 pub mod records;
 pub mod sql;
+pub mod webhook;
 
 pub mod admin;

@@ -4,17 +4,19 @@
 //! it, so nobody can change, drop or reorder one without breaking every later link. The first
 //! body of a lane points at [`GENESIS`].
 //!
-//! INVARIANT (canonical as written): [`Body`] and [`RegistryBody`] declare their fields in RFC 8785 order and hold
-//! only strings, integers and arrays of them, so serializing it gives the canonical form
+//! INVARIANT (canonical as written): the bodies declare their fields in RFC 8785 order and hold
+//! only strings, integers and arrays and objects of them, so serializing it gives the canonical form
 //! directly; a test pins it.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::approval::ApproverGroup;
 use crate::json;
 
-/// The version of [`Body`] and [`RegistryBody`].
-pub const BODY_VERSION: u8 = 1;
+/// The version of [`Body`], [`ApprovalBody`] and [`RegistryBody`]. Version 1 had one quorum for all
+/// approver groups.
+pub const BODY_VERSION: u8 = 2;
 /// How bodies become bytes.
 pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
@@ -54,10 +56,39 @@ pub struct Body<'a> {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Obligations<'a> {
     /// Sorted.
-    pub approver_groups: &'a [String],
-    pub quorum: u8,
+    pub approver_groups: &'a [ApproverGroup],
     /// Sorted.
     pub redact_fields: &'a [String],
+}
+
+/// The `kind` of an [`ApprovalBody`].
+pub const APPROVAL_KIND: &str = "approval";
+
+/// What a receipt of a step of an approval says.
+#[derive(Debug, Serialize)]
+pub struct ApprovalBody<'a> {
+    /// The hash that alone is good after the step.
+    pub action_hash: &'a str,
+    /// Who decided; empty when nobody did.
+    pub administrator: &'a str,
+    pub agent: &'a str,
+    pub approval_id: &'a str,
+    /// What was done.
+    pub change: &'a str,
+    /// The decision that used it, or tried to; else the one that asked for it.
+    pub decision_id: &'a str,
+    pub epoch: u64,
+    /// Of the credential that decided, or that made the call.
+    pub key_id: &'a str,
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    pub seq: u64,
+    /// After the step.
+    pub status: &'a str,
+    pub tenant: &'a str,
+    pub time: &'a str,
+    pub version: u8,
 }
 
 /// The `kind` of a [`RegistryBody`].
@@ -85,6 +116,7 @@ pub struct RegistryBody<'a> {
 /// What has a receipt.
 pub trait Sealed: Serialize {}
 impl Sealed for Body<'_> {}
+impl Sealed for ApprovalBody<'_> {}
 impl Sealed for RegistryBody<'_> {}
 
 /// The canonical body and its hash.
@@ -181,7 +213,7 @@ mod tests {
             kind: "decision",
             lane: 0,
             matched_policies: policies,
-            obligations: Obligations { approver_groups: &[], quorum: 0, redact_fields: policies },
+            obligations: Obligations { approver_groups: &[], redact_fields: policies },
             prev_hash,
             reason_code: "policy_allow",
             resource: "r\u{1}\"é",
@@ -216,7 +248,37 @@ mod tests {
     fn a_body_is_canonical_as_written_and_its_format_is_unchanged() {
         let (text, hash) = seal(&body(7, GENESIS, &["p".to_owned()]));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
-        assert_eq!(hash, "85bf5d877e5905cc99d34fea983cbe2145408aa409e38ac3025dd62882b4c652");
+        let group = [ApproverGroup { group: "g".to_owned(), quorum: 2 }];
+        let obligations = Obligations { approver_groups: &group, redact_fields: &[] };
+        let (asking, _) = seal(&Body { obligations, ..body(7, GENESIS, &[]) });
+        assert_eq!(json::parse(asking.as_bytes()).unwrap().canonical(), asking);
+        assert!(asking.contains(r#""approver_groups":[{"group":"g","quorum":2}]"#));
+        assert_eq!(hash, "e6f6d65b93b7be66ee83175f795ce0a171b8d53af0af6b3845eb1d4ebd55705e");
+    }
+
+    #[test]
+    fn an_approval_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&ApprovalBody {
+            action_hash: "a",
+            administrator: "ada",
+            agent: "bot",
+            approval_id: "appr_3_6",
+            change: "approval_approved",
+            decision_id: "id",
+            epoch: 2,
+            key_id: "k",
+            kind: APPROVAL_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            seq: 7,
+            status: "approved",
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        });
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"action_hash":"a","administrator":"ada","agent":"bot","approval_id":"appr_3_6","change":"approval_approved","decision_id":"id","epoch":2,"key_id":"k","kind":"approval","lane":3,"prev_hash":"GENESIS","seq":7,"status":"approved","tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
     }
 
     #[test]
@@ -236,7 +298,7 @@ mod tests {
             version: BODY_VERSION,
         });
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
-        let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":1}"#;
+        let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));
     }
 

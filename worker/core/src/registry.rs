@@ -115,6 +115,8 @@ pub struct ToolRegistration {
     pub mutates: u8,
     pub risk: Risk,
     pub canary: u8,
+    /// How long an approval of a call of it is open, in seconds.
+    pub approval_ttl_s: Option<u32>,
 }
 
 /// What is banned.
@@ -309,6 +311,12 @@ impl RegistryCache {
         let complete = server.is_some() && tool.is_some();
         let (server, tool) = (server.flatten(), tool.flatten());
         Some((Records { tenant, agent, credential, server, tool, bans }, complete))
+    }
+
+    /// The newest epoch that it knows of.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Whether a load should bring the bans: many records come while bans stay the same.

@@ -35,8 +35,8 @@ pub mod d1 {
            FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
         (SELECT json_object('kind', kind, 'trust', trust, 'status', status) \
            FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
-        (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary) \
-           FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
+        (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary, \
+           'approval_ttl_s', approval_ttl_s) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
         iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
            'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
              WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
@@ -46,7 +46,7 @@ pub mod d1 {
     pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
     /// Tenant, lane and a JSON array of journal rows: each is spread over the tables by the
-    /// trigger of `d1-migrations/0003_registry.sql`.
+    /// trigger of `d1-migrations/0004_approvals.sql`.
     pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
          SELECT ?1, ?2, value FROM json_each(?3)";
 
@@ -74,10 +74,15 @@ pub mod d1 {
            at_ms, kind, source, count, detail) VALUES ('', ?1, ?2, ?4, ?3, ?5, '{}') \
          ON CONFLICT (tenant, event_id) DO UPDATE SET count = count + excluded.count";
 
-    /// Who reads or administers: tenant, key id. Of a deleted agent there is no status.
+    /// Who reads or administers: tenant, key id. Of a deleted agent there is no status. An
+    /// administrator's groups come with the epoch at which they, and all the rest, were so.
     pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.administrator, c.secret_sha256, \
            c.scopes, c.status, c.expires_at_ms, c.allowed_networks, c.signed, \
-           t.status AS tenant_status, t.lanes, a.status AS agent_status \
+           t.status AS tenant_status, t.lanes, t.epoch, a.status AS agent_status, \
+           (SELECT json_group_array(m.group_name) FROM group_members m \
+              JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+              WHERE m.tenant = c.tenant AND m.kind = 'administrator' \
+                AND m.member = c.administrator AND g.deleted_at_ms IS NULL) AS groups \
          FROM credentials c JOIN tenants t ON t.tenant = c.tenant \
          LEFT JOIN agents a ON a.tenant = c.tenant AND a.agent = c.agent \
            AND a.deleted_at_ms IS NULL \
@@ -122,6 +127,61 @@ pub mod d1 {
     pub const RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body FROM receipts \
          WHERE tenant = ?1 AND lane = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4";
 
+    /// Tenant, approval id.
+    pub const APPROVAL: &str =
+        "SELECT record FROM approvals WHERE tenant = ?1 AND approval_id = ?2";
+
+    /// A page of approvals by an index. The rest of the filter is tested on what the index finds.
+    macro_rules! approvals {
+        ($index:literal, $found:literal) => {
+            concat!(
+                "SELECT record FROM approvals a INDEXED BY ",
+                $index,
+                " WHERE tenant = ?1 AND (created_at_ms, approval_id) < (?2, ?3) AND ",
+                $found,
+                " AND coalesce(agent = ?5, true) AND coalesce(status = ?6, true) \
+                  AND coalesce(expires_at_ms > ?8, true) \
+                  AND (?7 IS NULL OR EXISTS (SELECT 1 FROM approval_groups g \
+                    WHERE g.tenant = ?1 AND g.group_name = ?7 \
+                      AND g.created_at_ms = a.created_at_ms AND g.approval_id = a.approval_id)) \
+                  ORDER BY created_at_ms DESC, approval_id DESC LIMIT ?4"
+            )
+        };
+    }
+
+    /// Newest first. Tenant, time and id before which to look, limit, then agent, status, group and
+    /// a time after which they end, each of them or null.
+    pub const APPROVALS: &str = approvals!("approvals_by_time", "true");
+
+    /// The same of one status: of open ones there are few.
+    pub const APPROVALS_OF_STATUS: &str = approvals!("approvals_by_status", "status = ?6");
+
+    /// The same of one agent.
+    pub const APPROVALS_OF_AGENT: &str = approvals!("approvals_by_agent", "agent = ?5");
+
+    /// The same of one agent and status.
+    pub const APPROVALS_OF_AGENT_AND_STATUS: &str =
+        approvals!("approvals_by_agent_and_status", "agent = ?5 AND status = ?6");
+
+    /// The same of one group.
+    pub const APPROVALS_OF_GROUP: &str = "SELECT a.record FROM approval_groups g \
+         JOIN approvals a ON a.tenant = g.tenant AND a.approval_id = g.approval_id \
+         WHERE g.tenant = ?1 AND (g.created_at_ms, g.approval_id) < (?2, ?3) \
+           AND g.group_name = ?7 AND coalesce(a.agent = ?5, true) AND coalesce(a.status = ?6, true) \
+           AND coalesce(a.expires_at_ms > ?8, true) \
+         ORDER BY g.created_at_ms DESC, g.approval_id DESC LIMIT ?4";
+
+    /// Tenant.
+    pub const WEBHOOK: &str = "SELECT w.url, w.salt FROM webhooks w JOIN tenants t USING (tenant) \
+         WHERE w.tenant = ?1 AND t.status <> 'deleted'";
+
+    /// Messages that a webhook did not take. Tenant, lane, a JSON array of them, now.
+    pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, \
+           kind, source, decision_id, detail) \
+         SELECT ?1, value->>'event_id', ?4, ?2, 'webhook_dead_lettered', 'webhook', \
+           value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
+         ON CONFLICT (tenant, event_id) DO NOTHING";
+
     /// Answers when D1 does.
     pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
 
@@ -142,6 +202,14 @@ pub mod d1 {
         DECISIONS_OF_AGENT_AND_OUTCOME,
         FLUSHES,
         RECEIPTS,
+        APPROVAL,
+        APPROVALS,
+        APPROVALS_OF_STATUS,
+        APPROVALS_OF_AGENT,
+        APPROVALS_OF_AGENT_AND_STATUS,
+        APPROVALS_OF_GROUP,
+        WEBHOOK,
+        WRITE_DEAD_LETTERS,
         PING,
     ];
 }
@@ -167,6 +235,41 @@ pub mod lane {
            STRICT",
         "CREATE TABLE IF NOT EXISTS nonces (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
            nonce_key TEXT NOT NULL UNIQUE) STRICT",
+        "CREATE TABLE IF NOT EXISTS approvals (approval_id TEXT NOT NULL PRIMARY KEY, \
+           expires_at_ms INTEGER NOT NULL, closed_at_ms INTEGER, record TEXT NOT NULL, input TEXT, \
+           edited_input TEXT) STRICT, WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS approvals_open ON approvals (expires_at_ms) \
+           WHERE closed_at_ms IS NULL",
+        "CREATE INDEX IF NOT EXISTS approvals_closed ON approvals (closed_at_ms) \
+           WHERE closed_at_ms IS NOT NULL",
+        // What is to be told of an approval's step. attempts: those that failed. due_at_ms: NULL when
+        // it was given up.
+        "CREATE TABLE IF NOT EXISTS webhook_outbox (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+           event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
+           due_at_ms INTEGER) STRICT",
+        "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
+        "CREATE VIEW IF NOT EXISTS approval_steps (seq, at_ms, receipt_hash, agent, state, \
+           request_key, fingerprint, nonce_key, row, input, edited_input) \
+         AS SELECT 0, 0, '', '', '', '', '', '', '', '', '' WHERE false",
+        "CREATE TRIGGER IF NOT EXISTS write_approval_step INSTEAD OF INSERT ON approval_steps BEGIN \
+           INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+             nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+             NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+           INSERT INTO approvals (approval_id, expires_at_ms, closed_at_ms, record, input, \
+             edited_input) \
+           SELECT NEW.row->>'$.approval.approval_id', NEW.row->>'$.approval.expires_at_ms', \
+             NEW.row->>'$.approval.closed_at_ms', NEW.row->>'approval', NEW.input, NEW.edited_input \
+           WHERE NEW.row->>'approval' IS NOT NULL \
+           ON CONFLICT (approval_id) DO UPDATE SET closed_at_ms = excluded.closed_at_ms, \
+             record = excluded.record, \
+             input = iif(excluded.closed_at_ms IS NULL, input, NULL), \
+             edited_input = iif(excluded.closed_at_ms IS NULL, \
+               coalesce(excluded.edited_input, edited_input), NULL); \
+           INSERT INTO webhook_outbox (seq, at_ms, event, record, attempts, due_at_ms) \
+           SELECT NEW.seq, NEW.at_ms, coalesce(NEW.row->>'event', 'approval_requested'), \
+             NEW.row->>'approval', 0, NEW.at_ms \
+           WHERE NEW.row->>'approval' IS NOT NULL; \
+         END",
         "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
            at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
            count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -183,6 +286,39 @@ pub mod lane {
     pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
          request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    /// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
+    /// edited ones. The approvals are written with their rows, or not at all.
+    pub const INSERT_APPROVAL_STEPS: &str = "INSERT INTO approval_steps SELECT value->>0, value->>1, \
+         value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \
+         value->>10 FROM json_each(?1) ORDER BY key";
+    pub const APPROVAL: &str =
+        "SELECT record, input, edited_input FROM approvals WHERE approval_id = ?1";
+    /// Open ones whose time is over by now, oldest first.
+    pub const DUE_APPROVALS: &str = "SELECT record FROM approvals \
+         WHERE closed_at_ms IS NULL AND expires_at_ms <= ?1 ORDER BY expires_at_ms LIMIT ?2";
+    /// When the next open one is over.
+    pub const NEXT_EXPIRY: &str =
+        "SELECT coalesce(min(expires_at_ms), 0) FROM approvals WHERE closed_at_ms IS NULL";
+    /// Closed ones that are past their time, a bounded number of them.
+    pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
+         (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
+    /// Messages that are due by now.
+    pub const DUE_DELIVERIES: &str = "SELECT seq, at_ms, event, record, attempts \
+         FROM webhook_outbox WHERE due_at_ms <= ?1 ORDER BY due_at_ms, seq LIMIT ?2";
+    /// Those that were given up, and those beyond a number of newer ones, a bounded number of them.
+    pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts FROM webhook_outbox \
+         WHERE seq IN (SELECT seq FROM webhook_outbox WHERE due_at_ms IS NULL \
+           UNION ALL SELECT seq FROM (SELECT seq FROM webhook_outbox ORDER BY seq DESC \
+             LIMIT -1 OFFSET ?1)) ORDER BY seq LIMIT ?2";
+    /// When the first message is due; NULL, which comes first, when one was given up.
+    pub const NEXT_DELIVERY: &str =
+        "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
+    pub const DELIVERY_FAILED: &str =
+        "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
+    /// A JSON array of sequence numbers.
+    pub const DROP_MESSAGES: &str =
+        "DELETE FROM webhook_outbox WHERE seq IN (SELECT value FROM json_each(?1))";
+    pub const FORGET_DELIVERIES: &str = "DELETE FROM webhook_outbox WHERE seq <= ?1";
     pub const AGENT_STATE: &str = "SELECT state FROM agents WHERE agent = ?1";
     pub const STORED_ANSWER: &str = "SELECT fingerprint, row->>'response' FROM journal \
            WHERE request_key = ?1 \
@@ -229,6 +365,17 @@ pub mod lane {
         JOURNAL_HASH,
         JOURNAL_STATES,
         INSERT,
+        INSERT_APPROVAL_STEPS,
+        APPROVAL,
+        DUE_APPROVALS,
+        NEXT_EXPIRY,
+        FORGET_APPROVALS,
+        DUE_DELIVERIES,
+        DEAD_LETTERS,
+        NEXT_DELIVERY,
+        DELIVERY_FAILED,
+        DROP_MESSAGES,
+        FORGET_DELIVERIES,
         AGENT_STATE,
         STORED_ANSWER,
         NONCE_USED,

@@ -94,6 +94,17 @@ impl MacKeys {
         signing_key(&self.current, tenant, key_id)
     }
 
+    /// The keys that sign a webhook's messages, 32 bytes each, derived likewise from the current key
+    /// and then the previous one.
+    pub fn webhook_keys(&self, tenant: &str, salt: &str) -> impl Iterator<Item = [u8; 32]> {
+        let message = format!("webhook-key:{tenant}.{salt}");
+        [Some(&self.current), self.previous.as_ref()].into_iter().flatten().map(move |key| {
+            let mut hmac = key.clone();
+            hmac.update(message.as_bytes());
+            hmac.finalize().into_bytes().into()
+        })
+    }
+
     /// Whether `X-Gateward-Signature` is `sha256=` and the lower-case hex of HMAC-SHA-256 over the
     /// body under the credential's signing key. Compares in constant time.
     #[must_use]

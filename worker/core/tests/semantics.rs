@@ -384,8 +384,10 @@ fn an_approval_is_pending_and_bound_to_the_calls_action_hash() {
     assert_ne!(gate.call(&other).1["approval"]["action_hash"], json!(hash));
     gate.flush_all();
     let query = format!(
-        "SELECT count(*) FROM approvals WHERE status = 'pending' AND action_hash = '{hash}' \
-        AND approver_group = 'security' AND expires_at_ms = created_at_ms + 1800000"
+        "SELECT count(*) FROM approvals WHERE status = 'pending' \
+        AND record->>'action_hash' = '{hash}' \
+        AND record->>'approver_groups' = '[{{\"group\":\"security\",\"quorum\":1}}]' \
+        AND record->>'expires_at_ms' = created_at_ms + 1800000"
     );
     assert_eq!(gate.count(&query), 1);
     assert_eq!(gate.count("SELECT count(*) FROM approvals"), 2);

@@ -56,8 +56,16 @@ fn no_read_endpoint_scans_a_table() {
         d1::DECISIONS_OF_AGENT_AND_OUTCOME,
         d1::FLUSHES,
         d1::RECEIPTS,
+        d1::APPROVAL,
+        d1::APPROVALS,
+        d1::APPROVALS_OF_STATUS,
+        d1::APPROVALS_OF_AGENT,
+        d1::APPROVALS_OF_AGENT_AND_STATUS,
+        d1::APPROVALS_OF_GROUP,
+        d1::WEBHOOK,
         d1::STORED_HASHES,
         admin::KEPT_ANSWER,
+        admin::READ_WEBHOOK,
         admin::LIST_TENANTS,
         admin::READ_AGENT,
         admin::LIST_AGENTS,
@@ -119,7 +127,9 @@ INSERT INTO groups (tenant, group_name, created_at_ms, deleted_at_ms) VALUES ('d
     ('demo', 'a', 0, NULL), ('demo', 'deleted', 0, 1), ('other', 'c', 0, NULL);
 INSERT INTO group_members (tenant, group_name, kind, member) VALUES ('demo', 'b', 'agent', 'coder'),
     ('demo', 'a', 'agent', 'coder'), ('demo', 'a', 'administrator', 'free'),
-    ('demo', 'deleted', 'agent', 'coder'), ('other', 'c', 'agent', 'coder');
+    ('demo', 'deleted', 'agent', 'coder'), ('other', 'c', 'agent', 'coder'),
+    ('demo', 'a', 'administrator', 'ada'), ('demo', 'deleted', 'administrator', 'ada'),
+    ('demo', 'b', 'agent', 'ada'), ('other', 'c', 'administrator', 'ada');
 INSERT INTO credentials (tenant, key_id, kind, agent, secret_sha256, scopes, created_at_ms, allowed_servers,
     allowed_tools, allowed_networks, signed)
     VALUES ('demo', 'k1', 'agent', 'coder', printf('%064d', 1), '["tools:read","tools:all"]', 0,
@@ -176,7 +186,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "allowed_tools": [], "allowed_networks": ["10.0.0.0/8"], "signed": true,
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active"},
-        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0},
+        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
+            "approval_ttl_s": null},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
@@ -250,16 +261,21 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
     database.execute_batch(REGISTRY).unwrap();
     let mut statement = database.prepare(d1::LOAD_READER).unwrap();
     let columns = "kind,agent,administrator,secret_sha256,scopes,status,expires_at_ms,\
-        allowed_networks,signed,tenant_status,lanes,agent_status";
+        allowed_networks,signed,tenant_status,lanes,epoch,agent_status,groups";
     assert!(statement.column_names().eq(columns.split(',')));
-    for (key_id, expected) in [
-        ("k1", (Some("coder"), None, Some("active"))),
-        ("k3", (Some("gone"), None, None)),
-        ("k4", (None, Some("ada"), None)),
+    for (key_id, expected, groups) in [
+        ("k1", (Some("coder"), None, Some("active")), "[]"),
+        ("k3", (Some("gone"), None, None), "[]"),
+        // Neither of a group that is deleted, nor by an agent's membership of the same name.
+        ("k4", (None, Some("ada"), None), r#"["a"]"#),
     ] {
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(1)?, row.get(2)?, row.get(11)?));
-        let (agent, administrator, status): (Option<String>, Option<String>, Option<String>) =
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get(1)?, row.get(2)?, row.get(12)?, row.get(13)?, row.get(11)?))
+        };
+        type Row = (Option<String>, Option<String>, Option<String>, String, i64);
+        let (agent, administrator, status, of_groups, epoch): Row =
             statement.query_row(params!["demo", key_id], read).unwrap();
+        assert_eq!((of_groups.as_str(), epoch), (groups, 7), "{key_id}");
         let actual = (agent.as_deref(), administrator.as_deref(), status.as_deref());
         assert_eq!(actual, expected, "{key_id}");
     }

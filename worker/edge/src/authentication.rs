@@ -27,8 +27,12 @@ pub struct Caller {
     /// The agent that this is; `None` for an administrator.
     pub agent: Option<String>,
     /// The administrator's name; empty for an agent.
-    administrator: String,
-    key_id: String,
+    pub administrator: String,
+    pub key_id: String,
+    /// The groups that the administrator is a member of.
+    pub groups: Vec<String>,
+    /// The tenant's epoch at which all this was so.
+    pub epoch: u64,
     scopes: Vec<Scope>,
     expires_at_ms: Option<u64>,
     allowed_networks: Option<Vec<Network>>,
@@ -174,6 +178,8 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         agent: agent.map(str::to_owned),
         administrator: stored.administrator.unwrap_or_default(),
         key_id: token.key_id.to_owned(),
+        groups: serde_json::from_str(&stored.groups).map_err(unreadable)?,
+        epoch: stored.epoch,
         scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
         expires_at_ms: stored.expires_at_ms,
         allowed_networks,
@@ -197,6 +203,8 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
         agent: None,
         administrator: BOOTSTRAP.to_owned(),
         key_id: BOOTSTRAP.to_owned(),
+        groups: Vec::new(),
+        epoch: 0,
         scopes: Scope::ALL.to_vec(),
         expires_at_ms: None,
         allowed_networks: None,

@@ -12,9 +12,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use gateward_core::admin::etag;
+use gateward_core::approval::DecideCommand;
 use gateward_core::command::GateCommand;
+use gateward_core::config::Config;
 use gateward_core::gate::{ChainHead, Reply, RestoreCommand, RiskLimits};
-use gateward_core::lane::{Confirmed, Lane, StorageError};
+use gateward_core::lane::{Confirmed, DecideOutcome, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, RegistryCache, TenantRecord};
 use wasm_bindgen::JsValue;
@@ -38,7 +41,7 @@ const MAX_LOADS: usize = 3;
 const LOAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// Batches of one alarm; what is left has the next alarm at once, so that calls get their turn.
-const MAX_BATCHES_PER_ALARM: usize = 8;
+pub const MAX_BATCHES_PER_ALARM: usize = 8;
 
 /// The longest pause between attempts while D1 fails.
 const MAX_BACKOFF_MS: u64 = 60_000;
@@ -49,7 +52,7 @@ const MAX_ROWS_READ: u32 = 500;
 #[wasm_bindgen]
 pub struct GateLane {
     state: State,
-    env: Env,
+    pub(crate) env: Env,
     sql: ObjectSql,
     /// `None` until the first event, and after storage failed: then it is rebuilt.
     lane: RefCell<Option<Lane>>,
@@ -97,7 +100,7 @@ enum Progress {
 }
 
 /// What went wrong, as the log gets it.
-struct Failure(String);
+pub struct Failure(pub String);
 
 impl<E: std::fmt::Display> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -124,6 +127,15 @@ impl GateLane {
         match segments.as_slice() {
             ["call"] => self.call(&http::bytes(&request).await?).await,
             ["epoch"] => self.take_epoch(&http::bytes(&request).await?),
+            ["decide"] => self.decide_approval(&http::bytes(&request).await?).await,
+            ["approval", id] => {
+                let held = self.with_lane(|_, storage| Lane::approval(storage, id))?;
+                // Whoever polls keeps the lane going, should an alarm ever have been lost.
+                if let Ok(settings) = settings(&self.env) {
+                    self.arm_if_behind(&settings.config).await;
+                }
+                text(held.and_then(|held| serde_json::to_string(&held).ok()))
+            }
             ["restore"] => self.restore(&http::bytes(&request).await?).await,
             ["containment", agent] => {
                 let tenant = http::bytes(&request).await?;
@@ -149,30 +161,65 @@ impl GateLane {
         self.arm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
-        let flushed = self.flush(&settings).await;
+        let mut pause_ms = self.flush_once(&settings).await;
+        let told = {
+            let mut telling = pin!(self.tell_webhook(&settings));
+            loop {
+                // A receiver that hangs holds up no flush.
+                let pause = Duration::from_millis(pause_ms.unwrap_or(interval_ms));
+                match select(telling.as_mut(), pin!(Delay::from(pause))).await {
+                    Either::Left((told, _)) => break told,
+                    Either::Right(_) => pause_ms = self.flush_once(&settings).await,
+                }
+            }
+        };
+        let now_ms = Date::now().as_millis();
+        let (expiry, delivery) = self.with_lane(|_, storage| {
+            Ok((Lane::next_expiry(storage)?, Lane::next_delivery(storage)?))
+        })?;
+        let delivery = match told {
+            Ok(()) => delivery,
+            Err(Failure(error)) => {
+                console_error!("the webhook was not told: {error}");
+                Some(now_ms + MAX_BACKOFF_MS)
+            }
+        };
+        // What was written while the webhook was told waits, too.
+        let pause_ms = pause_ms.or(self.is_behind().then_some(interval_ms));
+        // A call that arms from here on does so after this, and then rather sooner.
+        self.alarm_is_set.set(pause_ms.is_some());
+        let after = |at_ms: u64| at_ms.saturating_sub(now_ms);
+        // A flush ends what has expired. Should the journal not take it, it is tried again, and not at
+        // once.
+        let flush_ms = pause_ms.or(expiry.map(|at_ms| after(at_ms).max(interval_ms)));
+        match [flush_ms, delivery.map(after)].into_iter().flatten().min() {
+            Some(next_ms) => self.state.storage().set_alarm(Duration::from_millis(next_ms)).await,
+            None => self.state.storage().delete_alarm().await,
+        }
+    }
+
+    /// Flushes; after how long again, `None` when nothing is left.
+    async fn flush_once(&self, settings: &Settings) -> Option<u64> {
+        let interval_ms = settings.config.flush_interval_ms;
+        let flushed = self.flush(settings).await;
         let failures =
             if flushed.is_ok() { 0 } else { self.failed_flushes.get().saturating_add(1) };
         self.failed_flushes.set(failures);
-        let pause_ms = match flushed {
-            Ok(Progress::Done) => {
-                // A call that arms from here on does so after this deletion.
-                self.alarm_is_set.set(false);
-                return self.state.storage().delete_alarm().await;
-            }
-            Ok(Progress::Waiting) => interval_ms,
-            Ok(Progress::More) => 0,
+        match flushed {
+            Ok(Progress::Done) => None,
+            Ok(Progress::Waiting) => Some(interval_ms),
+            Ok(Progress::More) => Some(0),
             Err(Failure(error)) => {
                 let pause_ms =
                     interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
                 console_error!("flush failed {failures} times, again in {pause_ms} ms: {error}");
-                pause_ms
+                Some(pause_ms)
             }
-        };
-        self.arm(pause_ms).await
+        }
     }
 
     /// Runs on the lane, starting it first if need be. If storage fails, memory is dropped.
-    fn with_lane<T>(
+    pub fn with_lane<T>(
         &self,
         run: impl FnOnce(&mut Lane, &ObjectSql) -> std::result::Result<T, StorageError>,
     ) -> std::result::Result<T, Failure> {
@@ -206,10 +253,38 @@ impl GateLane {
             lane.adopt(storage, &command.tenant, command.lane)?;
             lane.restore(storage, &settings.config, &command, now_ms)
         })?;
-        if !self.alarm_is_set.get() && self.is_behind() {
-            self.arm(settings.config.flush_interval_ms).await?;
-        }
+        self.arm_if_behind(&settings.config).await;
         status(if restored.is_ok() { 204 } else { 503 })
+    }
+
+    /// An administrator's decision on an approval: its answer is what the administrator gets.
+    async fn decide_approval(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<DecideCommand>(bytes) else {
+            return status(lanes::OTHER_VERSION);
+        };
+        let request_id = command.http_request_id.as_str();
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return http::problem(&problem, request_id),
+        };
+        let now_ms = Date::now().as_millis();
+        let epoch = self.registry.borrow().epoch();
+        let decided = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.decide_approval(storage, &settings.config, &command, epoch, now_ms)
+        });
+        self.arm_if_behind(&settings.config).await;
+        match decided {
+            Ok(Ok(DecideOutcome::Done { body, revision })) => {
+                Head::new(200, request_id).field("etag", etag(revision)).with(&body)
+            }
+            Ok(Ok(DecideOutcome::Outdated)) => status(lanes::OUTDATED),
+            Ok(Err(problem)) => http::problem(&problem, request_id),
+            Err(failure) => {
+                console_error!("decision `{request_id}` failed: {}", failure.0);
+                http::problem(&storage_failed(), request_id)
+            }
+        }
     }
 
     /// What the lane decided about an agent, by the limits of its tenant's record.
@@ -244,13 +319,7 @@ impl GateLane {
         for load in 0..=MAX_LOADS {
             let now_ms = Date::now().as_millis();
             if let Some(reply) = self.step(settings, command, now_ms)? {
-                if !self.alarm_is_set.get()
-                    && self.is_behind()
-                    && let Err(error) = self.arm(settings.config.flush_interval_ms).await
-                {
-                    // The decision stands, and the next call arms again.
-                    console_error!("the alarm could not be set: {error}");
-                }
+                self.arm_if_behind(&settings.config).await;
                 return Ok(reply);
             }
             if load < MAX_LOADS {
@@ -288,8 +357,19 @@ impl GateLane {
         });
         reply.map_err(|failure| {
             console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
-            Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
+            storage_failed()
         })
+    }
+
+    /// Sees to it that what was written is flushed.
+    async fn arm_if_behind(&self, config: &Config) {
+        if !self.alarm_is_set.get()
+            && self.is_behind()
+            && let Err(error) = self.arm(config.flush_interval_ms).await
+        {
+            // What was written stands, and the next call arms again.
+            console_error!("the alarm could not be set: {error}");
+        }
     }
 
     fn is_behind(&self) -> bool {
@@ -305,13 +385,20 @@ impl GateLane {
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         // A lane that was never called has nothing to flush.
-        let Some((tenant, lane_number)) = identity else { return Ok(Progress::Done) };
+        let Some((tenant, lane_number)) = identity else {
+            return Ok(Progress::Done);
+        };
+        let now_ms = Date::now().as_millis();
+        let expired = self
+            .with_lane(|lane, storage| lane.expire_approvals(storage, &settings.config, now_ms));
         for _ in 0..MAX_BATCHES_PER_ALARM {
             let now_ms = Date::now().as_millis();
             let due = |lane: &mut Lane, storage: &ObjectSql| {
                 lane.flush_batch(storage, &settings.config, now_ms)
             };
             let Some(batch) = self.with_lane(due)? else {
+                // What is journalled was flushed all the same.
+                expired?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
@@ -325,6 +412,10 @@ impl GateLane {
         }
         Ok(Progress::More)
     }
+}
+
+fn storage_failed() -> Problem {
+    Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
 }
 
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {

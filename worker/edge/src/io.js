@@ -31,10 +31,15 @@ export function describe({ method, url, headers }) {
  * @param {string} body
  */
 export function respond(status, fields, body) {
+  return new Response(body, { status, headers: headersOf(fields) });
+}
+
+/** @param {string} fields */
+function headersOf(fields) {
   const lines = fields.split("\n");
   const headers = {};
   for (let at = 0; at + 1 < lines.length; at += 2) headers[lines[at]] = lines[at + 1];
-  return new Response(body, { status, headers });
+  return headers;
 }
 
 /**
@@ -49,6 +54,22 @@ export function post(env, binding, name, url, body) {
 /** The hop, for something to read. */
 export function get(env, binding, name, url) {
   return env[binding].getByName(name).fetch(url);
+}
+
+/**
+ * A request of the worker's own. Redirects are not followed, and the answer's body is not read.
+ * @param {string} url
+ * @param {string} fields headers, as above
+ * @param {string} body
+ * @param {number} limitMs
+ * @returns {Promise<number>} the status
+ */
+export async function send(url, fields, body, limitMs) {
+  const signal = AbortSignal.timeout(limitMs);
+  const response = await fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal });
+  // So that its connection is free.
+  await response.body?.cancel();
+  return response.status;
 }
 
 /**

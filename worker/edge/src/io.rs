@@ -26,5 +26,8 @@ extern "C" {
     pub fn get(env: &Env, binding: &str, name: &str, url: &str) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
+    pub fn send(url: &str, fields: &str, body: &str, limit_ms: u32) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
     pub fn exec(sql: &JsValue, statement: &str, values: &Array) -> Result<Array, JsValue>;
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt as _, stream};
 use gateward_core::admin::Restore;
+use gateward_core::approval::{DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{Containment, RestoreCommand};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -26,6 +27,10 @@ pub const ORIGIN: &str = "https://lane";
 /// How a lane answers a command of a version that it does not know: for minutes after a deploy it
 /// may run older code than the worker (421 Misdirected Request; no caller sees it).
 pub const OTHER_VERSION: u16 = 421;
+
+/// How a lane answers a decision that was checked at an older epoch than it knows (425 Too Early; no
+/// caller sees it).
+pub const OUTDATED: u16 = 425;
 
 /// The object that `/readyz` asks: a name that no tenant can have.
 const READY_OBJECT: &str = "_ready/0";
@@ -99,6 +104,37 @@ pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<
         .await;
     pending.sort_unstable();
     pending
+}
+
+/// An approval with its call's arguments; `None` when the lane does not hold it any more.
+pub async fn approval(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    approval_id: &str,
+) -> std::result::Result<Option<HeldApproval>, Problem> {
+    let path = format!("/approval/{approval_id}");
+    let response = hop(env, &format!("{tenant}/{lane}"), &path, None).await?;
+    if response.status() == 404 {
+        return Ok(None);
+    }
+    serde_json::from_str(&text(&response).await?).map(Some).map_err(unavailable)
+}
+
+/// An administrator's decision; `None` when the lane knows a newer epoch than the command's. Else
+/// the lane's answer is the caller's, as it is.
+pub async fn decide(
+    env: &Env,
+    command: &DecideCommand,
+) -> std::result::Result<Option<Response>, Problem> {
+    // Plain data always serializes; what were empty would be refused.
+    let body = serde_json::to_vec(command).unwrap_or_default();
+    let name = format!("{}/{}", command.tenant, command.lane);
+    let response = hop(env, &name, "/decide", Some(&body)).await?;
+    if response.status() == 404 && response.headers().get("content-type").ok().flatten().is_none() {
+        return Err(unavailable("it runs a version that has no approvals"));
+    }
+    Ok(Some(response).filter(|response| response.status() != OUTDATED))
 }
 
 /// Has an agent's lane lift its own quarantine.

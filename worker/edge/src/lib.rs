@@ -14,6 +14,7 @@ mod lane_sql;
 mod lanes;
 mod router;
 mod settings;
+mod webhook;
 
 use worker::worker_sys::web_sys::{Request, Response};
 use worker::{Context, Env, Result, event};

@@ -11,7 +11,7 @@ use worker::{Context, Env, Result};
 
 use crate::authentication::{authenticate, believe};
 use crate::failed_authentications;
-use crate::handlers::{administration, authorize, decisions, health, receipts};
+use crate::handlers::{administration, approvals, authorize, decisions, health, receipts};
 use crate::http::{self, Request};
 use crate::settings::{Settings, settings};
 
@@ -27,6 +27,12 @@ pub struct App {
 pub enum Answer {
     Json(String),
     Whole(Response),
+}
+
+/// An answer with headers of its own.
+pub fn whole(response: Result<Response>) -> Answered {
+    let lost = |_| Problem::new(ProblemCode::Internal, "the answer could not be written");
+    response.map(Answer::Whole).map_err(lost)
 }
 
 pub type Answered = std::result::Result<Answer, Problem>;
@@ -87,6 +93,11 @@ async fn handle(request: &Request, app: &App) -> Answered {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,
         Operation::ReadDecision => decisions::read(app, &caller, first).await,
         Operation::ListReceipts => receipts::list(request, app, &caller).await,
+        Operation::ListApprovals => approvals::list(request, app, &caller).await,
+        Operation::ReadApproval => approvals::read(app, &caller, first).await,
+        Operation::DecideApproval(kind) => {
+            approvals::decide(request, app, caller, kind, first, &body).await
+        }
         Operation::ReadReceipt => receipts::read(app, &caller, first).await,
         Operation::VerifyReceipts => receipts::verify(request, app, &caller, &body).await,
         _ => administration::answer(request, app, &caller, route, &parameters, &body).await,

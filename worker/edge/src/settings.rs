@@ -18,6 +18,8 @@ pub struct Settings {
     pub bootstrap_secret: Option<[u8; 32]>,
     /// Policies that were parsed so far are shared by every lane of this isolate.
     pub engine: PolicyEngine,
+    /// Whether administrators may name addresses of local networks and `http`, for development.
+    pub local_targets: bool,
 }
 
 thread_local! {
@@ -50,6 +52,8 @@ fn read(env: &Env) -> Result<Settings, String> {
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
         engine: PolicyEngine::new(gateward_policies::bundle()),
+        // Anything else, and a mistake too, means the internet alone.
+        local_targets: var(env, "LOCAL_TARGETS").is_some_and(|value| value == "true"),
     })
 }
 

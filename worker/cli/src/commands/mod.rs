@@ -1,6 +1,7 @@
 //! The nouns of the command line. Each turns its arguments into a [`Plan`] and reaches nothing.
 
 mod agent;
+mod approvals;
 mod audit;
 mod ban;
 mod bootstrap;
@@ -11,11 +12,13 @@ mod limits;
 mod server;
 mod tenant;
 mod tool;
+mod webhook;
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::approval::Decide;
 use crate::arguments::{PageArguments, TokenOut};
 use crate::failure::Failure;
 use crate::follow::Matching;
@@ -24,6 +27,7 @@ use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 
 pub use agent::FIELDS as AGENT;
+pub use approvals::FIELDS as APPROVAL;
 pub use credential::FIELDS as CREDENTIAL;
 pub use decisions::FIELDS as DECISION;
 
@@ -46,6 +50,10 @@ pub enum Command {
     Tool(tool::Tool),
     #[command(subcommand)]
     Ban(ban::Ban),
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
+    #[command(subcommand)]
+    Webhook(webhook::Webhook),
     #[command(subcommand)]
     Audit(audit::Audit),
     #[command(subcommand)]
@@ -75,6 +83,12 @@ pub enum Plan {
         request: Request,
         matching: Matching,
     },
+    /// One approval, with all that a person needs to decide on it.
+    ShowApproval(Request),
+    /// A decision on an approval as it is shown first.
+    Decide(Decide),
+    /// Pending approvals, and what changes of them, until interrupted.
+    Watch(Request),
 }
 
 #[derive(Debug, PartialEq)]
@@ -109,6 +123,8 @@ impl Command {
             Self::Server(command) => command.plan(),
             Self::Tool(command) => command.plan(),
             Self::Ban(command) => Ok(command.plan()),
+            Self::Approvals(command) => Ok(command.plan()),
+            Self::Webhook(command) => Ok(command.plan()),
             Self::Audit(command) => Ok(command.plan()),
             Self::Decisions(command) => Ok(command.plan()),
         }

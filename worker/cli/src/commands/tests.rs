@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Arguments;
+use crate::approval::Verdict;
 
 fn plan(line: &str) -> Result<Plan, Failure> {
     let words = line.split_whitespace();
@@ -19,7 +20,10 @@ fn request(line: &str) -> Request {
         Ok(Plan::Send { request, .. } | Plan::List { request, .. }) => request,
         Ok(Plan::Issue(issue)) => issue.request,
         Ok(Plan::Grant(grant)) => grant.read(),
-        Ok(Plan::Follow { request, .. }) => request,
+        Ok(Plan::Follow { request, .. } | Plan::ShowApproval(request) | Plan::Watch(request)) => {
+            request
+        }
+        Ok(Plan::Decide(decide)) => decide.read(),
         Err(failure) => panic!("{line}: {failure}"),
     }
 }
@@ -71,6 +75,13 @@ fn every_command_asks_what_the_api_offers() {
             json!({"agent": "a", "environment": "e", "risk_tier": "high", "quota_per_day": 10,
                 "allowed_tools": ["x/*"]}),
         ),
+        (
+            "webhook set https://hooks.example.com/x",
+            "PUT /v1/webhook",
+            json!({"url": "https://hooks.example.com/x"}),
+        ),
+        ("webhook show", "GET /v1/webhook", none.clone()),
+        ("webhook delete", "DELETE /v1/webhook", none.clone()),
         ("agent list", "GET /v1/agents", none.clone()),
         ("agent show a", "GET /v1/agents/a", none.clone()),
         ("agent update a --environment e", "PATCH /v1/agents/a", json!({"environment": "e"})),
@@ -141,6 +152,16 @@ fn every_command_asks_what_the_api_offers() {
             "POST /v1/servers/s/tools",
             json!({"tool": "a/b", "mutates": false, "risk": "low"}),
         ),
+        (
+            "tool create s/t --mutates true --risk high --approval-ttl 3600",
+            "POST /v1/servers/s/tools",
+            json!({"tool": "t", "mutates": true, "risk": "high", "approval_ttl_s": 3600}),
+        ),
+        (
+            "tool update s/t --approval-ttl default",
+            "PATCH /v1/servers/s/tools/t",
+            json!({"approval_ttl_s": null}),
+        ),
         ("tool list s", "GET /v1/servers/s/tools", none.clone()),
         ("tool show s/a/B.1", "GET /v1/servers/s/tools/a%2FB.1", none.clone()),
         (
@@ -166,6 +187,21 @@ fn every_command_asks_what_the_api_offers() {
         ("ban list --cursor c=", "GET /v1/bans?cursor=c%3D", none.clone()),
         ("ban show b", "GET /v1/bans/b", none.clone()),
         ("ban delete b", "DELETE /v1/bans/b", none.clone()),
+        ("approvals list", "GET /v1/approvals", none.clone()),
+        (
+            "approvals list --status pending --group g --agent a --cursor c",
+            "GET /v1/approvals?status=pending&group=g&agent=a&cursor=c",
+            none.clone(),
+        ),
+        (
+            "approvals watch --group g --agent a",
+            "GET /v1/approvals?status=pending&group=g&agent=a",
+            none.clone(),
+        ),
+        ("approvals show appr_0_1", "GET /v1/approvals/appr_0_1", none.clone()),
+        ("approvals approve appr_0_1 --comment c", "GET /v1/approvals/appr_0_1", none.clone()),
+        ("approvals reject appr_0_1", "GET /v1/approvals/appr_0_1", none.clone()),
+        ("approvals cancel appr_0_1 --if-match 2", "GET /v1/approvals/appr_0_1", none.clone()),
         (
             "audit list --kind registry --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
             "GET /v1/audit-events?kind=registry&from=2026-01-01T00%3A00%3A00Z&to=2026-02-01T00%3A00%3A00Z",
@@ -240,10 +276,38 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "tool create s/t --risk low",
         "tool show s/..",
         "ban create planet mars",
+        "tool update s/t --approval-ttl soon",
+        "approvals list --status open",
+        "approvals show ..",
+        "approvals approve",
+        "approvals approve appr_0_1 --edit [1]",
+        "approvals approve appr_0_1 --edit {",
+        "approvals approve appr_0_1 --edit @/nowhere/edit.json",
+        "approvals reject appr_0_1 --edit {}",
         "agent list --limit 0",
         "agent list --token gwa_x",
     ] {
         assert!(matches!(plan(line), Err(Failure::Usage(_))), "{line}");
+    }
+}
+
+#[test]
+fn a_decision_keeps_what_it_was_given() {
+    let approve = |edit| Verdict::Approve { edit };
+    for (line, verdict, comment, revision) in [
+        ("approve appr_0_1", approve(None), None, None),
+        (
+            r#"approve appr_0_1 --edit {"amount":5,"note":null} --comment c --if-match 4"#,
+            approve(Some(json!({"amount": 5, "note": null}))),
+            Some("c".to_owned()),
+            Some(4),
+        ),
+        ("reject appr_0_1 --comment no", Verdict::Reject, Some("no".to_owned()), None),
+        ("cancel appr_0_1 --if-match 2", Verdict::Cancel, None, Some(2)),
+    ] {
+        let approval_id = "appr_0_1".to_owned();
+        let expected = Decide { approval_id, verdict, comment, revision };
+        assert_eq!(plan(&format!("approvals {line}")), Ok(Plan::Decide(expected)), "{line}");
     }
 }
 

@@ -1,7 +1,7 @@
 use clap::{ArgAction, Args, Subcommand};
 
 use super::{Plan, patch};
-use crate::arguments::{Canary, PageArguments, Revision, ToolId, segment};
+use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
 use crate::table::Field;
@@ -16,6 +16,7 @@ const FIELDS: &[Field] = &[
     Field::detail("approved"),
     Field::detail("disabled"),
     Field::detail("quarantined"),
+    Field::detail("approval_ttl_s").null(DEFAULT),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
@@ -29,7 +30,7 @@ pub enum Tool {
     /// Register a tool; it is pending until `approve`
     #[command(after_long_help = "\
 Examples:
-  gateward tool create github/merge_pull_request --mutates true --risk high
+  gateward tool create github/merge_pull_request --mutates true --risk high --approval-ttl 3600
   gateward tool approve github/merge_pull_request")]
     Create {
         #[arg(value_name = "SERVER/TOOL")]
@@ -41,6 +42,8 @@ Examples:
         risk: String,
         #[command(flatten)]
         canary: Canary,
+        #[command(flatten)]
+        approval: ApprovalTime,
     },
     /// List a server's tools
     List {
@@ -66,6 +69,8 @@ Examples:
         #[command(flatten)]
         canary: Canary,
         #[command(flatten)]
+        approval: ApprovalTime,
+        #[command(flatten)]
         revision: Revision,
     },
     /// Let it be called, if its server is approved too
@@ -76,6 +81,14 @@ Examples:
     Quarantine(Changed),
     /// Undo `disable` and `quarantine`; what is pending stays pending
     Restore(Changed),
+}
+
+#[derive(Args, Debug)]
+pub struct ApprovalTime {
+    /// How long an approval of a call of it is open, 60 to 604800 seconds; or `default`, half an
+    /// hour
+    #[arg(long = "approval-ttl", value_name = "SECONDS")]
+    approval_ttl_s: Option<Limit>,
 }
 
 #[derive(Args, Debug)]
@@ -96,12 +109,13 @@ impl Changed {
 impl Tool {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create { id: ToolId { server, tool }, mutates, risk, canary } => {
+            Self::Create { id: ToolId { server, tool }, mutates, risk, canary, approval } => {
                 let fields = Fields::new()
                     .with("tool", Some(tool))
                     .with("mutates", Some(mutates))
                     .with("risk", Some(risk))
-                    .with("canary", canary.canary);
+                    .with("canary", canary.canary)
+                    .with("approval_ttl_s", approval.approval_ttl_s);
                 Request::post(&["servers", &server, "tools"]).body(fields)
             }
             Self::List { server, page } => {
@@ -111,11 +125,13 @@ impl Tool {
             Self::Show { id: ToolId { server, tool } } => {
                 Request::get(&["servers", &server, "tools", &tool])
             }
-            Self::Update { id: ToolId { server, tool }, mutates, risk, canary, revision } => {
+            Self::Update { id, mutates, risk, canary, approval, revision } => {
+                let ToolId { server, tool } = id;
                 let fields = Fields::new()
                     .with("mutates", mutates)
                     .with("risk", risk)
-                    .with("canary", canary.canary);
+                    .with("canary", canary.canary)
+                    .with("approval_ttl_s", approval.approval_ttl_s);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
             Self::Approve(changed) => changed.action("approve"),

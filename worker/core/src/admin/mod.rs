@@ -24,6 +24,7 @@ pub mod server;
 pub mod sql;
 pub mod tenant;
 pub mod tool;
+pub mod webhook;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -318,13 +319,17 @@ pub fn fingerprint(key_id: &str, method: &str, path: &str, body: &[u8]) -> Strin
 
 /// Whether `If-Match` lets a change of this revision through.
 fn check_match(at: &At<'_>, revision: u64) -> Result<(), Problem> {
-    let Some(header) = at.if_match else { return Ok(()) };
-    let own = etag(revision);
-    if header.split(',').map(str::trim).any(|tag| tag == "*" || tag == own) {
+    if at.if_match.is_none_or(|header| matches_etag(header, revision)) {
         return Ok(());
     }
     let detail = "the record was changed since you read it: read it again";
     Err(Problem::new(ProblemCode::PreconditionFailed, detail))
+}
+
+/// Whether an `If-Match` header fits the revision (RFC 9110, section 13.1.1).
+pub(crate) fn matches_etag(header: &str, revision: u64) -> bool {
+    let own = etag(revision);
+    header.split(',').map(str::trim).any(|tag| tag == "*" || tag == own)
 }
 
 /// Records that never change have no revision: no entity tag but `*` can be theirs.
@@ -360,7 +365,9 @@ pub fn etag(revision: u64) -> String {
     format!("\"{revision}\"")
 }
 
-pub(crate) fn not_found() -> Problem {
+/// There is no such record, or the caller may not know of it.
+#[must_use]
+pub fn not_found() -> Problem {
     Problem::new(ProblemCode::NotFound, "there is no such thing")
 }
 

@@ -39,7 +39,11 @@ use super::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
 use super::tool::{Tool, ToolPatch, ToolRequest, ToolRow};
+use super::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use super::{MAX_IDEMPOTENCY_KEY_BYTES, Record};
+use crate::approval::{
+    ApprovalPage, ApprovalStatus, ApprovalView, ApproveRequest, CloseRequest, VerdictKind,
+};
 use crate::gate::Decision;
 use crate::gate::respond::Response as AuthorizeResponse;
 use crate::problem::{Body as ProblemBody, ProblemCode};
@@ -55,14 +59,16 @@ const INFO: &str = "What a policy gate for agents' tool calls answers. Every ans
     an empty list allows nothing.";
 
 /// What the operations are about.
-const TAGS: [(&str, &str); 13] = [
+const TAGS: [(&str, &str); 15] = [
     ("worker", "What runs, and whether it works."),
     ("calls", "Whether a tool may be called."),
     ("decisions", "What was decided."),
     ("receipts", "The hash-chained record of what was decided."),
+    ("approvals", "Calls that wait for people."),
     ("audit events", "What happened, calls and changes of the registry alike."),
     ("tenants", "Who uses this worker, each apart from the others."),
     ("limits", "What holds for agents without limits of their own."),
+    ("webhook", "Who is told what becomes of approvals."),
     ("agents", "Who calls tools."),
     ("groups", "Agents, which policies see, and administrators, who approve."),
     ("credentials", "What agents and administrators authenticate with."),
@@ -212,6 +218,48 @@ fn entry(operation: Operation) -> Entry {
         )
         .answers::<ReceiptView>()
         .refuses(&[LaneUnavailable]),
+        Operation::ListApprovals => Entry::new(
+            "approvals",
+            "list_approvals",
+            "Lists approvals without arguments, newest first; an agent sees its own.",
+        )
+        .filtered("status", reference::<ApprovalStatus>(), "Only those that stand so.")
+        .filtered("group", reference::<Name>(), "Only those that ask this group.")
+        .filtered("agent", reference::<Name>(), "Only this agent's.")
+        .in_pages()
+        .answers::<ApprovalPage<'_>>(),
+        Operation::ReadApproval => Entry::new(
+            "approvals",
+            "read_approval",
+            "Gives an approval with the call's arguments while it is open; an agent may poll its own.",
+        )
+        .answers::<ApprovalView<'_>>()
+        .tagged()
+        .polled()
+        .refuses(&[LaneUnavailable]),
+        Operation::DecideApproval(kind) => {
+            let (id, summary) = match kind {
+                VerdictKind::Approve => (
+                    "approve_approval",
+                    "Approves a call, or a narrower one, for the groups that the caller is in.",
+                ),
+                VerdictKind::Reject => ("reject_approval", "Rejects a call, for good."),
+                VerdictKind::Cancel => {
+                    ("cancel_approval", "Takes an open approval back, granted or not, for good.")
+                }
+            };
+            let entry = Entry::new("approvals", id, summary);
+            let entry = match kind {
+                VerdictKind::Approve => entry.takes_with::<ApproveRequest>(Required::False),
+                _ => entry.takes_with::<CloseRequest>(Required::False),
+            };
+            entry.answers::<ApprovalView<'_>>().tagged().matching().refuses(&[
+                InvalidField,
+                StateConflict,
+                JournalFull,
+                LaneUnavailable,
+            ])
+        }
         Operation::ListAuditEvents => {
             let text = || Object::with_type(Type::String).into();
             Entry::new("audit events", "list_audit_events", "Lists audit events, newest first.")
@@ -258,6 +306,27 @@ fn entry(operation: Operation) -> Entry {
                 .writes::<LimitsView>(&DONE)
                 .tagged()
                 .matching()
+        }
+        Operation::ReadWebhook => {
+            Entry::new("webhook", "read_webhook", "Gives the tenant's webhook without its secret.")
+                .answers::<Webhook>()
+                .tagged()
+                .refuses(&[NotFound])
+        }
+        Operation::SetWebhook => Entry::new(
+            "webhook",
+            "set_webhook",
+            "Sets the tenant's webhook; its new secret is shown this once.",
+        )
+        .takes::<WebhookRequest>()
+        .writes::<IssuedWebhook>(&CREATED_OR_DONE)
+        .tagged()
+        .matching(),
+        Operation::DeleteWebhook => {
+            Entry::new("webhook", "delete_webhook", "Deletes the webhook: nothing is told any more.")
+                .writes::<Webhook>(&DONE)
+                .matching()
+                .refuses(&[NotFound])
         }
         Operation::ListAgents => {
             Entry::new("agents", "list_agents", "Lists agents.").page::<AgentRow>()
@@ -491,6 +560,7 @@ struct Entry {
     writes: bool,
     tagged: bool,
     matching: bool,
+    polled: bool,
     problems: Vec<ProblemCode>,
     schemas: BTreeMap<String, RefOr<Schema>>,
 }
@@ -508,6 +578,7 @@ impl Entry {
             writes: false,
             tagged: false,
             matching: false,
+            polled: false,
             problems: vec![Misconfigured, Internal],
             schemas: BTreeMap::new(),
         }
@@ -607,6 +678,12 @@ impl Entry {
         self
     }
 
+    /// The answer says when to ask again.
+    fn polled(mut self) -> Self {
+        self.polled = true;
+        self
+    }
+
     /// `If-Match` is honoured.
     fn matching(mut self) -> Self {
         self.matching = true;
@@ -650,7 +727,7 @@ impl Entry {
             self.problems.push(NotFound);
         }
         // Of the others the whole id is looked up, whatever it is.
-        if route.path.contains('{') && !["decisions", "receipts"].contains(&self.tag) {
+        if route.path.contains('{') && !["approvals", "decisions", "receipts"].contains(&self.tag) {
             self.problems.push(InvalidField);
         }
         let idempotent = self.writes && route.method == "POST";
@@ -672,6 +749,9 @@ impl Entry {
         let mut headers = Vec::new();
         if self.tagged {
             headers.push("ETag");
+        }
+        if self.polled {
+            headers.push("Retry-After");
         }
         if idempotent {
             headers.push("Idempotency-Replayed");
@@ -797,6 +877,7 @@ fn path_parameter(name: &str) -> Option<Parameter> {
         "tool" => (reference::<ToolName>(), "The tool's name, percent-encoded."),
         "kind" => (pattern("^(agents|administrators)$"), "What the member is."),
         "decision_id" => (pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"), "A UUIDv7."),
+        "approval_id" => (pattern("^appr_[0-9]+_[0-9]+$"), "The approval's id."),
         "receipt_id" => (pattern("^rcpt_[0-9]+_[0-9]+$"), "The receipt's id."),
         _ => return None,
     };
@@ -1059,6 +1140,17 @@ mod tests {
             ReasonCode::PolicyAllow,
             ReasonCode::PolicyRedact,
             ReasonCode::PolicyRequireApproval,
+            ReasonCode::ApprovalGranted,
+            ReasonCode::ApprovalPending,
+            ReasonCode::ApprovalUnknown,
+            ReasonCode::ApprovalMismatch,
+            ReasonCode::ApprovalInsufficient,
+            ReasonCode::ApprovalRejected,
+            ReasonCode::ApprovalCancelled,
+            ReasonCode::ApprovalExpired,
+            ReasonCode::ApprovalUsed,
+            ReasonCode::ApprovalsExhausted,
+            ReasonCode::ApprovalInputTooLarge,
             ReasonCode::PolicyForbid,
             ReasonCode::PolicyQuarantine,
             ReasonCode::NoPolicyPermits,

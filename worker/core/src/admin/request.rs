@@ -18,15 +18,18 @@ use super::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
 use super::tool::{ActOnTool, CreateTool, PatchTool, ToolRow};
+use super::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
 use super::{Answer, Record, Write, not_found, one, page};
 use crate::bounds::MAX_LABEL_BYTES;
 use crate::problem::{Problem, ProblemCode};
 use crate::records::{DEFAULT_PAGE, MAX_PAGE};
+use crate::target::Target;
 use crate::token::MacKeys;
 
 /// Random bytes that any request can need.
 pub const RANDOM_BYTES: usize = credential::RANDOM_BYTES;
 const _: () = assert!(ban::RANDOM_BYTES <= RANDOM_BYTES, "a ban's id comes out of the same bytes");
+const _: () = assert!(webhook::SALT_BYTES <= RANDOM_BYTES, "a salt comes out of the same bytes");
 
 /// A request to the administration, with what it may draw on.
 pub struct Request<'a> {
@@ -40,6 +43,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     pub keys: &'a MacKeys,
     pub random: [u8; RANDOM_BYTES],
+    /// Whether addresses of local networks may be called, for development.
+    pub local_targets: bool,
 }
 
 /// What is asked for.
@@ -78,6 +83,9 @@ impl<'a> Request<'a> {
             | Op::Authorize
             | Op::ListDecisions
             | Op::ReadDecision
+            | Op::ListApprovals
+            | Op::ReadApproval
+            | Op::DecideApproval(_)
             | Op::ListReceipts
             | Op::VerifyReceipts
             | Op::ReadReceipt => Asked::Other,
@@ -111,6 +119,17 @@ impl<'a> Request<'a> {
                 one_of::<LimitsRow>(Statement::new(sql::READ_TENANT, vec![self.tenant.into()]))
             }
             Op::PatchLimits => self.write(parse::<PatchLimits>(self.body)?),
+
+            Op::ReadWebhook => {
+                one_of::<WebhookRow>(Statement::new(sql::READ_WEBHOOK, vec![self.tenant.into()]))
+            }
+            Op::SetWebhook => {
+                let request: WebhookRequest = parse(self.body)?;
+                let target = Target::parse(&request.url, self.local_targets)
+                    .map_err(|must| refused("url", &must))?;
+                self.write(SetWebhook { target, keys: self.keys, salt: self.random() })
+            }
+            Op::DeleteWebhook => self.write(DeleteWebhook),
 
             Op::ListAgents => self.page_of::<AgentRow>(sql::LIST_AGENTS)?,
             Op::CreateAgent => self.write(parse::<CreateAgent>(self.body)?),
@@ -217,9 +236,7 @@ impl<'a> Request<'a> {
 
             Op::ListBans => self.page_of::<BanRow>(sql::LIST_BANS)?,
             Op::CreateBan => {
-                let mut random = [0; ban::RANDOM_BYTES];
-                random.iter_mut().zip(self.random).for_each(|(byte, given)| *byte = given);
-                self.write(CreateBan { request: parse(self.body)?, random })
+                self.write(CreateBan { request: parse(self.body)?, random: self.random() })
             }
             Op::ReadBan => self.one_named::<BanRow>(sql::READ_BAN, "ban_id")?,
             Op::DeleteBan => self.write(DeleteBan { ban_id: self.name(0, "ban_id")? }),
@@ -238,6 +255,7 @@ impl<'a> Request<'a> {
                 | Op::CreateTenant
                 | Op::PatchTenant
                 | Op::PatchLimits
+                | Op::SetWebhook
                 | Op::CreateAgent
                 | Op::PatchAgent
                 | Op::CreateGroup
@@ -252,6 +270,13 @@ impl<'a> Request<'a> {
 
     fn mint(&self) -> Mint<'a> {
         Mint { keys: self.keys, random: self.random }
+    }
+
+    /// The first of the random bytes.
+    fn random<const LENGTH: usize>(&self) -> [u8; LENGTH] {
+        let mut random = [0; LENGTH];
+        random.iter_mut().zip(self.random).for_each(|(byte, given)| *byte = given);
+        random
     }
 
     fn write(&self, write: impl Write + 'a) -> Asked<'a> {

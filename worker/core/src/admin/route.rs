@@ -4,6 +4,7 @@
 use self::Access::{Administrator, Bootstrap, Call, Open, Reader};
 use crate::admin::agent::AgentAction;
 use crate::admin::server::StateAction;
+use crate::approval::VerdictKind;
 use crate::scope::Scope;
 
 /// What a request must have before its handler runs.
@@ -35,6 +36,9 @@ pub enum Operation {
     ListReceipts,
     VerifyReceipts,
     ReadReceipt,
+    ListApprovals,
+    ReadApproval,
+    DecideApproval(VerdictKind),
     ListAuditEvents,
     ListTenants,
     CreateTenant,
@@ -43,6 +47,9 @@ pub enum Operation {
     DeleteTenant,
     ReadLimits,
     PatchLimits,
+    ReadWebhook,
+    SetWebhook,
+    DeleteWebhook,
     ListAgents,
     CreateAgent,
     ReadAgent,
@@ -100,6 +107,7 @@ const fn route(
 const READ: Access = Administrator(Scope::RegistryRead);
 const WRITE: Access = Administrator(Scope::RegistryWrite);
 const AUDIT: Access = Administrator(Scope::AuditRead);
+const APPROVE: Access = Administrator(Scope::ApprovalsDecide);
 const TENANTS: Access = Administrator(Scope::TenantsAdmin);
 
 /// The route table. Of two paths that fit, the first counts.
@@ -116,6 +124,11 @@ pub const ROUTES: &[Route] = &[
     route("GET",    "/v1/receipts", AUDIT, Operation::ListReceipts),
     route("POST",   "/v1/receipts/verify", AUDIT, Operation::VerifyReceipts),
     route("GET",    "/v1/receipts/{receipt_id}", AUDIT, Operation::ReadReceipt),
+    route("GET",    "/v1/approvals", Reader(Scope::ApprovalsDecide), Operation::ListApprovals),
+    route("GET",    "/v1/approvals/{approval_id}", Reader(Scope::ApprovalsDecide), Operation::ReadApproval),
+    route("POST",   "/v1/approvals/{approval_id}/approve", APPROVE, Operation::DecideApproval(VerdictKind::Approve)),
+    route("POST",   "/v1/approvals/{approval_id}/reject", APPROVE, Operation::DecideApproval(VerdictKind::Reject)),
+    route("POST",   "/v1/approvals/{approval_id}/cancel", APPROVE, Operation::DecideApproval(VerdictKind::Cancel)),
     route("GET",    "/v1/audit-events", AUDIT, Operation::ListAuditEvents),
     route("GET",    "/v1/tenants", TENANTS, Operation::ListTenants),
     route("POST",   "/v1/tenants", TENANTS, Operation::CreateTenant),
@@ -124,6 +137,9 @@ pub const ROUTES: &[Route] = &[
     route("DELETE", "/v1/tenants/{tenant}", TENANTS, Operation::DeleteTenant),
     route("GET",    "/v1/limits", READ, Operation::ReadLimits),
     route("PATCH",  "/v1/limits", WRITE, Operation::PatchLimits),
+    route("GET",    "/v1/webhook", READ, Operation::ReadWebhook),
+    route("PUT",    "/v1/webhook", WRITE, Operation::SetWebhook),
+    route("DELETE", "/v1/webhook", WRITE, Operation::DeleteWebhook),
     route("GET",    "/v1/agents", READ, Operation::ListAgents),
     route("POST",   "/v1/agents", WRITE, Operation::CreateAgent),
     route("GET",    "/v1/agents/{agent}", READ, Operation::ReadAgent),
@@ -257,6 +273,7 @@ mod tests {
             let writes = route.method != "GET" && route.operation != Operation::VerifyReceipts;
             let expected = match route.path {
                 path if path.starts_with("/v1/tenants") => Administrator(Scope::TenantsAdmin),
+                path if writes && path.starts_with("/v1/approvals") => APPROVE,
                 "/v1/authorize" => Call,
                 "/v1/bootstrap" => Bootstrap,
                 _ if writes => Administrator(Scope::RegistryWrite),

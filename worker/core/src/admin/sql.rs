@@ -152,7 +152,7 @@ macro_rules! tool_row {
             flag!("mutates"),
             ", 'risk', risk, 'canary', ",
             flag!("canary"),
-            ", 'approved', ",
+            ", 'approval_ttl_s', approval_ttl_s, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
             flag!("disabled"),
@@ -161,6 +161,13 @@ macro_rules! tool_row {
             ", 'revision', revision, 'created_at_ms', created_at_ms, \
                'updated_at_ms', updated_at_ms)"
         )
+    };
+}
+
+macro_rules! webhook_row {
+    () => {
+        "json_object('url', url, 'revision', revision, 'created_at_ms', created_at_ms, \
+           'updated_at_ms', updated_at_ms)"
     };
 }
 
@@ -221,6 +228,19 @@ statements! {
               AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin')), \
           'bootstraps', (SELECT count(*) FROM audit_events \
             WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/')) AS extra";
+
+    /// Tenant.
+    LOAD_WEBHOOK = epoch!(), "(SELECT ", webhook_row!(), " FROM webhooks WHERE tenant = ?1) AS record, \
+        NULL AS extra";
+    /// Tenant.
+    READ_WEBHOOK = "SELECT ", webhook_row!(), " AS record FROM webhooks WHERE tenant = ?1";
+    /// Tenant, URL, salt, revision, created, updated.
+    SAVE_WEBHOOK = "INSERT INTO webhooks (tenant, url, salt, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+        ON CONFLICT (tenant) DO UPDATE SET url = excluded.url, salt = excluded.salt, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant.
+    DELETE_WEBHOOK = "DELETE FROM webhooks WHERE tenant = ?1";
 
     /// Tenant, agent, the most agents and one.
     LOAD_AGENT = epoch!(), "(SELECT ", agent_row!(), " FROM agents \
@@ -377,14 +397,15 @@ statements! {
     /// Tenant, server, after, limit.
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
-    /// Tenant, server, tool, mutates, risk, canary, approved, disabled, quarantined, revision,
-    /// created, updated.
+    /// Tenant, server, tool, mutates, risk, canary, approved, disabled, quarantined,
+    /// approval time, revision, created, updated.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, approved, \
-          disabled, quarantined, revision, created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+          disabled, quarantined, approval_ttl_s, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           risk = excluded.risk, canary = excluded.canary, approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
+          approval_ttl_s = excluded.approval_ttl_s, \
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name, ToolName, present};
+use super::field::{Millis, Name, ToolName, Whole, present};
 use super::server::{StateAction, States, Status};
 use super::sql::{self, Statement, Value};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
     not_found, with_changes,
 };
+use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bundle::Risk;
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
@@ -28,6 +29,7 @@ pub struct ToolRow {
     mutates: bool,
     risk: Risk,
     canary: bool,
+    approval_ttl_s: Option<u32>,
     revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -50,6 +52,8 @@ pub struct Tool {
     risk: Risk,
     /// Whether nothing legitimate calls it.
     canary: bool,
+    /// Seconds that an approval of a call of it is open; null for 1,800.
+    approval_ttl_s: Option<u32>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -80,6 +84,7 @@ impl Record for ToolRow {
             mutates: self.mutates,
             risk: self.risk,
             canary: self.canary,
+            approval_ttl_s: self.approval_ttl_s,
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -102,6 +107,7 @@ impl ToolRow {
                 flag(self.states.approved),
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
+                self.approval_ttl_s.map(u64::from).into(),
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
@@ -166,7 +172,13 @@ pub struct ToolRequest {
     risk: Risk,
     #[serde(default)]
     canary: bool,
+    /// Seconds; 1,800 when it has none.
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
+    approval_ttl_s: Option<ApprovalTime>,
 }
+
+type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
 
 /// [`ToolRequest`] for a server.
 pub struct CreateTool {
@@ -193,15 +205,18 @@ impl Write for CreateTool {
             mutates: request.mutates,
             risk: request.risk,
             canary: request.canary,
+            approval_ttl_s: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
+        let known = before.clone().unwrap_or_else(fresh);
         let row = ToolRow {
             mutates: request.mutates,
             risk: request.risk,
             canary: request.canary,
-            ..before.clone().unwrap_or_else(fresh)
+            approval_ttl_s: request.approval_ttl_s.map(|s| s.0),
+            ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
         conclude(at, loaded, before.as_ref(), row, event)
@@ -221,6 +236,10 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     canary: Option<bool>,
+    /// Null clears it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
+    approval_ttl_s: Option<Option<ApprovalTime>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -241,6 +260,10 @@ impl Write for PatchTool {
             mutates: self.patch.mutates.unwrap_or(before.mutates),
             risk: self.patch.risk.unwrap_or(before.risk),
             canary: self.patch.canary.unwrap_or(before.canary),
+            approval_ttl_s: match self.patch.approval_ttl_s {
+                Some(value) => value.map(|s| s.0),
+                None => before.approval_ttl_s,
+            },
             ..before.clone()
         };
         conclude(at, loaded, Some(&before), row, "tool_changed")

@@ -130,7 +130,7 @@ impl Containment {
 }
 
 /// A journal row's member `containment`: how the agent stands after the row. Read by the trigger of
-/// `d1-migrations/0003_registry.sql`.
+/// `d1-migrations/0004_approvals.sql`.
 #[derive(Debug, Serialize)]
 pub struct ContainmentRow<'a> {
     pub quarantined: bool,

@@ -2,21 +2,20 @@
 
 use serde::Serialize;
 
+use super::approval::{self, Occasion, Presented};
 use super::containment::{self, ContainmentRow};
 use super::outcome::{Decision, Ruling};
-use super::respond::{self, PendingApproval, Receipt};
+use super::respond::{self, Receipt};
 use super::{
     AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
 };
 use super::{meter, replay};
+use crate::approval::{Approval, ApprovalInput};
 use crate::config::Config;
 use crate::id::{self, MAX_SEQ};
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
 use crate::receipt::{self, BODY_VERSION, Body, Obligations};
-
-/// How long a person has to decide.
-pub const APPROVAL_MS: u64 = 30 * 60 * 1_000;
 
 /// One row of the lane's journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +31,8 @@ pub struct JournalEntry {
     pub nonce_key: Option<String>,
     /// [`Row`] as JSON: what the flush copies to D1.
     pub row: String,
+    /// What is kept of the call with the row's approval, if the row has one.
+    pub approval: Option<ApprovalInput>,
 }
 
 /// What D1 gets to know. Persisted: the format is pinned by the flush statements.
@@ -49,7 +50,8 @@ pub struct Row<'a> {
     pub receipt: &'a str,
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
-    pub approval: Option<ApprovalRow<'a>>,
+    /// Only where the decision asks for it.
+    pub approval: Option<&'a Approval>,
     /// Only where it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub containment: Option<ContainmentRow<'a>>,
@@ -61,15 +63,6 @@ impl Row<'_> {
         // Plain data always serializes; a row that were empty would fail the flush, not vanish.
         serde_json::to_string(self).unwrap_or_default()
     }
-}
-
-#[derive(Debug, Serialize)]
-pub struct ApprovalRow<'a> {
-    pub approval_id: &'a str,
-    pub approver_group: &'a str,
-    pub quorum: u8,
-    pub action_hash: &'a str,
-    pub expires_at_ms: u64,
 }
 
 /// The key under which an agent's request id or nonce is stored. Names have no `/`.
@@ -111,6 +104,12 @@ impl Room<'_> {
         let most = if writes { config.journal_soft_rows } else { config.journal_hard_rows };
         !self.storage_full && head.seq < MAX_SEQ && self.journal_rows < most
     }
+
+    /// Whether there is room for a row that ends an approval: it gives storage back, so it is taken
+    /// though the storage is full.
+    pub fn takes_end(&self, head: &ChainHead) -> bool {
+        head.seq < MAX_SEQ && self.journal_rows < self.config.journal_hard_rows
+    }
 }
 
 pub fn full() -> Problem {
@@ -128,7 +127,9 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let bundle = engine.bundle().digest;
     if call.dry_run || ruling.counted_only {
         let decision_id = id::decision_id(facts.now_ms, command.lane, 0, &call.fingerprint);
-        let body = respond::response(call, &ruling, trust, bundle, &decision_id, None, None);
+        let known = facts.approval.filter(|_| draft.presented != Presented::Nothing);
+        let known = known.map(|approval| (approval, facts.now_ms));
+        let body = respond::response(call, &ruling, trust, bundle, &decision_id, known, None);
         let rejection = ruling.counted_only.then_some(Rejection::StatusDenied);
         return draft.answer(200, body, None, rejection);
     }
@@ -137,27 +138,29 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
     count(&mut draft, ruling.decision);
     let containment = containment::settle(&mut draft, ruling.decision, &decision_id);
-    let approval = (ruling.decision == Decision::RequireApproval).then(|| PendingApproval {
-        approval_id: id::approval_id(command.lane, seq),
-        approver_group: ruling.approver_groups.join(","),
-        expires_at_ms: facts.now_ms.saturating_add(APPROVAL_MS),
-    });
+    let asks =
+        ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
+    let asked = asks.then(|| approval::ask(&mut draft, &ruling, &decision_id, seq));
+    let settled = approval::settle(&mut draft, ruling.decision, &decision_id);
+    let known = asked.as_ref().map(|(approval, _)| approval);
+    let known = known.or(settled.as_ref().map(|(approval, _)| approval));
+    let known = known.or(facts.approval.filter(|_| draft.presented != Presented::Nothing));
     let action_hash = hex::encode(call.action_hash);
+    let epoch = facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
     let (body, hash) = receipt::seal(&Body {
         action_hash: &action_hash,
         agent: &call.agent,
-        approval_id: approval.as_ref().map_or("", |approval| &approval.approval_id),
+        approval_id: known.map_or("", |approval| &approval.approval_id),
         bundle,
         decision: ruling.decision.as_str(),
         decision_id: &decision_id,
-        epoch: facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch),
+        epoch,
         key_id: &command.key_id,
         kind: "decision",
         lane: command.lane,
         matched_policies: &ruling.matched_policies,
         obligations: Obligations {
             approver_groups: &ruling.approver_groups,
-            quorum: ruling.quorum,
             redact_fields: &ruling.redact_fields,
         },
         prev_hash: previous,
@@ -180,7 +183,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         trust,
         bundle,
         &decision_id,
-        approval.as_ref(),
+        known.map(|approval| (approval, facts.now_ms)),
         Some(receipt),
     );
     let row = Row {
@@ -196,19 +199,27 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         receipt: &body,
         receipt_hash: &hash,
         prev_receipt_hash: previous,
-        approval: approval.as_ref().map(|approval| ApprovalRow {
-            approval_id: &approval.approval_id,
-            approver_group: &approval.approver_group,
-            quorum: ruling.quorum,
-            action_hash: &action_hash,
-            expires_at_ms: approval.expires_at_ms,
-        }),
+        approval: asked.as_ref().map(|(approval, _)| approval),
         containment,
     };
     let bound = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| ruling.binds_request);
         value.map(|value| scoped_key(&call.agent, value))
     };
+    let head = ChainHead { seq, hash: hash.clone() };
+    let approval_entry = settled.map(|(approval, event)| {
+        let occasion = Occasion {
+            tenant: &command.tenant,
+            lane: command.lane,
+            epoch,
+            now_ms: facts.now_ms,
+            head: &head,
+            administrator: "",
+            key_id: &command.key_id,
+            decision_id: &decision_id,
+        };
+        approval::entry(&occasion, &approval, ApprovalInput::default(), event, &draft.agent)
+    });
     let entry = JournalEntry {
         agent: call.agent.clone(),
         state: encode_state(&draft.agent),
@@ -216,10 +227,12 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         fingerprint: replay::fingerprint(command),
         nonce_key: bound(&call.nonce),
         row: row.encode(),
-        head: ChainHead { seq, hash: hash.clone() },
+        head,
+        approval: asked.map(|(_, input)| input),
     };
     let mut step = draft.answer(200, response, None, None);
     step.entry = Some(entry);
+    step.approval_entry = approval_entry;
     step
 }
 

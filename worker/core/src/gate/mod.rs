@@ -8,6 +8,7 @@
 //!
 //! Out of scope: reading the registry (step 5 to 6), storing (the lane), flushing (step 13).
 
+mod approval;
 mod containment;
 mod identity;
 mod journal;
@@ -20,7 +21,9 @@ mod restore;
 
 use serde::{Deserialize, Serialize};
 
+use self::approval::Presented;
 use self::identity::Identity;
+use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
 use crate::command::GateCommand;
 use crate::config::Config;
@@ -29,6 +32,7 @@ use crate::problem::Problem;
 use crate::registry::Records;
 use crate::trust::SourceTrust;
 
+pub use approval::{Around, decide as decide_approval, expire as expire_approval};
 pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
@@ -66,6 +70,14 @@ pub struct AgentState {
     pub quarantined_by: Option<QuarantinedBy>,
     #[serde(default, skip_serializing_if = "RiskState::is_default")]
     pub risk: RiskState,
+    /// Approvals that the agent asked for and that are not closed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub open_approvals: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The decision that quarantined an agent.
@@ -109,6 +121,8 @@ pub struct Facts<'a> {
     pub stored: Option<StoredAnswer>,
     /// Whether storage holds the call's nonce.
     pub nonce_used: bool,
+    /// What storage holds under the call's approval id.
+    pub approval: Option<&'a Approval>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,
     /// Whether the lane's storage is near its end.
@@ -153,6 +167,9 @@ pub struct Step {
     pub agent: AgentState,
     /// The row to write before the reply may leave.
     pub entry: Option<JournalEntry>,
+    /// The row after it, of the approval that the call used or tried to; written with it or not
+    /// at all.
+    pub approval_entry: Option<JournalEntry>,
     /// What to count in the audit.
     pub rejection: Option<Rejection>,
 }
@@ -171,6 +188,8 @@ struct Draft<'a> {
     agent: AgentState,
     rate: Rate,
     charged: bool,
+    /// What the call's approval is good for.
+    presented: Presented,
 }
 
 /// Steps 6 to 12, in order.
@@ -210,7 +229,7 @@ pub fn evaluate_policies(
     let draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
     let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
-    resolve::evaluate(engine, &draft, &identity, &tool).ok()
+    resolve::evaluate(engine, &draft, &identity, &tool, None).ok()
 }
 
 /// Steps 6 and 7: who calls, and the denial if it is stopped.
@@ -230,13 +249,19 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
     if let Some(denial) = denial {
         return Ok(denial);
     }
+    let refused = approval::present(draft).err();
     let ruling = meter::quota(draft)
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, &identity))
-        .and_then(|tool| {
-            let evaluation = resolve::evaluate(engine, draft, &identity, &tool)?;
-            Ok(outcome::from_policies(&evaluation, tool))
+        .map(|tool| {
+            let approval = approval::granted(draft);
+            let ruling = match resolve::evaluate(engine, draft, &identity, &tool, approval) {
+                Ok(evaluation) => outcome::from_policies(&evaluation, tool, approval),
+                Err(denial) => *denial,
+            };
+            approval::prefer(refused, ruling)
         })
         .unwrap_or_else(|denial| *denial);
+    let ruling = approval::bound(draft, ruling);
     journal::admit(draft, &ruling)?;
     Ok(ruling)
 }
@@ -249,6 +274,7 @@ impl<'a> Draft<'a> {
             agent: facts.agent.clone(),
             rate: meter::rate(facts),
             charged: false,
+            presented: Presented::Nothing,
         }
     }
 
@@ -261,7 +287,7 @@ impl<'a> Draft<'a> {
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
         let reply = Reply { status, body, rate, retry_after_s };
-        Step { reply, agent: self.agent, entry: None, rejection }
+        Step { reply, agent: self.agent, entry: None, approval_entry: None, rejection }
     }
 
     /// The lower of the caller's claim and what its credential may claim. Only a request whose

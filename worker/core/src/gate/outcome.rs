@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::resolve::Tool;
+use crate::approval::{Approval, ApproverGroup};
 use crate::bundle::{AnnotatedDecision, PolicyRecord};
 use crate::policy::Evaluation;
 
@@ -38,6 +39,17 @@ pub enum ReasonCode {
     PolicyAllow,
     PolicyRedact,
     PolicyRequireApproval,
+    ApprovalGranted,
+    ApprovalPending,
+    ApprovalUnknown,
+    ApprovalMismatch,
+    ApprovalInsufficient,
+    ApprovalRejected,
+    ApprovalCancelled,
+    ApprovalExpired,
+    ApprovalUsed,
+    ApprovalsExhausted,
+    ApprovalInputTooLarge,
     PolicyForbid,
     PolicyQuarantine,
     NoPolicyPermits,
@@ -70,6 +82,28 @@ impl ReasonCode {
             Self::PolicyRequireApproval => {
                 ("policy_require_approval", "A policy permits this call once it is approved.")
             }
+            Self::ApprovalGranted => ("approval_granted", "The call was approved."),
+            Self::ApprovalPending => ("approval_pending", "The approval is not decided yet."),
+            Self::ApprovalUnknown => ("approval_unknown", "The agent has no such approval."),
+            Self::ApprovalMismatch => {
+                ("approval_mismatch", "This is not the call that the approval is for.")
+            }
+            Self::ApprovalInsufficient => (
+                "approval_insufficient",
+                "The policies ask for more than the approval has; ask for another without it.",
+            ),
+            Self::ApprovalRejected => ("approval_rejected", "The approval was rejected."),
+            Self::ApprovalCancelled => ("approval_cancelled", "The approval was cancelled."),
+            Self::ApprovalExpired => ("approval_expired", "The approval has expired."),
+            Self::ApprovalUsed => ("approval_used", "The approval was used; it is good once."),
+            Self::ApprovalsExhausted => (
+                "approvals_exhausted",
+                "The agent has as many open approvals as it can have; use some, or let them expire.",
+            ),
+            Self::ApprovalInputTooLarge => (
+                "approval_input_too_large",
+                "The call needs approval, and its arguments are too large for an approver to read.",
+            ),
             Self::PolicyForbid => ("policy_forbid", "A policy forbids this call."),
             Self::PolicyQuarantine => {
                 ("policy_quarantine", "A policy forbids this call and stops the agent.")
@@ -113,9 +147,8 @@ pub struct Ruling {
     pub reason: String,
     /// Sorted ids.
     pub matched_policies: Vec<String>,
-    /// Sorted; not empty exactly when the decision is `require_approval`.
-    pub approver_groups: Vec<String>,
-    pub quorum: u8,
+    /// Sorted by group; not empty exactly when the decision is `require_approval`.
+    pub approver_groups: Vec<ApproverGroup>,
     /// Sorted.
     pub redact_fields: Vec<String>,
     /// Known from step 9 on.
@@ -137,7 +170,6 @@ impl Ruling {
             reason: reason_code.parts().1.to_owned(),
             matched_policies: Vec::new(),
             approver_groups: Vec::new(),
-            quorum: 0,
             redact_fields: Vec::new(),
             tool: None,
             counted_only: false,
@@ -146,8 +178,8 @@ impl Ruling {
     }
 }
 
-/// The ruling that the evaluation of a call of `tool` comes to.
-pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
+/// The ruling that the evaluation of a call of `tool` comes to, with the approval that the call has.
+pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Approval>) -> Ruling {
     let mut ruling = Ruling::deny(ReasonCode::NoPolicyPermits);
     ruling.tool = Some(tool);
     if !evaluation.erring.is_empty() {
@@ -174,10 +206,16 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
     let redacting = annotated(AnnotatedDecision::Redact);
     ruling.redact_fields =
         sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
-    if !approving.is_empty() {
-        ruling.approver_groups =
-            sorted(approving.iter().filter_map(|p| p.annotations.approver_group));
-        ruling.quorum = approving.iter().map(|p| p.annotations.quorum).max().unwrap_or(1);
+    let needed = needed_groups(&approving);
+    let held_back = match approval {
+        None => !approving.is_empty(),
+        Some(approval) if needed.iter().all(|needed| approval.covers(needed)) => false,
+        Some(_) => {
+            return ruled(ruling, Decision::Deny, ReasonCode::ApprovalInsufficient, Vec::new());
+        }
+    };
+    if held_back {
+        ruling.approver_groups = needed;
         return ruled(
             ruling,
             Decision::RequireApproval,
@@ -188,12 +226,31 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool) -> Ruling {
     if !redacting.is_empty() {
         return ruled(ruling, Decision::Redact, ReasonCode::PolicyRedact, redacting);
     }
+    if !approving.is_empty() {
+        return ruled(ruling, Decision::Allow, ReasonCode::ApprovalGranted, Vec::new());
+    }
     let permitting = annotated(AnnotatedDecision::Plain);
     if permitting.is_empty() {
         // Allowed, and yet by no permit that the bundle knows: never let that pass.
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+/// Every group that a policy asks, each with the most people that any asks of it.
+fn needed_groups(approving: &[&'static PolicyRecord]) -> Vec<ApproverGroup> {
+    let mut groups: Vec<ApproverGroup> = Vec::new();
+    for annotations in approving.iter().map(|policy| &policy.annotations) {
+        let Some(group) = annotations.approver_group else { continue };
+        match groups.iter_mut().find(|needed| needed.group == group) {
+            Some(needed) => needed.quorum = needed.quorum.max(annotations.quorum),
+            None => {
+                groups.push(ApproverGroup { group: group.to_owned(), quorum: annotations.quorum });
+            }
+        }
+    }
+    groups.sort_unstable();
+    groups
 }
 
 fn ids(policies: &[&'static PolicyRecord]) -> Vec<String> {

@@ -3,6 +3,7 @@
 use super::containment;
 use super::identity::Identity;
 use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
+use crate::approval::Approval;
 use crate::bundle::Risk;
 use crate::call::ToolCall;
 use crate::command::GateCommand;
@@ -79,6 +80,7 @@ pub fn evaluate(
     draft: &Draft<'_>,
     identity: &Identity<'_>,
     tool: &Tool,
+    approval: Option<&Approval>,
 ) -> Result<Evaluation, Box<Ruling>> {
     let (call, tenant) = (&draft.command.call, draft.command.tenant.as_str());
     let deny = |code, reason: String| {
@@ -103,6 +105,9 @@ pub fn evaluate(
     let now_ms = draft.facts.now_ms;
     let findings = &call.findings;
     let risk_tier = containment::effective_tier(draft, identity.agent.risk_tier);
+    let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
+    let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
+    let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
     let context = vec![
         ("source_trust", text(draft.effective_trust().as_str())),
         ("sensitive", Value::from(call.contains_sensitive_data)),
@@ -125,9 +130,9 @@ pub fn evaluate(
         (
             "approval",
             record([
-                ("granted", Value::from(false)),
-                ("approvers", Value::empty_set(None)),
-                ("age_s", long(0)),
+                ("granted", Value::from(approval.is_some())),
+                ("approvers", Value::set(approvers.map(|a| text(&a.administrator)), None)),
+                ("age_s", long(u32::try_from(age_ms / 1_000).unwrap_or(u32::MAX))),
             ]),
         ),
         ("warrant", record([("present", Value::from(false))])),

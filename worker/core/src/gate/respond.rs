@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::outcome::{Decision, Ruling};
+use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::bundle::Risk;
 use crate::call::ToolCall;
 use crate::id;
@@ -34,13 +35,18 @@ pub struct Response<'a> {
     receipt: Option<Receipt<'a>>,
 }
 
+/// The approval that the decision asks for, or that the call presented.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DecisionApproval)]
 pub struct Approval<'a> {
     approval_id: &'a str,
-    status: &'static str,
-    approver_group: &'a str,
+    /// After this decision.
+    status: ApprovalStatus,
+    /// All groups that must approve, sorted, separated by commas.
+    approver_group: String,
     #[schema(format = DateTime)]
     expires_at: String,
+    /// Of the call that it is good for.
     action_hash: &'a str,
 }
 
@@ -67,15 +73,11 @@ impl<'a> Receipt<'a> {
     }
 }
 
-/// A pending approval.
-pub struct PendingApproval {
-    pub approval_id: String,
-    /// All groups that must approve, sorted, separated by commas.
-    pub approver_group: String,
-    pub expires_at_ms: u64,
+fn group_names(approval: &Record) -> Vec<&str> {
+    approval.approver_groups.iter().map(|needed| needed.group.as_str()).collect()
 }
 
-/// The answer's text.
+/// The answer's text; the approval is shown as it is at the time beside it.
 #[must_use]
 pub fn response(
     call: &ToolCall,
@@ -83,7 +85,7 @@ pub fn response(
     effective_trust: SourceTrust,
     bundle: &str,
     decision_id: &str,
-    approval: Option<&PendingApproval>,
+    approval: Option<(&Record, u64)>,
     receipt: Option<Receipt<'_>>,
 ) -> String {
     let (tool_risk, mutates) = match &ruling.tool {
@@ -93,7 +95,6 @@ pub fn response(
     };
     let root = effective_trust.lowest(call.root_trust_level.unwrap_or(effective_trust));
     let score = risk::score(tool_risk, mutates, call.contains_sensitive_data, call.findings.score);
-    let action_hash = hex::encode(call.action_hash);
     let response = Response {
         decision_id,
         decision: ruling.decision,
@@ -103,12 +104,12 @@ pub fn response(
         reason: &ruling.reason,
         reason_code: ruling.reason_code.code(),
         matched_policies: &ruling.matched_policies,
-        approval: approval.map(|approval| Approval {
+        approval: approval.map(|(approval, now_ms)| Approval {
             approval_id: &approval.approval_id,
-            status: "pending",
-            approver_group: &approval.approver_group,
+            status: approval.status_at(now_ms),
+            approver_group: group_names(approval).join(","),
             expires_at: id::rfc3339(approval.expires_at_ms),
-            action_hash: &action_hash,
+            action_hash: approval.good_hash(),
         }),
         redacted_fields: &ruling.redact_fields,
         root_trust_level: root,

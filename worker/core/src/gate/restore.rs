@@ -109,6 +109,7 @@ pub fn restore(
         // Plain data always serializes; a row that were empty would fail the flush, not vanish.
         row: serde_json::to_string(&row).unwrap_or_default(),
         head: ChainHead { seq, hash: hash.clone() },
+        approval: None,
     };
     Ok(Some((entry, restored)))
 }

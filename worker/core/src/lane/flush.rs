@@ -11,7 +11,7 @@ use crate::gate::{NONCE_MS, REPLAY_MS, encode_state};
 use crate::sql::lane as sql;
 
 /// Bytes of one flush: D1 takes strings of up to 2 MB.
-const MAX_FLUSH_BYTES: usize = 1_500_000;
+pub(super) const MAX_FLUSH_BYTES: usize = 1_500_000;
 
 /// Audit counts in one flush.
 const MAX_FLUSH_COUNTS: i64 = 500;
@@ -140,9 +140,11 @@ impl Lane {
 
     /// Deletes answers and nonces that are past their time, a bounded number at once.
     fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
-        for (statement, kept_ms) in
-            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
-        {
+        for (statement, kept_ms) in [
+            (sql::EXPIRE_REPLAYS, REPLAY_MS),
+            (sql::EXPIRE_NONCES, NONCE_MS),
+            (sql::FORGET_APPROVALS, REPLAY_MS),
+        ] {
             let before = integer(now_ms.saturating_sub(kept_ms))?;
             storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
         }

@@ -13,12 +13,17 @@
 //!
 //! Out of scope: talking to D1 (`worker/edge`), deciding ([`crate::gate`]).
 
+mod approvals;
 mod flush;
+mod outbox;
 mod storage;
 
 use std::collections::HashMap;
 
+pub use self::approvals::DecideOutcome;
+use self::approvals::{approval, approval_steps};
 pub use self::flush::{Confirmed, FlushBatch};
+pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use self::storage::{LaneSql, StorageError, Value};
 use self::storage::{
     first_text, integer, meta, parse_head, parse_identity, parse_state, set_head, set_meta,
@@ -194,13 +199,18 @@ impl Lane {
             Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
             None => false,
         };
+        let approval = match &call.approval_id {
+            Some(id) => approval(storage, id)?.map(|held| held.approval),
+            None => None,
+        };
         self.hold(storage, &call.agent)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
-        let step = decide(engine, &Facts { stored, nonce_used, ..facts }, command);
+        let facts = Facts { stored, nonce_used, approval: approval.as_ref(), ..facts };
+        let step = decide(engine, &facts, command);
         match step.entry {
             Some(entry) => {
-                self.journal(storage, entry, step.agent, now_ms)?;
+                self.journal(storage, entry, step.approval_entry, step.agent, now_ms)?;
             }
             None => {
                 storage.exec(sql::TOUCH, &[])?;
@@ -236,7 +246,7 @@ impl Lane {
         let room =
             Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
         match restore(&room, &self.head, &held.state, command, now_ms) {
-            Ok(Some((entry, state))) => self.journal(storage, entry, state, now_ms).map(Ok),
+            Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             // So that a superseded object fails instead of answering from an old state.
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
             Err(problem) => Ok(Err(problem)),
@@ -299,37 +309,47 @@ impl Lane {
             head: &self.head,
             stored: None,
             nonce_used: false,
+            approval: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
         }
     }
 
-    /// Writes the row, then takes the state.
+    /// Writes the row and the one that goes with it, then takes the state.
     fn journal(
         &mut self,
         storage: &impl LaneSql,
         entry: JournalEntry,
+        next: Option<JournalEntry>,
         state: AgentState,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
-        storage.exec(
-            sql::INSERT,
-            &[
-                integer(entry.head.seq)?,
-                integer(now_ms)?,
-                Value::Text(entry.head.hash.clone()),
-                Value::Text(entry.agent.clone()),
-                Value::Text(entry.state),
-                text(entry.request_key),
-                Value::Text(entry.fingerprint),
-                text(entry.nonce_key),
-                Value::Text(entry.row),
-            ],
-        )?;
-        self.agents.insert(entry.agent, Held { state, journalled: entry.head.seq });
-        self.head = entry.head;
-        self.journal_rows += 1;
+        let head = next.as_ref().map_or(&entry, |next| next).head.clone();
+        let rows = 1 + u64::from(next.is_some());
+        if entry.approval.is_some() || next.is_some() {
+            let steps: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
+            let steps = Value::Text(approval_steps(&steps, now_ms));
+            storage.exec(sql::INSERT_APPROVAL_STEPS, &[steps])?;
+        } else {
+            let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
+            storage.exec(
+                sql::INSERT,
+                &[
+                    integer(entry.head.seq)?,
+                    integer(now_ms)?,
+                    Value::Text(entry.head.hash),
+                    Value::Text(entry.agent.clone()),
+                    Value::Text(entry.state),
+                    text(entry.request_key),
+                    Value::Text(entry.fingerprint),
+                    text(entry.nonce_key),
+                    Value::Text(entry.row),
+                ],
+            )?;
+        }
+        self.agents.insert(entry.agent, Held { state, journalled: head.seq });
+        self.head = head;
+        self.journal_rows += rows;
         Ok(())
     }
 
@@ -352,7 +372,16 @@ impl Lane {
     ///
     /// [`StorageError`]: then the lane must not say that it did.
     pub fn note_epoch(storage: &impl LaneSql, epoch: u64) -> Result<(), StorageError> {
-        set_meta(storage, "epoch", epoch.to_string())
+        let newest = epoch.max(Self::noted_epoch(storage)?);
+        set_meta(storage, "epoch", newest.to_string())
+    }
+
+    /// The newest epoch that the lane took.
+    pub(super) fn noted_epoch(storage: &impl LaneSql) -> Result<u64, StorageError> {
+        match meta(storage, "epoch")? {
+            Some(epoch) => epoch.parse().map_err(|_| unreadable("the epoch")),
+            None => Ok(0),
+        }
     }
 
     /// A journal row that was not flushed yet.

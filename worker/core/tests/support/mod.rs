@@ -349,7 +349,13 @@ pub fn bans(bans: Json) -> Rc<Bans> {
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
     let (mutates, canary) = (u8::from(mutates), u8::from(canary));
     let risk = gateward_core::bundle::Risk::Low;
-    Some(ToolRegistration { status: "active".to_owned(), mutates, risk, canary })
+    Some(ToolRegistration {
+        status: "active".to_owned(),
+        mutates,
+        risk,
+        canary,
+        approval_ttl_s: None,
+    })
 }
 
 pub fn server(status: &str) -> Option<ServerRecord> {

@@ -242,6 +242,7 @@ impl Model {
                 let new = || pending(json!({"server": name}));
                 let mut tool = self.tools.get(&id).cloned().unwrap_or_else(new);
                 tool["canary"] = json!(false);
+                tool["approval_ttl_s"] = Json::Null;
                 merge(&mut tool, body);
                 self.settle("tools", &id, tool)
             }

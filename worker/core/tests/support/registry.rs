@@ -219,6 +219,7 @@ impl Registry {
             body: body.as_bytes(),
             keys: &self.keys,
             random: self.random(),
+            local_targets: false,
         };
         assert_eq!(request.takes_body(), !body.is_empty(), "{ask:?}");
         let now_ms = self.now_ms.get();

@@ -1,11 +1,13 @@
 //! What is read from and written to D1, a module per table or purpose.
 
 pub mod administration;
+pub mod approvals;
 pub mod audit;
 pub mod decisions;
 pub mod flush;
 pub mod receipts;
 pub mod registry;
+pub mod webhooks;
 
 use gateward_core::problem::{Problem, ProblemCode};
 use serde::de::DeserializeOwned;

@@ -27,6 +27,9 @@ pub struct ReaderRow {
     pub signed: u8,
     pub tenant_status: String,
     pub lanes: u16,
+    pub epoch: u64,
+    /// A JSON array.
+    pub groups: String,
     pub agent_status: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use gateward_core::admin::agent::AgentRow;
 use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::admin::route::Route;
 use gateward_core::admin::{
-    self as core, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write,
+    self as core, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write, not_found,
 };
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
@@ -16,7 +16,7 @@ use crate::authentication::Caller;
 use crate::d1::administration::{Committed, commit, kept_answer, load, records};
 use crate::http::{Head, Request, json, random};
 use crate::lanes;
-use crate::router::{Answer, Answered, App};
+use crate::router::{Answer, Answered, App, whole};
 
 /// How often a change is decided anew because another one came first. Each attempt lets one other
 /// administrator's change pass.
@@ -40,6 +40,7 @@ pub async fn answer(
         body,
         keys: &app.settings.mac_keys,
         random: random::<RANDOM_BYTES>()?,
+        local_targets: app.settings.local_targets,
     };
     if asked.takes_body() {
         request.require_json()?;
@@ -80,10 +81,6 @@ pub async fn answer(
         }
         Asked::Other => Err(Problem::new(ProblemCode::NotFound, "there is no such path")),
     }
-}
-
-fn not_found() -> Problem {
-    Problem::new(ProblemCode::NotFound, "there is no such thing")
 }
 
 /// A change under way.
@@ -216,7 +213,5 @@ fn respond(
     if replayed {
         head = head.field("idempotency-replayed", "true");
     }
-    let response = head.with(&Json::Object(body).to_string());
-    let lost = |_| Problem::new(ProblemCode::Internal, "the answer could not be written");
-    response.map(Answer::Whole).map_err(lost)
+    whole(head.with(&Json::Object(body).to_string()))
 }

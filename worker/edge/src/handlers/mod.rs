@@ -1,6 +1,7 @@
 //! One module per endpoint.
 
 pub mod administration;
+pub mod approvals;
 pub mod authorize;
 pub mod decisions;
 pub mod health;

@@ -1,0 +1,336 @@
+//! An approval as a person reads it, and the decision on exactly what was read. Pure; `run` reads,
+//! shows and sends.
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::request::{Fields, Request};
+use crate::table::{beside, pairs, printable};
+
+#[derive(Debug, PartialEq)]
+pub enum Verdict {
+    Approve { edit: Option<Value> },
+    Reject,
+    Cancel,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Decide {
+    pub approval_id: String,
+    pub verdict: Verdict,
+    pub comment: Option<String>,
+    /// In place of the one that is read.
+    pub revision: Option<u64>,
+}
+
+impl Decide {
+    pub fn read(&self) -> Request {
+        Request::get(&["approvals", &self.approval_id])
+    }
+
+    /// The decision on the approval as it was read: what has changed since is not decided on.
+    pub fn request(&self, approval: &Value) -> Result<Request, Failure> {
+        let unreadable = || Failure::other("the answer is no approval");
+        let read = approval.get("revision").and_then(Value::as_u64).ok_or_else(unreadable)?;
+        let mut fields = Fields::new().with("comment", self.comment.as_deref());
+        let action = match &self.verdict {
+            Verdict::Approve { .. } if is_edited(approval) && self.revision.is_none() => {
+                // Nobody has looked at that yet.
+                let id = &self.approval_id;
+                let advice = format!("see `gateward approvals show {id}`, then use `--if-match`");
+                return Err(Failure::Usage(format!("the call was edited: {advice}")));
+            }
+            Verdict::Approve { edit } => {
+                let hash = good_hash(approval).ok_or_else(unreadable)?;
+                fields = fields.with("action_hash", Some(hash)).with("edit", edit.clone());
+                "approve"
+            }
+            Verdict::Reject => "reject",
+            Verdict::Cancel => "cancel",
+        };
+        let request = Request::post(&["approvals", &self.approval_id, action]).body(fields);
+        Ok(request.if_match(Some(self.revision.unwrap_or(read))))
+    }
+}
+
+/// Of the call that alone is good: the edited one, if an approver edited it.
+fn good_hash(approval: &Value) -> Option<&str> {
+    let edited = approval.pointer("/edited/action_hash");
+    edited.or_else(|| approval.get("action_hash"))?.as_str()
+}
+
+/// All that a person needs to decide.
+pub fn shown(approval: &Value) -> String {
+    let of_edited = |name| one(approval.get("edited").unwrap_or(&Value::Null), name);
+    let call = format!("{}/{}", one(approval, "server"), one(approval, "tool"));
+    let mut what = vec![row("call", call), field(approval, "resource")];
+    what.push(field(approval, "action_hash"));
+    if is_edited(approval) {
+        what.push(row("edited by", of_edited("by")));
+        what.push(row("edited action_hash", of_edited("action_hash")));
+    }
+    [
+        title(approval),
+        section(
+            "Who asks",
+            &["agent", "user_id", "run_id", "source_trust"].map(|name| field(approval, name)),
+        ),
+        section("What", &what),
+        arguments(approval),
+        section("Why", &["reason", "matched_policies"].map(|name| field(approval, name))),
+        approvers(approval),
+        section("History", &times(approval)),
+    ]
+    .join("\n\n")
+}
+
+/// What a decision came to; with the arguments if it edited them.
+pub fn decided(approval: &Value, edited: bool) -> String {
+    let mut title = title(approval);
+    if approval.get("already_decided").and_then(Value::as_bool) == Some(true) {
+        title.push_str("; you had decided so before, which counts once");
+    }
+    let mut parts = vec![title];
+    if edited {
+        parts.push(arguments(approval));
+    }
+    parts.push(approvers(approval));
+    parts.push(section("History", &times(approval)));
+    parts.join("\n\n")
+}
+
+fn title(approval: &Value) -> String {
+    let [id, status, revision] =
+        ["approval_id", "status", "revision"].map(|name| one(approval, name));
+    format!("{id}: {status}, revision {revision}")
+}
+
+/// The arguments, and beside them what an approver made of them.
+fn arguments(approval: &Value) -> String {
+    let asked = ("Arguments".to_owned(), indented(approval.get("input")));
+    if !is_edited(approval) {
+        return beside(&[asked]);
+    }
+    let edited = indented(approval.pointer("/edited/input"));
+    beside(&[asked, ("Edited arguments, which alone are good".to_owned(), edited)])
+}
+
+fn is_edited(approval: &Value) -> bool {
+    approval.get("edited").is_some_and(Value::is_object)
+}
+
+fn indented(input: Option<&Value>) -> String {
+    match input {
+        None | Some(Value::Null) => "not kept any more".to_owned(),
+        Some(input) => {
+            let lines: Vec<_> = format!("{input:#}").lines().map(printable).collect();
+            lines.join("\n")
+        }
+    }
+}
+
+/// Of each group that must approve: how many of it have, of how many, and who.
+fn approvers(approval: &Value) -> String {
+    let list = |name| approval.get(name).and_then(Value::as_array).into_iter().flatten();
+    let rows = list("approver_groups").map(|needed| {
+        let group = needed.get("group");
+        let of_group = |approver: &&Value| {
+            let groups = approver.get("groups").and_then(Value::as_array);
+            groups.into_iter().flatten().any(|one| Some(one) == group)
+        };
+        let people = list("approvers").filter(of_group).map(|one_of_them| {
+            let [name, at] = ["administrator", "at"].map(|name| one(one_of_them, name));
+            format!("{name} ({at})")
+        });
+        let people: Vec<_> = people.collect();
+        let mut text = format!("{} of {}", people.len(), one(needed, "quorum"));
+        if !people.is_empty() {
+            text.push_str(": ");
+            text.push_str(&people.join(", "));
+        }
+        row(one(needed, "group"), text)
+    });
+    section("Who must approve", &rows.collect::<Vec<_>>())
+}
+
+/// When it was asked for and until when it is open; of what became of it, what there is.
+fn times(approval: &Value) -> Vec<(String, String)> {
+    let mut rows = vec![field(approval, "created_at"), field(approval, "expires_at")];
+    for name in ["approved_at", "closed_at", "closed_by", "used_by", "comment"] {
+        if approval.get(name).is_some_and(Value::is_string) {
+            rows.push(field(approval, name));
+        }
+    }
+    if approval.get("tampering").and_then(Value::as_u64).is_some_and(|count| count > 0) {
+        rows.push(row("used with another call", one(approval, "tampering")));
+    }
+    rows.push(field(approval, "decision_id"));
+    rows
+}
+
+fn section(title: &str, rows: &[(String, String)]) -> String {
+    let mut text = title.to_owned();
+    for line in pairs(rows).lines() {
+        text.push_str("\n  ");
+        text.push_str(line);
+    }
+    text
+}
+
+fn row(name: impl Into<String>, text: String) -> (String, String) {
+    (name.into(), text)
+}
+
+fn field(record: &Value, name: &str) -> (String, String) {
+    row(name, one(record, name))
+}
+
+/// A member in one line; a hyphen when there is nothing.
+fn one(record: &Value, name: &str) -> String {
+    let text = match record.get(name) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => printable(text),
+        Some(Value::Array(items)) => {
+            let items = items.iter().map(|item| item.as_str().map(printable));
+            items.map(Option::unwrap_or_default).collect::<Vec<_>>().join(", ")
+        }
+        Some(value) => printable(&value.to_string()),
+    };
+    if text.is_empty() { "-".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pending() -> Value {
+        json!({
+            "approval_id": "appr_0_3", "status": "pending", "revision": 1, "decision_id": "d1",
+            "agent": "coder", "server": "crm", "tool": "refund", "resource": "", "user_id": "u7",
+            "run_id": "run-1", "source_trust": "semi_trusted_customer",
+            "reason": "A refund of more than 500.", "matched_policies": ["a#b", "c#d"],
+            "approver_groups": [{"group": "finance", "quorum": 2}, {"group": "security", "quorum": 1}],
+            "approvers": [{"administrator": "mara", "groups": ["finance"], "at": "T2"}],
+            "action_hash": "aa", "input": {"amount": 700, "to": "ad\u{202e}a"}, "edited": null,
+            "closed_by": null, "comment": null, "tampering": 0, "used_by": null,
+            "created_at": "T1", "expires_at": "T9", "approved_at": null, "closed_at": null,
+            "already_decided": false,
+        })
+    }
+
+    fn edited() -> Value {
+        let mut approval = pending();
+        approval["edited"] =
+            json!({"action_hash": "bb", "by": "mara", "input": {"amount": 500, "to": "ada"}});
+        approval["tampering"] = json!(2);
+        approval["comment"] = json!("half\nof it");
+        approval
+    }
+
+    #[test]
+    fn all_that_a_decision_needs_is_shown() {
+        let expected = "\
+appr_0_3: pending, revision 1
+
+Who asks
+  agent         coder
+  user_id       u7
+  run_id        run-1
+  source_trust  semi_trusted_customer
+
+What
+  call         crm/refund
+  resource     -
+  action_hash  aa
+
+Arguments
+{
+  \"amount\": 700,
+  \"to\": \"ad\\u{202e}a\"
+}
+
+Why
+  reason            A refund of more than 500.
+  matched_policies  a#b, c#d
+
+Who must approve
+  finance   1 of 2: mara (T2)
+  security  0 of 1
+
+History
+  created_at   T1
+  expires_at   T9
+  decision_id  d1";
+        assert_eq!(shown(&pending()), expected);
+    }
+
+    #[test]
+    fn edited_arguments_stand_beside_those_that_were_asked_for() {
+        let text = shown(&edited());
+        for expected in [
+            "  edited by           mara\n  edited action_hash  bb",
+            "Arguments              Edited arguments, which alone are good
+{                      {
+  \"amount\": 700,         \"amount\": 500,
+  \"to\": \"ad\\u{202e}a\"    \"to\": \"ada\"
+}                      }",
+            "  comment                 half\\nof it\n  used with another call  2",
+        ] {
+            assert!(text.contains(expected), "{expected}\nis not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_gone_are_said_to_be() {
+        let mut approval = pending();
+        approval["input"] = Value::Null;
+        assert!(shown(&approval).contains("Arguments\nnot kept any more\n"));
+    }
+
+    #[test]
+    fn a_decision_is_on_what_was_read_and_nothing_else() {
+        let approve = |edit| Verdict::Approve { edit };
+        let patch = json!({"amount": 1});
+        for (verdict, approval, revision, action, body, if_match) in [
+            (approve(None), pending(), None, "approve", json!({"action_hash": "aa"}), 1),
+            (approve(None), edited(), Some(1), "approve", json!({"action_hash": "bb"}), 1),
+            (
+                approve(Some(patch.clone())),
+                pending(),
+                None,
+                "approve",
+                json!({"action_hash": "aa", "edit": patch}),
+                1,
+            ),
+            // What `show` printed before counts more than what is read now.
+            (approve(None), pending(), Some(0), "approve", json!({"action_hash": "aa"}), 0),
+            (Verdict::Reject, pending(), None, "reject", json!({}), 1),
+            (Verdict::Cancel, edited(), None, "cancel", json!({}), 1),
+        ] {
+            let approval_id = "appr_0_3".to_owned();
+            let decide = Decide { approval_id, verdict, comment: None, revision };
+            let request = decide.request(&approval).unwrap();
+            assert_eq!(request.target(), format!("/v1/approvals/appr_0_3/{action}"));
+            assert_eq!((request.body, request.if_match), (Some(body), Some(if_match)));
+        }
+    }
+
+    #[test]
+    fn an_edited_call_is_approved_by_who_names_the_revision_that_was_seen() {
+        let verdict = Verdict::Approve { edit: None };
+        let (approval_id, comment) = ("appr_0_3".to_owned(), None);
+        let decide = Decide { approval_id, verdict, comment, revision: None };
+        let Err(Failure::Usage(message)) = decide.request(&edited()) else { panic!("it passes") };
+        assert!(message.contains("--if-match"), "{message}");
+    }
+
+    #[test]
+    fn the_same_decision_twice_is_said_to_count_once() {
+        let mut approval = pending();
+        assert!(!decided(&approval, false).contains("counts once"));
+        approval["already_decided"] = json!(true);
+        assert!(decided(&approval, false).starts_with("appr_0_3: pending, revision 1; you had"));
+    }
+}

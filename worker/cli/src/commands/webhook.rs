@@ -1,0 +1,57 @@
+use clap::Subcommand;
+
+use super::Plan;
+use crate::arguments::Revision;
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("url"),
+    Field::column("revision"),
+    Field::detail("created_at"),
+    Field::detail("updated_at"),
+    // Only where it was just set.
+    Field::detail("secret"),
+];
+
+/// The address that is told what becomes of approvals
+#[derive(Subcommand, Debug)]
+pub enum Webhook {
+    /// Set the address; the secret that its messages are verified with is shown once
+    ///
+    /// Each time there is a new secret: set it again to replace one.
+    #[command(after_long_help = "\
+Examples:
+  gateward webhook set https://hooks.example.com/gateward
+  (umask 077; gateward --json webhook set https://hooks.example.com/gateward \\
+    | jq -r .secret > webhook.secret)")]
+    Set {
+        /// https, on the internet
+        url: String,
+        #[command(flatten)]
+        revision: Revision,
+    },
+    /// Show the address; never the secret
+    Show,
+    /// Delete the webhook: nothing is told any more
+    Delete {
+        #[command(flatten)]
+        revision: Revision,
+    },
+}
+
+impl Webhook {
+    pub fn plan(self) -> Plan {
+        const PATH: &[&str] = &["webhook"];
+        let request = match self {
+            Self::Set { url, revision } => Request::new(Method::Put, PATH)
+                .body(Fields::new().with("url", Some(url)))
+                .if_match(revision.if_match),
+            Self::Show => Request::get(PATH),
+            Self::Delete { revision } => {
+                Request::new(Method::Delete, PATH).if_match(revision.if_match)
+            }
+        };
+        Plan::Send { request, fields: FIELDS }
+    }
+}

@@ -1,0 +1,695 @@
+//! Approvals: a call that waits for people, and what they may do about it.
+//!
+//! An approval belongs to the lane that asked for it, and every change of it is a step of that
+//! lane. Here is what each step makes of the record, and which steps its state allows; writing it
+//! down is [`crate::gate`]'s.
+//!
+//! INVARIANT (one hash at a time): exactly one action hash is good: the edited call's if an
+//! approver edited it, else the one that was asked for. An edit forgets who approved before it:
+//! they approved something else.
+//!
+//! INVARIANT (closed is final): an approval that was rejected, cancelled, used or has expired never
+//! becomes anything else, and the call's arguments are no longer kept.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::admin::field::parse as parse_body;
+use crate::admin::matches_etag;
+use crate::call::action_hash;
+use crate::json::{self, Json};
+use crate::problem::{Problem, ProblemCode};
+use crate::trust::SourceTrust;
+
+/// Approvals of one agent that wait to be decided or used. A person does not look through more, and
+/// with their arguments, edited ones beside, they take 13 MB at most.
+pub const MAX_OPEN_APPROVALS: u32 = 100;
+
+/// Bytes of the arguments, in canonical form, that are kept for the approvers to read.
+pub const MAX_APPROVAL_INPUT_BYTES: usize = 64 * 1024;
+
+/// Uses with another call than the approved one: the last of them cancels the approval. One may be
+/// a mistake; five are an agent that looks for what else it could slip in.
+pub const MAX_TAMPERING: u8 = 5;
+
+/// How long an approval is open where its tool has no time of its own.
+pub const DEFAULT_APPROVAL_S: u32 = 30 * 60;
+/// The shortest time that a tool can have: below it nobody could answer.
+pub const MIN_APPROVAL_S: u32 = 60;
+/// The longest: a week, so that a long weekend passes.
+pub const MAX_APPROVAL_S: u32 = 7 * 24 * 60 * 60;
+
+/// Bytes of an approver's comment.
+pub const MAX_COMMENT_BYTES: usize = 1_000;
+
+/// Where an approval stands. `pending` and `approved` ones are open, the others are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalStatus {
+    Pending,
+    Approved,
+    Rejected,
+    Cancelled,
+    Expired,
+    Used,
+}
+
+impl ApprovalStatus {
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Cancelled, Self::Expired, Self::Used];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Used => "used",
+        }
+    }
+
+    /// Whether it can still become something else.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Approved)
+    }
+}
+
+/// A group whose members must approve, and how many of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct ApproverGroup {
+    pub group: String,
+    /// Different people.
+    #[schema(minimum = 1, maximum = 16)]
+    pub quorum: u8,
+}
+
+/// One person's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approver {
+    pub administrator: String,
+    /// Those of the approver groups that the person was a member of. Sorted.
+    pub groups: Vec<String>,
+    pub at_ms: u64,
+}
+
+/// An approval without the call's arguments. Persisted in the lane, in its journal's rows and in
+/// D1: a field that is added needs a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    pub approval_id: String,
+    /// The decision that asked for it.
+    pub decision_id: String,
+    pub agent: String,
+    pub server: String,
+    pub tool: String,
+    pub resource: String,
+    pub user_id: String,
+    pub run_id: String,
+    /// As it counted.
+    pub source_trust: SourceTrust,
+    pub reason: String,
+    pub matched_policies: Vec<String>,
+    pub status: ApprovalStatus,
+    /// Counts changes.
+    pub revision: u64,
+    /// Sorted by group.
+    pub approver_groups: Vec<ApproverGroup>,
+    /// Of the call that was asked for, in lower-case hex.
+    pub action_hash: String,
+    /// Of the call that alone is good since an approver edited it.
+    pub edited_action_hash: Option<String>,
+    pub edited_by: Option<String>,
+    /// In the order in which they approved.
+    pub approvers: Vec<Approver>,
+    /// Who rejected or cancelled it.
+    pub closed_by: Option<String>,
+    /// Of whoever decided last.
+    pub comment: Option<String>,
+    /// Uses with another call.
+    pub tampering: u8,
+    /// The decision that used it.
+    pub used_by: Option<String>,
+    pub created_at_ms: u64,
+    pub expires_at_ms: u64,
+    pub approved_at_ms: Option<u64>,
+    pub closed_at_ms: Option<u64>,
+}
+
+/// The arguments of a call that waits, in canonical form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalInput {
+    pub asked: Option<String>,
+    pub edited: Option<String>,
+}
+
+/// An approval as its lane holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldApproval {
+    pub approval: Approval,
+    pub input: ApprovalInput,
+}
+
+/// What a step was; the audit names it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalEvent {
+    /// One more person approved, and more are needed.
+    Endorsed,
+    Approved,
+    Rejected,
+    Cancelled,
+    Expired,
+    Used,
+    Tampered,
+}
+
+impl ApprovalEvent {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Endorsed => "approval_endorsed",
+            Self::Approved => "approval_approved",
+            Self::Rejected => "approval_rejected",
+            Self::Cancelled => "approval_cancelled",
+            Self::Expired => "approval_expired",
+            Self::Used => "approval_used",
+            Self::Tampered => "approval_tampered",
+        }
+    }
+}
+
+/// What an administrator wants of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// With a JSON Merge Patch (RFC 7396) of the arguments, as JSON text.
+    Approve {
+        edit: Option<String>,
+    },
+    Reject,
+    Cancel,
+}
+
+/// The body of `POST /v1/approvals/{approval_id}/approve`; may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveRequest {
+    /// At most 1,000 bytes.
+    pub comment: Option<String>,
+    /// The hash of the call that is approved: what is not this call any more is not approved. Of an
+    /// edited call it is needed, unless `If-Match` is sent.
+    pub action_hash: Option<String>,
+    /// Changes the call: a JSON Merge Patch (RFC 7396) of its arguments. The edited call alone is
+    /// good then, and who approved before it has to approve again.
+    #[schema(value_type = Option<Object>)]
+    pub edit: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// The body of `POST /v1/approvals/{approval_id}/reject` and `/cancel`; may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloseRequest {
+    /// At most 1,000 bytes.
+    pub comment: Option<String>,
+}
+
+/// An administrator's decision on an approval, on its way to the lane. The worker has checked the
+/// credential, its scope, and the groups, all as of one epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecideCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub approval_id: String,
+    pub administrator: String,
+    pub key_id: String,
+    /// Names the request in answers and logs.
+    pub http_request_id: String,
+    /// All groups that the administrator is a member of.
+    pub groups: Vec<String>,
+    pub epoch: u64,
+    pub verdict: Verdict,
+    pub comment: Option<String>,
+    /// The hash that the administrator says is approved.
+    pub action_hash: Option<String>,
+    /// The header `If-Match`.
+    pub if_match: Option<String>,
+}
+
+/// Which decision a route takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictKind {
+    Approve,
+    Reject,
+    Cancel,
+}
+
+impl VerdictKind {
+    /// Reads the body of a decision; an empty one says nothing more. Returns the verdict, the
+    /// comment, and the hash of what is approved.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request` or `invalid_field`.
+    pub fn read(self, body: &[u8]) -> Result<(Verdict, Option<String>, Option<String>), Problem> {
+        let (verdict, comment, action_hash) = if self == Self::Approve {
+            let request: ApproveRequest = read_body(body)?;
+            let edit = request.edit.map(|patch| serde_json::Value::Object(patch).to_string());
+            (Verdict::Approve { edit }, request.comment, request.action_hash)
+        } else {
+            let request: CloseRequest = read_body(body)?;
+            let verdict = if self == Self::Reject { Verdict::Reject } else { Verdict::Cancel };
+            (verdict, request.comment, None)
+        };
+        if comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT_BYTES) {
+            let detail = format!("`comment` has more than {MAX_COMMENT_BYTES} bytes");
+            return Err(Problem::field("comment", detail));
+        }
+        Ok((verdict, comment, action_hash))
+    }
+}
+
+fn read_body<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Problem> {
+    if body.is_empty() { Ok(T::default()) } else { parse_body(body) }
+}
+
+/// What a decision comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decided {
+    /// The approval changed.
+    Step(ApprovalEvent),
+    /// This person decided so before.
+    Already,
+}
+
+impl Approval {
+    /// Where it stands at `now_ms`: expiry holds before the lane has written it down.
+    #[must_use]
+    pub fn status_at(&self, now_ms: u64) -> ApprovalStatus {
+        match self.status.is_open() && now_ms >= self.expires_at_ms {
+            true => ApprovalStatus::Expired,
+            false => self.status,
+        }
+    }
+
+    /// The hash that alone is good.
+    #[must_use]
+    pub fn good_hash(&self) -> &str {
+        self.edited_action_hash.as_deref().unwrap_or(&self.action_hash)
+    }
+
+    /// Whether enough different members of the group approved.
+    #[must_use]
+    pub fn covers(&self, needed: &ApproverGroup) -> bool {
+        let of_group = |approver: &&Approver| approver.groups.contains(&needed.group);
+        self.approvers.iter().filter(of_group).count() >= usize::from(needed.quorum)
+    }
+
+    /// Takes an administrator's decision. On an error nothing has changed. What the same person
+    /// decided before is no error, also where `If-Match` names the revision from before it: whoever
+    /// got no answer may ask again (RFC 9110, section 13.1.1).
+    ///
+    /// # Errors
+    ///
+    /// What the administrator is told.
+    pub fn decide(
+        &mut self,
+        input: &mut ApprovalInput,
+        command: &DecideCommand,
+        now_ms: u64,
+    ) -> Result<Decided, Problem> {
+        let (mut next, mut next_input) = (self.clone(), input.clone());
+        let decided = match &command.verdict {
+            Verdict::Approve { edit } => {
+                next.approve(&mut next_input, command, edit.as_deref(), now_ms)
+            }
+            Verdict::Reject => next.reject(command, now_ms),
+            Verdict::Cancel => next.cancel(command, now_ms),
+        };
+        if let Err(problem) = &decided
+            && problem.code == ProblemCode::Forbidden
+        {
+            return Err(problem.clone());
+        }
+        let tags = command.if_match.as_deref();
+        if decided != Ok(Decided::Already)
+            && tags.is_some_and(|tags| !matches_etag(tags, self.revision))
+        {
+            let detail = "the approval was changed since you read it: read it again";
+            return Err(Problem::new(ProblemCode::PreconditionFailed, detail));
+        }
+        let decided = decided?;
+        if decided != Decided::Already {
+            next.revision += 1;
+            next.comment.clone_from(&command.comment);
+            if next.closed_at_ms.is_some() {
+                next_input = ApprovalInput::default();
+            }
+            (*self, *input) = (next, next_input);
+        }
+        Ok(decided)
+    }
+
+    fn approve(
+        &mut self,
+        input: &mut ApprovalInput,
+        command: &DecideCommand,
+        edit: Option<&str>,
+        now_ms: u64,
+    ) -> Result<Decided, Problem> {
+        let groups = self.groups_of(command)?;
+        let status = self.status_at(now_ms);
+        if !status.is_open() {
+            return Err(closed(status));
+        }
+        let conflict = |detail| Err(Problem::new(ProblemCode::StateConflict, detail));
+        let edited = edit.map(|patch| self.edited(input, command, patch)).transpose()?;
+        let edited = edited.filter(|(hash, _)| hash != self.good_hash());
+        let name = command.administrator.as_str();
+        let own = self.approvers.iter().find(|approver| approver.administrator == name);
+        if edited.is_none()
+            && let Some(own) = own
+            && (status == ApprovalStatus::Approved
+                || groups.iter().all(|group| own.groups.contains(group)))
+        {
+            return Ok(Decided::Already);
+        }
+        match &command.action_hash {
+            Some(hash) if hash != self.good_hash() => {
+                return conflict("the call is another one now: read the approval again");
+            }
+            None if self.edited_action_hash.is_some() && command.if_match.is_none() => {
+                return conflict(
+                    "the call was edited: name the one that you mean by `action_hash`",
+                );
+            }
+            _ => {}
+        }
+        if status == ApprovalStatus::Approved {
+            return conflict("the approval has all the approvals that it needs");
+        }
+        // Nor are there ever more approvers than groups and quorums need.
+        let needed =
+            |needed: &&ApproverGroup| groups.contains(&needed.group) && !self.covers(needed);
+        if edited.is_none() && self.approver_groups.iter().find(needed).is_none() {
+            return conflict("your groups have all the approvals that are needed of them");
+        }
+        if let Some((hash, arguments)) = edited {
+            self.edited_action_hash = Some(hash);
+            self.edited_by = Some(name.to_owned());
+            input.edited = Some(arguments);
+            self.approvers.clear();
+        }
+        match self.approvers.iter_mut().find(|approver| approver.administrator == name) {
+            // Membership has grown.
+            Some(approver) => {
+                approver.groups.extend(groups);
+                approver.groups.sort_unstable();
+                approver.groups.dedup();
+            }
+            None => {
+                let administrator = name.to_owned();
+                self.approvers.push(Approver { administrator, groups, at_ms: now_ms });
+            }
+        }
+        if !self.approver_groups.iter().all(|needed| self.covers(needed)) {
+            return Ok(Decided::Step(ApprovalEvent::Endorsed));
+        }
+        self.status = ApprovalStatus::Approved;
+        self.approved_at_ms = Some(now_ms);
+        Ok(Decided::Step(ApprovalEvent::Approved))
+    }
+
+    fn reject(&mut self, command: &DecideCommand, now_ms: u64) -> Result<Decided, Problem> {
+        self.groups_of(command)?;
+        match self.status_at(now_ms) {
+            ApprovalStatus::Pending => {
+                self.close(ApprovalStatus::Rejected, Some(&command.administrator), now_ms);
+                Ok(Decided::Step(ApprovalEvent::Rejected))
+            }
+            ApprovalStatus::Rejected if self.was_closed_by(command) => Ok(Decided::Already),
+            ApprovalStatus::Approved => Err(Problem::new(
+                ProblemCode::StateConflict,
+                "the approval has all the approvals that it needs; cancel it instead",
+            )),
+            status => Err(closed(status)),
+        }
+    }
+
+    fn cancel(&mut self, command: &DecideCommand, now_ms: u64) -> Result<Decided, Problem> {
+        match self.status_at(now_ms) {
+            ApprovalStatus::Pending | ApprovalStatus::Approved => {
+                self.close(ApprovalStatus::Cancelled, Some(&command.administrator), now_ms);
+                Ok(Decided::Step(ApprovalEvent::Cancelled))
+            }
+            ApprovalStatus::Cancelled if self.was_closed_by(command) => Ok(Decided::Already),
+            status => Err(closed(status)),
+        }
+    }
+
+    fn was_closed_by(&self, command: &DecideCommand) -> bool {
+        self.closed_by.as_deref() == Some(&command.administrator)
+    }
+
+    /// Those of the approver groups that the administrator may decide for.
+    fn groups_of(&self, command: &DecideCommand) -> Result<Vec<String>, Problem> {
+        let forbidden = |detail| Err(Problem::new(ProblemCode::Forbidden, detail));
+        if command.administrator == self.agent {
+            return forbidden("nobody decides on what it asked for itself");
+        }
+        let needed = self.approver_groups.iter().map(|needed| &needed.group);
+        let groups: Vec<String> =
+            needed.filter(|group| command.groups.contains(group)).cloned().collect();
+        match groups.is_empty() {
+            true => forbidden("you are a member of none of the groups that are asked"),
+            false => Ok(groups),
+        }
+    }
+
+    /// The edited call's hash and arguments.
+    fn edited(
+        &self,
+        input: &ApprovalInput,
+        command: &DecideCommand,
+        patch: &str,
+    ) -> Result<(String, String), Problem> {
+        let read = |text: &str| {
+            json::parse(text.as_bytes()).map_err(|error| Problem::field("edit", error.message))
+        };
+        let current = input.edited.as_ref().or(input.asked.as_ref());
+        let mut arguments = read(current.map_or("{}", String::as_str))?;
+        merge(&mut arguments, read(patch)?);
+        let text = arguments.canonical();
+        if text.len() > MAX_APPROVAL_INPUT_BYTES {
+            let detail = format!("the edited arguments exceed {MAX_APPROVAL_INPUT_BYTES} bytes");
+            return Err(Problem::field("edit", detail));
+        }
+        // What is put together from two documents within the bounds may be beyond them.
+        read(&text)?;
+        let target = (self.server.as_str(), self.tool.as_str(), self.resource.as_str());
+        let hash = action_hash(&command.tenant, &self.agent, target, &arguments);
+        Ok((hex::encode(hash), text))
+    }
+
+    /// It was used, by this decision.
+    pub fn use_up(&mut self, decision_id: &str, now_ms: u64) -> ApprovalEvent {
+        self.used_by = Some(decision_id.to_owned());
+        self.close(ApprovalStatus::Used, None, now_ms);
+        self.revision += 1;
+        ApprovalEvent::Used
+    }
+
+    /// Another call than the good one was made with it.
+    pub fn tamper(&mut self, now_ms: u64) -> ApprovalEvent {
+        self.tampering += 1;
+        self.revision += 1;
+        if self.tampering >= MAX_TAMPERING {
+            self.close(ApprovalStatus::Cancelled, None, now_ms);
+        }
+        ApprovalEvent::Tampered
+    }
+
+    /// Its time is over.
+    pub fn expire(&mut self, now_ms: u64) -> ApprovalEvent {
+        self.close(ApprovalStatus::Expired, None, now_ms);
+        self.revision += 1;
+        ApprovalEvent::Expired
+    }
+
+    fn close(&mut self, status: ApprovalStatus, by: Option<&str>, now_ms: u64) {
+        self.status = status;
+        self.closed_by = by.map(str::to_owned);
+        self.closed_at_ms = Some(now_ms);
+    }
+}
+
+fn closed(status: ApprovalStatus) -> Problem {
+    let detail = format!("the approval is {} already", status.as_str());
+    Problem::new(ProblemCode::StateConflict, detail)
+}
+
+/// JSON Merge Patch (RFC 7396, section 2), on values whose numbers keep their exact meaning.
+fn merge(target: &mut Json, patch: Json) {
+    let Json::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !matches!(target, Json::Object(_)) {
+        *target = Json::Object(Vec::new());
+    }
+    let Json::Object(members) = target else { return };
+    for (name, value) in patch {
+        let at = members.iter().position(|(member, _)| *member == name);
+        match (at, value) {
+            (Some(at), Json::Null) => drop(members.remove(at)),
+            (None, Json::Null) => {}
+            (at, value) => {
+                let at = at.unwrap_or_else(|| {
+                    members.push((name, Json::Null));
+                    members.len() - 1
+                });
+                if let Some((_, member)) = members.get_mut(at) {
+                    merge(member, value);
+                }
+            }
+        }
+    }
+    members.sort_unstable_by(|(a, _), (b, _)| json::utf16_order(a, b));
+}
+
+/// An approval, as it is read.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Approval)]
+pub struct ApprovalView<'a> {
+    approval_id: &'a str,
+    status: ApprovalStatus,
+    revision: u64,
+    /// The decision that asked for it.
+    decision_id: &'a str,
+    agent: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    resource: &'a str,
+    user_id: &'a str,
+    run_id: &'a str,
+    source_trust: SourceTrust,
+    /// Why approval is needed.
+    reason: &'a str,
+    matched_policies: &'a [String],
+    /// All of them must approve.
+    approver_groups: &'a [ApproverGroup],
+    approvers: Vec<ApproverView<'a>>,
+    /// Of the call that was asked for.
+    action_hash: &'a str,
+    /// Its arguments; null in lists, and once the approval is closed.
+    #[schema(value_type = Option<Object>)]
+    input: Option<serde_json::Value>,
+    /// What an approver made of the call: it alone is good then.
+    edited: Option<Edited<'a>>,
+    /// Who rejected or cancelled it; null when nobody did.
+    closed_by: Option<&'a str>,
+    /// Of whoever decided last.
+    comment: Option<&'a str>,
+    /// How often it was used with another call; at the fifth it is cancelled.
+    tampering: u8,
+    /// The decision that used it.
+    used_by: Option<&'a str>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    expires_at: String,
+    #[schema(format = DateTime)]
+    approved_at: Option<String>,
+    #[schema(format = DateTime)]
+    closed_at: Option<String>,
+    /// In the answer to a decision: that the same person had decided so before, and counts once.
+    already_decided: bool,
+}
+
+/// One person's approval.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Approver)]
+pub struct ApproverView<'a> {
+    administrator: &'a str,
+    /// For which of the approver groups it counts.
+    groups: &'a [String],
+    #[schema(format = DateTime)]
+    at: String,
+}
+
+/// What an approver made of a call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EditedCall)]
+pub struct Edited<'a> {
+    action_hash: &'a str,
+    by: &'a str,
+    /// Null in lists, and once the approval is closed.
+    #[schema(value_type = Option<Object>)]
+    input: Option<serde_json::Value>,
+}
+
+impl Approval {
+    /// For reading at `now_ms`.
+    #[must_use]
+    pub fn view(&self, input: &ApprovalInput, now_ms: u64, already: bool) -> ApprovalView<'_> {
+        let rfc3339 = crate::id::rfc3339;
+        let open = self.status_at(now_ms).is_open();
+        // The lane wrote it; whoever reads is better served by the rest than by nothing.
+        let read = |text: &Option<String>| {
+            text.as_deref().filter(|_| open).and_then(|text| serde_json::from_str(text).ok())
+        };
+        ApprovalView {
+            approval_id: &self.approval_id,
+            status: self.status_at(now_ms),
+            revision: self.revision,
+            decision_id: &self.decision_id,
+            agent: &self.agent,
+            server: &self.server,
+            tool: &self.tool,
+            resource: &self.resource,
+            user_id: &self.user_id,
+            run_id: &self.run_id,
+            source_trust: self.source_trust,
+            reason: &self.reason,
+            matched_policies: &self.matched_policies,
+            approver_groups: &self.approver_groups,
+            approvers: self
+                .approvers
+                .iter()
+                .map(|approver| ApproverView {
+                    administrator: &approver.administrator,
+                    groups: &approver.groups,
+                    at: rfc3339(approver.at_ms),
+                })
+                .collect(),
+            action_hash: &self.action_hash,
+            input: read(&input.asked),
+            edited: self.edited_action_hash.as_deref().map(|action_hash| Edited {
+                action_hash,
+                by: self.edited_by.as_deref().unwrap_or_default(),
+                input: read(&input.edited),
+            }),
+            closed_by: self.closed_by.as_deref(),
+            comment: self.comment.as_deref(),
+            tampering: self.tampering,
+            used_by: self.used_by.as_deref(),
+            created_at: rfc3339(self.created_at_ms),
+            expires_at: rfc3339(self.expires_at_ms),
+            approved_at: self.approved_at_ms.map(rfc3339),
+            closed_at: self.closed_at_ms.map(rfc3339),
+            already_decided: already,
+        }
+    }
+}
+
+/// Approvals, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalPage<'a> {
+    pub approvals: Vec<ApprovalView<'a>>,
+    /// Where the next page begins; null on the last.
+    pub next_cursor: Option<String>,
+    /// Lists come from D1; of each lane, they reach to here.
+    pub flushed_through: Vec<crate::records::FlushedThrough>,
+}

@@ -1,0 +1,357 @@
+//! An approval's share in a decision, and its own steps: each is a row of the lane's journal.
+//!
+//! INVARIANT (used with its decision): the row that lets an approved call pass and the row that
+//! uses the approval up are written by one statement, so there is never one without the other.
+
+use serde::Serialize;
+
+use super::journal::{self, JournalEntry, Room, encode_state};
+use super::outcome::{Decision, ReasonCode, Ruling};
+use super::{AgentState, ChainHead, Draft};
+use crate::approval::{
+    Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, DEFAULT_APPROVAL_S, DecideCommand,
+    Decided, MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS,
+};
+use crate::id;
+use crate::problem::Problem;
+use crate::receipt::{self, APPROVAL_KIND, ApprovalBody, BODY_VERSION};
+
+/// What the call's `approval_id` is good for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Presented {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It is not decided yet.
+    Pending,
+    /// It opens what is held back.
+    Granted,
+    /// It is for another call.
+    Tampered,
+    /// It is closed, or was edited and this is the call from before.
+    Useless,
+}
+
+/// A journal row of an approval's step. Persisted: the format is pinned by the flush statements.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    kind: &'static str,
+    seq: u64,
+    at_ms: u64,
+    decision_id: &'a str,
+    agent: &'a str,
+    event: &'static str,
+    /// Who caused it: an administrator, the agent, or the lane's clock.
+    source: &'a str,
+    detail: Detail<'a>,
+    receipt: &'a str,
+    receipt_hash: &'a str,
+    prev_receipt_hash: &'a str,
+    approval: &'a Approval,
+}
+
+#[derive(Debug, Serialize)]
+struct Detail<'a> {
+    approval_id: &'a str,
+    status: ApprovalStatus,
+    action_hash: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tampering: Option<u8>,
+}
+
+/// Who an expiry is by: no name that anybody can have.
+const CLOCK: &str = "_clock";
+
+/// Where and when a step is taken, and on whose word.
+pub struct Occasion<'a> {
+    pub tenant: &'a str,
+    pub lane: u16,
+    pub epoch: u64,
+    pub now_ms: u64,
+    pub head: &'a ChainHead,
+    /// The administrator; empty when none is involved.
+    pub administrator: &'a str,
+    /// Of the credential; empty when none is involved.
+    pub key_id: &'a str,
+    /// The decision that the step belongs to.
+    pub decision_id: &'a str,
+}
+
+/// Between steps 7 and 8: what the call's `approval_id` is good for, or why for nothing.
+pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
+    let call = &draft.command.call;
+    if call.approval_id.is_none() {
+        return Ok(());
+    }
+    let Some(approval) = draft.facts.approval.filter(|approval| approval.agent == call.agent)
+    else {
+        return Err(ReasonCode::ApprovalUnknown);
+    };
+    let hash = hex::encode(call.action_hash);
+    let (presented, refused) = match approval.status_at(draft.facts.now_ms) {
+        ApprovalStatus::Rejected => (Presented::Useless, Some(ReasonCode::ApprovalRejected)),
+        ApprovalStatus::Cancelled => (Presented::Useless, Some(ReasonCode::ApprovalCancelled)),
+        ApprovalStatus::Expired => (Presented::Useless, Some(ReasonCode::ApprovalExpired)),
+        ApprovalStatus::Used => (Presented::Useless, Some(ReasonCode::ApprovalUsed)),
+        _ if approval.good_hash() != hash => {
+            // Whoever has not heard of an edit does not tamper.
+            let asked = approval.action_hash == hash;
+            let presented = if asked { Presented::Useless } else { Presented::Tampered };
+            (presented, Some(ReasonCode::ApprovalMismatch))
+        }
+        ApprovalStatus::Pending => (Presented::Pending, None),
+        ApprovalStatus::Approved => (Presented::Granted, None),
+    };
+    draft.presented = presented;
+    refused.map_or(Ok(()), Err)
+}
+
+/// What is said of an approval that is good for nothing comes before whatever policies say, but for
+/// a trap, which no `approval_id` keeps from being sprung.
+pub fn prefer(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
+    match refused {
+        Some(code) if ruling.decision != Decision::Quarantine => {
+            Ruling { tool: ruling.tool, ..Ruling::deny(code) }
+        }
+        _ => ruling,
+    }
+}
+
+/// The approval that opens what policies hold back.
+pub fn granted<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
+    draft.facts.approval.filter(|_| draft.presented == Presented::Granted)
+}
+
+/// After step 11: whether what is to be approved can wait.
+pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
+    if ruling.decision != Decision::RequireApproval {
+        return ruling;
+    }
+    let refused = if draft.presented == Presented::Pending {
+        // The one that is there goes on waiting.
+        ruling.reason_code = ReasonCode::ApprovalPending;
+        ReasonCode::ApprovalPending.parts().1.clone_into(&mut ruling.reason);
+        return ruling;
+    } else if draft.agent.open_approvals >= MAX_OPEN_APPROVALS {
+        ReasonCode::ApprovalsExhausted
+    } else if draft.command.call.input.canonical().len() > MAX_APPROVAL_INPUT_BYTES {
+        ReasonCode::ApprovalInputTooLarge
+    } else {
+        return ruling;
+    };
+    let (matched_policies, tool) = (ruling.matched_policies, ruling.tool);
+    Ruling { matched_policies, tool, ..Ruling::deny(refused) }
+}
+
+/// The approval that a decision to hold a call back asks for, and what is kept of the call.
+pub fn ask(
+    draft: &mut Draft<'_>,
+    ruling: &Ruling,
+    decision_id: &str,
+    seq: u64,
+) -> (Approval, ApprovalInput) {
+    let (command, now_ms) = (draft.command, draft.facts.now_ms);
+    let call = &command.call;
+    let own = draft.facts.records.tool.as_ref().and_then(|tool| tool.approval_ttl_s);
+    let open_ms = u64::from(own.unwrap_or(DEFAULT_APPROVAL_S)) * 1_000;
+    draft.agent.open_approvals = draft.agent.open_approvals.saturating_add(1);
+    let approval = Approval {
+        approval_id: id::approval_id(command.lane, seq),
+        decision_id: decision_id.to_owned(),
+        agent: call.agent.clone(),
+        server: call.server.clone(),
+        tool: call.tool.clone(),
+        resource: call.resource.clone(),
+        user_id: call.user_id.clone(),
+        run_id: call.run_id.clone(),
+        source_trust: draft.effective_trust(),
+        reason: ruling.reason.clone(),
+        matched_policies: ruling.matched_policies.clone(),
+        status: ApprovalStatus::Pending,
+        revision: 1,
+        approver_groups: ruling.approver_groups.clone(),
+        action_hash: hex::encode(call.action_hash),
+        edited_action_hash: None,
+        edited_by: None,
+        approvers: Vec::new(),
+        closed_by: None,
+        comment: None,
+        tampering: 0,
+        used_by: None,
+        created_at_ms: now_ms,
+        expires_at_ms: now_ms.saturating_add(open_ms),
+        approved_at_ms: None,
+        closed_at_ms: None,
+    };
+    (approval, ApprovalInput { asked: Some(call.input.canonical()), edited: None })
+}
+
+/// What a decision makes of the approval that its call presented: the approval after it.
+pub fn settle(
+    draft: &mut Draft<'_>,
+    decision: Decision,
+    decision_id: &str,
+) -> Option<(Approval, ApprovalEvent)> {
+    let now_ms = draft.facts.now_ms;
+    let passes = matches!(decision, Decision::Allow | Decision::Redact);
+    let mut approval = draft.facts.approval?.clone();
+    let event = match draft.presented {
+        Presented::Granted if passes => approval.use_up(decision_id, now_ms),
+        Presented::Tampered => approval.tamper(now_ms),
+        _ => return None,
+    };
+    count_closed(&mut draft.agent, &approval);
+    Some((approval, event))
+}
+
+/// A closed approval makes room for another.
+fn count_closed(state: &mut AgentState, approval: &Approval) {
+    if approval.closed_at_ms.is_some() {
+        state.open_approvals = state.open_approvals.saturating_sub(1);
+    }
+}
+
+/// The row of a step; `state` is the agent's after it.
+pub fn entry(
+    occasion: &Occasion<'_>,
+    approval: &Approval,
+    input: ApprovalInput,
+    event: ApprovalEvent,
+    state: &AgentState,
+) -> JournalEntry {
+    let Occasion { head, now_ms, .. } = *occasion;
+    let seq = head.seq + 1;
+    let (body, hash) = receipt::seal(&ApprovalBody {
+        action_hash: approval.good_hash(),
+        administrator: occasion.administrator,
+        agent: &approval.agent,
+        approval_id: &approval.approval_id,
+        change: event.as_str(),
+        decision_id: occasion.decision_id,
+        epoch: occasion.epoch,
+        key_id: occasion.key_id,
+        kind: APPROVAL_KIND,
+        lane: occasion.lane,
+        prev_hash: &head.hash,
+        seq,
+        status: approval.status.as_str(),
+        tenant: occasion.tenant,
+        time: &id::rfc3339(now_ms),
+        version: BODY_VERSION,
+    });
+    let decided = !occasion.administrator.is_empty();
+    let row = Row {
+        kind: APPROVAL_KIND,
+        seq,
+        at_ms: now_ms,
+        decision_id: occasion.decision_id,
+        agent: &approval.agent,
+        event: event.as_str(),
+        source: match event {
+            _ if decided => occasion.administrator,
+            ApprovalEvent::Expired => CLOCK,
+            _ => &approval.agent,
+        },
+        detail: Detail {
+            approval_id: &approval.approval_id,
+            status: approval.status,
+            action_hash: approval.good_hash(),
+            comment: approval.comment.as_deref().filter(|_| decided),
+            tampering: (event == ApprovalEvent::Tampered).then_some(approval.tampering),
+        },
+        receipt: &body,
+        receipt_hash: &hash,
+        prev_receipt_hash: &head.hash,
+        approval,
+    };
+    JournalEntry {
+        agent: approval.agent.clone(),
+        state: encode_state(state),
+        request_key: None,
+        fingerprint: String::new(),
+        nonce_key: None,
+        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
+        row: serde_json::to_string(&row).unwrap_or_default(),
+        head: ChainHead { seq, hash: hash.clone() },
+        approval: Some(input),
+    }
+}
+
+/// What an approval's own step needs besides the approval.
+pub struct Around<'a> {
+    pub room: Room<'a>,
+    pub head: &'a ChainHead,
+    /// Of the agent that asked.
+    pub state: &'a AgentState,
+    pub now_ms: u64,
+}
+
+/// An administrator's decision: the approval after it, and the row with the agent's new state;
+/// without a row nothing has changed.
+pub fn decide(
+    around: &Around<'_>,
+    approval: &mut Approval,
+    input: &mut ApprovalInput,
+    command: &DecideCommand,
+) -> Result<Option<(JournalEntry, AgentState)>, Problem> {
+    let Decided::Step(event) = approval.decide(input, command, around.now_ms)? else {
+        return Ok(None);
+    };
+    let fits = match approval.closed_at_ms {
+        Some(_) => around.room.takes_end(around.head),
+        None => around.room.takes(around.head, false),
+    };
+    if !fits {
+        return Err(journal::full());
+    }
+    let decision_id = approval.decision_id.clone();
+    let occasion = Occasion {
+        tenant: &command.tenant,
+        lane: command.lane,
+        epoch: command.epoch,
+        now_ms: around.now_ms,
+        head: around.head,
+        administrator: &command.administrator,
+        key_id: &command.key_id,
+        decision_id: &decision_id,
+    };
+    Ok(Some(step(around, &occasion, approval, input.clone(), event)))
+}
+
+/// The row of an approval whose time is over; `None` when the journal is full.
+pub fn expire(
+    around: &Around<'_>,
+    (tenant, lane): (&str, u16),
+    approval: &mut Approval,
+) -> Option<(JournalEntry, AgentState)> {
+    if !around.room.takes_end(around.head) {
+        return None;
+    }
+    let event = approval.expire(around.now_ms);
+    let decision_id = approval.decision_id.clone();
+    let occasion = Occasion {
+        tenant,
+        lane,
+        epoch: 0,
+        now_ms: around.now_ms,
+        head: around.head,
+        administrator: "",
+        key_id: "",
+        decision_id: &decision_id,
+    };
+    Some(step(around, &occasion, approval, ApprovalInput::default(), event))
+}
+
+fn step(
+    around: &Around<'_>,
+    occasion: &Occasion<'_>,
+    approval: &Approval,
+    input: ApprovalInput,
+    event: ApprovalEvent,
+) -> (JournalEntry, AgentState) {
+    let mut state = AgentState { revision: around.state.revision + 1, ..around.state.clone() };
+    count_closed(&mut state, approval);
+    (entry(occasion, approval, input, event, &state), state)
+}

@@ -1,0 +1,175 @@
+//! The lane's approvals: reading them, deciding on them, and ending those whose time is over.
+
+use serde_json::json;
+
+use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
+use super::{AgentState, Lane};
+use crate::approval::{Approval, ApprovalInput, DecideCommand, HeldApproval};
+use crate::config::Config;
+use crate::gate::{Around, JournalEntry, Room, decide_approval, expire_approval};
+use crate::problem::Problem;
+use crate::sql::lane as sql;
+
+/// Approvals that one alarm ends: each is a row of the journal.
+const MAX_EXPIRED_APPROVALS: i64 = 500;
+
+/// What became of an administrator's decision.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DecideOutcome {
+    /// The approval as it is now, as JSON, and its revision.
+    Done { body: String, revision: u64 },
+    /// The lane knows a newer epoch than the one that the administrator was checked at.
+    Outdated,
+}
+
+/// An approval and its call's arguments.
+pub(super) fn approval(
+    storage: &impl LaneSql,
+    approval_id: &str,
+) -> Result<Option<HeldApproval>, StorageError> {
+    let rows = storage.exec(sql::APPROVAL, &[Value::Text(approval_id.to_owned())])?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let Ok([Value::Text(record), asked, edited]) = <[Value; 3]>::try_from(row) else {
+        return Err(unreadable("an approval"));
+    };
+    let text = |value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    let input = ApprovalInput { asked: text(asked), edited: text(edited) };
+    Ok(Some(HeldApproval { approval: parse(&record)?, input }))
+}
+
+pub(super) fn parse(record: &str) -> Result<Approval, StorageError> {
+    serde_json::from_str(record).map_err(|_| unreadable("an approval"))
+}
+
+/// Rows with approvals, as the statement takes them.
+pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
+    let steps = entries.iter().map(|entry| {
+        let input = entry.approval.as_ref();
+        json!([
+            entry.head.seq,
+            now_ms,
+            entry.head.hash,
+            entry.agent,
+            entry.state,
+            entry.request_key,
+            entry.fingerprint,
+            entry.nonce_key,
+            entry.row,
+            input.and_then(|input| input.asked.as_deref()),
+            input.and_then(|input| input.edited.as_deref()),
+        ])
+    });
+    serde_json::Value::Array(steps.collect()).to_string()
+}
+
+impl Lane {
+    /// An approval, as long as the lane holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn approval(
+        storage: &impl LaneSql,
+        approval_id: &str,
+    ) -> Result<Option<HeldApproval>, StorageError> {
+        approval(storage, approval_id)
+    }
+
+    /// An administrator's decision on an approval; `known_epoch` is the newest that memory knows.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`] for the administrator.
+    pub fn decide_approval(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &DecideCommand,
+        known_epoch: u64,
+        now_ms: u64,
+    ) -> Result<Result<DecideOutcome, Problem>, StorageError> {
+        if command.epoch < known_epoch.max(Self::noted_epoch(storage)?) {
+            return Ok(Ok(DecideOutcome::Outdated));
+        }
+        let held = approval(storage, &command.approval_id)?;
+        let Some(HeldApproval { mut approval, mut input }) = held else {
+            return Ok(Err(crate::admin::not_found()));
+        };
+        let state = self.state_of(storage, &approval.agent)?;
+        let around = self.around(config, &state, now_ms);
+        let already = match decide_approval(&around, &mut approval, &mut input, command) {
+            Err(problem) => return Ok(Err(problem)),
+            Ok(None) => true,
+            Ok(Some((entry, state))) => {
+                self.journal(storage, entry, None, state, now_ms)?;
+                false
+            }
+        };
+        let view = approval.view(&input, now_ms, already);
+        // Plain data always serializes.
+        let body = serde_json::to_string(&view).unwrap_or_default();
+        Ok(Ok(DecideOutcome::Done { body, revision: approval.revision }))
+    }
+
+    /// Ends approvals whose time is over, a bounded number of them. What the journal does not take
+    /// stays for the next time: it is over all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn expire_approvals(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let Some((tenant, lane)) = self.identity.clone() else { return Ok(()) };
+        let due = [integer(now_ms)?, Value::Integer(MAX_EXPIRED_APPROVALS)];
+        for row in storage.exec(sql::DUE_APPROVALS, &due)? {
+            let [Value::Text(record)] = row.as_slice() else {
+                return Err(unreadable("an approval"));
+            };
+            let mut approval = parse(record)?;
+            let state = self.state_of(storage, &approval.agent)?;
+            let around = self.around(config, &state, now_ms);
+            let Some((entry, state)) = expire_approval(&around, (&tenant, lane), &mut approval)
+            else {
+                return Ok(());
+            };
+            self.journal(storage, entry, None, state, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// When the next approval is over; `None` when none is open.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn next_expiry(storage: &impl LaneSql) -> Result<Option<u64>, StorageError> {
+        let rows = storage.exec(sql::NEXT_EXPIRY, &[])?;
+        match rows.first().map(Vec::as_slice) {
+            Some([Value::Integer(at_ms)]) => Ok(Some(unsigned(*at_ms)?).filter(|at| *at > 0)),
+            _ => Err(unreadable("an approval's expiry")),
+        }
+    }
+
+    fn state_of(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+    ) -> Result<AgentState, StorageError> {
+        self.hold(storage, agent)?;
+        let held = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
+        Ok(held.state.clone())
+    }
+
+    fn around<'a>(&'a self, config: &'a Config, state: &'a AgentState, now_ms: u64) -> Around<'a> {
+        let room =
+            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
+        Around { room, head: &self.head, state, now_ms }
+    }
+}

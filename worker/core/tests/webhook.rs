@@ -1,0 +1,411 @@
+//! A tenant's webhook: as administrators set it, and what a lane keeps to tell it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
+
+mod support;
+
+use gateward_core::admin::openapi::document;
+use gateward_core::approval::{DecideCommand, Verdict};
+use gateward_core::lane::{
+    DecideOutcome, Delivery, Lane, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS, StorageError,
+};
+use gateward_core::problem::ProblemCode::{InvalidField, NotFound, PreconditionFailed};
+use gateward_core::sql::d1;
+use rusqlite::params;
+use serde_json::{Value as Json, json};
+use support::registry::{Ask, Effect, Registry, delete, get};
+use support::{Fault, Gate, START_MS, TENANT, read_call, tool, with};
+
+const URL: &str = "https://hooks.example.com/gateward";
+
+fn set(url: &str) -> Ask {
+    Ask::new("PUT", "/v1/webhook", json!({ "url": url }))
+}
+
+#[test]
+fn a_webhook_is_set_shown_without_its_secret_set_anew_and_deleted() {
+    let registry = Registry::new();
+    let refused = |ask: &Ask| registry.ask(ask).unwrap_err().code;
+    assert_eq!(refused(&get("/v1/webhook")), NotFound);
+    assert_eq!(refused(&delete("/v1/webhook")), NotFound);
+    assert_eq!(refused(&set(URL).matching("*")), PreconditionFailed);
+
+    let first = registry.ask(&set(URL)).unwrap();
+    assert_eq!((first.status, first.effect), (201, Effect::Created));
+    let secret = first.body["secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_"), "{secret}");
+    let shown = registry.ask(&get("/v1/webhook")).unwrap();
+    assert_eq!((shown.revision, &shown.body["url"]), (first.revision, &json!(URL)));
+    assert_eq!(shown.body.get("secret"), None);
+    let stored = format!("{:?}", registry.dump());
+    assert!(!stored.contains(secret), "the secret is stored");
+
+    let stale = set(URL).matching("\"1\"");
+    assert_eq!(refused(&stale), PreconditionFailed);
+    registry.wait(1);
+    let tag = format!("\"{}\"", first.revision.unwrap());
+    let second = registry.ask(&set("https://example.org/secret#x").matching(&tag)).unwrap();
+    assert_eq!((second.status, second.effect), (200, Effect::Changed));
+    assert_ne!(second.body["secret"], first.body["secret"]);
+    assert_eq!(second.body["created_at"], first.body["created_at"]);
+    assert_ne!(second.body["updated_at"], first.body["updated_at"]);
+    assert_eq!(second.body["url"], "https://example.org/secret");
+
+    assert_eq!(refused(&delete("/v1/webhook").matching(&tag)), PreconditionFailed);
+    let deleted = registry.ask(&delete("/v1/webhook")).unwrap();
+    assert_eq!(deleted.body["url"], "https://example.org/secret");
+    assert_eq!(refused(&get("/v1/webhook")), NotFound);
+    assert_eq!(registry.epoch(), 4, "each change raised it");
+
+    let events = registry.list("/v1/audit-events");
+    let seen: Vec<(&Json, &Json)> =
+        events.iter().map(|event| (&event["kind"], &event["detail"])).collect();
+    // What is in an address's path may be secret, and the audit has none of it.
+    let none = json!({});
+    let (org, com) =
+        (json!({"origin": "https://example.org"}), json!({"origin": "https://hooks.example.com"}));
+    let (set, deleted) = (json!("webhook_set"), json!("webhook_deleted"));
+    let mut expected = vec![(&deleted, &none), (&set, &org), (&set, &com)];
+    expected.sort_by_key(|(_, detail)| detail.to_string());
+    let mut seen = seen;
+    seen.sort_by_key(|(_, detail)| detail.to_string());
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_webhook_at_an_address_that_is_not_on_the_internet_is_refused_with_a_reason() {
+    let registry = Registry::new();
+    for (url, expected) in [
+        ("http://example.com", "must begin with `https://`"),
+        ("https://localhost/x", "a name of a local network"),
+        ("https://169.254.169.254/latest/meta-data", "a link-local address"),
+        ("https://u:p@example.com/", "a user or a password"),
+    ] {
+        let problem = registry.ask(&set(url)).unwrap_err();
+        let named = (problem.code, problem.field.as_deref());
+        assert_eq!(named, (InvalidField, Some("url")), "{url}");
+        assert!(problem.detail.contains(expected), "{url}: {}", problem.detail);
+    }
+    let more = Ask::new("PUT", "/v1/webhook", json!({ "url": URL, "secret": "mine" }));
+    assert_eq!(registry.ask(&more).unwrap_err().code, InvalidField);
+    let described = serde_json::to_value(document()).unwrap();
+    assert!(described["components"]["schemas"]["IssuedWebhook"].is_object());
+}
+
+/// A gate whose calls all wait for somebody of `security`.
+fn gate() -> Gate {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
+    gate
+}
+
+fn call() -> Json {
+    with(read_call(), json!({"context": {"source_trust": "semi_trusted_customer"}}))
+}
+
+/// Asks for an approval; its id.
+fn ask(gate: &Gate) -> String {
+    let (_, body) = gate.call(&call());
+    assert_eq!(body["decision"], "require_approval");
+    body["approval"]["approval_id"].as_str().unwrap().to_owned()
+}
+
+fn decide(gate: &Gate, approval_id: &str, verdict: Verdict) -> Result<(), StorageError> {
+    let command = DecideCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        approval_id: approval_id.to_owned(),
+        administrator: "mara".to_owned(),
+        key_id: "k9".to_owned(),
+        http_request_id: "test".to_owned(),
+        groups: vec!["security".to_owned()],
+        epoch: 1,
+        verdict,
+        comment: None,
+        action_hash: None,
+        if_match: None,
+    };
+    let now_ms = gate.now_ms.get();
+    let decided = gate.on_lane(|lane, storage| {
+        lane.decide_approval(storage, &gate.config, &command, 1, now_ms)
+    })?;
+    assert!(matches!(decided, Ok(DecideOutcome::Done { .. })), "{decided:?}");
+    Ok(())
+}
+
+fn use_up(gate: &Gate, approval_id: &str, parameters: Json) {
+    let changes = json!({"approval_id": approval_id, "tool_call": {"parameters": parameters}});
+    gate.call(&with(call(), changes));
+}
+
+fn due(gate: &Gate) -> Vec<Delivery> {
+    let now_ms = gate.now_ms.get();
+    gate.on_lane(|lane, storage| lane.due_deliveries(storage, now_ms)).unwrap()
+}
+
+fn next(gate: &Gate) -> Option<u64> {
+    gate.on_lane(|_, storage| Lane::next_delivery(storage)).unwrap()
+}
+
+fn body(delivery: &Delivery) -> Json {
+    serde_json::from_str(&delivery.message.body).unwrap()
+}
+
+/// All that waits is taken.
+fn take_all(gate: &Gate) -> Vec<Json> {
+    let mut taken = Vec::new();
+    loop {
+        let deliveries = due(gate);
+        if deliveries.is_empty() {
+            return taken;
+        }
+        for delivery in &deliveries {
+            taken.push(body(delivery));
+            gate.on_lane(|_, storage| Lane::delivered(storage, delivery)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_step_of_an_approval_is_told_as_it_was_and_without_the_arguments() {
+    let gate = gate();
+    let id = ask(&gate);
+    gate.now_ms.set(START_MS + 1_000);
+    use_up(&gate, &id, json!({"n": "something else"}));
+    decide(&gate, &id, Verdict::Approve { edit: Some(r#"{"n":"narrower"}"#.to_owned()) }).unwrap();
+    gate.evict();
+    use_up(&gate, &id, json!({"n": "narrower"}));
+    // A day later: what is told is about then.
+    gate.now_ms.set(START_MS + 86_400_000);
+    let messages = due(&gate);
+    assert_eq!(messages[0].message.id, "msg_demo_0_1");
+    let told = take_all(&gate);
+    let seen: Vec<_> = told
+        .iter()
+        .map(|told| {
+            let approval = &told["data"]["approval"];
+            let text = |value: &Json| value.as_str().unwrap().to_owned();
+            assert_eq!(told["data"]["tenant"], TENANT);
+            assert_eq!(text(&approval["approval_id"]), id);
+            (text(&told["type"]), text(&approval["status"]), approval["revision"].as_u64().unwrap())
+        })
+        .collect();
+    let step = |kind: &str, status: &str, revision| (kind.to_owned(), status.to_owned(), revision);
+    assert_eq!(
+        seen,
+        [
+            step("approval.requested", "pending", 1),
+            step("approval.tampered", "pending", 2),
+            step("approval.approved", "approved", 3),
+            step("approval.used", "used", 4),
+        ]
+    );
+    assert_eq!(told[0]["timestamp"], "2026-11-18T11:06:40.000Z");
+    assert_eq!(told[1]["timestamp"], "2026-11-18T11:06:41.000Z");
+    let all = json!(told).to_string();
+    assert!(!all.contains("narrower") && !all.contains("something else"), "{all}");
+    assert_eq!(next(&gate), None);
+}
+
+#[test]
+fn a_message_is_the_same_at_every_attempt() {
+    let gate = gate();
+    ask(&gate);
+    let first = due(&gate);
+    gate.on_lane(|_, storage| Lane::delivery_failed(storage, &first[0], START_MS)).unwrap();
+    assert_eq!(due(&gate), []);
+    assert_eq!(next(&gate), Some(START_MS + 5_000));
+    gate.now_ms.set(START_MS + 5_000);
+    gate.evict();
+    let second = due(&gate);
+    assert_eq!((second[0].attempts, &second[0].message), (1, &first[0].message));
+}
+
+/// Whatever is in the journal with an approval waits to be told, and nothing else does.
+fn assert_whole(gate: &Gate, about: &str) {
+    let seqs = |query: &str| -> String {
+        let all = gate.storage.connection.query_row(query, [], |row| row.get::<_, Option<_>>(0));
+        all.unwrap().unwrap_or_default()
+    };
+    assert_eq!(
+        seqs("SELECT group_concat(seq ORDER BY seq) FROM webhook_outbox"),
+        seqs(
+            "SELECT group_concat(seq ORDER BY seq) FROM journal WHERE row->>'approval' IS NOT NULL"
+        ),
+        "{about}"
+    );
+}
+
+#[test]
+fn a_step_and_its_message_are_written_together_or_not_at_all() {
+    let mut broken = 0;
+    for fault in [Fault::Failed, Fault::Lost] {
+        for at in 0.. {
+            let gate = gate();
+            gate.storage.fault.set(Some((at, fault)));
+            let about = format!("{fault:?} {at}");
+            let command = support::command(&call());
+            let asked = gate.try_call(&command).is_ok();
+            assert_whole(&gate, &about);
+            if asked {
+                let id = "appr_0_1";
+                if decide(&gate, id, Verdict::Approve { edit: None }).is_ok() {
+                    let again = with(call(), json!({"approval_id": id}));
+                    drop(gate.try_call(&support::command(&again)));
+                }
+                assert_whole(&gate, &about);
+            }
+            if gate.storage.fault.take().is_some() {
+                break;
+            }
+            broken += 1;
+            gate.evict();
+            assert!(gate.on_lane(|_, storage| Lane::next_delivery(storage)).is_ok());
+            assert_whole(&gate, &about);
+        }
+    }
+    assert!(broken >= 6, "only {broken} writes were broken");
+}
+
+/// Each write of a delivery's end, failed and lost: it is told again, or no more.
+#[test]
+fn what_was_taken_is_told_again_only_when_that_could_not_be_written() {
+    for (fault, again) in [(Fault::Failed, 1), (Fault::Lost, 0)] {
+        let gate = gate();
+        ask(&gate);
+        let taken = due(&gate);
+        gate.storage.fault.set(Some((0, fault)));
+        assert!(gate.on_lane(|_, storage| Lane::delivered(storage, &taken[0])).is_err());
+        assert_eq!(due(&gate).len(), again, "{fault:?}");
+    }
+    for (fault, attempts) in [(Fault::Failed, [0]), (Fault::Lost, [1])] {
+        let gate = gate();
+        ask(&gate);
+        let failed = due(&gate);
+        gate.storage.fault.set(Some((0, fault)));
+        let noted = |storage: &_| Lane::delivery_failed(storage, &failed[0], START_MS);
+        assert!(gate.on_lane(|_, storage| noted(storage)).is_err());
+        gate.now_ms.set(START_MS + 5_000);
+        let due: Vec<u32> = due(&gate).iter().map(|due| due.attempts).collect();
+        assert_eq!(due, attempts, "{fault:?}");
+    }
+}
+
+/// Fails everything that is due until nothing is.
+fn exhaust(gate: &Gate) -> u32 {
+    let mut attempts = 0;
+    while let Some(at_ms) = next(gate).filter(|at_ms| *at_ms > 0) {
+        gate.now_ms.set(at_ms.max(gate.now_ms.get()));
+        let now_ms = gate.now_ms.get();
+        let deliveries = due(gate);
+        assert!(!deliveries.is_empty(), "it would never end");
+        for delivery in deliveries {
+            let failed = |storage: &_| Lane::delivery_failed(storage, &delivery, now_ms);
+            gate.on_lane(|_, storage| failed(storage)).unwrap();
+            attempts += 1;
+        }
+    }
+    attempts
+}
+
+/// What `worker/edge/src/d1/webhooks.rs` does, with a fault on D1's side.
+fn bury(gate: &Gate, fault: Option<Fault>) -> usize {
+    let Some(dead) = gate.on_lane(|lane, storage| lane.dead_letters(storage)).unwrap() else {
+        return 0;
+    };
+    if fault == Some(Fault::Failed) {
+        return dead.seqs.len();
+    }
+    let values = params![TENANT, 0, dead.rows, gate.now_ms.get() as i64];
+    gate.database.execute(d1::WRITE_DEAD_LETTERS, values).unwrap();
+    if fault != Some(Fault::Lost) {
+        gate.on_lane(|_, storage| Lane::dead_lettered(storage, &dead.seqs)).unwrap();
+    }
+    dead.seqs.len()
+}
+
+#[test]
+fn what_is_never_taken_becomes_a_dead_letter_in_the_audit_once() {
+    let gate = gate();
+    let id = ask(&gate);
+    let message = body(&due(&gate)[0]);
+    assert_eq!(bury(&gate, None), 0, "it may still be taken");
+    assert_eq!(exhaust(&gate), MAX_ATTEMPTS);
+    assert_eq!(next(&gate), Some(0), "D1 is to have it at once");
+    assert_eq!(due(&gate), []);
+    gate.flush_all();
+    for fault in [Some(Fault::Failed), Some(Fault::Lost), Some(Fault::Lost), None] {
+        gate.evict();
+        assert_eq!(bury(&gate, fault), 1, "{fault:?}");
+    }
+    assert_eq!((bury(&gate, None), next(&gate)), (0, None));
+    let event = gate.text(
+        "SELECT json_object('event_id', event_id, 'lane', lane, 'detail', json(detail), \
+           'of', decision_id = (SELECT decision_id FROM decisions)) \
+         FROM audit_events WHERE kind = 'webhook_dead_lettered'",
+    );
+    let event: Json = serde_json::from_str(&event).unwrap();
+    let detail =
+        json!({"webhook_id": "msg_demo_0_1", "attempts": MAX_ATTEMPTS, "payload": message});
+    let expected =
+        json!({"event_id": "0.1.webhook_dead_lettered", "lane": 0, "detail": detail, "of": 1});
+    assert_eq!(event, expected);
+    assert_eq!(event["detail"]["payload"]["data"]["approval"]["approval_id"], json!(id));
+    assert_eq!(
+        gate.count("SELECT count(*) FROM audit_events WHERE kind = 'webhook_dead_lettered'"),
+        1
+    );
+}
+
+#[test]
+fn a_batch_is_bounded_and_the_longest_due_come_first() {
+    let gate = gate();
+    for at in 0..6 {
+        gate.now_ms.set(START_MS + at);
+        ask(&gate);
+    }
+    let seqs = |deliveries: &[Delivery]| -> Vec<u64> {
+        deliveries.iter().map(|delivery| delivery.seq).collect()
+    };
+    let first = due(&gate);
+    assert_eq!(first.len() as i64, MAX_DELIVERIES);
+    assert_eq!(seqs(&first), [1, 2, 3, 4]);
+    for delivery in &first {
+        let failed = |storage: &_| Lane::delivery_failed(storage, delivery, START_MS + 5);
+        gate.on_lane(|_, storage| failed(storage)).unwrap();
+    }
+    assert_eq!(seqs(&due(&gate)), [5, 6]);
+    assert_eq!(next(&gate), Some(START_MS + 4));
+}
+
+#[test]
+fn without_a_webhook_what_was_written_by_then_is_forgotten() {
+    let gate = gate();
+    ask(&gate);
+    exhaust(&gate);
+    ask(&gate);
+    ask(&gate);
+    gate.on_lane(|_, storage| Lane::forget_deliveries(storage, 2)).unwrap();
+    assert_eq!((due(&gate)[0].seq, bury(&gate, None)), (3, 0));
+}
+
+#[test]
+fn what_has_no_room_is_dead_lettered_the_oldest_first() {
+    let gate = gate();
+    ask(&gate);
+    let copy = "INSERT INTO webhook_outbox SELECT value, at_ms, event, record, 0, due_at_ms \
+        FROM webhook_outbox, generate WHERE seq = 1";
+    let numbers = format!(
+        "WITH RECURSIVE generate (value) AS (SELECT 2 UNION ALL SELECT value + 1 FROM generate \
+         WHERE value < {})",
+        MAX_OUTBOX_ROWS + 3
+    );
+    gate.storage.connection.execute(&format!("{numbers} {copy}"), []).unwrap();
+    assert_eq!((bury(&gate, None), bury(&gate, None)), (3, 0));
+    assert_eq!(
+        gate.text("SELECT group_concat(event_id ORDER BY event_id) FROM audit_events"),
+        [1, 2, 3].map(|seq| format!("0.{seq}.webhook_dead_lettered")).join(",")
+    );
+    assert_eq!(due(&gate)[0].seq, 4);
+}

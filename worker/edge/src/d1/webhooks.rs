@@ -1,0 +1,27 @@
+//! `webhooks`, and what became of messages that nobody took.
+
+use gateward_core::lane::DeadLetters;
+use gateward_core::problem::Problem;
+use gateward_core::sql::d1::{WEBHOOK, WRITE_DEAD_LETTERS};
+use gateward_core::webhook::Webhook;
+use worker::{Env, Result};
+
+use super::{number, prepare, read};
+
+/// `None` when the tenant has none.
+pub async fn of_tenant(env: &Env, tenant: &str) -> std::result::Result<Option<Webhook>, Problem> {
+    let rows = read(env, WEBHOOK, &[tenant.into()]).await?;
+    Ok(rows.into_iter().next())
+}
+
+/// Writes them as audit events; those that were written before stay as they are.
+pub async fn write_dead_letters(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    dead: &DeadLetters,
+    now_ms: u64,
+) -> Result<()> {
+    let values = [tenant.into(), number(lane.into()), dead.rows.as_str().into(), number(now_ms)];
+    prepare(env, WRITE_DEAD_LETTERS, &values)?.run().await.map(drop)
+}

@@ -1,0 +1,156 @@
+//! `GET /v1/approvals`, `/v1/approvals/{id}`, and the decisions on one.
+
+use gateward_core::admin::route::Access;
+use gateward_core::admin::{etag, not_found};
+use gateward_core::approval::{
+    ApprovalInput, ApprovalPage, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
+};
+use gateward_core::id::{approval_position, rfc3339};
+use gateward_core::name::is_name;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::records::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
+use gateward_core::scope::Scope;
+use worker::Date;
+
+use crate::authentication::{Caller, authenticate};
+use crate::d1::approvals::Filter;
+use crate::handlers::decisions::{malformed, page_limit};
+use crate::http::{Head, Request, json};
+use crate::router::{Answer, Answered, App, whole};
+use crate::{d1, lanes};
+
+/// Seconds after which polling an approval makes sense: a person does not decide sooner.
+const POLL_AFTER_S: u64 = 5;
+
+/// How often a decision is checked anew because the registry changed meanwhile.
+const MAX_ATTEMPTS: usize = 3;
+
+/// Sorts after every approval.
+const AFTER_ALL: u64 = 1 << 53;
+
+/// Newest first; `status`, `group`, `agent`, `limit`, `cursor`.
+pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
+    let mut filter = Filter {
+        agent: caller.agent.clone(),
+        status: None,
+        group: None,
+        before: (AFTER_ALL, String::new()),
+        ends_after_ms: None,
+        limit: DEFAULT_PAGE,
+    };
+    let now_ms = Date::now().as_millis();
+    for (name, value) in request.query() {
+        match name.as_ref() {
+            "agent" | "group" if !is_name(&value) => return Err(malformed(&name, "a name")),
+            "agent" if !caller.sees(&value) => {
+                let detail = "an agent's credential reads only its own approvals";
+                return Err(Problem::new(ProblemCode::Forbidden, detail));
+            }
+            "agent" => filter.agent = Some(value.into_owned()),
+            "group" => filter.group = Some(value.into_owned()),
+            "status" => {
+                let status =
+                    ApprovalStatus::ALL.into_iter().find(|status| status.as_str() == value);
+                let Some(status) = status else {
+                    let names = ApprovalStatus::ALL.map(ApprovalStatus::as_str).join(", ");
+                    return Err(malformed("status", &format!("one of {names}")));
+                };
+                // What has ended is not open, though its lane may not have told yet.
+                filter.ends_after_ms = status.is_open().then_some(now_ms);
+                filter.status = Some(value.into_owned());
+            }
+            "cursor" => {
+                let before = value.split_once('.').and_then(|(at_ms, id)| {
+                    approval_position(id)?;
+                    Some((at_ms.parse().ok().filter(|at| *at <= AFTER_ALL)?, id.to_owned()))
+                });
+                filter.before =
+                    before.ok_or_else(|| malformed("cursor", "the `next_cursor` of a page"))?;
+            }
+            "limit" => filter.limit = page_limit(&value, MAX_PAGE)?,
+            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+        }
+    }
+    // Asked first: what is flushed after it is then more than is claimed, never less.
+    let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
+    let approvals = d1::approvals::list(&app.env, &caller.tenant, &filter).await?;
+    let full = approvals.len() == filter.limit as usize;
+    let next_cursor = approvals
+        .last()
+        .filter(|_| full)
+        .map(|last| format!("{}.{}", last.created_at_ms, last.approval_id));
+    let input = ApprovalInput::default();
+    let approvals = approvals.iter().map(|one| one.view(&input, now_ms, false)).collect();
+    let flushed_through = flushes
+        .into_iter()
+        .map(|row| FlushedThrough { lane: row.lane, seq: row.seq, at: rfc3339(row.flushed_at_ms) })
+        .collect();
+    json(&ApprovalPage { approvals, next_cursor, flushed_through }).map(Answer::Json)
+}
+
+/// One approval, as its lane holds it.
+pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
+    let lane = lane_of(caller, id)?;
+    let held = match lanes::approval(&app.env, &caller.tenant, lane, id).await? {
+        Some(held) => Some(held),
+        // Closed long ago.
+        None => d1::approvals::by_id(&app.env, &caller.tenant, id)
+            .await?
+            .map(|approval| HeldApproval { approval, input: ApprovalInput::default() }),
+    };
+    let held = held.filter(|held| caller.sees(&held.approval.agent)).ok_or_else(not_found)?;
+    let now_ms = Date::now().as_millis();
+    let approval = &held.approval;
+    let mut head = Head::new(200, &app.request_id).field("etag", etag(approval.revision));
+    if approval.status_at(now_ms) == ApprovalStatus::Pending {
+        head = head.retry_after(Some(POLL_AFTER_S));
+    }
+    whole(head.with(&json(&approval.view(&held.input, now_ms, false))?))
+}
+
+/// An administrator's decision. It is the lane's, which refuses one whose administrator was checked
+/// at an older epoch than it knows: then the check is made again.
+pub async fn decide(
+    request: &Request,
+    app: &App,
+    mut caller: Caller,
+    kind: VerdictKind,
+    id: &str,
+    body: &[u8],
+) -> Answered {
+    if !body.is_empty() {
+        request.require_json()?;
+    }
+    let lane = lane_of(&caller, id)?;
+    let (verdict, comment, action_hash) = kind.read(body)?;
+    let mut command = DecideCommand {
+        tenant: caller.tenant.clone(),
+        lane,
+        approval_id: id.to_owned(),
+        administrator: caller.administrator.clone(),
+        key_id: caller.key_id.clone(),
+        http_request_id: app.request_id.clone(),
+        groups: Vec::new(),
+        epoch: 0,
+        verdict,
+        comment,
+        action_hash,
+        if_match: request.header("if-match"),
+    };
+    for _ in 0..MAX_ATTEMPTS {
+        command.groups = caller.groups;
+        command.epoch = caller.epoch;
+        if let Some(response) = lanes::decide(&app.env, &command).await? {
+            return Ok(Answer::Whole(response));
+        }
+        let access = Access::Administrator(Scope::ApprovalsDecide);
+        caller = authenticate(request, app, access, body).await?;
+    }
+    let detail = "the registry keeps changing; try again";
+    Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+}
+
+fn lane_of(caller: &Caller, id: &str) -> Result<u16, Problem> {
+    let lane = approval_position(id).map(|(lane, _)| lane);
+    lane.filter(|lane| *lane < caller.lanes).ok_or_else(not_found)
+}
