@@ -137,6 +137,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let (seq, previous) = (facts.head.seq + 1, facts.head.hash.as_str());
     let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
     count(&mut draft, ruling.decision);
+    taint(&mut draft, &ruling);
     let containment = containment::settle(&mut draft, ruling.decision, &decision_id);
     let asks =
         ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
@@ -246,6 +247,14 @@ fn count(draft: &mut Draft<'_>, decision: Decision) {
         Decision::Deny | Decision::Quarantine => {
             draft.agent.denials.add(now_ms, DENIALS_WINDOW_MS);
         }
+    }
+}
+
+/// Calling an untrusted server is what taints the run.
+fn taint(draft: &mut Draft<'_>, ruling: &Ruling) {
+    let passes = matches!(ruling.decision, Decision::Allow | Decision::Redact);
+    if passes && ruling.tool.as_ref().is_some_and(|tool| tool.server.trust != "trusted") {
+        draft.agent.taint.add(&draft.command.call.run_id, draft.facts.now_ms);
     }
 }
 

@@ -18,6 +18,7 @@ mod replay;
 mod resolve;
 pub(crate) mod respond;
 mod restore;
+mod taint;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,7 @@ pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{Receipt as ReplyReceipt, response as encode_response};
 pub use restore::{RestoreCommand, restore};
+pub use taint::{MAX_TAINTED_RUNS, TAINT_MS, Taint};
 
 /// The window of `context.velocity.calls_1m`.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
@@ -70,6 +72,8 @@ pub struct AgentState {
     pub quarantined_by: Option<QuarantinedBy>,
     #[serde(default, skip_serializing_if = "RiskState::is_default")]
     pub risk: RiskState,
+    #[serde(default, skip_serializing_if = "Taint::is_default")]
+    pub taint: Taint,
     /// Approvals that the agent asked for and that are not closed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open_approvals: u32,
@@ -290,7 +294,8 @@ impl<'a> Draft<'a> {
         Step { reply, agent: self.agent, entry: None, approval_entry: None, rejection }
     }
 
-    /// The lower of the caller's claim and what its credential may claim. Only a request whose
+    /// The lowest of the caller's claim, what its credential may claim, and what its run is worth
+    /// since it met an untrusted server. Only a request whose
     /// signature was verified, of a credential that has a signing key, is trusted as signed.
     fn effective_trust(&self) -> SourceTrust {
         let claim = self.command.call.source_trust;
@@ -299,6 +304,7 @@ impl<'a> Draft<'a> {
             true => credential.max_source_trust,
             false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
         };
-        claim.lowest(most)
+        let run = self.agent.taint.of(&self.command.call.run_id, self.facts.now_ms);
+        claim.lowest(most).lowest(run.unwrap_or(claim))
     }
 }
