@@ -1,11 +1,12 @@
 // The kinds of calls that the edge is loaded with: what is asked, and what must be answered.
-// worker/core decides the same calls in bench/core/src/decide.rs.
+// worker/core decides the same calls in bench/core/src/decide.rs, and one that needs approval: of those
+// an agent can have only so many open, so it cannot be loaded with them.
 import { ENVIRONMENT } from "../../tests/support/registry.ts";
 
 /**
  * @typedef {import("../../tests/support/scenario.ts").CallBody} CallBody
  * @typedef {import("../../tests/support/registry.ts").SourceTrust} SourceTrust
- * @typedef {"allow_read" | "allow_write" | "deny_policy" | "require_approval" | "redact" | "deny_unknown_tool" | "unauthorized"} Kind
+ * @typedef {"allow_read" | "allow_write" | "deny_policy" | "redact" | "deny_unknown_tool" | "unauthorized"} Kind
  * @typedef {object} Expected
  * @property {number} status
  * @property {Record<string, string>} fields of the answer's JSON
@@ -57,10 +58,6 @@ export const KINDS = {
   deny_policy: {
     body: callBody("github", "merge_pull_request", merge("main"), { trust: "untrusted_external" }),
     expected: decided("deny", "policy_forbid"),
-  },
-  require_approval: {
-    body: callBody("github", "merge_pull_request", merge("main")),
-    expected: decided("require_approval", "policy_require_approval"),
   },
   redact: {
     body: callBody("crm", "get_customer", { customer_id: "c-1" }, { sensitive: true }),
