@@ -1,0 +1,142 @@
+//! Approvals as they are read.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
+use crate::trust::SourceTrust;
+
+/// An approval, as it is read.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Approval)]
+pub struct ApprovalView<'a> {
+    approval_id: &'a str,
+    status: ApprovalStatus,
+    revision: u64,
+    /// The decision that asked for it.
+    decision_id: &'a str,
+    agent: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    resource: &'a str,
+    user_id: &'a str,
+    run_id: &'a str,
+    source_trust: SourceTrust,
+    /// Why approval is needed.
+    reason: &'a str,
+    matched_policies: &'a [String],
+    /// All of them must approve.
+    approver_groups: &'a [ApproverGroup],
+    approvers: Vec<ApproverView<'a>>,
+    /// Of the call that was asked for.
+    action_hash: &'a str,
+    /// Its arguments; null in lists, and once the approval is closed.
+    #[schema(value_type = Option<Object>)]
+    input: Option<serde_json::Value>,
+    /// What an approver made of the call: it alone is good then.
+    edited: Option<Edited<'a>>,
+    /// Who rejected or cancelled it; null when nobody did.
+    closed_by: Option<&'a str>,
+    /// Of whoever decided last.
+    comment: Option<&'a str>,
+    /// How often it was used with another call; at the fifth it is cancelled.
+    tampering: u8,
+    /// The decision that used it.
+    used_by: Option<&'a str>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    expires_at: String,
+    #[schema(format = DateTime)]
+    approved_at: Option<String>,
+    #[schema(format = DateTime)]
+    closed_at: Option<String>,
+    /// In the answer to a decision: that the same person had decided so before, and counts once.
+    already_decided: bool,
+}
+
+/// One person's approval.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Approver)]
+pub struct ApproverView<'a> {
+    administrator: &'a str,
+    /// For which of the approver groups it counts.
+    groups: &'a [String],
+    #[schema(format = DateTime)]
+    at: String,
+}
+
+/// What an approver made of a call.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EditedCall)]
+pub struct Edited<'a> {
+    action_hash: &'a str,
+    by: &'a str,
+    /// Null in lists, and once the approval is closed.
+    #[schema(value_type = Option<Object>)]
+    input: Option<serde_json::Value>,
+}
+
+impl Approval {
+    /// For reading at `now_ms`.
+    #[must_use]
+    pub fn view(&self, input: &ApprovalInput, now_ms: u64, already: bool) -> ApprovalView<'_> {
+        let rfc3339 = crate::id::rfc3339;
+        let open = self.status_at(now_ms).is_open();
+        // The lane wrote it; whoever reads is better served by the rest than by nothing.
+        let read = |text: &Option<String>| {
+            text.as_deref().filter(|_| open).and_then(|text| serde_json::from_str(text).ok())
+        };
+        ApprovalView {
+            approval_id: &self.approval_id,
+            status: self.status_at(now_ms),
+            revision: self.revision,
+            decision_id: &self.decision_id,
+            agent: &self.agent,
+            server: &self.server,
+            tool: &self.tool,
+            resource: &self.resource,
+            user_id: &self.user_id,
+            run_id: &self.run_id,
+            source_trust: self.source_trust,
+            reason: &self.reason,
+            matched_policies: &self.matched_policies,
+            approver_groups: &self.approver_groups,
+            approvers: self
+                .approvers
+                .iter()
+                .map(|approver| ApproverView {
+                    administrator: &approver.administrator,
+                    groups: &approver.groups,
+                    at: rfc3339(approver.at_ms),
+                })
+                .collect(),
+            action_hash: &self.action_hash,
+            input: read(&input.asked),
+            edited: self.edited_action_hash.as_deref().map(|action_hash| Edited {
+                action_hash,
+                by: self.edited_by.as_deref().unwrap_or_default(),
+                input: read(&input.edited),
+            }),
+            closed_by: self.closed_by.as_deref(),
+            comment: self.comment.as_deref(),
+            tampering: self.tampering,
+            used_by: self.used_by.as_deref(),
+            created_at: rfc3339(self.created_at_ms),
+            expires_at: rfc3339(self.expires_at_ms),
+            approved_at: self.approved_at_ms.map(rfc3339),
+            closed_at: self.closed_at_ms.map(rfc3339),
+            already_decided: already,
+        }
+    }
+}
+
+/// Approvals, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalPage<'a> {
+    pub approvals: Vec<ApprovalView<'a>>,
+    /// Where the next page begins; null on the last.
+    pub next_cursor: Option<String>,
+    /// Lists come from D1; of each lane, they reach to here.
+    pub flushed_through: Vec<crate::records::FlushedThrough>,
+}
