@@ -30,6 +30,7 @@ import { AGENT, TENANT } from "./kinds.mjs";
  * What is used of wrangler.toml.
  * @typedef {object} Configuration
  * @property {string} compatibility_date
+ * @property {string[]} compatibility_flags
  * @property {Record<string, string | number>} vars
  * @property {{ bindings: { name: string, class_name: string }[] }} durable_objects
  * @property {{ binding: string, migrations_dir: string }[]} d1_databases
@@ -204,7 +205,7 @@ export async function register(db, rows) {
 export async function startWorker(target, options = {}) {
   const { build = DEFAULT_BUILD, vars = {}, inspectorPort, state, port = 0, seed = true, onSpawn } = options;
   /** @type {Configuration} */
-  const { compatibility_date, vars: configured, durable_objects, d1_databases } = unstable_readConfig({ config: CONFIG });
+  const { compatibility_date, compatibility_flags, vars: configured, durable_objects, d1_databases } = unstable_readConfig({ config: CONFIG });
   /** @type {number | undefined} */
   let pid;
   /** @param {unknown} message */
@@ -220,6 +221,7 @@ export async function startWorker(target, options = {}) {
       cf: false,
       modules: modulesOf(target, build),
       compatibilityDate: compatibility_date,
+      compatibilityFlags: compatibility_flags,
       durableObjects: Object.fromEntries(
         durable_objects.bindings.map(({ name, class_name }) => [name, { className: class_name, useSQLite: true }]),
       ),

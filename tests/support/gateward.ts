@@ -1,10 +1,10 @@
 // The built worker in workerd with real D1 and Durable Objects, and tenants to test it with.
 // Every test takes a tenant of its own, so that tests share a worker and nothing else.
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { createTestHarness, type TestHarness, unstable_readConfig, type WorkerHandle } from "wrangler";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { unstable_readConfig } from "wrangler";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
 import {
@@ -23,9 +23,11 @@ export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
 /** What makes the first administrator. */
 export const BOOTSTRAP_SECRET = "a-bootstrap-secret-for-tests-of-47-characters-0";
 const BUILT_WORKER = "worker/edge/build/index.js";
+const BUILT_WASM = "worker/edge/build/index_bg.wasm";
 const CONFIG = "wrangler.toml";
-/** How the names of directories begin that hold configurations made for tests. */
-const TEMPORARY = "gateward-test-";
+const LANE_CLASS = "GateLane";
+/** Where one statement of a migration ends and the next begins: at the start of a line. */
+const STATEMENT_END = /;\s*^(?=(?:ALTER|CREATE|DROP|INSERT|UPDATE) )/m;
 
 type SqlValue = string | number | null;
 
@@ -65,36 +67,71 @@ export const INSPECTABLE = "tests/support/inspectable-worker.js";
 export const COUNTING = "tests/support/counting-worker.js";
 export const HINDERED = "tests/support/hindered-worker.js";
 
+/** What is used of wrangler.toml. */
+interface Configuration {
+  name: string;
+  compatibility_date: string;
+  compatibility_flags: string[];
+  vars: Vars;
+  durable_objects: { bindings: { name: string; class_name: string }[] };
+  d1_databases: { binding: string; migrations_dir: string }[];
+}
+
+// Miniflare itself, and not wrangler's harness for tests, which sends a worker's own requests from
+// Node: here workerd sends them, and its socket is the one that tests connect to.
 export class Gateward extends Client {
   readonly db: Database;
-  readonly #harness: TestHarness;
-  readonly #worker: WorkerHandle;
-  readonly #configPath: string;
+  readonly #miniflare: Miniflare;
+  readonly #name: string;
+  readonly #logs: string[];
 
-  private constructor(harness: TestHarness, configPath: string, url: URL, db: Database) {
+  private constructor(url: URL, db: Database, miniflare: Miniflare, name: string, logs: string[]) {
     super(url);
-    this.#harness = harness;
-    this.#worker = harness.getWorker();
-    this.#configPath = configPath;
     this.db = db;
+    this.#miniflare = miniflare;
+    this.#name = name;
+    this.#logs = logs;
   }
 
   static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry }: Options = {}): Promise<Gateward> {
     if (!existsSync(BUILT_WORKER)) {
       throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
     }
-    const configPath = entry === undefined ? CONFIG : configAround(entry);
-    const harness = createTestHarness({ workers: [{ configPath, vars: { LOCAL_TARGETS: "true", ...vars }, secrets }] });
-    const { url } = await harness.listen();
-    const worker = harness.getWorker();
-    await worker.applyD1Migrations("DB");
-    const { DB } = await worker.getEnv();
-    return new Gateward(harness, configPath, url, DB);
+    const { name, ...config } = unstable_readConfig({ config: CONFIG }) as Configuration;
+    const logs: string[] = [];
+    const source = (path: string) => ({ type: "ESModule", path, contents: readFileSync(path, "utf8") }) as const;
+    const miniflare = new Miniflare(
+      convertV4MiniflareOptions({
+        name,
+        cf: false,
+        modules: [
+          ...(entry === undefined ? [] : [source(entry)]),
+          source(BUILT_WORKER),
+          { type: "CompiledWasm", path: BUILT_WASM, contents: new Uint8Array(readFileSync(BUILT_WASM)) },
+        ],
+        compatibilityDate: config.compatibility_date,
+        compatibilityFlags: config.compatibility_flags,
+        durableObjects: Object.fromEntries(config.durable_objects.bindings.map(({ name, class_name }) => [name, { className: class_name, useSQLite: true }])),
+        d1Databases: Object.fromEntries(config.d1_databases.map(({ binding }) => [binding, binding])),
+        bindings: { ...config.vars, LOCAL_TARGETS: "true", ...vars, ...secrets },
+        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+        unsafeInspectDurableObjects: true,
+        handleStructuredLogs: ({ message }: { message: string }) => logs.push(message),
+      }),
+    );
+    try {
+      await miniflare.ready;
+      const db = (await miniflare.getD1Database("DB")) as unknown as Database;
+      for (const { migrations_dir } of config.d1_databases) await migrate(db, migrations_dir);
+      return new Gateward(await miniflare.unsafeGetDirectURL(), db, miniflare, name, logs);
+    } catch (error) {
+      await miniflare.dispose();
+      throw error;
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#harness.close();
-    if (this.#configPath !== CONFIG) rmSync(dirname(this.#configPath), { recursive: true });
+  close(): Promise<void> {
+    return this.#miniflare.dispose();
   }
 
   /** A new tenant with the demo's servers and tools, those in `rows` too, and an administrator. */
@@ -122,11 +159,11 @@ export class Gateward extends Client {
 
   /** Ids of the lanes that have ever stored anything. */
   laneIds(): Promise<string[]> {
-    return this.#worker.listDurableObjectIds("LANES");
+    return this.#miniflare.listDurableObjectIds("LANES");
   }
 
   evict(name: string): Promise<void> {
-    return this.#worker.evictDurableObject("LANES", { name });
+    return this.#miniflare.unsafeEvictDurableObject(this.#name, LANE_CLASS, { name });
   }
 
   /** How many loads of records wait for D1's answer; only of a hindered worker. */
@@ -161,31 +198,22 @@ export class Gateward extends Client {
 
   /** What the worker and its lanes logged so far. */
   logs(): string[] {
-    return this.#harness.getLogs().map(({ message }) => message);
+    return [...this.#logs];
   }
 
   /** What a statement on a lane's own SQLite gives; only of an inspectable worker. */
   async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    const storage = await this.#worker.getDurableObjectStorage("LANES", { name });
+    const storage = await this.#miniflare.unsafeGetDurableObjectStorage(this.#name, LANE_CLASS, { name });
     return storage.exec<Row>(sql, ...values);
   }
 }
 
-/** The path of a configuration that says what wrangler.toml does, with another entry. */
-function configAround(entry: string): string {
-  const { name, compatibility_date, migrations, durable_objects, d1_databases, vars } = unstable_readConfig({ config: CONFIG });
-  const path = join(mkdtempSync(join(tmpdir(), TEMPORARY)), "wrangler.json");
-  const config = {
-    name,
-    compatibility_date,
-    migrations,
-    durable_objects,
-    d1_databases: d1_databases.map((database: { migrations_dir?: string }) => ({ ...database, migrations_dir: resolve(database.migrations_dir ?? "") })),
-    vars,
-    main: resolve(entry),
-  };
-  writeFileSync(path, JSON.stringify(config));
-  return path;
+async function migrate(db: Database, directory: string): Promise<void> {
+  for (const file of readdirSync(directory).sort()) {
+    // A trigger's own statements are indented.
+    const statements = readFileSync(join(directory, file), "utf8").replace(/--.*$/gm, "").split(STATEMENT_END);
+    await db.batch(statements.filter((text) => text.trim() !== "").map((text) => db.prepare(text)));
+  }
 }
 
 /** An agent with its credential. */
@@ -297,6 +325,16 @@ export class Tenant {
       snapshot[name] = await this.#gateward.rows(`SELECT * FROM ${name} WHERE tenant = ?1`, this.name);
     }
     return snapshot;
+  }
+
+  /** The bodies of the decision's receipt and its outcome's, from D1. */
+  async receiptsOf(decisionId: unknown): Promise<Record<string, unknown>[]> {
+    let rows: { body: string }[] = [];
+    await eventually("the outcome is in D1", async () => {
+      rows = await this.#gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND decision_id = ?2 ORDER BY seq", this.name, String(decisionId));
+      return rows.length === 2;
+    });
+    return rows.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
   }
 
   /** This tenant's rows of a table of records. */
