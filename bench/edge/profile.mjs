@@ -3,8 +3,8 @@
 //   npx node bench/edge/profile.mjs [build] [--kind allow_read] [--connections 16] [--seconds 5]
 //                               [--target gateward|floor] [--out target/profile.cpuprofile]
 //
-// The file opens in Chrome's developer tools. Functions in Wasm have names only if the build kept
-// its name section. What runs outside of the worker's isolate (workerd's HTTP and SQLite, and D1,
+// The file opens in Chrome's developer tools. Functions in Wasm have names only if the build has its
+// name section: copy the directory, and put its `named.wasm` in the place of `index_bg.wasm`. What runs outside of the worker's isolate (workerd's HTTP and SQLite, and D1,
 // which is an isolate of its own) counts as `(program)` or not at all.
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -179,6 +179,32 @@ test("a tenant comes with its administrator's token", async () => {
   expect((await json<{ tenants: { tenant: string }[] }>("tenant", "list")).tenants.map(({ tenant }) => tenant).sort()).toEqual([TENANT, "second"]);
 });
 
+test("what stands behind Gateward is registered, changed and shown", async () => {
+  const url = "http://127.0.0.1:9/v2";
+  writeFileSync(file("schema.json"), JSON.stringify({ type: "object", required: ["q"] }));
+  const routes = ["--route", "GET /repos/{owner}/{repo}/issues=list_issues", "--route", "POST /repos/{owner}/{repo}/issues=create_issue"];
+  await ok("server", "create", "tracker", "--kind", "http", "--upstream-url", url, "--local", "--credential-binding", "UPSTREAM_TRACKER", ...routes);
+  await ok("server", "update", "tracker", "--idle-timeout-ms", "5000", "--no-routes");
+  expect((await json<Server>("server", "show", "tracker")).upstream).toMatchObject({
+    url,
+    local: true,
+    credential: { binding: "UPSTREAM_TRACKER", header: "authorization" },
+    idle_timeout_ms: 5000,
+    routes: [],
+  });
+  await ok("server", "update", "tracker", "--no-upstream");
+  expect(await ok("server", "show", "tracker")).toMatch(/^upstream +none$/m);
+
+  await ok("tool", "create", "tracker/search", "--mutates", "false", "--risk", "low", "--input-schema", file("schema.json"));
+  expect((await json<Tool>("tool", "show", "tracker/search")).input_schema).toEqual({ type: "object", required: ["q"] });
+  await ok("tool", "update", "tracker/search", "--no-input-schema");
+  expect((await json<Tool>("tool", "show", "tracker/search")).input_schema).toBeNull();
+
+  writeFileSync(file("manifest.json"), JSON.stringify({ tools: [{ name: "a" }, { name: "not a name" }] }));
+  const created = await ok("server", "create", "listing", "--kind", "mcp", "--manifest", file("manifest.json"));
+  expect(created).toMatch(/^skipped_tools +not a name: its name must be /m);
+});
+
 test("a table is for people, and --json is the API's own answer", async () => {
   await ok("server", "create", "shown", "--kind", "http");
   const shown = await json<Server>("server", "show", "shown");
@@ -404,7 +430,7 @@ describe("approvals", () => {
     const ids = [await asked({ path: "/tmp/g" }), await asked({ path: "/tmp/h" })];
     await json("approvals", "reject", ids[0] ?? "");
     const listed = async (...filter: string[]) => (await json<{ approvals: Approval[] }>("approvals", "list", ...filter)).approvals;
-    await eventually("the last step is listed", async () => (await listed("--limit", "2")).some(({ status }) => status === "rejected"));
+    await eventually("the last step is listed", async () => (await listed("--limit", "2")).some(({ approval_id, status }) => approval_id === ids[0] && status === "rejected"));
     const [newest, before] = await listed("--agent", AGENT, "--limit", "2");
     expect([newest, before]).toMatchObject([{ approval_id: ids[1], status: "pending" }, { approval_id: ids[0], status: "rejected" }]);
     const pending = await listed("--status", "pending", "--group", "security");

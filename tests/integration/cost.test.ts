@@ -1,7 +1,9 @@
 // What one decision costs: hops to the lane, rows that its SQLite writes, statements to D1.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { COUNTING, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
+import { COUNTING, eventually, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
+import { answerIn, endpoint, mcpRows, post } from "../support/mcp.ts";
 import type { CallBody } from "../support/scenario.ts";
+import { json, Upstream } from "../support/upstream.ts";
 
 let gateward: Gateward;
 
@@ -48,5 +50,33 @@ test.each(cases)("warm, %s costs one hop, no D1, and its rows", async (_, body, 
       rows: after.rows - before.rows,
     }).toEqual(expected);
     before = after;
+  }
+});
+
+test("warm, a call that is forwarded costs one hop before its server is asked, and one afterwards", async () => {
+  const hops = async () => Number((await gateward.request("/healthz").then(({ headers }) => headers)).get("x-spent-hops"));
+  const upstream = await Upstream.start();
+  try {
+    const tools = [{ name: "record", inputSchema: { type: "object" as const } }];
+    const tenant = await gateward.tenant(mcpRows("recorder", tools, { url: upstream.url("/mcp") }));
+    const { token } = await tenant.agent();
+    let asked = NaN;
+    upstream.answer = async (exchange, response) => {
+      asked = await hops();
+      const { id } = JSON.parse(exchange.text) as { id: number };
+      json({ jsonrpc: "2.0", id, result: { resultType: "complete", content: [] } })(exchange, response);
+    };
+    const call = async () => answerIn(await post(endpoint(gateward, "recorder"), token, "tools/call", { name: "record", arguments: {} }));
+    await call();
+    for (const _ of [1, 2, 3]) {
+      // The outcome of the call before is on its way still.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const before = await hops();
+      expect((await call()).result).toMatchObject({ content: [] });
+      expect(asked - before).toBe(1);
+      await eventually("the outcome is told", async () => (await hops()) - before === 2);
+    }
+  } finally {
+    await upstream.close();
   }
 });

@@ -1,10 +1,10 @@
 // Servers and their tools: nothing is callable before it was approved, and nothing that was done
 // to it is undone by anything but its opposite.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Api, Server, Tool } from "../support/administration.ts";
+import type { Api, ChangedServer, Server, Tool } from "../support/administration.ts";
 import type { Problem, Reply } from "../support/client.ts";
 import { Gateward, passes, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
-import { canonicalize, sha256Hex } from "../support/receipts.ts";
+import { canonicalize, type JsonValue, sha256Hex } from "../support/receipts.ts";
 
 let gateward: Gateward;
 let tenant: Tenant;
@@ -38,7 +38,7 @@ async function newServer(): Promise<{ server: string; path: string }> {
 }
 
 test("a new server and a new tool are pending, and callable once both are approved", async () => {
-  const server = await api.create<Server>("/v1/servers", { server: "fresh", kind: "mcp" });
+  const server = await api.create<ChangedServer>("/v1/servers", { server: "fresh", kind: "mcp" });
   expect(server).toEqual({
     server: "fresh",
     kind: "mcp",
@@ -48,6 +48,8 @@ test("a new server and a new tool are pending, and callable once both are approv
     disabled: false,
     quarantined: false,
     manifest_sha256: null,
+    upstream: null,
+    skipped_tools: [],
     revision: expect.any(Number),
     created_at: expect.any(String),
     updated_at: expect.any(String),
@@ -64,6 +66,8 @@ test("a new server and a new tool are pending, and callable once both are approv
     risk: "low",
     canary: false,
     approval_ttl_s: null,
+    input_schema: null,
+    definition_sha256: null,
     revision: expect.any(Number),
     created_at: expect.any(String),
     updated_at: expect.any(String),
@@ -171,10 +175,97 @@ describe("manifests", () => {
     expect(await callable(server)).toBe(true);
   });
 
+  test("one registers the tools that it lists, pending, and names those that it cannot", async () => {
+    const search = { name: "search", inputSchema: { type: "object", required: ["q"] }, annotations: { readOnlyHint: true } };
+    const write = { name: "pages/write" };
+    const reaching = { name: "reaching", inputSchema: { $ref: "https://example.com/schema.json" } };
+    const created = await api.create<ChangedServer>("/v1/servers", {
+      server: "listing",
+      kind: "named",
+      manifest: { tools: [search, write, reaching, { name: "no name" }] },
+    });
+    expect(created.skipped_tools).toEqual([
+      { name: "reaching", why: expect.stringContaining("inputSchema") },
+      { name: "no name", why: expect.any(String) },
+    ]);
+    const tools = await api.all<Tool>("/v1/servers/listing/tools");
+    const of = (tool: JsonValue) => ({ status: "pending", risk: "medium", canary: false, definition_sha256: sha256Hex(canonicalize(tool)) });
+    expect(tools).toMatchObject([
+      { tool: "pages/write", mutates: true, input_schema: null, ...of(write) },
+      { tool: "search", mutates: false, input_schema: search.inputSchema, ...of(search) },
+    ]);
+    await api.change("POST", "/v1/servers/listing/approve");
+    expect(await callable("listing", "search")).toBe(false);
+    await api.change("POST", "/v1/servers/listing/tools/search/approve");
+    await api.change("PATCH", "/v1/servers/listing/tools/search", { input_schema: null });
+    expect(await callable("listing", "search")).toBe(true);
+  });
+
   test("a patch without one leaves the tools as they are", async () => {
     const { server, path } = await newServer();
     await api.change("PATCH", path, { kind: "http" });
     expect(await callable(server)).toBe(true);
+  });
+});
+
+describe("upstreams", () => {
+  const url = "http://127.0.0.1:9/v1";
+  const route = { method: "GET", path: "/repos/{owner}/{repo}/issues", tool: "list_issues" };
+
+  test("one is shown whole, changed in part, and taken away", async () => {
+    const created = await api.create<Server>("/v1/servers", { server: "api", kind: "http", upstream: { url, local: true, routes: [route] } });
+    const whole = {
+      url,
+      local: true,
+      credential: null,
+      first_byte_timeout_ms: 30_000,
+      whole_timeout_ms: 600_000,
+      idle_timeout_ms: 120_000,
+      max_result_bytes: 4_194_304,
+      denial: "result",
+      routes: [route],
+    };
+    expect(created.upstream).toEqual(whole);
+    const change = async (upstream: unknown) => (await api.change<Server>("PATCH", "/v1/servers/api", { upstream })).upstream;
+    const credential = { binding: "UPSTREAM_API", header: "authorization" };
+    expect(await change({ credential: { binding: "UPSTREAM_API" }, idle_timeout_ms: 10 })).toEqual({ ...whole, credential, idle_timeout_ms: 10 });
+    expect(await change({ credential: null, idle_timeout_ms: null })).toEqual(whole);
+    expect((await api.read<Server>("/v1/servers/api")).upstream).toEqual(whole);
+    expect(await change(null)).toBeNull();
+  });
+
+  test.each([
+    ["http", { url: "https://127.0.0.1/", local: false }, "upstream.url"],
+    ["http", { url, local: true, credential: { binding: "TOKEN_MAC_KEY" } }, "upstream.credential.binding"],
+    ["http", { url, local: true, credential: { binding: "UPSTREAM_A", header: "Host" } }, "upstream.credential.header"],
+    ["http", { url, local: true, routes: [{ ...route, path: "/{a}/{a}" }] }, "upstream.routes[0].path"],
+    ["http", { url, local: true, whole_timeout_ms: 9 }, "upstream.whole_timeout_ms"],
+    ["mcp", { url, local: true, routes: [route] }, "upstream.routes"],
+    ["named", { url, local: true }, "upstream"],
+  ])("of a server of the kind %s, %j is refused", async (kind, upstream, field) => {
+    const reply = await api.post("/v1/servers", { server: "refused", kind, upstream });
+    expect({ status: reply.status, code: reply.body.code, field: reply.body.field }).toEqual({ status: 422, code: "invalid_field", field });
+  });
+
+  test("a worker that calls no local networks registers none", async () => {
+    const strict = await Gateward.start({ vars: { LOCAL_TARGETS: "false" } });
+    try {
+      const { api } = await strict.tenant();
+      const reply = await api.post("/v1/servers", { server: "local", kind: "http", upstream: { url, local: true } });
+      expect({ status: reply.status, field: reply.body.field }).toEqual({ status: 422, field: "upstream.local" });
+    } finally {
+      await strict.close();
+    }
+  });
+
+  test("a server that cannot be asked for its tools is not registered, unless its manifest is given", async () => {
+    const body = { server: "silent", kind: "mcp", upstream: { url, local: true } };
+    const reply = await api.post("/v1/servers", body);
+    expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 502, code: "upstream_unreachable" });
+    expectCode(await api.get("/v1/servers/silent"), 404, "not_found");
+    const created = await api.create<Server>("/v1/servers", { ...body, manifest: { tools: [{ name: "search" }] } });
+    expect(created.upstream).toMatchObject({ url, local: true });
+    expect(await api.read("/v1/servers/silent/tools/search")).toMatchObject({ status: "pending", mutates: true });
   });
 });
 
@@ -212,6 +303,21 @@ describe("tools", () => {
     const other = await tenant.agent("caught");
     const canary = readCall({ agent: { id: "caught" }, tool_call: { tool: server, action: "read", parameters: {} } });
     expect(await gateward.decide(other.token, canary)).toMatchObject({ decision: "quarantine" });
+  });
+
+  test("a schema is compiled before it is kept, and what fits it is decided by policies", async () => {
+    const { server, path } = await newServer();
+    const schema = { type: "object", properties: { n: { type: "integer" } } };
+    for (const input_schema of [[], true, { type: "nothing" }, { $ref: "https://example.com/schema.json" }]) {
+      const reply = await api.patch(`${path}/tools/read`, { input_schema });
+      expect({ status: reply.status, field: reply.body.field }).toEqual({ status: 422, field: "input_schema" });
+    }
+    expect(await api.change<Tool>("PATCH", `${path}/tools/read`, { input_schema: schema })).toMatchObject({ input_schema: schema, status: "active" });
+    const call = (parameters: Record<string, unknown>) => readCall({ tool_call: { tool: server, action: "read", parameters } });
+    expect(await gateward.decide(agent.token, call({ n: 1 }))).toMatchObject({ decision: "allow" });
+    expect(await gateward.decide(agent.token, call({ n: "1" }))).toMatchObject({ decision: "deny", reason_code: "input_schema_mismatch" });
+    await api.create(`${path}/tools`, { tool: "read", mutates: false, risk: "low" });
+    expect(await api.read(`${path}/tools/read`)).toMatchObject({ input_schema: schema });
   });
 
   test("a name with a slash is one part of its path", async () => {

@@ -50,6 +50,18 @@ test("with a signed credential, a request without a signature is refused", async
   expectCode(await authorize(signed.token, null), 401, "signature_required");
 });
 
+test("of a request that is forwarded, the signature is over method, path and query too", async () => {
+  const path = "/http/nowhere/a?b=1";
+  const ask = (text: string) => {
+    const headers = { authorization: `Bearer ${signed.token}`, "x-gateward-signature": signature(signed.signing_key, text) };
+    return gateward.request<Problem>(path, { headers });
+  };
+  expectCode(await ask(`GET ${path}\n`), 403, "call_denied");
+  for (const other of ["", `DELETE ${path}\n`, "GET /http/nowhere/a?b=2\n", "GET /http/elsewhere/a?b=1\n"]) {
+    expectCode(await ask(other), 401, "signature_invalid");
+  }
+});
+
 describe("a signature that does not verify is refused, whoever's it is", () => {
   const good = () => signature(signed.signing_key, body);
   const wrong: [string, () => string, string?][] = [

@@ -1,7 +1,7 @@
 // The administration API, as an administrator's program uses it: its objects, and their routes
 // with one credential.
 import { type Client, type Extras, type Problem, type Reply } from "./client.ts";
-import type { Risk, SourceTrust, Status } from "./registry.ts";
+import type { Risk, SourceTrust, Status, UpstreamFields } from "./registry.ts";
 
 export interface Agent {
   agent: string;
@@ -71,6 +71,12 @@ export interface Server extends Registered {
   kind: "mcp" | "http" | "named";
   trust: "trusted" | "untrusted";
   manifest_sha256: string | null;
+  upstream: Required<UpstreamFields> | null;
+}
+
+/** As it was registered or changed. */
+export interface ChangedServer extends Server {
+  skipped_tools: { name: string; why: string }[];
 }
 
 export interface Tool extends Registered {
@@ -80,6 +86,8 @@ export interface Tool extends Registered {
   risk: Risk;
   canary: boolean;
   approval_ttl_s: number | null;
+  input_schema: Record<string, unknown> | null;
+  definition_sha256: string | null;
 }
 
 export interface Ban {

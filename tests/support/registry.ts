@@ -54,6 +54,20 @@ export interface ServerRow {
   kind: "mcp" | "http" | "named";
   trust?: "trusted" | "untrusted";
   status?: Status;
+  upstream?: UpstreamFields;
+}
+
+/** Where a server's traffic goes; what is absent has its default. */
+export interface UpstreamFields {
+  url: string;
+  local?: boolean;
+  credential?: { binding: string; header?: string };
+  first_byte_timeout_ms?: number;
+  whole_timeout_ms?: number;
+  idle_timeout_ms?: number;
+  max_result_bytes?: number;
+  denial?: "result" | "error";
+  routes?: { method: string; path: string; tool: string }[];
 }
 
 export interface ToolRow {
@@ -63,6 +77,8 @@ export interface ToolRow {
   risk: Risk;
   canary?: boolean;
   status?: Status;
+  /** A JSON Schema. */
+  input_schema?: object;
 }
 
 /** Of agents that have none of their own; what is absent stays. */
@@ -165,10 +181,12 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
       }),
     );
   }
-  for (const { server, kind, trust = "trusted", status = "active" } of rows.servers ?? []) {
-    statements.push(upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, ...flags(status), ...times }));
+  for (const { server, kind, trust = "trusted", status = "active", upstream } of rows.servers ?? []) {
+    statements.push(
+      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, upstream: json(upstream), ...flags(status), ...times }),
+    );
   }
-  for (const { server, tool, mutates, risk, canary = false, status = "active" } of rows.tools ?? []) {
+  for (const { server, tool, mutates, risk, canary = false, status = "active", input_schema } of rows.tools ?? []) {
     statements.push(
       upsert("tools", ["tenant", "server", "tool"], {
         tenant,
@@ -178,6 +196,7 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         mutates: Number(mutates),
         risk,
         canary: Number(canary),
+        input_schema: json(input_schema),
         ...times,
       }),
     );
@@ -208,7 +227,11 @@ function flags(status: Status): Record<string, number> {
 
 /** Absent restricts nothing; empty leaves nothing. */
 function list(values: string[] | undefined): string | null {
-  return values === undefined ? null : JSON.stringify(values);
+  return json(values);
+}
+
+function json(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value);
 }
 
 /** The statements as one SQL text, values written out as literals. */

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
-use gateward_core::command::GateCommand;
+use gateward_core::command::{GateCommand, Purpose};
 use gateward_core::config::Config;
 use gateward_core::gate::{AgentState, ChainHead, Facts, Step, decide, evaluate_policies};
 use gateward_core::policy::PolicyEngine;
@@ -68,6 +68,8 @@ impl Call {
             http_request_id: "bench".to_owned(),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
+            purpose: Purpose::Authorize,
+            session: None,
             call: call::parse(self.body().as_bytes(), TENANT).unwrap(),
         }
     }
@@ -139,7 +141,7 @@ fn records(engine: &PolicyEngine, call: &Call) -> Records {
         "tool": tool,
     }));
     let Loaded { tenant, agent, credential, server, tool, .. } = loaded.unwrap();
-    Records { tenant, agent, credential, server, tool, bans: Rc::default() }
+    Records { tenant, agent, credential, server, tool, bans: Rc::default(), listing: Rc::default() }
 }
 
 pub fn operations() -> Vec<Operation> {

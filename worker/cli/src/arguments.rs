@@ -11,8 +11,8 @@ use crate::request::Fields;
 /// The most that a list prints. It is held in memory, to align a table: some 100 MB of decisions.
 pub const ROWS_MAX: u32 = 50_000;
 
-/// A manifest is a part of a request's body, which the worker bounds to 256 KiB.
-const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
+/// What a file holds becomes a part of a request's body, which the worker bounds to 256 KiB.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What every list takes.
 #[derive(Args, Debug, Clone)]
@@ -202,11 +202,11 @@ impl FromStr for ToolId {
     }
 }
 
-/// Reads a manifest: a JSON object in a file.
-pub fn manifest(file: &str) -> Result<Value, String> {
+/// Reads a JSON object from a file.
+pub fn object(file: &str) -> Result<Value, String> {
     let length = fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if length > MANIFEST_BYTES_MAX {
-        return Err(format!("larger than {MANIFEST_BYTES_MAX} bytes"));
+    if length > FILE_BYTES_MAX {
+        return Err(format!("larger than {FILE_BYTES_MAX} bytes"));
     }
     let text = fs::read(file).map_err(|error| error.to_string())?;
     let value: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;

@@ -16,6 +16,7 @@ mod request;
 mod run;
 mod secret;
 mod table;
+mod upstream;
 mod watch;
 
 use std::path::PathBuf;

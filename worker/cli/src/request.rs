@@ -104,6 +104,12 @@ impl Fields {
     }
 }
 
+impl From<Fields> for Value {
+    fn from(fields: Fields) -> Self {
+        Self::Object(fields.0)
+    }
+}
+
 /// All but RFC 3986's unreserved characters as `%XX`, so that nothing in a name or a filter can
 /// end its place in the URL.
 fn percent_encoded(text: &str) -> String {

@@ -48,5 +48,8 @@ pub const MAX_TENANT_LANES: u16 = 512;
 /// each banned network with each call's address: 1,000 take a few microseconds.
 pub const MAX_BANS: usize = 1_000;
 
+/// Tools of one server that a listing is filtered by: several times what a model can choose among.
+pub const MAX_SERVER_TOOLS: usize = 5_000;
+
 const _: () =
     assert!(MAX_JSON_DEPTH < 128, "serde_json stops at 128 levels; ours must answer first");

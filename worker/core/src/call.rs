@@ -121,17 +121,23 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         nonce: nonce.map(str::to_owned),
         timestamp_ms,
         dry_run: root.optional_flag("dry_run")?,
-        findings: shield::scan(input),
+        findings: Findings::default(),
         action_hash: [0; 32],
         fingerprint: [0; 32],
     };
     // Traces are bounded too, though only the run's id is kept.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
+    complete(&mut call, tenant);
+    Ok(call)
+}
+
+/// Works out what follows from the rest of a call: findings and digests.
+pub fn complete(call: &mut ToolCall, tenant: &str) {
+    call.findings = shield::scan(&call.input);
     let target = (call.server.as_str(), call.tool.as_str(), call.resource.as_str());
     call.action_hash = action_hash(tenant, &call.agent, target, &call.input);
-    call.fingerprint = fingerprint(&call);
-    Ok(call)
+    call.fingerprint = fingerprint(call);
 }
 
 /// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form.

@@ -9,9 +9,14 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
+use crate::http_tool::{HttpRequest, Unresolved};
+use crate::json::Json;
 
 /// Raised whenever [`GateCommand`], or anything in it, changes its shape.
-pub const COMMAND_VERSION: u8 = 2;
+pub const COMMAND_VERSION: u8 = 3;
+
+/// Tools, resources or prompts of one listing that the lane looks at. A page of more is refused.
+pub const MAX_CANDIDATES: usize = 1_000;
 
 /// A call with the credential that makes it; its MAC was checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +32,53 @@ pub struct GateCommand {
     pub source_address: Option<IpAddr>,
     /// Whether the worker verified a signature over the raw body.
     pub signed: bool,
+    pub purpose: Purpose,
+    /// The session that the call is of, where a proxy knows of one: a run beside the stated one.
+    pub session: Option<String>,
     pub call: ToolCall,
 }
 
+/// What is wanted of the lane. Unless it is [`Purpose::Authorize`], the call names no environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// A decision, which the caller obeys.
+    Authorize,
+    /// A decision, and where the call goes if it is allowed: Gateward forwards it itself.
+    Forward,
+    /// The same of an HTTP request, whose tool and input the server's routes say.
+    Route(HttpRequest),
+    /// [`Purpose::Forward`] of an HTTP request, by the route of this path. The lane's own finding.
+    Routed(String),
+    /// An HTTP request that is no call: why. The lane's own finding.
+    Unroutable(Unresolved),
+    /// No decision: who asks is checked and charged, the server must be granted and active, and the
+    /// answer says where it is. The call's tool is the method, for the record of a denial.
+    Admit,
+    /// A decision on what a server asks of its client, in the agent's session. It costs the agent
+    /// nothing: it neither counts as its call nor as its denial, and no approval is asked for.
+    Ask,
+    /// What of a listing the agent could use at all; nothing is charged.
+    Filter(Vec<Candidate>),
+}
+
+/// An item of a listing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub tool: String,
+    /// The call's input, where all of it is known.
+    pub input: Option<Json>,
+    /// What the call is about, where that is known.
+    pub resource: Option<String>,
+    /// Of a tool's definition as it is listed, in lower-case hex.
+    pub definition_sha256: Option<String>,
+}
+
 impl GateCommand {
+    /// The runs that the call is of.
+    pub fn runs(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.call.run_id.as_str()).chain(self.session.as_deref())
+    }
+
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Serializing plain data into memory cannot fail; an empty command is refused below.
@@ -52,8 +100,8 @@ mod tests {
     use super::*;
     use crate::call;
 
-    const PINNED: &str = "02017407016b010101010101010101010101010101010101010101010101010101010101\
-        010101680100c00002070103626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
+    const PINNED: &str = "03017407016b010101010101010101010101010101010101010101010101010101010101\
+        010101680100c0000207010101017a03626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
         010171010170017501760177010501016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6ee\
         a4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe754\
         99";
@@ -77,6 +125,8 @@ mod tests {
             http_request_id: "h".to_owned(),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
+            purpose: Purpose::Forward,
+            session: Some("z".to_owned()),
             call: call::parse(body, "t").unwrap(),
         };
         let bytes = command.encode();

@@ -184,6 +184,19 @@ pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
+/// A key as the most lenient reader matches it. Go's `encoding/json` folds case, `ſ` and the sign of
+/// Kelvin included; readers in C stop at a NUL.
+fn folded(key: &str) -> impl Iterator<Item = char> {
+    let characters = key.chars().filter(|c| *c != '\0').flat_map(char::to_lowercase);
+    characters.map(|c| if c == 'ſ' { 's' } else { c })
+}
+
+/// Whether a lenient reader may take one key for the other.
+#[must_use]
+pub fn same_folded(a: &str, b: &str) -> bool {
+    folded(a).eq(folded(b))
+}
+
 impl Json {
     /// The field `key` of an object; `None` when this is no object or has no such field.
     #[must_use]
@@ -198,6 +211,37 @@ impl Json {
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Json::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Takes every field of these names out, at any depth and however a lenient reader may spell them.
+    pub fn remove(&mut self, names: &[String]) {
+        match self {
+            Json::Object(fields) => {
+                fields.retain(|(name, _)| !names.iter().any(|taken| same_folded(taken, name)));
+                fields.iter_mut().for_each(|(_, value)| value.remove(names));
+            }
+            Json::Array(items) => items.iter_mut().for_each(|item| item.remove(names)),
+            _ => {}
+        }
+    }
+
+    /// A key, at any depth, that a lenient reader may take for another key of its object.
+    #[must_use]
+    pub fn twin(&self) -> Option<&str> {
+        match self {
+            Json::Object(fields) => {
+                let mut keys: Vec<(String, &str)> =
+                    fields.iter().map(|(key, _)| (folded(key).collect(), key.as_str())).collect();
+                keys.sort_unstable();
+                let twins = keys.windows(2).find_map(|pair| match pair {
+                    [(a, _), (b, key)] if a == b => Some(*key),
+                    _ => None,
+                });
+                twins.or_else(|| fields.iter().find_map(|(_, value)| value.twin()))
+            }
+            Json::Array(items) => items.iter().find_map(Self::twin),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ pub mod token;
 
 pub mod call;
 pub mod glob;
+pub mod headers;
 pub mod json;
 pub mod name;
 pub mod network;
@@ -28,13 +29,19 @@ pub mod approval;
 pub mod bucket;
 pub mod bundle;
 pub mod config;
+pub mod forward_auth;
 pub mod gate;
+pub mod http_tool;
 pub mod id;
 pub mod input;
 pub mod policy;
+pub mod proxy;
 pub mod receipt;
 pub mod registry;
 pub mod risk;
+pub mod schema;
+pub mod stated;
+pub mod upstream;
 
 pub mod audit;
 pub mod lane;
@@ -43,3 +50,5 @@ pub mod sql;
 pub mod webhook;
 
 pub mod admin;
+
+pub mod mcp;

@@ -13,13 +13,13 @@
 //! as Cedar's authorizer does on the full set is shown in `tests/slice_equals_full_set.rs`.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PolicyID, Request,
-    SlotEnv, ValueKind,
+    Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue,
+    PolicyID, Request, SlotEnv, Unknown, ValueKind,
 };
 use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
@@ -182,7 +182,7 @@ impl PolicyEngine {
         let slice = self.slice(&request.entities)?;
         let entities =
             self.entities(&request.entities, request.agent_attributes, request.server_attributes)?;
-        Ok(self.ask(&request.entities, &entities, request.context, |evaluator| {
+        Ok(self.ask(&request.entities, &entities, known(request.context), |evaluator| {
             let (mut permits, mut forbids, mut erring) = (Vec::new(), Vec::new(), Vec::new());
             for rule in &slice.0 {
                 match rule.condition.as_ref().map_or(Some(true), |expr| holds(evaluator, expr)) {
@@ -195,6 +195,45 @@ impl PolicyEngine {
             let allowed = forbids.is_empty() && !permits.is_empty();
             let determining = if forbids.is_empty() { permits } else { forbids };
             Evaluation { allowed, determining, erring }
+        }))
+    }
+
+    /// Whether a call could be permitted of which nothing else is known than this: a forbid that
+    /// holds whatever the rest is, or no permit that can hold, is the end of it. What depends on the
+    /// rest could be. `unknown` names the fields of the context that are not known.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`]; the caller must take it for a no.
+    pub fn could_permit(
+        &self,
+        request: PolicyRequest<'_>,
+        unknown: &[&'static str],
+    ) -> Result<bool, PolicyError> {
+        let slice = self.slice(&request.entities)?;
+        let entities =
+            self.entities(&request.entities, request.agent_attributes, request.server_attributes)?;
+        let fields = request.context.into_iter().map(|(name, value)| (name, Expr::from(value)));
+        let unknown =
+            unknown.iter().map(|name| (*name, Expr::unknown(Unknown::new_untyped(*name))));
+        let context = fields
+            .chain(unknown)
+            .map(|(name, expr)| (name.into(), expr))
+            .collect::<BTreeMap<_, _>>();
+        let context = Context::RestrictedResidual(Arc::new(context));
+        Ok(self.ask(&request.entities, &entities, context, |evaluator| {
+            let mut permitted = false;
+            for rule in &slice.0 {
+                match rule.condition.as_ref().map_or(Ok(Some(true)), |c| could_hold(evaluator, c)) {
+                    // Whatever the rest is, it errs, and an error is a denial.
+                    Err(()) => return false,
+                    Ok(Some(true)) if rule.record.forbid => return false,
+                    Ok(Some(false)) => {}
+                    // It holds, or may.
+                    Ok(_) => permitted |= !rule.record.forbid,
+                }
+            }
+            permitted
         }))
     }
 
@@ -213,7 +252,7 @@ impl PolicyEngine {
             self.positions(&symbols).into_iter().map(|position| self.parsed(position)).collect();
         let candidates = candidates?;
         let entities = self.entities(call, Vec::new(), Vec::new())?;
-        let rules: Result<Vec<_>, _> = self.ask(call, &entities, Vec::new(), |evaluator| {
+        let rules: Result<Vec<_>, _> = self.ask(call, &entities, known(Vec::new()), |evaluator| {
             let scoped = candidates.into_iter().map(|rule| Ok((rule.in_scope(evaluator)?, rule)));
             scoped.filter(|scoped| !matches!(scoped, Ok((false, _)))).collect()
         });
@@ -324,17 +363,16 @@ impl PolicyEngine {
         &self,
         call: &CallEntities<'_>,
         entities: &Entities,
-        context: Fields,
+        context: Context,
         run: impl FnOnce(&Evaluator<'_>) -> T,
     ) -> T {
         let names = &self.names;
-        let known = |entity_type, id| EntityUIDEntry::known(uid(entity_type, id), None);
-        let context = context.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let entity = |entity_type, id| EntityUIDEntry::known(uid(entity_type, id), None);
         let request = Request::new_unchecked(
-            known(&names.agent, call.agent),
-            known(&names.action, call.tool),
-            known(&names.server, call.server),
-            Some(Context::Value(Arc::new(context))),
+            entity(&names.agent, call.agent),
+            entity(&names.action, call.tool),
+            entity(&names.server, call.server),
+            Some(context),
         );
         run(&Evaluator::new(request, entities, Extensions::all_available()))
     }
@@ -417,6 +455,23 @@ fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
         ValueKind::Lit(Literal::Bool(held)) => Some(held),
         _ => None,
     }
+}
+
+/// The same where not all is known; `None` when it depends on that.
+fn could_hold(evaluator: &Evaluator<'_>, expr: &Expr) -> Result<Option<bool>, ()> {
+    match evaluator.partial_interpret(expr, &SlotEnv::new()) {
+        Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(held)), .. })) => {
+            Ok(Some(held))
+        }
+        Ok(PartialValue::Residual(_)) => Ok(None),
+        _ => Err(()),
+    }
+}
+
+fn known(context: Fields) -> Context {
+    Context::Value(Arc::new(
+        context.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+    ))
 }
 
 #[expect(clippy::expect_used, reason = "a constant identifier, which parses or fails every test")]

@@ -22,6 +22,9 @@ pub enum ProblemCode {
     SourceAddressForbidden,
     AgentMismatch,
     EnvironmentMismatch,
+    CallDenied,
+    OriginalRequestUnknown,
+    OriginalRequestConflict,
     NotFound,
     MethodNotAllowed,
     RequestIdConflict,
@@ -38,6 +41,10 @@ pub enum ProblemCode {
     IdempotencyKeyReused,
     RateLimited,
     Internal,
+    UpstreamForbidden,
+    UpstreamUnreachable,
+    UpstreamInvalid,
+    UpstreamTimeout,
     JournalFull,
     LaneUnavailable,
     RegistryUnavailable,
@@ -46,7 +53,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 37] = [
         Self::MalformedRequest,
         Self::InputInvalid,
         Self::Unauthorized,
@@ -57,6 +64,9 @@ impl ProblemCode {
         Self::SourceAddressForbidden,
         Self::AgentMismatch,
         Self::EnvironmentMismatch,
+        Self::CallDenied,
+        Self::OriginalRequestUnknown,
+        Self::OriginalRequestConflict,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::RequestIdConflict,
@@ -73,6 +83,10 @@ impl ProblemCode {
         Self::IdempotencyKeyReused,
         Self::RateLimited,
         Self::Internal,
+        Self::UpstreamForbidden,
+        Self::UpstreamUnreachable,
+        Self::UpstreamInvalid,
+        Self::UpstreamTimeout,
         Self::JournalFull,
         Self::LaneUnavailable,
         Self::RegistryUnavailable,
@@ -98,6 +112,13 @@ impl ProblemCode {
             Self::AgentMismatch => ("agent_mismatch", 403, "The body names another agent"),
             Self::EnvironmentMismatch => {
                 ("environment_mismatch", 403, "The body names another environment")
+            }
+            Self::CallDenied => ("call_denied", 403, "The call is not allowed"),
+            Self::OriginalRequestUnknown => {
+                ("original_request_unknown", 403, "The gateway does not tell the request")
+            }
+            Self::OriginalRequestConflict => {
+                ("original_request_conflict", 403, "The gateway tells two requests")
             }
             Self::NotFound => ("not_found", 404, "There is no such thing"),
             Self::MethodNotAllowed => ("method_not_allowed", 405, "The method does not fit"),
@@ -125,6 +146,16 @@ impl ProblemCode {
             }
             Self::RateLimited => ("rate_limited", 429, "The agent is over its rate"),
             Self::Internal => ("internal", 500, "Gateward failed"),
+            Self::UpstreamForbidden => {
+                ("upstream_forbidden", 502, "The server is not where it may be")
+            }
+            Self::UpstreamUnreachable => {
+                ("upstream_unreachable", 502, "The server cannot be reached")
+            }
+            Self::UpstreamInvalid => {
+                ("upstream_invalid", 502, "The server's answer cannot be passed on")
+            }
+            Self::UpstreamTimeout => ("upstream_timeout", 504, "The server took too long"),
             Self::JournalFull => ("journal_full", 503, "The journal is full"),
             Self::LaneUnavailable => ("lane_unavailable", 503, "The lane cannot answer"),
             Self::RegistryUnavailable => {
@@ -197,7 +228,13 @@ impl Problem {
     /// The `application/problem+json` body.
     #[must_use]
     pub fn to_json(&self, request_id: &str) -> String {
-        let (code, status, title) = self.code.parts();
+        self.to_json_as(self.code.status(), request_id)
+    }
+
+    /// The same where the answer has another status than the code's.
+    #[must_use]
+    pub fn to_json_as(&self, status: u16, request_id: &str) -> String {
+        let (code, _, title) = self.code.parts();
         serde_json::to_string(&Body {
             r#type: format!("{PROBLEM_TYPE_BASE}{code}"),
             title,

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::approval::ApproverGroup;
 use crate::json;
 
-/// The version of [`Body`], [`ApprovalBody`] and [`RegistryBody`]. Version 1 had one quorum for all
+/// The version of [`Body`], [`ApprovalBody`], [`RegistryBody`] and [`OutcomeBody`]. Version 1 had one quorum for all
 /// approver groups.
 pub const BODY_VERSION: u8 = 2;
 /// How bodies become bytes.
@@ -113,11 +113,42 @@ pub struct RegistryBody<'a> {
     pub version: u8,
 }
 
+/// The `kind` of an [`OutcomeBody`].
+pub const OUTCOME_KIND: &str = "outcome";
+
+/// What a receipt of what became of a forwarded call says.
+#[derive(Debug, Serialize)]
+pub struct OutcomeBody<'a> {
+    pub agent: &'a str,
+    /// Of the answer's body, as the caller was sent it.
+    pub bytes: u64,
+    /// The hash of the decision's receipt.
+    pub decision_hash: &'a str,
+    pub decision_id: &'a str,
+    /// From the request's start to the answer's end.
+    pub duration_ms: u64,
+    /// How the answer ended.
+    pub ending: &'a str,
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    /// SHA-256 over the answer's body as far as the server sent it; empty when it sent none.
+    pub result_sha256: &'a str,
+    pub seq: u64,
+    pub server: &'a str,
+    /// The server's HTTP status; 0 when there was none.
+    pub status: u16,
+    pub tenant: &'a str,
+    pub time: &'a str,
+    pub version: u8,
+}
+
 /// What has a receipt.
 pub trait Sealed: Serialize {}
 impl Sealed for Body<'_> {}
 impl Sealed for ApprovalBody<'_> {}
 impl Sealed for RegistryBody<'_> {}
+impl Sealed for OutcomeBody<'_> {}
 
 /// The canonical body and its hash.
 #[must_use]
@@ -299,6 +330,31 @@ mod tests {
         });
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
+    }
+
+    #[test]
+    fn an_outcome_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&OutcomeBody {
+            agent: "bot",
+            bytes: 12,
+            decision_hash: "dh",
+            decision_id: "id",
+            duration_ms: 34,
+            ending: "complete",
+            kind: OUTCOME_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            result_sha256: "rh",
+            seq: 7,
+            server: "s",
+            status: 200,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        });
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"agent":"bot","bytes":12,"decision_hash":"dh","decision_id":"id","duration_ms":34,"ending":"complete","kind":"outcome","lane":3,"prev_hash":"GENESIS","result_sha256":"rh","seq":7,"server":"s","status":200,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));
     }
 

@@ -16,6 +16,7 @@
 //! from before it is used: not a held one, not one that a slow load brings. An object that starts
 //! anew holds nothing, and what it reads from D1 is no older than what was committed before.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -24,16 +25,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::MAX_BANS;
 use crate::bundle::Risk;
-use crate::command::GateCommand;
+use crate::call;
+use crate::command::{GateCommand, Purpose};
 use crate::glob::Glob;
+use crate::http_tool;
 use crate::network::Network;
 use crate::risk::RiskTier;
+use crate::schema::Schema;
 use crate::scope::Scope;
 use crate::trust::SourceTrust;
+use crate::upstream::Upstream;
 
 /// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
 /// record is some 300 bytes, so a full cache stays below 16 MB of the isolate's 128.
 const MAX_CACHED_RECORDS: usize = 10_000;
+
+/// Servers whose tools a lane keeps all of. A listing of the most tools that there can be is some
+/// 200 KB.
+const MAX_CACHED_LISTINGS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TenantRecord {
@@ -106,6 +115,8 @@ pub struct ServerRecord {
     pub kind: String,
     pub trust: String,
     pub status: String,
+    /// `None` when Gateward does not stand in front of it.
+    pub upstream: Option<Rc<Upstream>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -117,7 +128,24 @@ pub struct ToolRegistration {
     pub canary: u8,
     /// How long an approval of a call of it is open, in seconds.
     pub approval_ttl_s: Option<u32>,
+    /// What its arguments must be.
+    pub input_schema: Option<Rc<Schema>>,
 }
+
+/// A tool as far as a listing needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ListedTool {
+    pub tool: String,
+    pub status: String,
+    /// 0 or 1, as SQLite has it.
+    pub mutates: u8,
+    pub canary: u8,
+    /// Of its definition as the server listed it, in lower-case hex.
+    pub definition_sha256: Option<String>,
+}
+
+/// A server's tools by name.
+pub type Listing = HashMap<String, ListedTool>;
 
 /// What is banned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -227,6 +255,8 @@ pub struct Records {
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
     pub bans: Rc<Bans>,
+    /// All tools of the server; empty unless a listing is to be filtered.
+    pub listing: Rc<Listing>,
 }
 
 /// What D1 answered to a load, read in one statement.
@@ -239,6 +269,13 @@ pub struct Loaded {
     pub tool: Option<ToolRegistration>,
     /// `None` when they were not asked for.
     pub bans: Option<Bans>,
+}
+
+/// All tools of a server, read in one statement with the tenant's epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedListing {
+    pub epoch: u64,
+    pub tools: Vec<ListedTool>,
 }
 
 /// A change of the registry, as every lane of the tenant is told it.
@@ -286,6 +323,8 @@ pub struct RegistryCache {
     credentials: HashMap<String, Option<CredentialRecord>>,
     servers: HashMap<String, Option<ServerRecord>>,
     tools: HashMap<String, Option<ToolRegistration>>,
+    /// All tools of a server.
+    listings: HashMap<String, Rc<Listing>>,
     bans: Option<Rc<Bans>>,
 }
 
@@ -308,9 +347,57 @@ impl RegistryCache {
         let bans = Rc::clone(self.bans.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
         let tool = self.tools.get(&tool_id(command)).cloned();
-        let complete = server.is_some() && tool.is_some();
+        let listing = match command.purpose {
+            Purpose::Filter(_) => self.listings.get(&call.server).cloned(),
+            _ => Some(Rc::default()),
+        };
+        let complete = server.is_some() && tool.is_some() && listing.is_some();
         let (server, tool) = (server.flatten(), tool.flatten());
-        Some((Records { tenant, agent, credential, server, tool, bans }, complete))
+        let listing = listing.unwrap_or_default();
+        Some((Records { tenant, agent, credential, server, tool, bans, listing }, complete))
+    }
+
+    /// The command with the tool that an HTTP request calls, as the server's routes say; as it is
+    /// while the server is not held.
+    #[must_use]
+    pub fn routed<'a>(&self, command: &'a GateCommand) -> Cow<'a, GateCommand> {
+        let Purpose::Route(request) = &command.purpose else { return Cow::Borrowed(command) };
+        let Some(server) = self.servers.get(&command.call.server) else {
+            return Cow::Borrowed(command);
+        };
+        let upstream = server.as_ref().and_then(|server| server.upstream.as_ref());
+        let routes = upstream.map_or(&[][..], |upstream| &upstream.routes);
+        let mut routed = command.clone();
+        match http_tool::resolve(routes, request) {
+            Ok(resolved) => {
+                routed.purpose = Purpose::Routed(resolved.route);
+                routed.call.tool = resolved.tool;
+                routed.call.input = resolved.input;
+                routed.call.resource = resolved.resource;
+            }
+            Err(unresolved) => routed.purpose = Purpose::Unroutable(unresolved),
+        }
+        call::complete(&mut routed.call, &command.tenant);
+        Cow::Owned(routed)
+    }
+
+    /// Whether all tools of the command's server are wanted and not held.
+    #[must_use]
+    pub fn needs_listing(&self, command: &GateCommand) -> bool {
+        matches!(command.purpose, Purpose::Filter(_))
+            && !self.listings.contains_key(&command.call.server)
+    }
+
+    /// Takes all tools of a server.
+    pub fn accept_listing(&mut self, server: &str, loaded: LoadedListing, asked_at_ms: u64) {
+        if self.confirm(loaded.epoch, asked_at_ms) {
+            let tools = loaded.tools.into_iter();
+            let listing = tools.map(|tool| (tool.tool.clone(), tool)).collect();
+            if self.listings.len() >= MAX_CACHED_LISTINGS {
+                self.listings.clear();
+            }
+            self.listings.insert(server.to_owned(), Rc::new(listing));
+        }
     }
 
     /// The newest epoch that it knows of.
@@ -375,10 +462,15 @@ impl RegistryCache {
                 ChangedKey::Credential(key_id) => drop(self.credentials.remove(key_id)),
                 ChangedKey::Server(server) => {
                     self.servers.remove(server);
+                    self.listings.remove(server);
                     let of_server = |id: &str| id.split_once('/').is_some_and(|(s, _)| s == server);
                     self.tools.retain(|id, _| !of_server(id));
                 }
-                ChangedKey::Tool(id) => drop(self.tools.remove(id)),
+                ChangedKey::Tool(id) => {
+                    self.tools.remove(id);
+                    let server = id.split_once('/').map_or("", |(server, _)| server);
+                    self.listings.remove(server);
+                }
                 ChangedKey::Bans => self.bans = None,
                 // Came to its end above.
                 ChangedKey::All => {}
@@ -423,6 +515,8 @@ mod tests {
             http_request_id: String::new(),
             source_address: None,
             signed: false,
+            purpose: Purpose::Authorize,
+            session: None,
             call: call::parse(body.as_bytes(), "t").unwrap(),
         }
     }

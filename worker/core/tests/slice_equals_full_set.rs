@@ -2,6 +2,9 @@
 //! policies, the same policies that err. Shown on generated sets of policies, base and overlays
 //! of two tenants, over a small universe in which scopes often match.
 //!
+//! And what a listing leaves out is what no call could do: whatever of a call's context is taken for
+//! unknown, a call that passes could be permitted.
+//!
 //! The full set is parsed from the generated text, without the compiler: what the index, the
 //! compiler and the look-up do wrong, they cannot do wrong on both sides.
 
@@ -233,6 +236,19 @@ fn decide_by_slice(call: &Call, engine: &PolicyEngine) -> Answer {
     (decision, ids(&evaluation.determining), ids(&evaluation.erring))
 }
 
+/// Whether a call could be permitted of whose context only the rest is known.
+fn could_permit(call: &Call, engine: &PolicyEngine, unknown: &[&'static str]) -> bool {
+    let context = [("flag", CedarValue::from(call.flag)), ("n", CedarValue::from(call.n))];
+    let context = context.into_iter().filter(|(name, _)| !unknown.contains(name));
+    let request = PolicyRequest {
+        entities: call.entities(),
+        agent_attributes: vec![("level", CedarValue::from(call.level))],
+        server_attributes: Vec::new(),
+        context: context.collect(),
+    };
+    engine.could_permit(request, unknown).unwrap()
+}
+
 /// What the generated cases must have met, so that they show something.
 #[derive(Default)]
 struct Seen {
@@ -241,6 +257,8 @@ struct Seen {
     erred: Cell<u32>,
     overlay_determined: Cell<u32>,
     smaller: Cell<u32>,
+    impossible: Cell<u32>,
+    undecided: Cell<u32>,
 }
 
 fn count(cell: &Cell<u32>, met: bool) {
@@ -285,6 +303,14 @@ fn a_slice_decides_exactly_as_the_full_set() {
             count(&seen.erred, !erring.is_empty());
             let of_overlay = determining.iter().any(|id| id.starts_with("tenants/"));
             count(&seen.overlay_determined, of_overlay);
+            let passes = decision == Decision::Allow && erring.is_empty();
+            for unknown in [&["flag"][..], &["n"], &["flag", "n"]] {
+                let could = could_permit(call, &engine, unknown);
+                prop_assert!(could || !passes, "{:?} {:?}", unknown, call);
+                count(&seen.impossible, !could && !determining.is_empty());
+                count(&seen.undecided, could && !passes);
+            }
+            prop_assert_eq!(could_permit(call, &engine, &[]), passes, "{:?}", call);
             let slice = engine.slice(&call.entities()).unwrap();
             count(&seen.smaller, slice.policies() < full.num_of_policies());
         }
@@ -299,6 +325,8 @@ fn a_slice_decides_exactly_as_the_full_set() {
         ("erred", seen.erred),
         ("determined by an overlay", seen.overlay_determined),
         ("sliced to fewer policies", seen.smaller),
+        ("known to be impossible", seen.impossible),
+        ("not known to be impossible", seen.undecided),
     ] {
         assert!(met.get() > SETS / 20, "only {} calls were {what}", met.get());
     }

@@ -5,8 +5,9 @@
 mod support;
 
 use gateward_core::admin::sql as admin;
-use gateward_core::bounds::MAX_BANS;
-use gateward_core::registry::Loaded;
+use gateward_core::bounds::{MAX_BANS, MAX_SERVER_TOOLS};
+use gateward_core::json::Json;
+use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
 use gateward_core::sql::{d1, lane};
 use rusqlite::{Connection, params};
@@ -106,6 +107,13 @@ fn a_filter_of_decisions_has_its_index() {
 }
 
 #[test]
+fn what_is_known_of_tools_that_are_listed_is_found_by_their_names() {
+    let plan = plan(&support::database(), admin::LOAD_SERVER);
+    let found = "SEARCH tools USING PRIMARY KEY (tenant=? AND server=? AND tool=?)";
+    assert!(plan.contains(found), "{plan}");
+}
+
+#[test]
 fn no_statement_of_the_code_is_left_out_of_these_tests() {
     let code = include_str!("../src/sql.rs");
     let constants = code.matches("pub const").count();
@@ -140,8 +148,9 @@ INSERT INTO credentials (tenant, key_id, kind, administrator, secret_sha256, cre
     VALUES ('demo', 'k4', 'administrator', 'ada', printf('%064d', 4), 0);
 INSERT INTO servers (tenant, server, kind, approved, created_at_ms, deleted_at_ms)
     VALUES ('demo', 'github', 'mcp', 1, 0, NULL), ('demo', 'old', 'mcp', 1, 0, 1);
-INSERT INTO tools (tenant, server, tool, approved, mutates, risk, created_at_ms)
-    VALUES ('demo', 'github', 'x', 1, 0, 'low', 0), ('demo', 'old', 'x', 1, 0, 'low', 0);
+UPDATE servers SET upstream = '{"url":"https://example.com/mcp"}' WHERE server = 'github';
+INSERT INTO tools (tenant, server, tool, approved, mutates, risk, input_schema, created_at_ms)
+    VALUES ('demo', 'github', 'x', 1, 0, 'low', '{"type":"object"}', 0), ('demo', 'old', 'x', 1, 0, 'low', NULL, 0);
 INSERT INTO bans (tenant, ban_id, kind, subject, reason, created_by, created_at_ms, expires_at_ms)
     VALUES ('demo', 'b1', 'user', 'mallory', '', 'ada', 0, NULL), ('demo', 'b2', 'run', 'r', '', 'ada', 0, 100),
       ('demo', 'b3', 'agent', 'old', '', 'ada', 0, 99), ('other', 'b4', 'agent', 'coder', '', 'ada', 0, NULL);
@@ -185,9 +194,10 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "status": "active", "expires_at_ms": null, "allowed_servers": ["git*"],
             "allowed_tools": [], "allowed_networks": ["10.0.0.0/8"], "signed": true,
         },
-        "server": {"kind": "mcp", "trust": "untrusted", "status": "active"},
+        "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
+            "upstream": {"url": "https://example.com/mcp"}},
         "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
-            "approval_ttl_s": null},
+            "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
@@ -197,6 +207,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     assert_eq!(loaded, expected);
     let read: Loaded = serde_json::from_value(loaded).unwrap();
     assert_eq!(read.credential.unwrap().scopes, [Scope::ToolsRead]);
+    assert_eq!(read.server.unwrap().upstream.unwrap().idle_timeout_ms, 120_000);
+    assert!(read.tool.unwrap().input_schema.unwrap().check(&Json::Null).is_err());
     let other = load(&database, "free", "k2", "old", false);
     assert_eq!((&other["bans"], &other["server"]), (&Value::Null, &Value::Null));
     assert_eq!(
@@ -211,6 +223,25 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     assert_eq!(load(&database, "gone", "k3", "github", false)["agent"], Value::Null, "deleted");
     assert_eq!(load(&database, "nobody", "k9", "github", false)["credential"], Value::Null);
     assert!(d1::LOAD_RECORDS.contains(&format!("LIMIT {})", MAX_BANS + 1)));
+}
+
+#[test]
+fn a_listing_brings_all_tools_of_one_server_with_the_epoch() {
+    let database = support::database();
+    database.execute_batch(REGISTRY).unwrap();
+    let listing = |tenant: &str, server: &str| -> Option<(u64, Value)> {
+        let found = database.query_row(d1::LOAD_LISTING, params![tenant, server], |row| {
+            Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))
+        });
+        found.ok().map(|(epoch, tools)| (epoch, serde_json::from_str(&tools).unwrap()))
+    };
+    let (epoch, tools) = listing("demo", "github").unwrap();
+    assert_eq!(epoch, 7);
+    let tools: Vec<ListedTool> = serde_json::from_value(tools).unwrap();
+    assert!(!tools.is_empty() && tools.iter().all(|tool| tool.definition_sha256.is_none()));
+    assert_eq!(listing("demo", "nowhere"), Some((7, json!([]))));
+    assert_eq!(listing("nobody", "github"), None);
+    assert!(d1::LOAD_LISTING.contains(&format!("LIMIT {})", MAX_SERVER_TOOLS + 1)));
 }
 
 #[test]

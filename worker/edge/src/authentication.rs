@@ -5,6 +5,8 @@
 
 use gateward_core::admin::Actor;
 use gateward_core::admin::route::Access;
+use gateward_core::call::ToolCall;
+use gateward_core::command::{GateCommand, Purpose};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::scope::Scope;
@@ -110,6 +112,43 @@ pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> 
         .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))
 }
 
+/// The same of an agent, with its name and lane.
+pub fn agent_token<'a>(
+    request: &'a Request,
+    app: &App,
+) -> Result<(Token<'a>, &'a str, u16), Problem> {
+    let token = token(request, app)?;
+    let Holder::Agent { agent, lane } = token.holder else {
+        let detail = "calls need an agent's credential; this is an administrator's";
+        return Err(Problem::new(ProblemCode::Forbidden, detail));
+    };
+    Ok((token, agent, lane))
+}
+
+/// Step 5: what the lane is told.
+pub fn command(
+    request: &Request,
+    app: &App,
+    token: &Token<'_>,
+    lane: u16,
+    signed: bool,
+    purpose: Purpose,
+    call: ToolCall,
+) -> GateCommand {
+    GateCommand {
+        tenant: token.tenant.to_owned(),
+        lane,
+        key_id: token.key_id.to_owned(),
+        secret_hash: token::secret_hash(token.secret),
+        http_request_id: app.request_id.clone(),
+        source_address: request.source_address(),
+        signed,
+        purpose,
+        session: None,
+        call,
+    }
+}
+
 /// Whether the body is signed; a signature that does not fit is no credential.
 pub fn verify_signature(
     request: &Request,
@@ -125,6 +164,18 @@ pub fn verify_signature(
     }
     let detail = "`X-Gateward-Signature` is not this credential's over this body";
     Err(refuse(request, app, ProblemCode::SignatureInvalid, detail))
+}
+
+/// The same where the body alone does not say what is asked: the signature is over the method, a
+/// space, path and query, a line break, and the body.
+pub fn verify_request_signature(
+    request: &Request,
+    app: &App,
+    token: &Token<'_>,
+    body: &[u8],
+) -> Result<bool, Problem> {
+    let line = [&request.method, " ", request.path_with_query(), "\n"].concat();
+    verify_signature(request, app, token, &[line.as_bytes(), body].concat())
 }
 
 const INVALID: &str = "the credential is not valid";

@@ -16,7 +16,7 @@ use gateward_core::admin::etag;
 use gateward_core::approval::DecideCommand;
 use gateward_core::command::GateCommand;
 use gateward_core::config::Config;
-use gateward_core::gate::{ChainHead, Reply, RestoreCommand, RiskLimits};
+use gateward_core::gate::{ChainHead, OutcomeCommand, Reply, RestoreCommand, RiskLimits};
 use gateward_core::lane::{Confirmed, DecideOutcome, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, RegistryCache, TenantRecord};
@@ -32,9 +32,9 @@ use crate::lane_sql::ObjectSql;
 use crate::settings::{Settings, settings};
 use crate::{d1, lanes};
 
-/// Loads that one call waits for: one for its records, one when the registry changed meanwhile,
-/// and one more for a change during that.
-const MAX_LOADS: usize = 3;
+/// Loads that one call waits for: one for its records, one for the tool that a server's routes name,
+/// one when the registry changed meanwhile, and one more for a change during that.
+const MAX_LOADS: usize = 4;
 
 /// How long one load may take: some fifty times what it does. A caller is told to try again rather
 /// than left waiting.
@@ -126,6 +126,7 @@ impl GateLane {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         match segments.as_slice() {
             ["call"] => self.call(&http::bytes(&request).await?).await,
+            ["outcome"] => self.record_outcome(&http::bytes(&request).await?).await,
             ["epoch"] => self.take_epoch(&http::bytes(&request).await?),
             ["decide"] => self.decide_approval(&http::bytes(&request).await?).await,
             ["approval", id] => {
@@ -287,6 +288,21 @@ impl GateLane {
         }
     }
 
+    /// What became of a call that was forwarded.
+    async fn record_outcome(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<OutcomeCommand>(bytes) else {
+            return status(lanes::OTHER_VERSION);
+        };
+        let Ok(settings) = settings(&self.env) else { return status(503) };
+        let now_ms = Date::now().as_millis();
+        let recorded = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.record_outcome(storage, &settings.config, &command, now_ms)
+        })?;
+        self.arm_if_behind(&settings.config).await;
+        status(if recorded.is_ok() { 204 } else { 503 })
+    }
+
     /// What the lane decided about an agent, by the limits of its tenant's record.
     fn containment(&self, agent: &str, tenant: &[u8]) -> Result<Response> {
         let Ok(tenant) = serde_json::from_slice::<TenantRecord>(tenant) else { return status(400) };
@@ -318,24 +334,36 @@ impl GateLane {
     ) -> std::result::Result<Reply, Problem> {
         for load in 0..=MAX_LOADS {
             let now_ms = Date::now().as_millis();
+            let command = &*self.registry.borrow().routed(command);
             if let Some(reply) = self.step(settings, command, now_ms)? {
                 self.arm_if_behind(&settings.config).await;
                 return Ok(reply);
             }
             if load < MAX_LOADS {
-                let with_bans = self.registry.borrow().needs_bans();
-                let load = d1::registry::load_records(&self.env, command, with_bans, now_ms);
+                let load = self.load(command, now_ms);
                 let limit = pin!(Delay::from(LOAD_LIMIT));
                 let Either::Left((loaded, _)) = select(pin!(load), limit).await else {
                     let detail = "the registry does not answer in time; try again";
                     return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
                 };
-                let loaded = loaded?;
-                self.registry.borrow_mut().accept(command, loaded, now_ms);
+                loaded?;
             }
         }
         let detail = "the registry keeps changing; try again";
         Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+    }
+
+    /// Reads what the command needs and is not held.
+    async fn load(&self, command: &GateCommand, now_ms: u64) -> std::result::Result<(), Problem> {
+        let with_bans = self.registry.borrow().needs_bans();
+        let loaded = d1::registry::load_records(&self.env, command, with_bans, now_ms).await?;
+        self.registry.borrow_mut().accept(command, loaded, now_ms);
+        if self.registry.borrow().needs_listing(command) {
+            let server = &command.call.server;
+            let listing = d1::registry::load_listing(&self.env, &command.tenant, server).await?;
+            self.registry.borrow_mut().accept_listing(server, listing, now_ms);
+        }
+        Ok(())
     }
 
     /// Steps 6 to 12, without an await; `None` when registry records must be read first.

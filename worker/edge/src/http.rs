@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::proxy::ProxyDecision;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Serialize;
@@ -36,10 +37,14 @@ pub fn random<const LENGTH: usize>() -> std::result::Result<[u8; LENGTH], Proble
 }
 
 /// What a 401 asks for (RFC 6750).
-const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
+pub const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
 
 /// The longest request id that is taken over from a caller.
 const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
+
+/// Bytes of the policies' ids in a header; those that do not fit are in the decision's record. nginx
+/// takes 4 KiB of headers in all.
+const MAX_POLICIES_BYTES: usize = 1_024;
 
 /// A request; a header that is absent is empty.
 pub struct Request {
@@ -81,8 +86,7 @@ impl Request {
         if plain { id.clone() } else { random_uuid() }
     }
 
-    /// From the first slash on. The runtime serializes URLs as WHATWG has it: there is a path, and
-    /// `?` and `#` in it are escaped.
+    /// From the first slash on, as it was sent: dots and backslashes are as they were.
     pub fn path(&self) -> &str {
         let (path, _) = self.path_and_query();
         path
@@ -90,20 +94,47 @@ impl Request {
 
     /// The query's names and values, decoded.
     pub fn query(&self) -> form_urlencoded::Parse<'_> {
+        form_urlencoded::parse(self.raw_query().as_bytes())
+    }
+
+    /// The query as it was sent, without the question mark.
+    pub fn raw_query(&self) -> &str {
         let (_, query) = self.path_and_query();
-        form_urlencoded::parse(query.as_bytes())
+        query
+    }
+
+    /// Scheme, host and port that it was sent to.
+    pub fn origin(&self) -> &str {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
+        let host = rest.split('/').next().unwrap_or_default();
+        self.url.get(..scheme.len() + 3 + host.len()).unwrap_or_default()
+    }
+
+    /// Both, as they were sent.
+    pub fn path_with_query(&self) -> &str {
+        let after_scheme = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        let whole = after_scheme.find('/').and_then(|at| after_scheme.get(at..)).unwrap_or("/");
+        whole.split('#').next().unwrap_or_default()
     }
 
     fn path_and_query(&self) -> (&str, &str) {
-        let after_scheme = self.url.split_once("://").map_or("", |(_, rest)| rest);
-        let whole = after_scheme.find('/').and_then(|at| after_scheme.get(at..)).unwrap_or("/");
-        let whole = whole.split('#').next().unwrap_or_default();
+        let whole = self.path_with_query();
         whole.split_once('?').unwrap_or((whole, ""))
+    }
+
+    /// The request as the runtime has it.
+    pub fn raw(&self) -> &web_sys::Request {
+        &self.raw
     }
 
     /// A header that few handlers look at.
     pub fn header(&self, name: &str) -> Option<String> {
         self.raw.headers().get(name).ok().flatten()
+    }
+
+    /// All headers; names are in lower case.
+    pub fn headers(&self) -> Vec<(String, String)> {
+        pairs(&io::headers(&self.raw))
     }
 
     /// `None` when the runtime does not say, or says what is no address.
@@ -152,6 +183,16 @@ impl Request {
     }
 }
 
+/// Names and values, each on a line.
+pub fn pairs(fields: &str) -> Vec<(String, String)> {
+    let mut lines = fields.split('\n').map(str::to_owned);
+    let mut pairs = Vec::new();
+    while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
+        pairs.push((name, value));
+    }
+    pairs
+}
+
 fn unreadable() -> Problem {
     Problem::new(ProblemCode::MalformedRequest, "the body could not be read")
 }
@@ -179,6 +220,41 @@ impl Head {
         if status == 401 { head.field("www-authenticate", AUTHENTICATE) } else { head }
     }
 
+    /// A status, and no fields yet.
+    pub fn bare(status: u16) -> Self {
+        Self { status, fields: String::new() }
+    }
+
+    /// Of problem details, with the headers that their status asks for.
+    pub fn of_problem(problem: &Problem, request_id: &str) -> Self {
+        let head = Self::new(problem.code.status(), request_id);
+        let head = head.retry_after(problem.retry_after_s.map(u64::from));
+        match problem.code {
+            ProblemCode::MethodNotAllowed => head.field("allow", &problem.detail),
+            _ => head,
+        }
+    }
+
+    /// What was decided.
+    pub fn decision(self, decision: &ProxyDecision) -> Self {
+        let mut policies = String::new();
+        for id in &decision.matched_policies {
+            if policies.len() + id.len() >= MAX_POLICIES_BYTES {
+                break;
+            }
+            policies.extend([if policies.is_empty() { "" } else { "," }, id]);
+        }
+        let head = self
+            .field("x-gateward-decision", &decision.decision)
+            .field("x-gateward-decision-id", &decision.decision_id)
+            .field("x-gateward-reason-code", &decision.reason_code)
+            .field("x-gateward-policies", policies);
+        match &decision.approval {
+            Some(approval) => head.field("x-gateward-approval-id", &approval.approval_id),
+            None => head,
+        }
+    }
+
     /// Neither name nor value may hold a line break.
     pub fn field(mut self, name: &str, value: impl Display) -> Self {
         use std::fmt::Write as _;
@@ -204,6 +280,11 @@ impl Head {
         .field("ratelimit", format_args!("\"agent\";r={};t={}", rate.remaining, rate.reset_s))
     }
 
+    /// Status, and the fields as `io.js` and `relay.js` take them.
+    pub fn parts(self) -> (u16, String) {
+        (self.status, self.fields)
+    }
+
     pub fn with(self, body: &str) -> Result<Response> {
         Ok(io::respond(self.status, &self.fields, body)?)
     }
@@ -215,12 +296,7 @@ pub fn json<T: Serialize>(value: &T) -> std::result::Result<String, Problem> {
         .map_err(|_| Problem::new(ProblemCode::Internal, "the answer could not be written"))
 }
 
-/// Problem details, with the headers that their status asks for.
+/// Problem details.
 pub fn problem(problem: &Problem, request_id: &str) -> Result<Response> {
-    let mut head = Head::new(problem.code.status(), request_id);
-    head = head.retry_after(problem.retry_after_s.map(u64::from));
-    if let ProblemCode::MethodNotAllowed = problem.code {
-        head = head.field("allow", &problem.detail);
-    }
-    head.with(&problem.to_json(request_id))
+    Head::of_problem(problem, request_id).with(&problem.to_json(request_id))
 }

@@ -26,6 +26,16 @@ export function describe({ method, url, headers }) {
 }
 
 /**
+ * All headers: name, line break, value, line break, name, and so on.
+ * @param {Request | Response} message
+ */
+export function headers(message) {
+  let fields = "";
+  for (const [name, value] of message.headers) fields += `${name}\n${value}\n`;
+  return fields;
+}
+
+/**
  * @param {number} status
  * @param {string} fields headers: name, line break, value, line break, name, and so on
  * @param {string} body

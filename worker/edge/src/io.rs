@@ -10,6 +10,8 @@ use worker::worker_sys::web_sys::{Request, Response};
 extern "C" {
     pub fn describe(request: &Request) -> String;
 
+    pub fn headers(request: &Request) -> String;
+
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, fields: &str, body: &str) -> Result<Response, JsValue>;
 

@@ -8,14 +8,17 @@ use futures_util::{StreamExt as _, stream};
 use gateward_core::admin::Restore;
 use gateward_core::approval::{DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Containment, RestoreCommand};
+use gateward_core::gate::{Containment, OutcomeCommand, RestoreCommand};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::proxy::ProxyReply;
 use gateward_core::registry::EpochPush;
 use js_sys::futures::JsFuture;
+use serde::Deserialize;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::worker_sys::web_sys::Response;
 use worker::{Delay, Env, console_error};
 
+use crate::http::Head;
 use crate::io;
 
 /// The binding in wrangler.toml.
@@ -39,6 +42,75 @@ const READY_OBJECT: &str = "_ready/0";
 pub async fn call(env: &Env, command: &GateCommand) -> std::result::Result<Response, Problem> {
     let name = format!("{}/{}", command.tenant, command.lane);
     hop(env, &name, "/call", Some(&command.encode())).await
+}
+
+/// What a lane says to a proxy.
+pub struct Judged {
+    pub reply: ProxyReply,
+    pub rate: RateFields,
+}
+
+/// A lane's refusal to decide.
+pub struct Refused {
+    pub problem: Problem,
+    pub rate: RateFields,
+}
+
+/// The headers in which the agent's rate is told, for whoever answers it.
+#[derive(Default)]
+pub struct RateFields([Option<String>; 2]);
+
+const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];
+
+impl RateFields {
+    pub fn add_to(&self, head: Head) -> Head {
+        RATE_FIELDS.iter().zip(&self.0).fold(head, |head, (name, value)| match value {
+            Some(value) => head.field(name, value),
+            None => head,
+        })
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self { problem, rate: RateFields::default() }
+    }
+}
+
+#[derive(Deserialize)]
+struct ProblemBody {
+    code: String,
+    detail: String,
+}
+
+/// Step 5 of a proxy, which forwards or answers by itself.
+pub async fn judge(env: &Env, command: &GateCommand) -> std::result::Result<Judged, Refused> {
+    let response = call(env, command).await?;
+    let header = |name: &str| response.headers().get(name).ok().flatten();
+    let rate = RateFields(RATE_FIELDS.map(header));
+    let body = text(&response).await?;
+    if response.status() == 200 {
+        let reply = serde_json::from_str(&body).map_err(unavailable)?;
+        return Ok(Judged { reply, rate });
+    }
+    let body: ProblemBody = serde_json::from_str(&body).map_err(unavailable)?;
+    let code = ProblemCode::ALL.into_iter().find(|code| code.code() == body.code);
+    let code = code.ok_or_else(|| unavailable("it answers with a code of another version"))?;
+    let mut problem = Problem::new(code, body.detail);
+    problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
+    Err(Refused { problem, rate })
+}
+
+/// Tells a lane what became of a call that was forwarded.
+pub async fn record_outcome(
+    env: &Env,
+    outcome: &OutcomeCommand,
+) -> std::result::Result<(), Problem> {
+    // Plain data always serializes; what were empty would be refused.
+    let body = serde_json::to_vec(outcome).unwrap_or_default();
+    let name = format!("{}/{}", outcome.tenant, outcome.lane);
+    let response = hop(env, &name, "/outcome", Some(&body)).await?;
+    if response.ok() { Ok(()) } else { Err(unavailable("it did not take an outcome")) }
 }
 
 /// The journal row `seq`, if it is still there.

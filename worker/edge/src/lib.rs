@@ -5,6 +5,7 @@
 
 mod authentication;
 mod d1;
+mod discovery;
 mod failed_authentications;
 mod gate_do;
 mod handlers;
@@ -12,6 +13,7 @@ mod http;
 mod io;
 mod lane_sql;
 mod lanes;
+mod relay;
 mod router;
 mod settings;
 mod webhook;

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use gateward_core::admin::route::{self, Access, Found, Operation};
+use gateward_core::admin::route::{self, Access, Found, Operation, Proxied};
 use gateward_core::problem::{Problem, ProblemCode};
 use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
@@ -11,16 +11,20 @@ use worker::{Context, Env, Result};
 
 use crate::authentication::{authenticate, believe};
 use crate::failed_authentications;
-use crate::handlers::{administration, approvals, authorize, decisions, health, receipts};
+use crate::handlers::{
+    administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
+    receipts,
+};
 use crate::http::{self, Request};
 use crate::settings::{Settings, settings};
 
 /// What every handler gets.
+#[derive(Clone)]
 pub struct App {
     pub env: Env,
     pub settings: Rc<Settings>,
     pub request_id: String,
-    pub context: Context,
+    pub context: Rc<Context>,
 }
 
 /// What every handler gives: an answer's body, a whole answer, or a problem.
@@ -38,10 +42,11 @@ pub fn whole(response: Result<Response>) -> Answered {
 pub type Answered = std::result::Result<Answer, Problem>;
 
 pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Result<Response> {
-    let request = Request::read(request);
+    let request = Rc::new(Request::read(request));
     let request_id = request.id();
     let answered = match settings(&env) {
         Ok(settings) => {
+            let context = Rc::new(context);
             let app = App { env, settings, request_id: request_id.clone(), context };
             let answered = handle(&request, &app).await;
             failed_authentications::write_closed(&app);
@@ -56,7 +61,17 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
     }
 }
 
-async fn handle(request: &Request, app: &App) -> Answered {
+async fn handle(request: &Rc<Request>, app: &App) -> Answered {
+    match route::proxied(request.path()) {
+        Some(Proxied::Mcp { server }) => return mcp::answer(request, app, server).await,
+        Some(Proxied::Http { server, rest }) => {
+            return http_tools::forward(request, app, server, rest).await;
+        }
+        Some(Proxied::ForwardAuth { server, rest }) => {
+            return forward_auth::answer(request, app, server, rest).await;
+        }
+        None => {}
+    }
     let (route, parameters) = match route::find(&request.method, request.path()) {
         Found::Route(route, parameters) => (route, parameters),
         // The detail is the `Allow` header too.

@@ -3,7 +3,7 @@ use serde_json::{Value, from_str};
 
 use super::Plan;
 use crate::approval::{Decide, Verdict};
-use crate::arguments::{PageArguments, Revision, manifest, segment};
+use crate::arguments::{PageArguments, Revision, object, segment};
 use crate::request::Request;
 use crate::table::Field;
 
@@ -153,7 +153,7 @@ impl Approvals {
 /// Reads an edit: a JSON object, or `@` and the file that holds one.
 fn edit(text: &str) -> Result<Value, String> {
     if let Some(file) = text.strip_prefix('@') {
-        return manifest(file);
+        return object(file);
     }
     let value: Value = from_str(text).map_err(|error| error.to_string())?;
     if value.is_object() { Ok(value) } else { Err("not a JSON object".to_owned()) }

@@ -2,10 +2,11 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::{Plan, patch};
-use crate::arguments::{PageArguments, Revision, manifest, segment};
+use crate::arguments::{PageArguments, Revision, object, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
+use crate::upstream::UpstreamArguments;
 
 const FIELDS: &[Field] = &[
     Field::column("server"),
@@ -16,9 +17,12 @@ const FIELDS: &[Field] = &[
     Field::detail("disabled"),
     Field::detail("quarantined"),
     Field::detail("manifest_sha256"),
+    Field::detail("upstream").null("none"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
+    // Only where its tools were just listed.
+    Field::detail("skipped_tools").members(&["name", "why"]),
 ];
 
 const KINDS: [&str; 3] = ["mcp", "http", "named"];
@@ -28,10 +32,16 @@ const KINDS: [&str; 3] = ["mcp", "http", "named"];
 pub enum Server {
     /// Register a server; it is pending until `approve`
     ///
-    /// For a server that exists this updates its definition and lifts no state.
+    /// For a server that exists this updates its definition and lifts no state. An MCP server with
+    /// a URL is asked for its tools: they are registered with it, and are pending too.
     #[command(after_long_help = "\
 Examples:
-  gateward server create github --kind mcp --trust trusted --manifest tools-list.json
+  gateward server create github --kind mcp --upstream-url https://mcp.example.com/mcp \\
+    --credential-binding UPSTREAM_GITHUB
+  gateward server create tracker --kind http --upstream-url https://tracker.example.com/v2 \\
+    --route 'GET /repos/{owner}/{repo}/issues=list_issues' \\
+    --route 'POST /repos/{owner}/{repo}/issues=create_issue'
+  gateward server create wiki --kind mcp --manifest tools-list.json
   gateward server approve github")]
     Create {
         /// The new server's name; a deleted server's is never given again
@@ -52,6 +62,9 @@ Examples:
         server: String,
     },
     /// Change a server; another manifest quarantines it and makes its tools pending
+    ///
+    /// An MCP server is asked for its tools when anything is said of its upstream: those that are
+    /// not as they were are pending again.
     Update {
         #[arg(value_parser = segment)]
         server: String,
@@ -79,9 +92,12 @@ pub struct Settings {
     /// Whether its answers are trusted. `create` takes `untrusted` unless given
     #[arg(long, value_parser = ["trusted", "untrusted"])]
     trust: Option<String>,
-    /// What the server says its tools are: a file with a JSON object, as MCP's `tools/list` has it
-    #[arg(long, value_name = "FILE", value_parser = manifest)]
+    /// What the server says its tools are: a file with a JSON object, as MCP's `tools/list` has
+    /// it. The server is not asked then
+    #[arg(long, value_name = "FILE", value_parser = object)]
     manifest: Option<Value>,
+    #[command(flatten)]
+    upstream: Box<UpstreamArguments>,
 }
 
 #[derive(Args, Debug)]
@@ -94,7 +110,11 @@ pub struct Changed {
 
 impl Settings {
     fn fields(self, kind: Option<String>) -> Fields {
-        Fields::new().with("kind", kind).with("trust", self.trust).with("manifest", self.manifest)
+        Fields::new()
+            .with("kind", kind)
+            .with("trust", self.trust)
+            .with("manifest", self.manifest)
+            .with("upstream", self.upstream.value())
     }
 }
 

@@ -134,6 +134,25 @@ fn every_command_asks_what_the_api_offers() {
             "POST /v1/servers",
             json!({"server": "s", "kind": "mcp", "trust": "trusted"}),
         ),
+        (
+            "server create s --kind mcp --upstream-url http://127.0.0.1:3001/mcp --local \
+            --credential-binding UPSTREAM_S --credential-header x-api-key --denial error \
+            --first-byte-timeout-ms 1000 --max-result-bytes default",
+            "POST /v1/servers",
+            json!({"server": "s", "kind": "mcp", "upstream": {
+                "url": "http://127.0.0.1:3001/mcp", "local": true, "denial": "error",
+                "credential": {"binding": "UPSTREAM_S", "header": "x-api-key"},
+                "first_byte_timeout_ms": 1000, "max_result_bytes": null}}),
+        ),
+        (
+            "server update s --no-credential --no-routes --local=false --idle-timeout-ms 5 \
+            --whole-timeout-ms 6",
+            "PATCH /v1/servers/s",
+            json!({"upstream": {"credential": null, "routes": [], "local": false,
+                "idle_timeout_ms": 5, "whole_timeout_ms": 6}}),
+        ),
+        ("server update s --no-upstream", "PATCH /v1/servers/s", json!({"upstream": null})),
+        ("server update s --discover", "PATCH /v1/servers/s", json!({"upstream": {}})),
         ("server list", "GET /v1/servers", none.clone()),
         ("server show s", "GET /v1/servers/s", none.clone()),
         ("server update s --trust untrusted", "PATCH /v1/servers/s", json!({"trust": "untrusted"})),
@@ -156,6 +175,11 @@ fn every_command_asks_what_the_api_offers() {
             "tool create s/t --mutates true --risk high --approval-ttl 3600",
             "POST /v1/servers/s/tools",
             json!({"tool": "t", "mutates": true, "risk": "high", "approval_ttl_s": 3600}),
+        ),
+        (
+            "tool update s/t --no-input-schema",
+            "PATCH /v1/servers/s/tools/t",
+            json!({"input_schema": null}),
         ),
         (
             "tool update s/t --approval-ttl default",
@@ -223,6 +247,22 @@ fn every_command_asks_what_the_api_offers() {
 }
 
 #[test]
+fn a_route_has_a_method_a_path_and_a_tool() {
+    let routes = ["GET /repos/{owner}/issues=list_issues", "PUT /a=b=c/{d}=Put.d"];
+    let words = routes.iter().flat_map(|route| ["--route", route]);
+    let words = ["gateward", "server", "update", "s"].into_iter().chain(words);
+    let Ok(Plan::Send { request, .. }) = Arguments::try_parse_from(words).unwrap().command.plan()
+    else {
+        panic!("no request");
+    };
+    let expected = json!([
+        {"method": "GET", "path": "/repos/{owner}/issues", "tool": "list_issues"},
+        {"method": "PUT", "path": "/a=b=c/{d}", "tool": "Put.d"},
+    ]);
+    assert_eq!(request.body.unwrap()["upstream"]["routes"], expected);
+}
+
+#[test]
 fn absent_any_and_none_are_three_requests() {
     for (options, expected) in [
         ("--environment e", None),
@@ -272,6 +312,12 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "group add g",
         "server create s",
         "server update s --manifest /nowhere/manifest.json",
+        "server update s --no-upstream --upstream-url https://example.com",
+        "server update s --no-credential --credential-binding UPSTREAM_S",
+        "server update s --no-routes --route x",
+        "server update s --route /path=tool",
+        "server update s --denial silent",
+        "tool update s/t --input-schema /nowhere/schema.json",
         "tool create t --mutates true --risk low",
         "tool create s/t --risk low",
         "tool show s/..",

@@ -1,7 +1,8 @@
 use clap::{ArgAction, Args, Subcommand};
+use serde_json::Value;
 
 use super::{Plan, patch};
-use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, segment};
+use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
 use crate::table::Field;
@@ -17,6 +18,8 @@ const FIELDS: &[Field] = &[
     Field::detail("disabled"),
     Field::detail("quarantined"),
     Field::detail("approval_ttl_s").null(DEFAULT),
+    Field::detail("input_schema").null("none"),
+    Field::detail("definition_sha256"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
@@ -44,6 +47,8 @@ Examples:
         canary: Canary,
         #[command(flatten)]
         approval: ApprovalTime,
+        #[command(flatten)]
+        schema: InputSchema,
     },
     /// List a server's tools
     List {
@@ -71,6 +76,8 @@ Examples:
         #[command(flatten)]
         approval: ApprovalTime,
         #[command(flatten)]
+        schema: InputSchema,
+        #[command(flatten)]
         revision: Revision,
     },
     /// Let it be called, if its server is approved too
@@ -92,6 +99,22 @@ pub struct ApprovalTime {
 }
 
 #[derive(Args, Debug)]
+pub struct InputSchema {
+    /// What its arguments must be: a file with a JSON Schema. Without it, what is known stays
+    #[arg(long, value_name = "FILE", value_parser = object)]
+    input_schema: Option<Value>,
+    /// Its arguments may be anything
+    #[arg(long, conflicts_with = "input_schema")]
+    no_input_schema: bool,
+}
+
+impl InputSchema {
+    fn value(self) -> Option<Value> {
+        if self.no_input_schema { Some(Value::Null) } else { self.input_schema }
+    }
+}
+
+#[derive(Args, Debug)]
 pub struct Changed {
     #[arg(value_name = "SERVER/TOOL")]
     id: ToolId,
@@ -109,13 +132,21 @@ impl Changed {
 impl Tool {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create { id: ToolId { server, tool }, mutates, risk, canary, approval } => {
+            Self::Create {
+                id: ToolId { server, tool },
+                mutates,
+                risk,
+                canary,
+                approval,
+                schema,
+            } => {
                 let fields = Fields::new()
                     .with("tool", Some(tool))
                     .with("mutates", Some(mutates))
                     .with("risk", Some(risk))
                     .with("canary", canary.canary)
-                    .with("approval_ttl_s", approval.approval_ttl_s);
+                    .with("approval_ttl_s", approval.approval_ttl_s)
+                    .with("input_schema", schema.value());
                 Request::post(&["servers", &server, "tools"]).body(fields)
             }
             Self::List { server, page } => {
@@ -125,13 +156,14 @@ impl Tool {
             Self::Show { id: ToolId { server, tool } } => {
                 Request::get(&["servers", &server, "tools", &tool])
             }
-            Self::Update { id, mutates, risk, canary, approval, revision } => {
+            Self::Update { id, mutates, risk, canary, approval, schema, revision } => {
                 let ToolId { server, tool } = id;
                 let fields = Fields::new()
                     .with("mutates", mutates)
                     .with("risk", risk)
                     .with("canary", canary.canary)
-                    .with("approval_ttl_s", approval.approval_ttl_s);
+                    .with("approval_ttl_s", approval.approval_ttl_s)
+                    .with("input_schema", schema.value());
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
             Self::Approve(changed) => changed.action("approve"),

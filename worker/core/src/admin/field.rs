@@ -23,20 +23,39 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if let Err(error) = crate::json::parse(body) {
         return Err(Problem::new(ProblemCode::MalformedRequest, error.message));
     }
-    let mut json = serde_json::Deserializer::from_slice(body);
+    parse_within("", body)
+}
+
+/// Reads what stands in the field `within` of a body that was found to be within the bounds.
+///
+/// # Errors
+///
+/// `invalid_field`.
+pub(super) fn parse_within<T: DeserializeOwned>(within: &str, text: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let text = error.into_inner().to_string();
-        // The place in the text says less than the path does.
-        let text = text.split(" at line ").next().unwrap_or_default().to_owned();
-        let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-        let field = match (missing, path.as_str()) {
-            (Some(name), ".") => name.to_owned(),
-            (Some(name), path) => format!("{path}.{name}"),
-            (None, path) => path.to_owned(),
-        };
-        Problem::field(&field, format!("`{field}`: {text}"))
+        refused(within, path, &error.into_inner())
     })
+}
+
+/// Apart from what is made anew for every type.
+fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
+    let path = match (within, path.as_str()) {
+        ("", _) => path,
+        (within, ".") => within.to_owned(),
+        (within, path) => format!("{within}.{path}"),
+    };
+    let text = error.to_string();
+    // The place in the text says less than the path does.
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let field = match (missing, path.as_str()) {
+        (Some(name), ".") => name.to_owned(),
+        (Some(name), path) => format!("{path}.{name}"),
+        (None, path) => path.to_owned(),
+    };
+    Problem::field(&field, format!("`{field}`: {text}"))
 }
 
 /// For a field of a patch, where absent and null are not the same: what is there, null included.

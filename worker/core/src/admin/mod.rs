@@ -15,6 +15,7 @@ pub mod credential;
 pub mod field;
 pub mod group;
 pub mod limits;
+pub mod manifest;
 // The worker serves the file that this writes.
 #[cfg(not(target_family = "wasm"))]
 pub mod openapi;
@@ -24,6 +25,7 @@ pub mod server;
 pub mod sql;
 pub mod tenant;
 pub mod tool;
+pub mod upstream;
 pub mod webhook;
 
 use serde::Serialize;
@@ -31,11 +33,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
+use self::manifest::Listing;
 use self::sql::{Statement, Value};
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
 use crate::scope::Scope;
+use crate::upstream::Upstream;
 
 /// Entries of a list of globs or networks: each is tried for every call.
 pub const MAX_LIST_ENTRIES: usize = 64;
@@ -61,6 +65,22 @@ pub struct Actor {
     pub signed: bool,
 }
 
+impl Actor {
+    /// Gateward itself.
+    #[must_use]
+    pub fn gateward() -> Self {
+        Self {
+            tenant: String::new(),
+            name: "gateward".to_owned(),
+            key_id: String::new(),
+            scopes: Vec::new(),
+            expires_at_ms: None,
+            allowed_networks: None,
+            signed: false,
+        }
+    }
+}
+
 /// The circumstances of one change.
 #[derive(Debug)]
 pub struct At<'a> {
@@ -70,6 +90,8 @@ pub struct At<'a> {
     pub now_ms: u64,
     /// The `If-Match` header.
     pub if_match: Option<&'a str>,
+    /// What [`Write::discovers`] asked for, once the server has said it.
+    pub discovered: Option<&'a Listing>,
 }
 
 /// What [`Write::read`] found, in one statement. JSON texts; `None` when there is none.
@@ -177,6 +199,16 @@ pub trait Write {
     ///
     /// The problem that the caller is told; nothing is written then.
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem>;
+
+    /// The server whose tools must be listed before the change is made: then it is read and decided
+    /// anew, with the listing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Write::apply`]: what is refused in any case is asked of no server.
+    fn discovers(&self, _: &At<'_>, _: &Loaded) -> Result<Option<Upstream>, Problem> {
+        Ok(None)
+    }
 
     /// Whether the agent that the answer shows is then to be restored by its lane, too.
     fn restores(&self) -> bool {

@@ -22,7 +22,8 @@ use self::ProblemCode::{
     LaneUnavailable, LimitReached, MalformedRequest, Misconfigured, NameTaken, NonceReplayed,
     NotFound, PreconditionFailed, RateLimited, RegistryUnavailable, RequestIdConflict,
     SignatureInvalid, SignatureRequired, SourceAddressForbidden, StateConflict, TimestampStale,
-    Unauthorized, UnsupportedMediaType,
+    Unauthorized, UnsupportedMediaType, UpstreamForbidden, UpstreamInvalid, UpstreamTimeout,
+    UpstreamUnreachable,
 };
 use super::agent::{Agent, AgentAction, AgentPatch, AgentRow, CreateAgent};
 use super::audit::EventRow;
@@ -34,7 +35,7 @@ use super::field::{Name, ToolName};
 use super::group::{CreateGroup, Group, GroupRow, Member};
 use super::limits::{LimitsView, PatchLimits};
 use super::route::{Access, Operation, ROUTES, Route};
-use super::server::{CreateServer, Server, ServerPatch, ServerRow, StateAction};
+use super::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow, StateAction};
 use super::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
@@ -87,6 +88,13 @@ const CREDENTIAL: [ProblemCode; 7] = [
     SourceAddressForbidden,
     RegistryUnavailable,
 ];
+
+/// What stands in requests and in answers alike: requests may leave out what has a default.
+const IN_REQUESTS: [&str; 2] = ["Upstream", "UpstreamCredential"];
+
+/// What asking a server for its tools can come to.
+const DISCOVERY: [ProblemCode; 4] =
+    [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
 
 /// What any request with a body can come to.
 const BODY: [ProblemCode; 3] = [MalformedRequest, BodyTooLarge, UnsupportedMediaType];
@@ -448,8 +456,9 @@ fn entry(operation: Operation) -> Entry {
             "create_server",
             "Registers a server, or an existing one again, which lifts nothing.",
         )
-        .takes::<CreateServer>()
-        .writes::<Server>(&CREATED_OR_DONE)
+        .takes::<ServerRequest>()
+        .refuses(&DISCOVERY)
+        .writes::<ChangedServer>(&CREATED_OR_DONE)
         .tagged()
         .refuses(&[NameTaken, LimitReached]),
         Operation::ReadServer => {
@@ -461,7 +470,8 @@ fn entry(operation: Operation) -> Entry {
             "Changes a server; another manifest quarantines it and its tools wait for approval.",
         )
         .takes::<ServerPatch>()
-        .writes::<Server>(&DONE)
+        .refuses(&DISCOVERY)
+        .writes::<ChangedServer>(&DONE)
         .tagged()
         .matching(),
         Operation::DeleteServer => Entry::new(
@@ -610,7 +620,9 @@ impl Entry {
     fn answers<T: ToSchema>(mut self) -> Self {
         // Answers leave no field out.
         for name in self.register::<T>() {
-            self.schemas.get_mut(&name).into_iter().for_each(require_all);
+            if !IN_REQUESTS.contains(&name.as_str()) {
+                self.schemas.get_mut(&name).into_iter().for_each(require_all);
+            }
         }
         self.answers_with(reference::<T>())
     }
@@ -1160,6 +1172,9 @@ mod tests {
             ReasonCode::ToolNotGranted,
             ReasonCode::ToolUnknown,
             ReasonCode::ToolInactive,
+            ReasonCode::RouteUnmapped,
+            ReasonCode::InputSchemaMismatch,
+            ReasonCode::UpstreamMissing,
             ReasonCode::AgentFrozen,
             ReasonCode::AgentRevoked,
             ReasonCode::AgentQuarantined,

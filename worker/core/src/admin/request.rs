@@ -12,7 +12,9 @@ use super::field::{Name, ToolName, parse, parse_time};
 use super::group::{CreateGroup, DeleteGroup, GroupRow, Member, MemberKind, SetMember};
 use super::limits::{LimitsRow, PatchLimits};
 use super::route::Operation;
-use super::server::{ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRow};
+use super::server::{
+    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
+};
 use super::sql::{self, Statement, Value};
 use super::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
@@ -194,10 +196,15 @@ impl<'a> Request<'a> {
             }
 
             Op::ListServers => self.page_of::<ServerRow>(sql::LIST_SERVERS)?,
-            Op::CreateServer => self.write(parse::<CreateServer>(self.body)?),
+            Op::CreateServer => {
+                let request: ServerRequest = parse(self.body)?;
+                self.write(CreateServer::new(request, self.local_targets)?)
+            }
             Op::ReadServer => self.one_named::<ServerRow>(sql::READ_SERVER, "server")?,
-            Op::PatchServer => self
-                .write(PatchServer { server: self.name(0, "server")?, patch: parse(self.body)? }),
+            Op::PatchServer => {
+                let (server, patch) = (self.name(0, "server")?, parse(self.body)?);
+                self.write(PatchServer::new(server, patch, self.local_targets)?)
+            }
             Op::DeleteServer => self.write(DeleteServer { server: self.name(0, "server")? }),
             Op::ActOnServer(action) => {
                 self.write(ActOnServer { server: self.name(0, "server")?, action })

@@ -5,6 +5,7 @@ use self::Access::{Administrator, Bootstrap, Call, Open, Reader};
 use crate::admin::agent::AgentAction;
 use crate::admin::server::StateAction;
 use crate::approval::VerdictKind;
+use crate::name::is_name;
 use crate::scope::Scope;
 
 /// What a request must have before its handler runs.
@@ -209,6 +210,40 @@ pub fn find<'a>(method: &str, path: &'a str) -> Found<'a> {
     }
 }
 
+const FORWARD_AUTH: &str = "/v1/forward-auth";
+
+/// A path that is open to every method: what stands behind the server says what a method means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proxied<'a> {
+    /// `/mcp/{server}`
+    Mcp { server: &'a str },
+    /// `/http/{server}/{path}`; `rest` begins with a slash.
+    Http { server: &'a str, rest: &'a str },
+    /// `/v1/forward-auth`, then the server, then the original path, which begins with a slash.
+    ForwardAuth { server: Option<&'a str>, rest: Option<&'a str> },
+}
+
+/// What of a proxy `path` is. These are asked for before [`find`], and need an agent's credential.
+#[must_use]
+pub fn proxied(path: &str) -> Option<Proxied<'_>> {
+    if path == FORWARD_AUTH {
+        return Some(Proxied::ForwardAuth { server: None, rest: None });
+    }
+    let after = |prefix| {
+        let path = path.strip_prefix(prefix)?.strip_prefix('/')?;
+        let (server, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+        is_name(server).then_some((server, Some(rest).filter(|rest| !rest.is_empty())))
+    };
+    if let Some((server, None)) = after("/mcp") {
+        return Some(Proxied::Mcp { server });
+    }
+    if let Some((server, Some(rest))) = after("/http") {
+        return Some(Proxied::Http { server, rest });
+    }
+    let (server, rest) = after(FORWARD_AUTH)?;
+    Some(Proxied::ForwardAuth { server: Some(server), rest })
+}
+
 /// The parameters of `path` if it fits the template.
 fn parameters<'a>(template: &str, path: &'a str) -> Option<Vec<&'a str>> {
     let mut found = Vec::new();
@@ -256,6 +291,36 @@ mod tests {
             find("PUT", "/v1/agents/a"),
             Found::OtherMethods("GET, PATCH, DELETE".to_owned())
         );
+    }
+
+    #[test]
+    fn a_path_of_a_proxy_names_its_server() {
+        let forward_auth = |server, rest| Some(Proxied::ForwardAuth { server, rest });
+        for (path, expected) in [
+            ("/mcp/crm", Some(Proxied::Mcp { server: "crm" })),
+            ("/mcp/crm/", None),
+            ("/mcp/", None),
+            ("/mcp", None),
+            ("/mcp/CRM", None),
+            ("/mcp/c%72m", None),
+            ("/http/crm/", Some(Proxied::Http { server: "crm", rest: "/" })),
+            ("/http/crm//a%2Fb/", Some(Proxied::Http { server: "crm", rest: "//a%2Fb/" })),
+            ("/http/crm", None),
+            ("/http//a", None),
+            ("/v1/forward-auth", forward_auth(None, None)),
+            ("/v1/forward-auth/crm", forward_auth(Some("crm"), None)),
+            ("/v1/forward-auth/crm/", forward_auth(Some("crm"), Some("/"))),
+            ("/v1/forward-auth/crm/a/b", forward_auth(Some("crm"), Some("/a/b"))),
+            ("/v1/forward-auth/", None),
+            ("/v1/forward-auth//a", None),
+            ("/v1/forward-authcrm", None),
+            ("/v1/authorize", None),
+            ("/", None),
+        ] {
+            assert_eq!(proxied(path), expected, "{path}");
+        }
+        let shadowed = |route: &&Route| proxied(route.path).is_some();
+        assert_eq!(ROUTES.iter().find(shadowed), None);
     }
 
     #[test]

@@ -3,18 +3,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name, present};
+use super::manifest::{Difference, Known, Listing, SkippedTool};
 use super::sql::{self, Statement, Value};
+use super::tool::MAX_TOOLS;
 use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, difference,
-    limit_reached, name_taken, not_found, with_changes,
+    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
+    name_taken, not_found, upstream, with_changes,
 };
-use crate::json::{self, Json};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
+use crate::upstream::Upstream;
 
 /// Servers of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_SERVERS: u64 = 10_000;
@@ -113,6 +114,7 @@ pub struct ServerRow {
     #[serde(flatten)]
     states: States,
     manifest_sha256: Option<String>,
+    upstream: Option<Upstream>,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -133,11 +135,23 @@ pub struct Server {
     quarantined: bool,
     /// SHA-256 over the RFC 8785 form of the manifest, lower-case hex.
     manifest_sha256: Option<String>,
+    /// Where its traffic goes; null when Gateward forwards nothing.
+    upstream: Option<Upstream>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
     #[schema(value_type = String, format = DateTime)]
     updated_at: Millis,
+}
+
+/// A server as it was registered or changed.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "only describes an answer")]
+pub struct ChangedServer {
+    #[serde(flatten)]
+    server: Server,
+    /// Tools that were listed and were not registered, the first hundred of them.
+    skipped_tools: Vec<SkippedTool>,
 }
 
 impl Record for ServerRow {
@@ -162,6 +176,7 @@ impl Record for ServerRow {
             disabled: self.states.disabled,
             quarantined: self.states.quarantined,
             manifest_sha256: self.manifest_sha256.clone(),
+            upstream: self.upstream.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -192,6 +207,7 @@ impl ServerRow {
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
                 self.manifest_sha256.as_deref().into(),
+                self.upstream.as_ref().map(|upstream| json!(upstream).to_string()).into(),
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
@@ -199,13 +215,9 @@ impl ServerRow {
         )
     }
 
-    /// Takes the hash of a manifest; one that is not as it was makes everything wait for a person.
-    /// Returns whether it changed.
-    fn take_manifest(&mut self, hash: String) -> bool {
-        let changed = self.manifest_sha256.as_ref().is_some_and(|known| *known != hash);
-        self.manifest_sha256 = Some(hash);
-        self.states.quarantined |= changed;
-        changed
+    /// Whether it is there and can be asked for its tools.
+    pub(super) fn lists_tools(&self) -> bool {
+        !self.deleted && self.kind == ServerKind::Mcp && self.upstream.is_some()
     }
 
     fn changed(
@@ -224,10 +236,32 @@ impl ServerRow {
     }
 }
 
-fn load(at: &At<'_>, server: &str) -> Statement {
+/// What else there is.
+#[derive(Deserialize)]
+pub struct Around {
+    /// Servers of the tenant.
+    count: u64,
+    /// Tools of the tenant, if any are listed.
+    pub(super) tools: u64,
+    /// Tools of the server, likewise.
+    pub(super) of_server: usize,
+    /// When what the server says was last written and is not approved since.
+    pub(super) changed_at_ms: u64,
+    /// Those that are listed.
+    pub(super) known: Vec<Known>,
+}
+
+/// Reads a server, and what is known of the tools that it lists.
+pub(super) fn load(at: &At<'_>, server: &str, listing: Option<&Listing>) -> Statement {
     Statement::new(
         sql::LOAD_SERVER,
-        vec![at.tenant.into(), server.into(), (MAX_SERVERS + 1).into()],
+        vec![
+            at.tenant.into(),
+            server.into(),
+            (MAX_SERVERS + 1).into(),
+            listing.map(Listing::names).into(),
+            (MAX_TOOLS + 1).into(),
+        ],
     )
 }
 
@@ -238,79 +272,140 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ServerRow, Problem> {
     Ok(row)
 }
 
-/// Concludes a write; `manifest_changed` when its tools must wait for approval.
+/// What a request says a server's tools are: the server's own word, or a manifest that an
+/// administrator gives.
+#[derive(Clone, Copy)]
+enum Said<'a> {
+    Nothing,
+    ByServer(&'a Listing),
+    ByAdministrator(&'a Listing),
+}
+
+impl<'a> Said<'a> {
+    fn new(manifest: Option<&'a Listing>, at: &At<'a>) -> Self {
+        match (manifest, at.discovered) {
+            (Some(listing), _) => Self::ByAdministrator(listing),
+            (None, Some(listing)) => Self::ByServer(listing),
+            (None, None) => Self::Nothing,
+        }
+    }
+
+    fn listing(self) -> Option<&'a Listing> {
+        match self {
+            Self::Nothing => None,
+            Self::ByServer(listing) | Self::ByAdministrator(listing) => Some(listing),
+        }
+    }
+}
+
+/// Concludes a write. Where the server itself says that a tool is not as it was, the tool waits for
+/// approval; where an administrator says that the manifest is not, they all do, and so does the
+/// server.
 fn conclude(
     at: &At<'_>,
     loaded: &Loaded,
     before: Option<&ServerRow>,
-    row: ServerRow,
-    manifest_changed: bool,
+    mut row: ServerRow,
+    said: Said<'_>,
     event: &'static str,
 ) -> Result<Outcome, Problem> {
-    if before == Some(&row) {
+    let (mut difference_of_tools, mut all_wait) = (Difference::default(), false);
+    if let Some(listing) = said.listing() {
+        let hash = &listing.manifest_sha256;
+        all_wait = matches!(said, Said::ByAdministrator(_))
+            && row.manifest_sha256.as_ref().is_some_and(|known| known != hash);
+        row.manifest_sha256 = Some(hash.clone());
+        row.states.quarantined |= all_wait;
+        difference_of_tools = listing.difference(at, &loaded.extra()?, false)?;
+    }
+    if before == Some(&row) && difference_of_tools.is_empty() {
         return Answer::of(&row.view(at.now_ms), Some(row.revision)).map(Outcome::Unchanged);
     }
     let changes = before.map(|before| difference(&before.view(at.now_ms), &row.view(at.now_ms)));
     let server = row.server.clone();
+    let manifest_changed = all_wait || difference_of_tools.changes();
     let event = if manifest_changed { "server_manifest_changed" } else { event };
     let mut change = row.changed(at, loaded, event)?;
     change.created = before.is_none();
     change.detail = with_changes(json!({ "server": server }), changes);
-    if manifest_changed {
-        change.statements.push(Statement::new(
-            sql::UNAPPROVE_TOOLS,
-            vec![at.tenant.into(), server.into(), loaded.next_epoch().into(), at.now_ms.into()],
-        ));
+    difference_of_tools.describe(&mut change.detail);
+    let epoch = loaded.next_epoch();
+    if all_wait {
+        let server = server.as_str();
+        let values = vec![at.tenant.into(), server.into(), epoch.into(), at.now_ms.into()];
+        change.statements.push(Statement::new(sql::UNAPPROVE_TOOLS, values));
     }
+    change.statements.extend(difference_of_tools.save(at, &server, epoch));
     Ok(Outcome::Changed(change))
 }
 
-/// SHA-256 over the RFC 8785 form.
-fn manifest_hash(manifest: &RawValue) -> Result<String, Problem> {
-    let refuse = |must: String| Problem::field("manifest", format!("`manifest`: {must}"));
-    let manifest = json::parse(manifest.get().as_bytes()).map_err(|e| refuse(e.message))?;
-    if !matches!(manifest, Json::Object(_)) {
-        return Err(refuse("must be an object, as MCP's `tools/list` answers".to_owned()));
-    }
-    let mut text = String::new();
-    manifest.write_canonical(&mut text);
-    Ok(hex::encode(Sha256::digest(text.as_bytes())))
+/// An answer as [`ChangedServer`] has it.
+fn naming_skipped(mut outcome: Outcome, said: Said<'_>) -> Outcome {
+    let skipped = said.listing().map_or(json!([]), |listing| json!(listing.skipped));
+    let answer = match &mut outcome {
+        Outcome::Unchanged(answer) => answer,
+        Outcome::Changed(change) => &mut change.answer,
+    };
+    answer.body.insert("skipped_tools".to_owned(), skipped);
+    outcome
 }
 
 /// Registers a server, or an existing one again: that updates what is said of it, and lifts
 /// nothing.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreateServer {
+pub struct ServerRequest {
     server: Name,
     kind: ServerKind,
     #[serde(default)]
     trust: ServerTrust,
-    /// What the server says its tools are, as MCP's `tools/list` answers.
+    /// Where its traffic goes. A server of the kind `mcp` is then asked for its tools, and those
+    /// that it lists are registered with it.
+    #[schema(value_type = Option<Upstream>)]
+    upstream: Option<Box<RawValue>>,
+    /// What the server says its tools are, as MCP's `tools/list` answers; then it is not asked.
     #[schema(value_type = Option<Object>)]
     manifest: Option<Box<RawValue>>,
 }
 
-impl Write for CreateServer {
-    fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server)
+/// [`ServerRequest`], read whole.
+pub struct CreateServer {
+    request: ServerRequest,
+    upstream: Option<Upstream>,
+    manifest: Option<Listing>,
+}
+
+impl CreateServer {
+    /// # Errors
+    ///
+    /// `invalid_field`.
+    pub fn new(request: ServerRequest, local_targets: bool) -> Result<Self, Problem> {
+        let given = request.upstream.as_deref();
+        let upstream = given.map(|given| upstream::patched(None, given, local_targets));
+        let manifest = request.manifest.as_deref().map(Listing::of_manifest);
+        Ok(Self { upstream: upstream.transpose()?, manifest: manifest.transpose()?, request })
     }
 
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+    /// The server as it is, and as it will be.
+    fn row(&self, at: &At<'_>, loaded: &Loaded) -> Result<(Option<ServerRow>, ServerRow), Problem> {
+        let (kind, trust) = (self.request.kind, self.request.trust);
         let before: Option<ServerRow> = loaded.record()?;
-        let mut row = match &before {
+        upstream::check_kind(kind, self.upstream.as_ref())?;
+        let upstream = self.upstream.clone();
+        let row = match &before {
             Some(row) if row.deleted => return Err(name_taken("server", true)),
-            Some(row) => ServerRow { kind: self.kind, trust: self.trust, ..row.clone() },
+            Some(row) => ServerRow { kind, trust, upstream, ..row.clone() },
             None => {
-                if loaded.extra::<Room>()?.count >= MAX_SERVERS {
+                if loaded.extra::<Around>()?.count >= MAX_SERVERS {
                     return Err(limit_reached("servers", MAX_SERVERS));
                 }
                 ServerRow {
-                    server: self.server.to_string(),
-                    kind: self.kind,
-                    trust: self.trust,
+                    server: self.request.server.to_string(),
+                    kind,
+                    trust,
                     states: States::PENDING,
                     manifest_sha256: None,
+                    upstream,
                     deleted: false,
                     revision: 0,
                     created_at_ms: Millis(at.now_ms),
@@ -318,10 +413,27 @@ impl Write for CreateServer {
                 }
             }
         };
-        let manifest = self.manifest.as_deref().map(manifest_hash).transpose()?;
-        let changed = manifest.is_some_and(|hash| row.take_manifest(hash));
+        Ok((before, row))
+    }
+}
+
+impl Write for CreateServer {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.request.server, Said::new(self.manifest.as_ref(), at).listing())
+    }
+
+    fn discovers(&self, at: &At<'_>, loaded: &Loaded) -> Result<Option<Upstream>, Problem> {
+        let (_, row) = self.row(at, loaded)?;
+        let asks = row.lists_tools() && self.manifest.is_none();
+        Ok(row.upstream.filter(|_| asks))
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let (before, row) = self.row(at, loaded)?;
+        let said = Said::new(self.manifest.as_ref(), at);
         let event = if before.is_none() { "server_created" } else { "server_changed" };
-        conclude(at, loaded, before.as_ref(), row, changed, event)
+        let concluded = conclude(at, loaded, before.as_ref(), row, said, event)?;
+        Ok(naming_skipped(concluded, said))
     }
 }
 
@@ -335,6 +447,11 @@ pub struct ServerPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = ServerTrust, required = false)]
     trust: Option<ServerTrust>,
+    /// A JSON Merge Patch (RFC 7396) of the upstream; null takes it away. A server of the kind
+    /// `mcp` is then asked for its tools, as when it is registered.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    upstream: Option<Option<Box<RawValue>>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Object, required = false)]
     manifest: Option<Box<RawValue>>,
@@ -342,23 +459,57 @@ pub struct ServerPatch {
 
 /// [`ServerPatch`] of one server.
 pub struct PatchServer {
-    pub server: Name,
-    pub patch: ServerPatch,
+    server: Name,
+    patch: ServerPatch,
+    manifest: Option<Listing>,
+    local_targets: bool,
 }
 
-impl Write for PatchServer {
-    fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server)
+impl PatchServer {
+    /// # Errors
+    ///
+    /// `invalid_field`.
+    pub fn new(server: Name, patch: ServerPatch, local_targets: bool) -> Result<Self, Problem> {
+        let manifest = patch.manifest.as_deref().map(Listing::of_manifest).transpose()?;
+        Ok(Self { server, patch, manifest, local_targets })
     }
 
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+    /// The server as it is, and as it will be.
+    fn row(&self, at: &At<'_>, loaded: &Loaded) -> Result<(ServerRow, ServerRow), Problem> {
         let before = existing(at, loaded)?;
         let mut row = before.clone();
         row.kind = self.patch.kind.unwrap_or(row.kind);
         row.trust = self.patch.trust.unwrap_or(row.trust);
-        let manifest = self.patch.manifest.as_deref().map(manifest_hash).transpose()?;
-        let changed = manifest.is_some_and(|hash| row.take_manifest(hash));
-        conclude(at, loaded, Some(&before), row, changed, "server_changed")
+        if let Some(patch) = &self.patch.upstream {
+            let known = row.upstream.as_ref();
+            let patch = patch.as_deref();
+            let after = patch.map(|patch| upstream::patched(known, patch, self.local_targets));
+            row.upstream = after.transpose()?;
+        }
+        upstream::check_kind(row.kind, row.upstream.as_ref())?;
+        Ok((before, row))
+    }
+}
+
+impl Write for PatchServer {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.server, Said::new(self.manifest.as_ref(), at).listing())
+    }
+
+    fn discovers(&self, at: &At<'_>, loaded: &Loaded) -> Result<Option<Upstream>, Problem> {
+        let (_, row) = self.row(at, loaded)?;
+        // Whoever changes only its trust does not wait for it.
+        let asks = (self.patch.upstream.is_some() || self.patch.kind.is_some())
+            && row.lists_tools()
+            && self.manifest.is_none();
+        Ok(row.upstream.filter(|_| asks))
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let (before, row) = self.row(at, loaded)?;
+        let said = Said::new(self.manifest.as_ref(), at);
+        let concluded = conclude(at, loaded, Some(&before), row, said, "server_changed")?;
+        Ok(naming_skipped(concluded, said))
     }
 }
 
@@ -370,7 +521,7 @@ pub struct ActOnServer {
 
 impl Write for ActOnServer {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server)
+        load(at, &self.server, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -382,7 +533,7 @@ impl Write for ActOnServer {
             StateAction::Quarantine => "server_quarantined",
             StateAction::Restore => "server_restored",
         };
-        conclude(at, loaded, Some(&before), row, false, event)
+        conclude(at, loaded, Some(&before), row, Said::Nothing, event)
     }
 }
 
@@ -393,7 +544,7 @@ pub struct DeleteServer {
 
 impl Write for DeleteServer {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server)
+        load(at, &self.server, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {

@@ -137,7 +137,7 @@ macro_rules! server_row {
             flag!("disabled"),
             ", 'quarantined', ",
             flag!("quarantined"),
-            ", 'manifest_sha256', manifest_sha256, 'deleted', ",
+            ", 'manifest_sha256', manifest_sha256, 'upstream', json(upstream), 'deleted', ",
             flag!("deleted_at_ms IS NOT NULL"),
             ", 'revision', revision, 'created_at_ms', created_at_ms, \
                'updated_at_ms', updated_at_ms)"
@@ -152,7 +152,8 @@ macro_rules! tool_row {
             flag!("mutates"),
             ", 'risk', risk, 'canary', ",
             flag!("canary"),
-            ", 'approval_ttl_s', approval_ttl_s, 'approved', ",
+            ", 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
+               'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
             flag!("disabled"),
@@ -358,28 +359,55 @@ statements! {
     /// Those that have been of no use since a time. Tenant, time.
     EXPIRE_CREDENTIALS = "DELETE FROM credentials WHERE tenant = ?1 AND expires_at_ms < ?2";
 
-    /// Tenant, server, the most servers and one.
+    /// Tenant, server, the most servers and one; then, if its tools are listed, a JSON array of
+    /// their names, and the most tools and one.
     LOAD_SERVER = epoch!(), "(SELECT ", server_row!(), " FROM servers \
           WHERE tenant = ?1 AND server = ?2) AS record, \
-        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM servers WHERE tenant = ?1 LIMIT ?3))) AS extra";
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM servers WHERE tenant = ?1 LIMIT ?3)), \
+          'tools', iif(?4 IS NULL, 0, (SELECT count(*) FROM (SELECT 1 FROM tools WHERE tenant = ?1 LIMIT ?5))), \
+          'of_server', iif(?4 IS NULL, 0, (SELECT count(*) FROM (SELECT 1 FROM tools \
+             WHERE tenant = ?1 AND server = ?2 LIMIT ?5))), \
+          'changed_at_ms', iif(?4 IS NULL, 0, (SELECT coalesce(max(updated_at_ms), 0) FROM tools \
+             WHERE tenant = ?1 AND server = ?2 AND NOT approved AND definition_sha256 IS NOT NULL)), \
+          'known', json((SELECT json_group_array(json_object('tool', tool, \
+             'definition_sha256', definition_sha256, 'approved', ", flag!("approved"), ")) \
+             FROM json_each(?4) CROSS JOIN tools \
+             WHERE tenant = ?1 AND server = ?2 AND tool = value))) AS extra";
     /// Tenant, server.
     READ_SERVER = "SELECT ", server_row!(), " AS record FROM servers \
         WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
     LIST_SERVERS = "SELECT ", server_row!(), " AS record FROM servers \
         WHERE tenant = ?1 AND server > ?2 AND deleted_at_ms IS NULL ORDER BY server LIMIT ?3";
-    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, revision, created,
-    /// updated.
+    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, upstream, revision,
+    /// created, updated.
     SAVE_SERVER = "INSERT INTO servers (tenant, server, kind, trust, approved, disabled, \
-          quarantined, manifest_sha256, revision, created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+          quarantined, manifest_sha256, upstream, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
         ON CONFLICT (tenant, server) DO UPDATE SET kind = excluded.kind, trust = excluded.trust, \
           approved = excluded.approved, disabled = excluded.disabled, \
           quarantined = excluded.quarantined, manifest_sha256 = excluded.manifest_sha256, \
-          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+          upstream = excluded.upstream, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, server, now, revision.
     DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
         WHERE tenant = ?1 AND server = ?2";
+    /// What a server says of its tools: tenant, server, a JSON array of them, revision, now, whether
+    /// an administrator asked. One that was described already waits for approval; one that was
+    /// registered by hand keeps the schema that was given, and if an administrator asked, its approval.
+    SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, risk, input_schema, \
+          definition_sha256, revision, created_at_ms, updated_at_ms) \
+        SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'risk', value->>'input_schema', \
+          value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
+        ON CONFLICT (tenant, server, tool) DO UPDATE SET \
+          approved = iif(definition_sha256 IS NULL AND ?6, approved, 0), \
+          input_schema = iif(definition_sha256 IS NULL, coalesce(input_schema, excluded.input_schema), \
+            excluded.input_schema), \
+          definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
+          updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, server, a JSON array of tools that are known, each with a hash, revision, now.
+    SAVE_UNUSABLE_TOOLS = "UPDATE tools SET approved = 0, \
+          definition_sha256 = value->>'definition_sha256', revision = ?4, updated_at_ms = ?5 \
+        FROM json_each(?3) WHERE tenant = ?1 AND server = ?2 AND tool = value->>'tool'";
     /// Tenant, server, revision, now.
     UNAPPROVE_TOOLS = "UPDATE tools SET approved = 0, revision = ?3, updated_at_ms = ?4 \
         WHERE tenant = ?1 AND server = ?2";
@@ -398,15 +426,16 @@ statements! {
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
     /// Tenant, server, tool, mutates, risk, canary, approved, disabled, quarantined,
-    /// approval time, revision, created, updated.
+    /// approval time, schema, definition, revision, created, updated.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, approved, \
-          disabled, quarantined, approval_ttl_s, revision, created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+          disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
+          created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           risk = excluded.risk, canary = excluded.canary, approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
-          approval_ttl_s = excluded.approval_ttl_s, \
-          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+          approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
+          definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.
     LOAD_BAN = epoch!(), "(SELECT ", ban_row!(), " FROM bans \

@@ -1,10 +1,12 @@
 //! Tools, as the registry knows them: its word on what they do is the truth.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name, ToolName, Whole, present};
+use super::manifest;
 use super::server::{StateAction, States, Status};
 use super::sql::{self, Statement, Value};
 use super::{
@@ -30,6 +32,8 @@ pub struct ToolRow {
     risk: Risk,
     canary: bool,
     approval_ttl_s: Option<u32>,
+    input_schema: Option<Json>,
+    definition_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -54,6 +58,12 @@ pub struct Tool {
     canary: bool,
     /// Seconds that an approval of a call of it is open; null for 1,800.
     approval_ttl_s: Option<u32>,
+    /// The JSON Schema that its arguments must fit; null when none is known.
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Json>,
+    /// SHA-256 over the RFC 8785 form of all that its server says of it, lower-case hex; null when
+    /// the server has said nothing yet.
+    definition_sha256: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -85,6 +95,8 @@ impl Record for ToolRow {
             risk: self.risk,
             canary: self.canary,
             approval_ttl_s: self.approval_ttl_s,
+            input_schema: self.input_schema.clone(),
+            definition_sha256: self.definition_sha256.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -108,6 +120,8 @@ impl ToolRow {
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
                 self.approval_ttl_s.map(u64::from).into(),
+                self.input_schema.as_ref().map(Json::to_string).into(),
+                self.definition_sha256.as_deref().into(),
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
@@ -163,6 +177,19 @@ fn conclude(
     Ok(Outcome::Changed(change))
 }
 
+/// The schema that a request gives, if it gives one.
+fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>, Problem> {
+    let refuse = |must: String| Problem::field(SCHEMA, format!("`{SCHEMA}`: {must}"));
+    let read = |text: &RawValue| {
+        manifest::check_schema(text.get()).map_err(refuse)?;
+        let unreadable = |_| refuse("must be JSON".to_owned());
+        serde_json::from_str(text.get()).map_err(unreadable)
+    };
+    given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
+}
+
+const SCHEMA: &str = "input_schema";
+
 /// Registers a tool, or an existing one again: that updates what is said of it, and lifts nothing.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -176,6 +203,11 @@ pub struct ToolRequest {
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
     approval_ttl_s: Option<ApprovalTime>,
+    /// The JSON Schema that its arguments must fit. Left out, what is known of it stays; null takes
+    /// it away.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Option<Box<RawValue>>>,
 }
 
 type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
@@ -206,16 +238,20 @@ impl Write for CreateTool {
             risk: request.risk,
             canary: request.canary,
             approval_ttl_s: None,
+            input_schema: None,
+            definition_sha256: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
         let known = before.clone().unwrap_or_else(fresh);
+        let input_schema = schema(request.input_schema.as_ref())?;
         let row = ToolRow {
             mutates: request.mutates,
             risk: request.risk,
             canary: request.canary,
             approval_ttl_s: request.approval_ttl_s.map(|s| s.0),
+            input_schema: input_schema.unwrap_or_else(|| known.input_schema.clone()),
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
@@ -240,6 +276,10 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
     approval_ttl_s: Option<Option<ApprovalTime>>,
+    /// Null takes it away.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Option<Box<RawValue>>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -264,6 +304,8 @@ impl Write for PatchTool {
                 Some(value) => value.map(|s| s.0),
                 None => before.approval_ttl_s,
             },
+            input_schema: schema(self.patch.input_schema.as_ref())?
+                .unwrap_or_else(|| before.input_schema.clone()),
             ..before.clone()
         };
         conclude(at, loaded, Some(&before), row, "tool_changed")

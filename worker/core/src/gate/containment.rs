@@ -161,17 +161,17 @@ pub fn effective_tier(draft: &Draft<'_>, registered: RiskTier) -> RiskTier {
 /// that; `None` when nothing changed.
 pub fn settle<'a>(
     draft: &mut Draft<'a>,
-    decision: Decision,
+    decision: Option<Decision>,
     decision_id: &str,
 ) -> Option<ContainmentRow<'a>> {
     let (facts, now_ms) = (draft.facts, draft.facts.now_ms);
     let registered = facts.records.agent.as_ref()?.risk_tier;
     let limits = RiskLimits::of(facts.records.tenant.as_ref());
-    let quarantines = decision == Decision::Quarantine;
+    let quarantines = decision == Some(Decision::Quarantine);
     let state = &mut draft.agent;
     let before = state.risk.steps;
     state.risk.settle(limits, now_ms);
-    if matches!(decision, Decision::Deny | Decision::Quarantine) {
+    if matches!(decision, Some(Decision::Deny | Decision::Quarantine)) {
         state.risk.deny(limits, registered, now_ms);
     }
     if quarantines {

@@ -1,7 +1,7 @@
 //! Step 6: who calls, and whether it may call at all.
 
 use super::{Draft, Facts, Rejection, Ruling, StatusDenial, Stop};
-use crate::command::GateCommand;
+use crate::command::{GateCommand, Purpose};
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
@@ -56,7 +56,10 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
 /// The environment is the registry's, neither tenant nor agent is stopped, and nothing about the
 /// call is banned. A stopped agent's first call in a window is ruled (and journalled); the next are counted.
 pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
-    if draft.command.call.environment != identity.agent.environment {
+    // What Gateward forwards itself names none.
+    if draft.command.purpose == Purpose::Authorize
+        && draft.command.call.environment != identity.agent.environment
+    {
         let problem = Problem::new(
             ProblemCode::EnvironmentMismatch,
             "`agent.environment` is not the environment that the agent is registered in",

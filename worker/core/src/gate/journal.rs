@@ -11,6 +11,7 @@ use super::{
 };
 use super::{meter, replay};
 use crate::approval::{Approval, ApprovalInput};
+use crate::command::Purpose;
 use crate::config::Config;
 use crate::id::{self, MAX_SEQ};
 use crate::policy::PolicyEngine;
@@ -136,9 +137,16 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
 
     let (seq, previous) = (facts.head.seq + 1, facts.head.hash.as_str());
     let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
-    count(&mut draft, ruling.decision);
+    // What a server asks is not the agent's doing.
+    let counted = match command.purpose {
+        Purpose::Ask => None,
+        _ => Some(ruling.decision),
+    };
+    if let Some(decision) = counted {
+        count(&mut draft, decision);
+    }
     taint(&mut draft, &ruling);
-    let containment = containment::settle(&mut draft, ruling.decision, &decision_id);
+    let containment = containment::settle(&mut draft, counted, &decision_id);
     let asks =
         ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
     let asked = asks.then(|| approval::ask(&mut draft, &ruling, &decision_id, seq));
@@ -250,11 +258,13 @@ fn count(draft: &mut Draft<'_>, decision: Decision) {
     }
 }
 
-/// Calling an untrusted server is what taints the run.
+/// Calling an untrusted server is what taints the runs that the call is of.
 fn taint(draft: &mut Draft<'_>, ruling: &Ruling) {
     let passes = matches!(ruling.decision, Decision::Allow | Decision::Redact);
     if passes && ruling.tool.as_ref().is_some_and(|tool| tool.server.trust != "trusted") {
-        draft.agent.taint.add(&draft.command.call.run_id, draft.facts.now_ms);
+        for run in draft.command.runs() {
+            draft.agent.taint.add(run, draft.facts.now_ms);
+        }
     }
 }
 

@@ -10,8 +10,10 @@
 
 mod approval;
 mod containment;
+mod forwarded;
 mod identity;
 mod journal;
+mod listing;
 mod meter;
 mod outcome;
 mod replay;
@@ -26,18 +28,21 @@ use self::approval::Presented;
 use self::identity::Identity;
 use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
-use crate::command::GateCommand;
+use crate::command::{GateCommand, Purpose};
 use crate::config::Config;
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
+use crate::proxy;
 use crate::registry::Records;
 use crate::trust::SourceTrust;
+use crate::upstream::DenialForm;
 
 pub use approval::{Around, decide as decide_approval, expire as expire_approval};
 pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
 };
+pub use forwarded::{Ending, OutcomeCommand, record as record_outcome};
 pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
@@ -200,8 +205,29 @@ struct Draft<'a> {
 #[must_use]
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
-    match rule(engine, &mut draft) {
-        Ok(ruling) => journal::conclude(draft, engine, ruling),
+    let ruled = match command.purpose {
+        Purpose::Admit | Purpose::Filter(_) => listing::rule(engine, &mut draft),
+        _ => rule(engine, &mut draft).map(Err),
+    };
+    let server = facts.records.server.as_ref();
+    let upstream = server.and_then(|server| server.upstream.as_deref());
+    let denial = upstream.map_or(DenialForm::default(), |upstream| upstream.denial);
+    let proxied = command.purpose != Purpose::Authorize;
+    match ruled {
+        Ok(Err(ruling)) => {
+            let passes = matches!(ruling.decision, Decision::Allow | Decision::Redact);
+            let mut step = journal::conclude(draft, engine, ruling);
+            if proxied {
+                let upstream = upstream.filter(|_| passes);
+                step.reply.body =
+                    proxy::reply(Some(&step.reply.body), upstream, denial, command, &[]);
+            }
+            step
+        }
+        Ok(Ok(visible)) => {
+            let body = proxy::reply(None, upstream, denial, command, &visible);
+            draft.answer(200, body, None, None)
+        }
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
         Err(Stop::Problem(problem, rejection)) => {
             let body = problem.to_json(&command.http_request_id);
@@ -217,7 +243,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
     match admit(&mut Draft::new(facts, command)) {
-        Ok((identity, None)) => resolve::is_granted(&command.call, &identity),
+        Ok((identity, None)) => resolve::is_granted(command, &identity),
         _ => false,
     }
 }
@@ -239,7 +265,11 @@ pub fn evaluate_policies(
 /// Steps 6 and 7: who calls, and the denial if it is stopped.
 fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
-    meter::charge(draft)?;
+    // The request that a listing answers was charged before it was sent on, and so was the one in
+    // whose answer a server asks something.
+    if !matches!(draft.command.purpose, Purpose::Filter(_) | Purpose::Ask) {
+        meter::charge(draft)?;
+    }
     let denial = identity::status(draft, &identity)?;
     if denial.is_none() {
         replay::check(draft)?;
@@ -265,7 +295,10 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
             approval::prefer(refused, ruling)
         })
         .unwrap_or_else(|denial| *denial);
-    let ruling = approval::bound(draft, ruling);
+    let ruling = match draft.command.purpose {
+        Purpose::Ask => outcome::without_effects(ruling),
+        _ => approval::bound(draft, ruling),
+    };
     journal::admit(draft, &ruling)?;
     Ok(ruling)
 }
@@ -294,8 +327,8 @@ impl<'a> Draft<'a> {
         Step { reply, agent: self.agent, entry: None, approval_entry: None, rejection }
     }
 
-    /// The lowest of the caller's claim, what its credential may claim, and what its run is worth
-    /// since it met an untrusted server. Only a request whose
+    /// The lowest of the caller's claim, what its credential may claim, and what its runs are worth
+    /// since they met an untrusted server. Only a request whose
     /// signature was verified, of a credential that has a signing key, is trusted as signed.
     fn effective_trust(&self) -> SourceTrust {
         let claim = self.command.call.source_trust;
@@ -304,7 +337,8 @@ impl<'a> Draft<'a> {
             true => credential.max_source_trust,
             false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
         };
-        let run = self.agent.taint.of(&self.command.call.run_id, self.facts.now_ms);
-        claim.lowest(most).lowest(run.unwrap_or(claim))
+        let taints =
+            self.command.runs().filter_map(|run| self.agent.taint.of(run, self.facts.now_ms));
+        taints.fold(claim.lowest(most), SourceTrust::lowest)
     }
 }

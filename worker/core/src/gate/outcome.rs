@@ -59,6 +59,9 @@ pub enum ReasonCode {
     ToolNotGranted,
     ToolUnknown,
     ToolInactive,
+    RouteUnmapped,
+    InputSchemaMismatch,
+    UpstreamMissing,
     AgentFrozen,
     AgentRevoked,
     AgentQuarantined,
@@ -119,6 +122,13 @@ impl ReasonCode {
             }
             Self::ToolUnknown => ("tool_unknown", "This tool is not registered."),
             Self::ToolInactive => ("tool_inactive", "This tool or its server is not active."),
+            Self::RouteUnmapped => ("route_unmapped", "No route of the server fits this request."),
+            Self::InputSchemaMismatch => {
+                ("input_schema_mismatch", "The arguments do not fit the tool's schema.")
+            }
+            Self::UpstreamMissing => {
+                ("upstream_missing", "Gateward does not know where this server is.")
+            }
             Self::AgentFrozen => ("agent_frozen", "The agent is frozen."),
             Self::AgentRevoked => ("agent_revoked", "The agent is revoked."),
             Self::AgentQuarantined => ("agent_quarantined", "The agent is quarantined."),
@@ -235,6 +245,15 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+/// What a server asks is let pass or not: nobody is asked to approve it, and it stops no agent.
+pub fn without_effects(mut ruling: Ruling) -> Ruling {
+    if !matches!(ruling.decision, Decision::Allow | Decision::Redact) {
+        ruling.decision = Decision::Deny;
+        ruling.approver_groups = Vec::new();
+    }
+    ruling
 }
 
 /// Every group that a policy asks, each with the most people that any asks of it.

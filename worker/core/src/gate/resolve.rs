@@ -5,12 +5,12 @@ use super::identity::Identity;
 use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
 use crate::approval::Approval;
 use crate::bundle::Risk;
-use crate::call::ToolCall;
-use crate::command::GateCommand;
+use crate::command::{GateCommand, Purpose};
 use crate::gate::outcome::ReasonCode;
 use crate::glob::Glob;
+use crate::http_tool::Unresolved;
 use crate::input;
-use crate::policy::{CallEntities, Evaluation, PolicyEngine, PolicyRequest, Value};
+use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord};
 use crate::scope::Scope;
 
@@ -24,17 +24,47 @@ pub struct Tool {
     pub canary: bool,
 }
 
-/// Whether the agent and its credential may use the tool, if there is one.
-pub fn is_granted(call: &ToolCall, identity: &Identity<'_>) -> bool {
-    let (agent, credential) = (identity.agent, identity.credential);
-    let any = |globs: &[Glob], text: &str| globs.iter().any(|glob| glob.matches(text));
-    let servers = credential.allowed_servers.as_deref();
-    let tools = [agent.allowed_tools.as_deref(), credential.allowed_tools.as_deref()];
-    servers.is_none_or(|globs| any(globs, &call.server))
-        && tools
-            .into_iter()
-            .flatten()
-            .all(|globs| any(globs, &format!("{}/{}", call.server, call.tool)))
+/// Whether the agent and its credential may use what is called, if it is there: the server, and the
+/// tool where it is known.
+pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
+    let call = &command.call;
+    let servers = identity.credential.allowed_servers.as_deref();
+    if !servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(&call.server))) {
+        return false;
+    }
+    match command.purpose {
+        Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
+            is_tool_granted(&format!("{}/{}", call.server, call.tool), identity)
+        }
+        _ => true,
+    }
+}
+
+/// Whether the agent and its credential may use `server/tool`, as far as the tool goes.
+pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
+    let lists = [&identity.agent.allowed_tools, &identity.credential.allowed_tools];
+    let matches = |globs: &Vec<Glob>| globs.iter().any(|glob| glob.matches(tool_id));
+    lists.into_iter().flatten().all(matches)
+}
+
+/// The server must be registered and active.
+pub fn server(records: &Records) -> Result<&ServerRecord, ReasonCode> {
+    match &records.server {
+        None => Err(ReasonCode::ToolUnknown),
+        Some(server) if server.status != "active" => Err(ReasonCode::ToolInactive),
+        Some(server) => Ok(server),
+    }
+}
+
+/// Whether Gateward stands before the server in the way that the command comes: what speaks MCP is
+/// reached as such, and an API by its routes.
+pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
+    let kind = match command.purpose {
+        Purpose::Authorize => return true,
+        Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
+        Purpose::Forward | Purpose::Ask | Purpose::Admit | Purpose::Filter(_) => "mcp",
+    };
+    server.kind == kind && server.upstream.is_some()
 }
 
 /// The tool must be granted, and the registry must know server and tool, and both must be active.
@@ -46,16 +76,28 @@ pub fn tool(
     identity: &Identity<'_>,
 ) -> Result<Tool, Box<Ruling>> {
     let deny = |code| Err(Box::new(Ruling::deny(code)));
-    if !is_granted(&command.call, identity) {
+    if !is_granted(command, identity) {
         return deny(ReasonCode::ToolNotGranted);
     }
-    let (Some(server), Some(tool)) = (&records.server, &records.tool) else {
-        return deny(ReasonCode::ToolUnknown);
+    let call = &command.call;
+    let server = match server(records) {
+        Ok(server) => server,
+        Err(code) => return deny(code),
     };
-    if server.status != "active" || tool.status != "active" {
+    if !stands_before(command, server) {
+        return deny(ReasonCode::UpstreamMissing);
+    }
+    if let Purpose::Unroutable(unresolved) = &command.purpose {
+        let (code, why) = match unresolved {
+            Unresolved::Unmapped(why) => (ReasonCode::RouteUnmapped, why),
+            Unresolved::InputInvalid(why) => (ReasonCode::InputInvalid, why),
+        };
+        return Err(Box::new(Ruling { reason: why.clone(), ..Ruling::deny(code) }));
+    }
+    let Some(tool) = &records.tool else { return deny(ReasonCode::ToolUnknown) };
+    if tool.status != "active" {
         return deny(ReasonCode::ToolInactive);
     }
-    let call = &command.call;
     let described = engine.tool(&format!("{}/{}", call.server, call.tool));
     let resolved = Tool {
         server: server.clone(),
@@ -64,14 +106,27 @@ pub fn tool(
         // A trap stays a trap, whichever side laid it.
         canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
     };
-    let group = if resolved.mutates { "write" } else { "read" };
-    let granted = &identity.credential.scopes;
-    if !Scope::of_action_group(group).is_some_and(|scope| granted.contains(&scope)) {
-        let mut ruling = Ruling::deny(ReasonCode::ScopeMissing);
-        ruling.tool = Some(resolved);
-        return Err(Box::new(ruling));
-    }
-    Ok(resolved)
+    let refused = if !has_scope(identity, resolved.mutates) {
+        Some((ReasonCode::ScopeMissing, None))
+    } else if resolved.canary {
+        // A trap is sprung by being called, with whatever arguments.
+        None
+    } else {
+        let misfit = tool.input_schema.as_ref().and_then(|schema| schema.check(&call.input).err());
+        misfit.map(|misfit| (ReasonCode::InputSchemaMismatch, Some(misfit)))
+    };
+    let Some((code, reason)) = refused else { return Ok(resolved) };
+    let mut ruling = Ruling::deny(code);
+    ruling.reason = reason.unwrap_or(ruling.reason);
+    ruling.tool = Some(resolved);
+    Err(Box::new(ruling))
+}
+
+/// Whether the credential covers what reads, or what writes.
+pub fn has_scope(identity: &Identity<'_>, mutates: bool) -> bool {
+    let group = if mutates { "write" } else { "read" };
+    let scopes = &identity.credential.scopes;
+    Scope::of_action_group(group).is_some_and(|scope| scopes.contains(&scope))
 }
 
 /// Asks Cedar. Whatever keeps it from answering is a denial.
@@ -98,13 +153,11 @@ pub fn evaluate(
         Err(error) => return Err(deny(ReasonCode::InputInvalid, error.to_string())),
     };
 
-    let groups: Vec<String> =
-        identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect();
+    let groups = groups(tenant, identity);
     let text = |value: &str| Value::from(value);
     let long = |value: u32| Value::from(i64::from(value));
     let now_ms = draft.facts.now_ms;
     let findings = &call.findings;
-    let risk_tier = containment::effective_tier(draft, identity.agent.risk_tier);
     let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
     let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
     let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
@@ -155,17 +208,28 @@ pub fn evaluate(
             canary: tool.canary,
             server: &format!("{tenant}/{}", call.server),
         },
-        agent_attributes: vec![
-            ("environment", text(&identity.agent.environment)),
-            ("risk_tier", text(risk_tier.as_str())),
-        ],
-        server_attributes: vec![
-            ("trust", text(&tool.server.trust)),
-            ("kind", text(&tool.server.kind)),
-        ],
+        agent_attributes: agent_attributes(draft, identity),
+        server_attributes: server_attributes(&tool.server),
         context,
     };
     engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+}
+
+pub fn agent_attributes(draft: &Draft<'_>, identity: &Identity<'_>) -> Fields {
+    let risk_tier = containment::effective_tier(draft, identity.agent.risk_tier);
+    vec![
+        ("environment", Value::from(identity.agent.environment.as_str())),
+        ("risk_tier", Value::from(risk_tier.as_str())),
+    ]
+}
+
+pub fn server_attributes(server: &ServerRecord) -> Fields {
+    vec![("trust", Value::from(server.trust.as_str())), ("kind", Value::from(server.kind.as_str()))]
+}
+
+/// The agent's groups, as Cedar names them.
+pub fn groups(tenant: &str, identity: &Identity<'_>) -> Vec<String> {
+    identity.agent.groups.iter().map(|group| format!("{tenant}/{group}")).collect()
 }
 
 /// A record of known fields.

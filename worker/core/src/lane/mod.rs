@@ -33,8 +33,8 @@ use crate::audit::AuditCounts;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
-    AgentState, ChainHead, Containment, Facts, JournalEntry, Reply, RestoreCommand, RiskLimits,
-    Room, decide, needs_tool, restore, scoped_key,
+    AgentState, ChainHead, Containment, Facts, JournalEntry, OutcomeCommand, Reply, RestoreCommand,
+    RiskLimits, Room, decide, needs_tool, record_outcome, restore, scoped_key,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
@@ -249,6 +249,28 @@ impl Lane {
             Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             // So that a superseded object fails instead of answering from an old state.
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
+            Err(problem) => Ok(Err(problem)),
+        }
+    }
+
+    /// Writes down what became of a forwarded call.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full.
+    pub fn record_outcome(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &OutcomeCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let room =
+            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
+        match record_outcome(&room, &self.head, &held.state, command, now_ms) {
+            Ok((entry, state)) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             Err(problem) => Ok(Err(problem)),
         }
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use gateward_core::call;
-use gateward_core::command::GateCommand;
+use gateward_core::command::{GateCommand, Purpose};
 use gateward_core::config::Config;
 use gateward_core::gate::{Reply, RestoreCommand};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
@@ -338,7 +338,7 @@ pub fn records() -> Records {
 pub fn records_of(loaded: Json) -> Records {
     let Loaded { tenant, agent, credential, server, tool, .. } =
         serde_json::from_value(loaded).unwrap();
-    Records { tenant, agent, credential, server, tool, bans: Rc::default() }
+    Records { tenant, agent, credential, server, tool, bans: Rc::default(), listing: Rc::default() }
 }
 
 /// Bans as a load brings them.
@@ -355,12 +355,18 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         risk,
         canary,
         approval_ttl_s: None,
+        input_schema: None,
     })
 }
 
 pub fn server(status: &str) -> Option<ServerRecord> {
     let text = str::to_owned;
-    Some(ServerRecord { kind: text("mcp"), trust: text("trusted"), status: text(status) })
+    Some(ServerRecord {
+        kind: text("mcp"),
+        trust: text("trusted"),
+        status: text(status),
+        upstream: None,
+    })
 }
 
 pub fn tenant(status: &str) -> Option<TenantRecord> {
@@ -403,6 +409,8 @@ pub fn command(body: &Json) -> GateCommand {
         http_request_id: "test".to_owned(),
         source_address: None,
         signed: false,
+        purpose: Purpose::Authorize,
+        session: None,
         call,
     }
 }

@@ -225,6 +225,7 @@ impl Model {
                         pending(json!({"server": name, "manifest_sha256": null}))
                     }
                 };
+                server["upstream"] = Json::Null;
                 server["trust"] = json!("untrusted");
                 self.take(&name, server, body)
             }
@@ -239,7 +240,10 @@ impl Model {
             ("POST", ["servers", name, "tools"]) => {
                 self.servers.get(*name).ok_or(NotFound)?;
                 let id = format!("{name}/{}", text(&body["tool"]));
-                let new = || pending(json!({"server": name}));
+                let nothing = json!({
+                    "server": name, "input_schema": null, "definition_sha256": null,
+                });
+                let new = || pending(nothing);
                 let mut tool = self.tools.get(&id).cloned().unwrap_or_else(new);
                 tool["canary"] = json!(false);
                 tool["approval_ttl_s"] = Json::Null;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use gateward_core::admin::agent::AgentRow;
+use gateward_core::admin::field::Name;
+use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
 use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
 use gateward_core::admin::route::{Found, find};
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
@@ -17,6 +19,7 @@ use gateward_core::sql::d1;
 use gateward_core::token::MacKeys;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -141,6 +144,11 @@ pub struct Registry {
     /// Comes between the next request's load and its commit.
     pub between: RefCell<Option<Ask>>,
     pub commits: Cell<u32>,
+    pub local_targets: Cell<bool>,
+    /// What every server answers to those that ask for its tools; nothing when none can be reached.
+    pub listing: RefCell<Option<Json>>,
+    /// How often a server was asked.
+    pub discoveries: Cell<u32>,
     keys: MacKeys,
 }
 
@@ -154,6 +162,9 @@ impl Registry {
             fault: Cell::new(None),
             between: RefCell::new(None),
             commits: Cell::new(0),
+            local_targets: Cell::new(false),
+            listing: RefCell::new(None),
+            discoveries: Cell::new(0),
             keys: MacKeys::new(MAC_KEY, None).unwrap(),
         };
         registry.add_tenant(TENANT);
@@ -219,7 +230,7 @@ impl Registry {
             body: body.as_bytes(),
             keys: &self.keys,
             random: self.random(),
-            local_targets: false,
+            local_targets: self.local_targets.get(),
         };
         assert_eq!(request.takes_body(), !body.is_empty(), "{ask:?}");
         let now_ms = self.now_ms.get();
@@ -278,6 +289,7 @@ impl Registry {
                 .then(|| (serde_json::from_value(body.clone()).unwrap(), push.epoch));
             Answered { status, body, revision, effect, push: Some(push), restored }
         };
+        let mut discovered = None;
         for _ in 0..MAX_ATTEMPTS {
             if let Some((key, fingerprint)) = kept
                 && let Some((status, answer, epoch)) =
@@ -287,8 +299,13 @@ impl Registry {
                 return Ok(answered(status, answer, Effect::Replayed, push));
             }
             let if_match = ask.if_match.as_deref();
-            let at = At { actor, tenant, now_ms: self.now_ms.get(), if_match };
+            let now_ms = self.now_ms.get();
+            let at = At { actor, tenant, now_ms, if_match, discovered: discovered.as_ref() };
             let loaded = self.loaded(&write.read(&at));
+            if write.discovers(&at, &loaded)?.is_some() && discovered.is_none() {
+                discovered = Some(self.discover()?);
+                continue;
+            }
             let (statements, done) = match write.apply(&at, &loaded)? {
                 Outcome::Unchanged(answer) => {
                     let epoch = loaded.epoch.unwrap_or(0);
@@ -316,6 +333,22 @@ impl Registry {
             }
         }
         panic!("overtaken {MAX_ATTEMPTS} times: {} {path}", ask.method);
+    }
+
+    fn discover(&self) -> Result<Listing, Problem> {
+        self.discoveries.set(self.discoveries.get() + 1);
+        let unreachable = || Problem::new(ProblemCode::UpstreamUnreachable, "nobody there");
+        let listing = self.listing.borrow();
+        Ok(Listing::of_server(&discovered(listing.as_ref().ok_or_else(unreachable)?)))
+    }
+
+    /// A listing passes through.
+    pub fn see(&self, server: &str, tools: &Json) -> Result<Answered, Problem> {
+        let listing = Listing::of_server(&discovered(&json!({ "tools": tools })));
+        let server = Name::parse(server).unwrap();
+        let write = ManifestSeen { server, listing: &listing };
+        let ask = Ask::new("POST", "", Json::Null).of_actor(&Actor::gateward());
+        self.change(&ask, "", TENANT, &write, "")
     }
 
     /// The answer that the key has already, and its epoch.
@@ -438,6 +471,16 @@ impl Registry {
         };
         let rows = all.query_map([], row).unwrap().map(Result::unwrap).collect();
         (table.to_owned(), rows)
+    }
+}
+
+/// What the edge makes of a server's answers.
+fn discovered(listing: &Json) -> Discovered {
+    let raw = |tool: &Json| RawValue::from_string(tool.to_string()).unwrap();
+    Discovered {
+        tools: listing["tools"].as_array().unwrap().iter().map(raw).collect(),
+        resources: listing["resources"] == true,
+        prompts: listing["prompts"] == true,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The registry's tables, read.
 
+use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::Loaded;
-use gateward_core::sql::d1::{LOAD_READER, LOAD_RECORDS, PING};
+use gateward_core::registry::{ListedTool, Loaded, LoadedListing};
+use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use worker::{Env, console_error};
@@ -71,6 +72,25 @@ pub async fn load_records(
         tool: record(row.tool)?,
         bans: record(row.bans)?,
     })
+}
+
+#[derive(Deserialize)]
+struct ListingRow {
+    epoch: u64,
+    tools: Option<String>,
+}
+
+/// All tools of a server.
+pub async fn load_listing(env: &Env, tenant: &str, server: &str) -> Result<LoadedListing, Problem> {
+    let rows: Vec<ListingRow> = read(env, LOAD_LISTING, &[tenant.into(), server.into()]).await?;
+    let Some(row) = rows.into_iter().next() else {
+        return Ok(LoadedListing { epoch: 0, tools: Vec::new() });
+    };
+    let tools: Vec<ListedTool> = record(row.tools)?.unwrap_or_default();
+    if tools.len() > MAX_SERVER_TOOLS {
+        return Err(unreadable("a server has too many tools"));
+    }
+    Ok(LoadedListing { epoch: row.epoch, tools })
 }
 
 /// Absent is not the same as unreadable: a record that does not parse stops the call.

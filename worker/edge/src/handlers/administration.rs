@@ -2,18 +2,22 @@
 //! every lane of the tenant is told before the answer leaves.
 
 use gateward_core::admin::agent::AgentRow;
+use gateward_core::admin::manifest::Listing;
 use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::admin::route::Route;
 use gateward_core::admin::{
-    self as core, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write, not_found,
+    self as core, Actor, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write,
+    not_found,
 };
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
+use gateward_core::upstream::Upstream;
 use serde_json::{Map, Value as Json};
-use worker::Date;
+use worker::{Date, Env};
 
 use crate::authentication::Caller;
 use crate::d1::administration::{Committed, commit, kept_answer, load, records};
+use crate::discovery::discover;
 use crate::http::{Head, Request, json, random};
 use crate::lanes;
 use crate::router::{Answer, Answered, App, whole};
@@ -101,6 +105,7 @@ impl Change<'_> {
         let key = idempotency_key(self.request)?;
         let path = self.request.path();
         let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
+        let mut discovered: Option<(Upstream, Listing)> = None;
         for _ in 0..MAX_ATTEMPTS {
             if let Some(key) = &key
                 && let Some(answered) = self.again(&actor.tenant, key, &fingerprint).await?
@@ -108,9 +113,22 @@ impl Change<'_> {
                 return Ok(answered);
             }
             let now_ms = Date::now().as_millis();
-            let at =
-                At { actor: &actor, tenant: self.tenant, now_ms, if_match: if_match.as_deref() };
+            let at = At {
+                actor: &actor,
+                tenant: self.tenant,
+                now_ms,
+                if_match: if_match.as_deref(),
+                discovered: discovered.as_ref().map(|(_, listing)| listing),
+            };
             let loaded = load(&app.env, &self.write.read(&at)).await?;
+            if let Some(upstream) = self.write.discovers(&at, &loaded)?
+                && discovered.as_ref().is_none_or(|(of, _)| *of != upstream)
+            {
+                let found = discover(app, self.request, self.tenant, &upstream).await?;
+                discovered = Some((upstream, Listing::of_server(&found)));
+                // What is known of the tools is read with the rest.
+                continue;
+            }
             let lanes = loaded.lanes.unwrap_or(0);
             let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
             match self.write.apply(&at, &loaded)? {
@@ -142,8 +160,7 @@ impl Change<'_> {
                 }
             }
         }
-        let detail = "other changes keep coming first; try again";
-        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+        Err(overtaken())
     }
 
     /// The answer that the key has already.
@@ -176,6 +193,30 @@ impl Change<'_> {
         let administrator = self.caller.actor().name;
         lanes::restore(&self.app.env, self.tenant, &agent, &administrator, epoch).await
     }
+}
+
+/// Makes a change that Gateward itself decided on.
+pub async fn make_itself(env: &Env, tenant: &str, write: &dyn Write) -> Result<(), Problem> {
+    let actor = Actor::gateward();
+    for _ in 0..MAX_ATTEMPTS {
+        let now_ms = Date::now().as_millis();
+        let at = At { actor: &actor, tenant, now_ms, if_match: None, discovered: None };
+        let loaded = load(env, &write.read(&at)).await?;
+        let Outcome::Changed(change) = write.apply(&at, &loaded)? else { return Ok(()) };
+        let epoch = loaded.next_epoch();
+        if let Committed::Whole = commit(env, &core::commit(&at, epoch, &change, None)).await? {
+            let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
+            // A lane that does not take it learns of it when it confirms its epoch.
+            lanes::push(env, tenant, loaded.lanes.unwrap_or(0), &push).await;
+            return Ok(());
+        }
+    }
+    Err(overtaken())
+}
+
+fn overtaken() -> Problem {
+    let detail = "other changes keep coming first; try again";
+    Problem::new(ProblemCode::RegistryUnavailable, detail)
 }
 
 /// The `Idempotency-Key` of a POST, as draft-ietf-httpapi-idempotency-key-header-07 has it.

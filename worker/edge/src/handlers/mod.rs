@@ -4,5 +4,8 @@ pub mod administration;
 pub mod approvals;
 pub mod authorize;
 pub mod decisions;
+pub mod forward_auth;
 pub mod health;
+pub mod http_tools;
+pub mod mcp;
 pub mod receipts;

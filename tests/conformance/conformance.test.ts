@@ -1,0 +1,19 @@
+// The MCP conformance suite passes through Gateward, but for what is listed with its reason.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Setting, startBehindGateward } from "./setting.ts";
+import { REVISIONS, runSuite } from "./suite.ts";
+
+/** More than the suite itself is given. */
+const LIMIT_MS = 200_000;
+
+let setting: Setting;
+beforeAll(async () => {
+  setting = await startBehindGateward();
+});
+afterAll(() => setting?.close());
+
+test.each(REVISIONS)("the revision %s", { timeout: LIMIT_MS }, async (revision) => {
+  const { passed, failed, stale } = await runSuite(revision, setting.url);
+  expect({ failed, stale }).toEqual({ failed: [], stale: [] });
+  expect(passed).toBeGreaterThan(0);
+});

@@ -1,0 +1,257 @@
+// What comes back from an MCP server: what it asks of the client, answers that are none, streams that
+// end badly.
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { eventually, type Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
+import { call, fails, type Fields, inSession, outcome, Recorder, request, results, STREAM, stateless } from "../support/recorder.ts";
+import type { UpstreamFields } from "../support/registry.ts";
+import { type Answering, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
+
+let recorder: Recorder;
+let gateward: Gateward;
+let upstream: Upstream;
+let tenant: Tenant;
+let agent: TestAgent;
+
+beforeAll(async () => {
+  recorder = await Recorder.start();
+  ({ gateward, upstream, tenant, agent } = recorder);
+});
+afterAll(() => recorder?.close());
+beforeEach(() => recorder.reset());
+
+describe("what a server asks in a session", () => {
+  const asks = event({ jsonrpc: "2.0", id: "s-1", method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } });
+
+  test("reaches the client where it may ask, and the answer comes back", async () => {
+    const id = await recorder.session();
+    upstream.answer = (exchange, response) => (exchange.method === "GET" ? events(asks)(exchange, response) : response.writeHead(202).end());
+    const stream = await recorder.send(undefined, { method: "GET", headers: inSession(id, { "last-event-id": "e-1" }) });
+    expect(await stream.text()).toBe(asks);
+    expect(upstream.received[0]?.headers).toMatchObject({ "mcp-session-id": "own-id", "last-event-id": "e-1" });
+    const answered = await recorder.send({ jsonrpc: "2.0", id: "s-1", result: {} }, { headers: inSession(id) });
+    expect([answered.status, await answered.text()]).toEqual([202, ""]);
+    expect(upstream.received[1]?.text).toBe('{"jsonrpc":"2.0","id":"s-1","result":{}}');
+  });
+
+  test.each([
+    ["may not ask", asks, -1],
+    ["asks what there is not", event({ jsonrpc: "2.0", id: "s-1", method: "tasks/list" }), -32601],
+  ])("does not where it %s, and the server is told", async (_, message, code) => {
+    await recorder.server("mute", {}, []);
+    const id = await recorder.session("mute");
+    const progress = event({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } });
+    const strange = event({ jsonrpc: "2.0", method: "notifications/strange" });
+    upstream.answer = (exchange, response) => (exchange.method === "GET" ? events(message, strange, progress)(exchange, response) : response.writeHead(202).end());
+    const stream = await recorder.send(undefined, { server: "mute", method: "GET", headers: inSession(id) });
+    expect(await stream.text()).toBe(progress);
+    await eventually("the server is told", async () => upstream.received.length === 2);
+    const [, told] = upstream.received as [Exchange, Exchange];
+    expect(JSON.parse(told.text)).toMatchObject({ id: "s-1", error: { code } });
+    expect(told.headers["mcp-session-id"]).toBe("own-id");
+  });
+
+  test("is looked at only so often", async () => {
+    await recorder.server("mute", {}, []);
+    const id = await recorder.session("mute");
+    upstream.answer = (exchange, response) => (exchange.method === "GET" ? events(asks.repeat(500))(exchange, response) : response.writeHead(202).end());
+    const stream = await recorder.send(undefined, { server: "mute", method: "GET", headers: inSession(id) });
+    expect(await stream.text()).toBe("");
+    // One is the stream itself.
+    expect(upstream.received.length).toBeLessThanOrEqual(33);
+  });
+
+  test("beside a batch must be allowed for each of its messages", async () => {
+    await recorder.server("asker", {}, []);
+    await tenant.register({ tools: [{ server: "asker", tool: "sampling/createMessage", mutates: true, risk: "low" }] });
+    await recorder.forget();
+    const asked = async (...claims: string[]) => {
+      const headers = inSession(await recorder.session("asker"), { "mcp-protocol-version": "2025-03-26" });
+      const batch = claims.map((claim, at) => ({ ...call("record", { _meta: { [`${PREFIX}source_trust`]: claim } }), id: at }));
+      const answers = batch.map(({ id }) => event({ jsonrpc: "2.0", id, result: { content: [] } }));
+      upstream.answer = (exchange, response) => (exchange.text.startsWith("[") ? events(asks, ...answers)(exchange, response) : response.writeHead(202).end());
+      return (await (await recorder.send(batch, { server: "asker", headers })).text()).includes("sampling/createMessage");
+    };
+    expect(await asked("trusted_internal_unsigned", "trusted_internal_unsigned")).toBe(true);
+    expect(await asked("untrusted_external", "trusted_internal_unsigned")).toBe(false);
+  });
+
+  test("ends with it", async () => {
+    const id = await recorder.session();
+    upstream.answer = (_, response) => response.writeHead(200).end();
+    expect((await recorder.send(undefined, { method: "DELETE", headers: inSession(id) })).status).toBe(200);
+    expect(upstream.received[0]).toMatchObject({ method: "DELETE", headers: { "mcp-session-id": "own-id" } });
+    upstream.answer = (_, response) => response.writeHead(404).end("gone");
+    expect(await outcome(await recorder.send(request("ping"), { headers: inSession(id) }))).toBe("404 -32001");
+  });
+});
+
+describe("an error of a server", () => {
+  const elicitation = { mode: "url", elicitationId: "e", url: "https://example.com/login", message: "log in" };
+  const needs = (data: unknown) => ({ code: -32042, message: "needs", data });
+  beforeAll(async () => {
+    await recorder.server("shy", {}, []);
+  });
+
+  test("asks the client for something only where the server may", async () => {
+    upstream.answer = fails(needs({ elicitations: [elicitation], [`${PREFIX}decision_id`]: "forged", more: 1.5 }));
+    expect((await answerIn(await recorder.send(call("record")))).error).toEqual(needs({ elicitations: [elicitation], more: 1.5 }));
+    const refused = await recorder.send(call("record"), { server: "shy" });
+    const text = await refused.text();
+    expect(JSON.parse(text)).toMatchObject({ id: 1, error: { code: -31403, message: "the server may not ask the client for elicitation/create" } });
+    expect(text).not.toContain("example.com");
+  });
+
+  test("in a stream likewise", async () => {
+    upstream.answer = events(event({ jsonrpc: "2.0", id: 1, error: needs({ elicitations: [elicitation] }) }));
+    expect((await answerIn(await recorder.send(call("record"), { server: "shy" }))).error?.code).toBe(-31403);
+  });
+
+  test.each<[string, unknown]>([
+    ["is no object", "secret"],
+    ["asks for what cannot be read", needs({ elicitations: { secret: 1 } })],
+  ])("is replaced where it %s", async (_, error) => {
+    upstream.answer = fails(error as object);
+    const text = await (await recorder.send(call("record"))).text();
+    expect(JSON.parse(text)).toMatchObject({ id: 1, error: { code: -32603 } });
+    expect(text).not.toContain("secret");
+  });
+
+  test("that is any other passes as it is", async () => {
+    const error = { code: -32000, message: "no", data: [1.5] };
+    upstream.answer = fails(error);
+    expect((await answerIn(await recorder.send(call("record"), { server: "shy" }))).error).toEqual(error);
+  });
+});
+
+describe("a server whose answer is none", () => {
+  test.each<[string, Answering, string]>([
+    ["HTML", html("<p>secret</p>"), "502 -32603"],
+    ["HTML with an error's status", html("<p>secret</p>", 500), "502 -32603"],
+    ["JSON that is no message", json({ secret: true }), "502 -32603"],
+    ["an answer to another request", json({ jsonrpc: "2.0", id: 99, result: { secret: true } }), "502 -32603"],
+    ["a result without an object", json({ jsonrpc: "2.0", id: 1, result: "secret" }), "200 -32603"],
+    ["a redirect", redirect("http://127.0.0.1:9/secret"), "502 -32603"],
+    ["a refusal of its credential", json({ jsonrpc: "2.0", id: 1, error: { code: -1, message: "secret" } }, 401, { "www-authenticate": "secret" }), "502 -32603"],
+    ["nothing of that path", html("<p>secret</p>", 404), "404 -32000"],
+  ])("%s", async (_, answer, expected) => {
+    upstream.answer = answer;
+    const response = await recorder.send(call("record"));
+    expect(response.headers.get("www-authenticate")).toBeNull();
+    const text = await response.text();
+    expect(`${response.status} ${(JSON.parse(text) as Answered).error?.code}`).toBe(expected);
+    expect(text).not.toContain("secret");
+    expect(upstream.received).toHaveLength(1);
+  });
+
+  test("of an older era lets a client fall back", async () => {
+    const error = { jsonrpc: "2.0", error: { code: -32000, message: "Bad Request: Server not initialized" }, id: null };
+    upstream.answer = json(error, 400);
+    const response = await recorder.sendStateless(stateless("server/discover"));
+    expect([response.status, await response.json()]).toEqual([400, error]);
+  });
+
+  test.each<[string, Partial<UpstreamFields>, Answering, string]>([
+    ["is not there", { url: "http://127.0.0.1:9/mcp" }, json({}), "502 -31502"],
+    ["does not begin in time", { first_byte_timeout_ms: 100 }, hangs(), "504 -31504"],
+    ["says too much", { max_result_bytes: 1_024 }, huge(5_000), "502 -31502"],
+  ])("because it %s", async (name, fields, answer, expected) => {
+    await recorder.server(name.replaceAll(" ", "-"), fields);
+    upstream.answer = answer;
+    expect(await outcome(await recorder.send(call("record"), { server: name.replaceAll(" ", "-") }))).toBe(expected);
+  });
+
+  test("because the call could not be sent: the outcome says so", async () => {
+    await recorder.server("keyless", { credential: { binding: "UPSTREAM_NONE" } });
+    const { name, token } = await tenant.agent("unsent");
+    expect((await recorder.send(call("record"), { server: "keyless", token })).status).toBe(503);
+    await tenant.flushed();
+    const decisions = await tenant.records<{ agent: string; decision_id: string }>("decisions");
+    const [, outcome] = await tenant.receiptsOf(decisions.find(({ agent }) => agent === name)?.decision_id);
+    expect(outcome).toMatchObject({ kind: "outcome", ending: "refused", status: 0 });
+    expect(upstream.received).toEqual([]);
+  });
+
+  const progress = event({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } });
+  test.each<[string, Partial<UpstreamFields>, Answering, string, string[]]>([
+    ["dies in the middle", {}, dies(progress, 20), "upstream_failed", ["upstream_failed"]],
+    ["never ends", { whole_timeout_ms: 300 }, endless(progress, 20), "timed_out", ["upstream_timed_out"]],
+    ["falls silent", { idle_timeout_ms: 100 }, endless(progress, 60_000), "timed_out", ["upstream_timed_out"]],
+    ["never ends an event", { max_result_bytes: 2_048 }, endless("data: x\n", 5), "too_large", ["upstream_result_too_large"]],
+    ["ends without an answer", {}, events(progress), "complete", []],
+  ])("because its stream %s: the client's ends, with an error", async (name, fields, answer, ending, noted) => {
+    const server_name = name.replaceAll(" ", "-");
+    await recorder.server(server_name, fields);
+    upstream.answer = (exchange, response) => {
+      response.writeHead(200, STREAM);
+      return answer(exchange, response);
+    };
+    const response = await recorder.send(call("record"), { server: server_name });
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    if (name !== "never ends an event") expect(text.startsWith(progress)).toBe(true);
+    const last = text.trimEnd().split("\n").at(-1)?.slice("data: ".length);
+    expect(JSON.parse(last ?? "")).toMatchObject({ id: 1, error: { code: -32603 } });
+    const decisionId = upstream.received[0]?.headers["x-gateward-decision-id"];
+    const [decision, outcome] = await tenant.receiptsOf(decisionId);
+    expect(decision).toMatchObject({ kind: "decision", decision: "allow" });
+    expect(outcome).toMatchObject({ kind: "outcome", ending, status: 200 });
+    const events = await gateward.rows<{ kind: string }>("SELECT kind FROM audit_events WHERE tenant = ?1 AND decision_id = ?2 ORDER BY kind", tenant.name, String(decisionId));
+    expect(events.map(({ kind }) => kind)).toEqual(["decision", ...noted]);
+  });
+});
+
+test("a call of an untrusted server taints its run and its session, and without a run the agent's default one", async () => {
+  await recorder.server("wild", {}, [], "untrusted");
+  const change = async (token: string, headers: Fields, server = "recorder"): Promise<unknown> => {
+    upstream.answer = results({ content: [] });
+    const { result } = await answerIn(await recorder.send(call("change"), { server, token, headers }));
+    return result?._meta?.[`${PREFIX}reason_code`] ?? "passed";
+  };
+  const begin = async (token: string, server: string) => {
+    upstream.answer = results({ capabilities: {} }, { "mcp-session-id": `id-${Math.random()}` });
+    const response = await recorder.send(request("initialize", {}), { server, token });
+    await response.text();
+    return inSession(response.headers.get("mcp-session-id") ?? "");
+  };
+  const run = (id: string) => ({ "x-gateward-run-id": id });
+
+  const { token: named } = await tenant.agent("careful");
+  const session = await begin(named, "wild");
+  expect(await change(named, { ...session, ...run("r") }, "wild")).toBe("passed");
+  expect(await change(named, run("r"))).toBe("policy_forbid");
+  // Another run in the same session leaves nothing behind.
+  expect(await change(named, { ...session, ...run("s") }, "wild")).toBe("policy_forbid");
+  expect(await change(named, run("s"))).toBe("passed");
+  expect(await change(named, {})).toBe("passed");
+
+  const { token: unnamed } = await tenant.agent("careless");
+  expect(await change(unnamed, await begin(unnamed, "wild"), "wild")).toBe("passed");
+  for (const headers of [{}, await begin(unnamed, "recorder"), await begin(unnamed, "recorder")]) {
+    expect(await change(unnamed, headers)).toBe("policy_forbid");
+  }
+});
+
+test("a client that goes away takes the server's request with it", async () => {
+  upstream.answer = (exchange, response) => {
+    response.writeHead(200, STREAM);
+    return endless(": tick\n\n", 20)(exchange, response);
+  };
+  const socket = connect(Number(gateward.url.port), gateward.url.hostname);
+  const body = JSON.stringify(call("record"));
+  const head = [
+    "POST /mcp/recorder HTTP/1.1",
+    "host: localhost",
+    `authorization: Bearer ${agent.token}`,
+    "accept: application/json, text/event-stream",
+    "content-type: application/json",
+    `content-length: ${body.length}`,
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  await once(socket, "data");
+  socket.resetAndDestroy();
+  await upstream.received[0]?.over;
+  expect(upstream.received[0]?.hungUp).toBe(true);
+});

@@ -1,0 +1,108 @@
+// What an MCP server gets of what passes through Gateward, and how its answers come back.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AuditEvent } from "../support/administration.ts";
+import { Gateward, MAC_KEY, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { answerIn, endpoint, mcpRows, post, PREFIX } from "../support/mcp.ts";
+import { type Answering, event, json, Upstream } from "../support/upstream.ts";
+
+const RECORDER = "recorder";
+/** The tenant that the upstream's credential is bound to. */
+const TENANT = "bound";
+const CREDENTIAL = "Bearer an-upstream-credential";
+const RESULT = { resultType: "complete", content: [{ type: "text", text: "recorded" }] };
+
+let recorder: Upstream;
+let gateward: Gateward;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  recorder = await Upstream.start();
+  const { origin } = new URL(recorder.url());
+  gateward = await Gateward.start({ secrets: { TOKEN_MAC_KEY: MAC_KEY, UPSTREAM_TEST: `${TENANT} ${origin} ${CREDENTIAL}` } });
+  const tools = ["record", "change"].map((name) => ({ name, inputSchema: { type: "object" as const } }));
+  const upstream = { url: recorder.url("/mcp"), credential: { binding: "UPSTREAM_TEST" } };
+  tenant = await gateward.tenant(mcpRows(RECORDER, tools, upstream, { change: { mutates: true } }), TENANT);
+});
+afterAll(async () => {
+  await gateward?.close();
+  await recorder?.close();
+});
+
+function call({ token }: TestAgent, name: string, params: Record<string, unknown> = {}, init: RequestInit = {}): Promise<Response> {
+  return post(endpoint(gateward, RECORDER), token, "tools/call", { name, arguments: {}, ...params }, init);
+}
+
+/** The recorder answers so from now on, and has received nothing. */
+function expectCalls(answer: Answering = (exchange, response) => json({ jsonrpc: "2.0", id: idOf(exchange.text), result: RESULT })(exchange, response)): void {
+  recorder.answer = answer;
+  recorder.received.length = 0;
+}
+
+function idOf(text: string): unknown {
+  return (JSON.parse(text) as { id?: unknown }).id;
+}
+
+test("an upstream gets its own credential and who calls, and not the agent's token", async () => {
+  const agent = await tenant.agent("courier");
+  expectCalls();
+  const headers = { "x-gateward-agent": "somebody", "x-gateward-other": "thing", cookie: "session=1", "x-gateward-run-id": "run-7" };
+  const { result } = await answerIn(await call(agent, "record", { arguments: { a: 1 } }, { headers }));
+  expect(result).toMatchObject(RESULT);
+  expect(recorder.received).toHaveLength(1);
+  const [{ method, path, headers: sent, rawHeaders, text } = { headers: {}, rawHeaders: [], text: "{}" }] = recorder.received;
+  expect([method, path]).toEqual(["POST", "/mcp"]);
+  expect(sent).toMatchObject({ authorization: CREDENTIAL, "mcp-method": "tools/call", "mcp-name": "record" });
+  expect(sent.cookie).toBeUndefined();
+  expect(Object.fromEntries(Object.entries(sent).filter(([name]) => name.startsWith("x-gateward-")))).toEqual({
+    "x-gateward-tenant": TENANT,
+    "x-gateward-agent": agent.name,
+    "x-gateward-decision-id": expect.stringMatching(/^[0-9a-f-]{36}$/),
+  });
+  expect(JSON.parse(text)).toMatchObject({ method: "tools/call", params: { name: "record", arguments: { a: 1 } } });
+  const secrets = agent.token.split(".").slice(-2);
+  for (const secret of secrets) expect(`${rawHeaders.join("\n")}\n${text}`).not.toContain(secret);
+});
+
+test("an upstream gets nothing of a call that was denied", async () => {
+  const agent = await tenant.agent("denied");
+  expectCalls();
+  const untrusted = { _meta: { [`${PREFIX}source_trust`]: "untrusted_external" } };
+  const { result } = await answerIn(await call(agent, "change", untrusted));
+  expect(result).toMatchObject({
+    isError: true,
+    resultType: "complete",
+    _meta: { [`${PREFIX}reason_code`]: "policy_forbid", [`${PREFIX}policies`]: ["base/provenance#untrusted-never-writes"] },
+  });
+  expect((await answerIn(await call(agent, "unheard-of"))).result).toMatchObject({ isError: true });
+  expect(recorder.received).toEqual([]);
+});
+
+test("a stream comes back piece by piece", async () => {
+  const agent = await tenant.agent("patient");
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  expectCalls(async ({ text }, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(event({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } }));
+    // The client has the first event before the second is sent.
+    await released;
+    response.end(event({ jsonrpc: "2.0", id: idOf(text), result: RESULT }));
+  });
+  const response = await call(agent, "record", { _meta: { progressToken: 1 } });
+  expect(response.headers.get("content-type")).toMatch(/^text\/event-stream/);
+  let received = "";
+  for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+    received += chunk;
+    if (received.includes("notifications/progress")) release();
+  }
+  expect(received).toContain("recorded");
+});
+
+test("the credential is written down nowhere", async () => {
+  const agent = await tenant.agent("noted");
+  expectCalls();
+  await answerIn(await call(agent, "record"));
+  expect(recorder.received.map(({ headers }) => headers.authorization)).toEqual([CREDENTIAL]);
+  const events = await tenant.api.all<AuditEvent>("/v1/audit-events");
+  expect(JSON.stringify([events, await tenant.snapshot(), gateward.logs()])).not.toContain(CREDENTIAL);
+});

@@ -1,0 +1,453 @@
+//! What a server says its tools are, and what that does to them in the registry: what is new waits
+//! for approval, what is not as it was waits again, and what is gone stays, since its name may come
+//! back as something else.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value as Detail, json};
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use super::field::{Name, ToolName};
+use super::server::{self, Around, ServerRow};
+use super::sql::{self, Statement};
+use super::tool::MAX_TOOLS;
+use super::{At, Change, Loaded, Outcome, Write, limit_reached, not_found, view};
+use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
+use crate::json::{self, Json};
+use crate::problem::Problem;
+use crate::registry::ChangedKey;
+use crate::schema::Schema;
+
+/// Tools that a server registers by listing them: more than any model is given.
+pub const MAX_DISCOVERED_TOOLS: usize = 1_000;
+
+/// Bytes of one tool's definition: many times what a model reads of one.
+pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
+
+/// Bytes of all definitions together. The isolate has 128 MB and holds them some five times over:
+/// as they came, as values, in canonical form, compiled, and in what is written.
+pub const MAX_LISTING_BYTES: usize = 4 * 1024 * 1024;
+
+/// What a server says in passing is written at most this often, so that one which says something
+/// else at each listing does not raise the tenant's epoch each time. Only a tool that is approved and
+/// not as it was never waits.
+pub const MIN_MANIFEST_INTERVAL_MS: u64 = 60_000;
+
+/// Tools that an answer names as left out; beyond it, whoever asks has seen enough.
+const MAX_SKIPPED_TOOLS: usize = 100;
+
+/// Bytes of a statement's value; D1 takes 2 MB, and one more definition may stand beyond it.
+const MAX_VALUE_BYTES: usize = 1_000_000;
+
+/// Actions of MCP that are registered like tools, under names of their own. Those that read and
+/// that every server with the capability offers are registered with it.
+pub const RESOURCES_READ: &str = "resources/read";
+pub const PROMPTS_GET: &str = "prompts/get";
+pub const ACTIONS: [&str; 5] =
+    [RESOURCES_READ, PROMPTS_GET, "sampling/createMessage", "elicitation/create", "roots/list"];
+
+/// What a server answered when it was asked for its tools.
+#[derive(Debug)]
+pub struct Discovered {
+    /// Of all pages, in their order.
+    pub tools: Vec<Box<RawValue>>,
+    /// Whether it has resources.
+    pub resources: bool,
+    /// Whether it has prompts.
+    pub prompts: bool,
+}
+
+/// What a server says its tools are, read.
+#[derive(Debug)]
+pub struct Listing {
+    /// SHA-256 over the RFC 8785 form of the manifest.
+    pub(super) manifest_sha256: String,
+    tools: Vec<ListedTool>,
+    pub(super) skipped: Vec<SkippedTool>,
+}
+
+/// A tool as it is written when it is new. All texts of it are JSON as they are.
+#[derive(Debug)]
+struct ListedTool {
+    tool: String,
+    mutates: bool,
+    risk: &'static str,
+    input_schema: Option<String>,
+    /// `None` of an action, of which no server says anything.
+    definition_sha256: Option<String>,
+    good_for: Use,
+}
+
+/// What a listed tool is good for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Use {
+    Any,
+    /// It is not registered, but if it is known already, it is known as listed.
+    IfKnown,
+    /// Its definition cannot be used: if it is known, it waits for approval.
+    Nothing,
+}
+
+/// A tool that is listed and was not registered.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SkippedTool {
+    /// Its name, or its place in the list when it has none that can be shown.
+    name: String,
+    why: String,
+}
+
+/// What is known of a tool that is listed.
+#[derive(Debug, Deserialize)]
+pub struct Known {
+    tool: String,
+    definition_sha256: Option<String>,
+    approved: bool,
+}
+
+/// Lower-case hex of SHA-256 over the RFC 8785 form.
+#[must_use]
+pub fn definition_sha256(definition: &Json) -> String {
+    hex::encode(Sha256::digest(definition.canonical()))
+}
+
+/// Whether arguments can be checked against a schema.
+///
+/// # Errors
+///
+/// A sentence that says what it must be.
+pub fn check_schema(text: &str) -> Result<(), String> {
+    if !text.starts_with('{') {
+        return Err("must be an object".to_owned());
+    }
+    Schema::compile(text).map(drop)
+}
+
+impl Listing {
+    /// Reads what a server listed.
+    #[must_use]
+    pub fn of_server(discovered: &Discovered) -> Self {
+        let mut listing = Self::empty();
+        let mut bytes = 0;
+        let mut canonical = String::from(r#"{"tools":["#);
+        for (at, text) in discovered.tools.iter().enumerate() {
+            bytes += text.get().len();
+            let definition = match json::parse(text.get().as_bytes()) {
+                Ok(definition) if bytes <= MAX_LISTING_BYTES => definition,
+                found => {
+                    let too_large = || "the definitions before it are too large".to_owned();
+                    let why = found.map_or_else(|error| error.message, |_| too_large());
+                    // Of what can be read in two ways, a name will do.
+                    let read: Detail = serde_json::from_str(text.get()).unwrap_or_default();
+                    let name = read.get("name").and_then(Detail::as_str);
+                    listing.refuse(at, name, text.get(), why);
+                    continue;
+                }
+            };
+            if !canonical.ends_with('[') {
+                canonical.push(',');
+            }
+            definition.write_canonical(&mut canonical);
+            listing.take(at, &definition);
+        }
+        canonical.push_str("]}");
+        listing.manifest_sha256 = hex::encode(Sha256::digest(canonical));
+        for (tool, there) in
+            [(RESOURCES_READ, discovered.resources), (PROMPTS_GET, discovered.prompts)]
+        {
+            if there {
+                listing.tools.push(ListedTool {
+                    tool: tool.to_owned(),
+                    mutates: false,
+                    risk: "low",
+                    input_schema: None,
+                    definition_sha256: None,
+                    good_for: Use::Any,
+                });
+            }
+        }
+        listing
+    }
+
+    /// Reads a manifest that an administrator gave.
+    pub(super) fn of_manifest(manifest: &RawValue) -> Result<Self, Problem> {
+        let refuse = |must: String| Problem::field("manifest", format!("`manifest`: {must}"));
+        let manifest = json::parse(manifest.get().as_bytes()).map_err(|e| refuse(e.message))?;
+        if !matches!(manifest, Json::Object(_)) {
+            return Err(refuse("must be an object, as MCP's `tools/list` answers".to_owned()));
+        }
+        let mut listing = Self::empty();
+        if let Some(Json::Array(tools)) = manifest.get("tools") {
+            tools.iter().enumerate().for_each(|(at, tool)| listing.take(at, tool));
+        }
+        listing.manifest_sha256 = definition_sha256(&manifest);
+        Ok(listing)
+    }
+
+    fn empty() -> Self {
+        Self { manifest_sha256: String::new(), tools: Vec::new(), skipped: Vec::new() }
+    }
+
+    fn skip(&mut self, name: &str, why: String) {
+        if self.skipped.len() < MAX_SKIPPED_TOOLS {
+            let name = name.chars().take(MAX_TOOL_BYTES).collect();
+            self.skipped.push(SkippedTool { name, why });
+        }
+    }
+
+    fn take(&mut self, at: usize, definition: &Json) {
+        let name = definition.get("name").and_then(Json::as_str);
+        let canonical = definition.canonical();
+        match listed(definition, name, &canonical) {
+            Ok(tool) => self.push(tool),
+            Err(why) => self.refuse(at, name, &canonical, why),
+        }
+    }
+
+    /// A definition that cannot be used. Its tool is known by a hash that no definition has, so that
+    /// it stays one that is not as it was.
+    fn refuse(&mut self, at: usize, name: Option<&str>, text: &str, why: String) {
+        self.skip(name.unwrap_or(&place(at)), why);
+        if let Some(name) = name.filter(|name| is_own_name(name).is_ok()) {
+            self.push(ListedTool {
+                tool: name.to_owned(),
+                mutates: true,
+                risk: "medium",
+                input_schema: None,
+                definition_sha256: Some(hash_of_unusable(text)),
+                good_for: Use::Nothing,
+            });
+        }
+    }
+
+    fn push(&mut self, mut tool: ListedTool) {
+        if self.tools.len() >= MAX_SERVER_TOOLS {
+            return self.skip(&tool.tool, "too many tools stand before it".to_owned());
+        }
+        if let Some(first) = self.tools.iter_mut().find(|first| first.tool == tool.tool) {
+            if first.good_for != Use::Nothing && first.definition_sha256 != tool.definition_sha256 {
+                let hash = first.definition_sha256.as_deref().unwrap_or_default();
+                first.definition_sha256 = Some(hash_of_unusable(hash));
+                first.good_for = Use::Nothing;
+            }
+            return self.skip(&tool.tool, "it stands twice".to_owned());
+        }
+        let new = self.tools.iter().filter(|tool| tool.good_for == Use::Any).count();
+        if tool.good_for == Use::Any && new == MAX_DISCOVERED_TOOLS {
+            tool.good_for = Use::IfKnown;
+            let why = format!("{MAX_DISCOVERED_TOOLS} tools stand before it");
+            self.skip(&tool.tool, why);
+        }
+        self.tools.push(tool);
+    }
+
+    /// A JSON array of the tools' names.
+    pub(super) fn names(&self) -> String {
+        json!(self.tools.iter().map(|tool| &tool.tool).collect::<Vec<_>>()).to_string()
+    }
+
+    /// What is to be written of it. In `passing`, nobody asked the server to say it.
+    pub(super) fn difference(
+        &self,
+        at: &At<'_>,
+        around: &Around,
+        passing: bool,
+    ) -> Result<Difference<'_>, Problem> {
+        let mut difference = Difference { passing, ..Difference::default() };
+        let mut waits = passing && around.changed_at_ms + MIN_MANIFEST_INTERVAL_MS > at.now_ms;
+        for tool in &self.tools {
+            let Some(known) = around.known.iter().find(|known| known.tool == tool.tool) else {
+                if tool.good_for == Use::Any {
+                    difference.new.push(tool);
+                }
+                continue;
+            };
+            if tool.definition_sha256.is_none() || known.definition_sha256 == tool.definition_sha256
+            {
+                continue;
+            }
+            waits &= !known.approved;
+            if tool.good_for == Use::Nothing {
+                difference.unusable.push(tool);
+            } else if known.definition_sha256.is_none() {
+                difference.described.push(tool);
+            } else {
+                difference.changed.push(tool);
+            }
+        }
+        if waits {
+            return Ok(Difference::default());
+        }
+        // Limits cut what is new; they never keep what is not as it was from being written.
+        let of_all = MAX_TOOLS.saturating_sub(around.tools);
+        let max_of_server = if passing { MAX_DISCOVERED_TOOLS } else { MAX_SERVER_TOOLS };
+        let of_server = max_of_server.saturating_sub(around.of_server);
+        let new = difference.new.len();
+        if !passing && !difference.changes() {
+            if new as u64 > of_all {
+                return Err(limit_reached("tools", MAX_TOOLS));
+            }
+            if new > of_server {
+                return Err(limit_reached("tools of the server", MAX_SERVER_TOOLS as u64));
+            }
+        }
+        difference.new.truncate(of_server.min(of_all as usize));
+        Ok(difference)
+    }
+}
+
+/// What is listed as a tool of a name, of which this is the canonical form.
+fn listed(definition: &Json, name: Option<&str>, canonical: &str) -> Result<ListedTool, String> {
+    let name = name.ok_or("it has no name")?;
+    is_own_name(name)?;
+    if canonical.len() > MAX_DEFINITION_BYTES {
+        return Err(format!("it has more than {MAX_DEFINITION_BYTES} bytes"));
+    }
+    let input_schema = definition.get("inputSchema").map(Json::canonical);
+    if let Some(schema) = &input_schema {
+        check_schema(schema).map_err(|must| format!("its `inputSchema`: {must}"))?;
+    }
+    let reads = definition.get("annotations").and_then(|given| given.get("readOnlyHint"));
+    Ok(ListedTool {
+        tool: name.to_owned(),
+        mutates: reads != Some(&Json::Bool(true)),
+        risk: "medium",
+        input_schema,
+        definition_sha256: Some(hex::encode(Sha256::digest(canonical))),
+        good_for: Use::Any,
+    })
+}
+
+/// Whether a tool of a server can have this name.
+fn is_own_name(name: &str) -> Result<(), String> {
+    ToolName::parse(name).map_err(|must| format!("its name {must}"))?;
+    match ACTIONS.contains(&name) {
+        true => Err("its name is that of an action of MCP".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// No definition begins so.
+fn hash_of_unusable(text: &str) -> String {
+    hex::encode(Sha256::digest(["unusable:", text].concat()))
+}
+
+fn place(at: usize) -> String {
+    format!("tools[{at}]")
+}
+
+/// What a listing changes.
+#[derive(Default)]
+pub struct Difference<'a> {
+    new: Vec<&'a ListedTool>,
+    /// Those that are not as they were.
+    changed: Vec<&'a ListedTool>,
+    /// Those that were registered by hand before the server said anything of them. They wait for
+    /// approval too, but where an administrator asked the server.
+    described: Vec<&'a ListedTool>,
+    /// Those that are known, and of which the server now says what cannot be used.
+    unusable: Vec<&'a ListedTool>,
+    passing: bool,
+}
+
+impl Difference<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.described.is_empty() && !self.changes()
+    }
+
+    /// Whether a tool is not as it was.
+    pub(super) fn changes(&self) -> bool {
+        !self.changed.is_empty() || !self.unusable.is_empty()
+    }
+
+    /// For the audit: which tools are new, and which are not as they were.
+    pub(super) fn describe(&self, detail: &mut Detail) {
+        let fields = [
+            ("new_tools", &self.new),
+            ("changed_tools", &self.changed),
+            ("unusable_tools", &self.unusable),
+        ];
+        for (field, tools) in fields {
+            if !tools.is_empty() {
+                let names = tools.iter().map(|tool| tool.tool.as_str()).collect::<Vec<_>>();
+                detail[field] = json!(names);
+            }
+        }
+    }
+
+    pub(super) fn save(&self, at: &At<'_>, server: &str, epoch: u64) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        let usable = self.new.iter().chain(&self.changed).chain(&self.described);
+        let mut write = |sql, tools: &mut dyn Iterator<Item = &&ListedTool>, asked: Option<u64>| {
+            let mut tools = tools.peekable();
+            while tools.peek().is_some() {
+                let mut rows = String::from("[");
+                while rows.len() <= MAX_VALUE_BYTES
+                    && let Some(tool) = tools.next()
+                {
+                    if rows.len() > 1 {
+                        rows.push(',');
+                    }
+                    tool.write(&mut rows);
+                }
+                rows.push(']');
+                let mut values = vec![at.tenant.into(), server.into(), rows.into()];
+                values.extend([epoch.into(), at.now_ms.into()]);
+                values.extend(asked.map(Into::into));
+                statements.push(Statement::new(sql, values));
+            }
+        };
+        write(sql::SAVE_LISTED_TOOLS, &mut usable.into_iter(), Some((!self.passing).into()));
+        write(sql::SAVE_UNUSABLE_TOOLS, &mut self.unusable.iter(), None);
+        statements
+    }
+}
+
+impl ListedTool {
+    /// As an object; neither a name nor a hash has anything to escape.
+    fn write(&self, out: &mut String) {
+        for part in [r#"{"tool":""#, &self.tool, r#"","risk":""#, self.risk] {
+            out.push_str(part);
+        }
+        out.push_str(if self.mutates { r#"","mutates":1"# } else { r#"","mutates":0"# });
+        if let Some(schema) = &self.input_schema {
+            out.push_str(r#","input_schema":"#);
+            out.push_str(schema);
+        }
+        if let Some(hash) = &self.definition_sha256 {
+            for part in [r#","definition_sha256":""#, hash, "\""] {
+                out.push_str(part);
+            }
+        }
+        out.push('}');
+    }
+}
+
+/// A listing that passed through, of which only what is not registered, or not as it is listed,
+/// needs to be in it. Gateward itself makes the change.
+pub struct ManifestSeen<'a> {
+    pub server: Name,
+    pub listing: &'a Listing,
+}
+
+impl Write for ManifestSeen<'_> {
+    fn read(&self, at: &At<'_>) -> Statement {
+        server::load(at, &self.server, Some(self.listing))
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let row: Option<ServerRow> = loaded.record()?;
+        let row = row.filter(ServerRow::lists_tools).ok_or_else(not_found)?;
+        let difference = self.listing.difference(at, &loaded.extra()?, true)?;
+        let answer = view(&row, at.now_ms)?;
+        if difference.is_empty() {
+            return Ok(Outcome::Unchanged(answer));
+        }
+        let statements = difference.save(at, &self.server, loaded.next_epoch());
+        let mut change = Change::new("server_manifest_changed", answer, statements);
+        change.detail = json!({ "server": &*self.server });
+        difference.describe(&mut change.detail);
+        change.keys = vec![ChangedKey::Server(self.server.to_string())];
+        Ok(Outcome::Changed(change))
+    }
+}

@@ -1,0 +1,179 @@
+//! What an upstream may be: checked when it is registered, trusted ever after.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value as Json};
+
+use super::field::{ToolName, parse_within};
+use super::server::ServerKind;
+use crate::headers::OWN_PREFIX;
+use crate::problem::Problem;
+use crate::target::Target;
+use crate::upstream::{
+    CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_RESULT_BYTES, MAX_ROUTE_PATH_BYTES, MAX_ROUTES,
+    MAX_TIMEOUT_MS, MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
+};
+
+/// The name of the field that all others are in.
+const FIELD: &str = "upstream";
+
+/// Characters of a binding's name behind its prefix.
+const MAX_BINDING_SUFFIX: usize = 64;
+
+/// What a credential cannot be sent in: these say where a request goes and how it is framed, or
+/// who somebody else is.
+const NOT_CREDENTIAL_HEADERS: [&str; 5] =
+    ["host", "content-length", "transfer-encoding", "connection", "cookie"];
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+fn refused(field: &str, must: &str) -> Problem {
+    let field = if field.is_empty() { FIELD.to_owned() } else { [FIELD, field].join(".") };
+    let detail = ["`", &field, "`: ", must].concat();
+    Problem::field(field, detail)
+}
+
+/// The upstream after a JSON Merge Patch (RFC 7396) of what is stored, or of nothing.
+///
+/// # Errors
+///
+/// `invalid_field` with the path of what it must not be.
+pub fn patched(
+    stored: Option<&Upstream>,
+    patch: &RawValue,
+    local_targets: bool,
+) -> Result<Upstream, Problem> {
+    let mut merged = stored.map_or(Json::Null, |stored| serde_json::json!(stored));
+    let Ok(Json::Object(patch)) = serde_json::from_str(patch.get()) else {
+        return Err(refused("", "must be an object"));
+    };
+    merge(&mut merged, patch);
+    let mut upstream: Upstream = parse_within(FIELD, merged.to_string().as_bytes())?;
+    check(&mut upstream, local_targets)?;
+    Ok(upstream)
+}
+
+fn merge(target: &mut Json, patch: Map<String, Json>) {
+    if !target.is_object() {
+        *target = Json::Object(Map::new());
+    }
+    let Json::Object(fields) = target else { return };
+    for (name, value) in patch {
+        match value {
+            Json::Null => drop(fields.remove(&name)),
+            Json::Object(patch) => merge(fields.entry(name).or_insert(Json::Null), patch),
+            value => drop(fields.insert(name, value)),
+        }
+    }
+}
+
+/// Checks it, and writes its address in the one way that it is compared in.
+fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
+    if upstream.local && !local_targets {
+        return Err(refused("local", "must be false: this worker calls no local networks"));
+    }
+    let target = Target::parse(&upstream.url, upstream.local);
+    target.map_err(|must| refused("url", &must))?.as_str().clone_into(&mut upstream.url);
+    for (field, value, least, most) in [
+        ("first_byte_timeout_ms", upstream.first_byte_timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+        ("whole_timeout_ms", upstream.whole_timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+        ("idle_timeout_ms", upstream.idle_timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+        ("max_result_bytes", upstream.max_result_bytes, MIN_RESULT_BYTES, MAX_RESULT_BYTES),
+    ] {
+        if !(least..=most).contains(&value) {
+            let must = format!("must be a whole number from {least} to {most}");
+            return Err(refused(field, &must));
+        }
+    }
+    upstream.credential.as_ref().map_or(Ok(()), check_credential)?;
+    if upstream.routes.len() > MAX_ROUTES {
+        return Err(refused("routes", &format!("must have at most {MAX_ROUTES} entries")));
+    }
+    for (at, route) in upstream.routes.iter().enumerate() {
+        check_route(route)
+            .map_err(|(field, must)| refused(&format!("routes[{at}].{field}"), must))?;
+    }
+    Ok(())
+}
+
+fn check_credential(credential: &UpstreamCredential) -> Result<(), Problem> {
+    let suffix = credential.binding.strip_prefix(CREDENTIAL_BINDING_PREFIX).unwrap_or_default();
+    let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    if !(1..=MAX_BINDING_SUFFIX).contains(&suffix.len()) || !suffix.bytes().all(plain) {
+        let must = "must be the name of a secret: `UPSTREAM_[A-Z0-9_]{1,64}`";
+        return Err(refused("credential.binding", must));
+    }
+    let header = credential.header.as_str();
+    // RFC 9110, section 5.6.2.
+    let token = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    };
+    if header.is_empty() || !header.bytes().all(token) {
+        return Err(refused("credential.header", "must be the name of a header, in lower case"));
+    }
+    if NOT_CREDENTIAL_HEADERS.contains(&header) || header.starts_with(OWN_PREFIX) {
+        return Err(refused("credential.header", "must be another one: this one is not free"));
+    }
+    Ok(())
+}
+
+/// Says which field must be what.
+fn check_route(route: &HttpRoute) -> Result<(), (&'static str, &'static str)> {
+    if !METHODS.contains(&route.method.as_str()) {
+        let must = "must be one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS";
+        return Err(("method", must));
+    }
+    check_path(&route.path).map_err(|must| ("path", must))?;
+    ToolName::parse(&route.tool).map(drop).map_err(|_| ("tool", "must be a tool's name"))
+}
+
+fn check_path(path: &str) -> Result<(), &'static str> {
+    let Some(segments) = path.strip_prefix('/') else { return Err("must begin with `/`") };
+    if path.len() > MAX_ROUTE_PATH_BYTES {
+        return Err("must have at most 512 bytes");
+    }
+    // A query is no part of a path, and what a URL cannot hold is never asked for.
+    if !path.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\"<>\\^`|".contains(&byte)) {
+        return Err("must be a URL's path");
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for segment in segments.split('/') {
+        let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match name {
+            Some(name) if !is_parameter(name) => {
+                return Err("must have parameters that are named `[A-Za-z_][A-Za-z0-9_]*`");
+            }
+            Some(name) if names.contains(&name) => return Err("must name each parameter once"),
+            Some(name) => names.push(name),
+            None if segment.contains(['{', '}']) => {
+                return Err("must have parameters that are whole segments: `/{name}/`");
+            }
+            // No client sends these.
+            None if segment == "." || segment == ".." => {
+                return Err("must not have the segments `.` and `..`");
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_parameter(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.bytes().next().is_none_or(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a server of this kind can have the upstream.
+pub fn check_kind(kind: ServerKind, upstream: Option<&Upstream>) -> Result<(), Problem> {
+    let Some(upstream) = upstream else { return Ok(()) };
+    match kind {
+        ServerKind::Named => Err(refused("", "must be null: this kind of server has none")),
+        ServerKind::Mcp if !upstream.routes.is_empty() => {
+            Err(refused("routes", "must be empty: only servers of the kind `http` have routes"))
+        }
+        // Paths are appended to it.
+        ServerKind::Http if upstream.url.contains('?') => {
+            Err(refused("url", "must have no query: paths are appended to it"))
+        }
+        ServerKind::Mcp | ServerKind::Http => Ok(()),
+    }
+}

@@ -1,0 +1,165 @@
+//! What became of a call that was allowed and forwarded: a second receipt, in the same chain, that
+//! names the decision's.
+//!
+//! The decision stands whatever its outcome is. One without an outcome was forwarded, and how it
+//! ended is not known: the worker ended before it could say.
+
+use serde::{Deserialize, Serialize};
+
+use super::journal::{self, JournalEntry, Room, encode_state};
+use super::{AgentState, ChainHead};
+use crate::id;
+use crate::problem::Problem;
+use crate::receipt::{self, BODY_VERSION, OutcomeBody};
+
+/// How an upstream's answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// As the upstream ended it.
+    Complete,
+    /// The caller went away.
+    CallerGone,
+    /// The upstream could not be reached, or broke off.
+    UpstreamFailed,
+    /// The upstream took longer than its server may.
+    TimedOut,
+    /// The answer had more bytes than the server's may.
+    TooLarge,
+    /// The answer was none that can be passed on.
+    Refused,
+}
+
+impl Ending {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::CallerGone => "caller_gone",
+            Self::UpstreamFailed => "upstream_failed",
+            Self::TimedOut => "timed_out",
+            Self::TooLarge => "too_large",
+            Self::Refused => "refused",
+        }
+    }
+
+    /// The audit event of an answer that came to no good end.
+    const fn event(self) -> Option<&'static str> {
+        match self {
+            Self::Complete | Self::CallerGone => None,
+            Self::UpstreamFailed => Some("upstream_failed"),
+            Self::TimedOut => Some("upstream_timed_out"),
+            Self::TooLarge => Some("upstream_result_too_large"),
+            Self::Refused => Some("upstream_result_refused"),
+        }
+    }
+}
+
+/// An outcome, as the worker saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub agent: String,
+    pub server: String,
+    pub decision_id: String,
+    /// The hash of the decision's receipt.
+    pub decision_hash: String,
+    pub status: u16,
+    pub bytes: u64,
+    pub duration_ms: u64,
+    pub result_sha256: String,
+    pub ending: Ending,
+}
+
+/// What D1 gets to know of it. Persisted: the format is pinned by the flush statements.
+#[derive(Serialize)]
+struct Row<'a> {
+    kind: &'static str,
+    seq: u64,
+    at_ms: u64,
+    decision_id: &'a str,
+    agent: &'a str,
+    receipt: &'a str,
+    receipt_hash: &'a str,
+    prev_receipt_hash: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'static str>,
+    source: &'a str,
+    detail: Detail<'a>,
+}
+
+#[derive(Serialize)]
+struct Detail<'a> {
+    server: &'a str,
+    status: u16,
+    bytes: u64,
+    duration_ms: u64,
+}
+
+/// The row and the agent's next state.
+///
+/// # Errors
+///
+/// `journal_full`.
+pub fn record(
+    room: &Room<'_>,
+    head: &ChainHead,
+    state: &AgentState,
+    command: &OutcomeCommand,
+    now_ms: u64,
+) -> Result<(JournalEntry, AgentState), Problem> {
+    if !room.takes(head, false) {
+        return Err(journal::full());
+    }
+    let seq = head.seq + 1;
+    let (body, hash) = receipt::seal(&OutcomeBody {
+        agent: &command.agent,
+        bytes: command.bytes,
+        decision_hash: &command.decision_hash,
+        decision_id: &command.decision_id,
+        duration_ms: command.duration_ms,
+        ending: command.ending.as_str(),
+        kind: receipt::OUTCOME_KIND,
+        lane: command.lane,
+        prev_hash: &head.hash,
+        result_sha256: &command.result_sha256,
+        seq,
+        server: &command.server,
+        status: command.status,
+        tenant: &command.tenant,
+        time: &id::rfc3339(now_ms),
+        version: BODY_VERSION,
+    });
+    let row = Row {
+        kind: receipt::OUTCOME_KIND,
+        seq,
+        at_ms: now_ms,
+        decision_id: &command.decision_id,
+        agent: &command.agent,
+        receipt: &body,
+        receipt_hash: &hash,
+        prev_receipt_hash: &head.hash,
+        event: command.ending.event(),
+        source: &command.agent,
+        detail: Detail {
+            server: &command.server,
+            status: command.status,
+            bytes: command.bytes,
+            duration_ms: command.duration_ms,
+        },
+    };
+    let state = AgentState { revision: state.revision + 1, ..state.clone() };
+    let entry = JournalEntry {
+        agent: command.agent.clone(),
+        state: encode_state(&state),
+        request_key: None,
+        fingerprint: String::new(),
+        nonce_key: None,
+        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
+        row: serde_json::to_string(&row).unwrap_or_default(),
+        head: ChainHead { seq, hash: hash.clone() },
+        approval: None,
+    };
+    Ok((entry, state))
+}

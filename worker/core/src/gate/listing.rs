@@ -1,0 +1,119 @@
+//! Requests that call no tool: whether they may reach the server, and what of a listing its agent
+//! could use.
+//!
+//! Of a listed tool it is not known what a call will say. What no call could do is left out: what is
+//! not active, not granted, not covered by the credential's scopes, or forbidden whatever the rest
+//! of the call is.
+
+use super::identity::Identity;
+use super::outcome::{ReasonCode, Ruling};
+use super::{Draft, Stop, admit, journal, resolve};
+use crate::command::{Candidate, Purpose};
+use crate::input;
+use crate::policy::{CallEntities, PolicyEngine, PolicyRequest, Value};
+use crate::proxy::Visibility;
+use crate::registry::ListedTool;
+
+/// What a call's context has that a listing does not say.
+const UNKNOWN: [&str; 7] =
+    ["source_trust", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
+
+/// Steps 6 to 9 for a request that calls no tool; what of its candidates could be used, in order.
+pub fn rule(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+) -> Result<Result<Vec<Visibility>, Ruling>, Stop> {
+    let command = draft.command;
+    let (identity, denial) = admit(draft)?;
+    if let Some(denial) = denial {
+        return Ok(Err(denial));
+    }
+    let records = draft.facts.records;
+    let refused = if !resolve::is_granted(command, &identity) {
+        Some(ReasonCode::ToolNotGranted)
+    } else {
+        match resolve::server(records) {
+            Err(code) => Some(code),
+            Ok(server) if !resolve::stands_before(command, server) => {
+                Some(ReasonCode::UpstreamMissing)
+            }
+            Ok(_) => None,
+        }
+    };
+    if let Some(code) = refused {
+        let denial = Ruling::deny(code);
+        journal::admit(draft, &denial)?;
+        return Ok(Err(denial));
+    }
+    let Purpose::Filter(candidates) = &command.purpose else { return Ok(Ok(Vec::new())) };
+    Ok(Ok(candidates.iter().map(|item| visibility(engine, draft, &identity, item)).collect()))
+}
+
+fn visibility(
+    engine: &PolicyEngine,
+    draft: &Draft<'_>,
+    identity: &Identity<'_>,
+    candidate: &Candidate,
+) -> Visibility {
+    let records = draft.facts.records;
+    let Some(listed) = records.listing.get(&candidate.tool) else { return Visibility::Unknown };
+    let differs = |known: &String| candidate.definition_sha256.as_ref().is_some_and(|d| d != known);
+    // Of a tool that was registered by hand it is not known what it was.
+    if listed.definition_sha256.as_ref().is_some_and(differs) {
+        return Visibility::Changed;
+    }
+    if could_pass(engine, draft, identity, candidate, listed) == Some(true) {
+        Visibility::Visible
+    } else {
+        Visibility::Hidden
+    }
+}
+
+/// `None` when it cannot be told, which is a no.
+fn could_pass(
+    engine: &PolicyEngine,
+    draft: &Draft<'_>,
+    identity: &Identity<'_>,
+    candidate: &Candidate,
+    listed: &ListedTool,
+) -> Option<bool> {
+    let (command, server) = (draft.command, draft.facts.records.server.as_ref()?);
+    let (tenant, server_name) = (command.tenant.as_str(), command.call.server.as_str());
+    let tool_id = format!("{server_name}/{}", candidate.tool);
+    let described = engine.tool(&tool_id);
+    let mutates = listed.mutates != 0;
+    if listed.status != "active"
+        || !resolve::is_tool_granted(&tool_id, identity)
+        || !resolve::has_scope(identity, mutates)
+    {
+        return Some(false);
+    }
+    let mut context = Vec::new();
+    let mut unknown = UNKNOWN.to_vec();
+    match &candidate.input {
+        Some(known) => {
+            let known = input::convert(known, described.map(|tool| &tool.input)).ok()?;
+            context.push(("input", known));
+        }
+        None => unknown.push("input"),
+    }
+    match &candidate.resource {
+        Some(known) => context.push(("resource", Value::from(known.as_str()))),
+        None => unknown.push("resource"),
+    }
+    let request = PolicyRequest {
+        entities: CallEntities {
+            tenant,
+            agent: &format!("{tenant}/{}", command.call.agent),
+            groups: &resolve::groups(tenant, identity),
+            tool: &tool_id,
+            mutates,
+            canary: listed.canary != 0 || described.is_some_and(|tool| tool.canary),
+            server: &format!("{tenant}/{server_name}"),
+        },
+        agent_attributes: resolve::agent_attributes(draft, identity),
+        server_attributes: resolve::server_attributes(server),
+        context,
+    };
+    engine.could_permit(request, &unknown).ok()
+}

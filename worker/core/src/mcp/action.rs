@@ -1,0 +1,222 @@
+//! What a request is as an action that is decided: which tool of the server, with which input.
+//!
+//! Reading a resource and getting a prompt are actions of their own, registered and authorized like
+//! tools, under the names of their methods; and so is whatever a server asks of a client.
+
+use super::error::{INVALID_PARAMS, RpcError};
+use super::message::Message;
+use crate::admin::manifest::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
+use crate::bounds::MAX_RESOURCE_BYTES;
+use crate::command::{Candidate, MAX_CANDIDATES};
+use crate::json::Json;
+use crate::name::is_tool_name;
+
+/// An action of a server.
+#[derive(Debug, PartialEq)]
+pub struct Action {
+    pub tool: String,
+    /// What it is about: a resource's URI, a prompt's name; else empty.
+    pub resource: String,
+    /// Always [`Json::Object`].
+    pub input: Json,
+}
+
+/// What `tools/call`, `resources/read` and `prompts/get` are.
+///
+/// # Errors
+///
+/// The parameters are not those of the method.
+pub fn of(message: &Message) -> Result<Action, RpcError> {
+    let text = |key: &str| {
+        let text = message.params.get(key).and_then(Json::as_str);
+        let text = text.filter(|text| text.len() <= MAX_RESOURCE_BYTES).map(str::to_owned);
+        text.ok_or_else(|| invalid(&["`", key, "` must be a string"].concat()))
+    };
+    let arguments = match message.params.get("arguments") {
+        None | Some(Json::Null) => None,
+        Some(arguments @ Json::Object(_)) => Some(arguments.clone()),
+        Some(_) => return Err(invalid("`arguments` must be an object")),
+    };
+    match message.method.as_str() {
+        RESOURCES_READ => {
+            let uri = text("uri")?;
+            let input = Json::Object(vec![("uri".to_owned(), Json::String(uri.clone()))]);
+            Ok(Action { tool: RESOURCES_READ.to_owned(), resource: uri, input })
+        }
+        PROMPTS_GET => {
+            let name = text("name")?;
+            let mut input: Vec<_> =
+                arguments.into_iter().map(|value| ("arguments".to_owned(), value)).collect();
+            input.push(("name".to_owned(), Json::String(name.clone())));
+            Ok(Action { tool: PROMPTS_GET.to_owned(), resource: name, input: Json::Object(input) })
+        }
+        _ => {
+            let tool = text("name")?;
+            if !is_tool_name(&tool) || ACTIONS.contains(&tool.as_str()) {
+                return Err(invalid("`name` is no name that a tool can have"));
+            }
+            let input = arguments.unwrap_or(Json::Object(Vec::new()));
+            Ok(Action { tool, resource: String::new(), input })
+        }
+    }
+}
+
+/// Whether an action other than a tool's call has one of these fields for a part: what it reads or
+/// gets cannot be taken out of it, and a prompt's arguments can.
+#[must_use]
+pub fn is_about(input: &Json, fields: &[String]) -> bool {
+    fields.iter().any(|field| input.get(field).is_some())
+}
+
+/// What a request names that its agent must be able to use.
+///
+/// # Errors
+///
+/// The parameters are not those of the method.
+pub fn named(message: &Message) -> Result<Vec<Candidate>, RpcError> {
+    let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+    let params = &message.params;
+    let named = match message.method.as_str() {
+        "resources/subscribe" => text(params.get("uri")).map(|uri| vec![resource(&uri)]),
+        "completion/complete" => {
+            params.get("ref").and_then(|of| match of.get("type")?.as_str()? {
+                "ref/prompt" => Some(vec![prompt(&text(of.get("name"))?)]),
+                // Of a template, what is completed is not known yet.
+                "ref/resource" => Some(vec![template()]),
+                _ => None,
+            })
+        }
+        _ => match params.get("notifications").and_then(|asked| asked.get("resourceSubscriptions"))
+        {
+            None => Some(Vec::new()),
+            Some(Json::Array(uris)) if uris.len() <= MAX_CANDIDATES => {
+                uris.iter().map(|uri| uri.as_str().map(resource)).collect()
+            }
+            Some(_) => None,
+        },
+    };
+    named.ok_or_else(|| invalid("the parameters are not those of the method"))
+}
+
+fn invalid(message: &str) -> RpcError {
+    RpcError::in_band(INVALID_PARAMS, message)
+}
+
+/// Reading this resource.
+#[must_use]
+pub fn resource(uri: &str) -> Candidate {
+    let input = Json::Object(vec![("uri".to_owned(), Json::String(uri.to_owned()))]);
+    Candidate { input: Some(input), resource: Some(uri.to_owned()), ..template() }
+}
+
+/// Reading a resource of which it is not known which.
+#[must_use]
+pub fn template() -> Candidate {
+    Candidate {
+        tool: RESOURCES_READ.to_owned(),
+        input: None,
+        resource: None,
+        definition_sha256: None,
+    }
+}
+
+/// Getting this prompt, with whatever arguments.
+#[must_use]
+pub fn prompt(name: &str) -> Candidate {
+    Candidate { tool: PROMPTS_GET.to_owned(), resource: Some(name.to_owned()), ..template() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+    use crate::mcp::message::Kind;
+
+    fn message(method: &str, params: &str) -> Message {
+        Message {
+            kind: Kind::Request,
+            id: "1".to_owned(),
+            method: method.to_owned(),
+            params: json::parse(params.as_bytes()).unwrap(),
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_request_is_decided_as_what_it_does() {
+        for (method, params, expected) in [
+            ("tools/call", r#"{"name":"t"}"#, Some("t||{}")),
+            ("tools/call", r#"{"name":"t","arguments":{"a":1}}"#, Some(r#"t||{"a":1}"#)),
+            ("tools/call", r#"{"name":"t","arguments":null}"#, Some("t||{}")),
+            ("tools/call", r#"{"name":"t","arguments":[]}"#, None),
+            ("tools/call", r#"{"name":"a b"}"#, None),
+            // The name of an action is no tool's.
+            ("tools/call", r#"{"name":"resources/read"}"#, None),
+            ("tools/call", "{}", None),
+            ("tools/call", "null", None),
+            (
+                "resources/read",
+                r#"{"uri":"a://b","x":1}"#,
+                Some(r#"resources/read|a://b|{"uri":"a://b"}"#),
+            ),
+            ("resources/read", r#"{"uri":5}"#, None),
+            ("prompts/get", r#"{"name":"p"}"#, Some(r#"prompts/get|p|{"name":"p"}"#)),
+            (
+                "prompts/get",
+                r#"{"name":"p","arguments":{"x":"y"}}"#,
+                Some(r#"prompts/get|p|{"arguments":{"x":"y"},"name":"p"}"#),
+            ),
+        ] {
+            let action = of(&message(method, params)).ok().map(|action| {
+                format!("{}|{}|{}", action.tool, action.resource, action.input.canonical())
+            });
+            assert_eq!(action.as_deref(), expected, "{params}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_is_about_cannot_be_taken_out_of_it() {
+        for (method, params, field, expected) in [
+            ("resources/read", r#"{"uri":"a://b"}"#, "uri", true),
+            ("resources/read", r#"{"uri":"a://b"}"#, "name", false),
+            ("prompts/get", r#"{"name":"p","arguments":{"email":"x"}}"#, "name", true),
+            ("prompts/get", r#"{"name":"p","arguments":{"email":"x"}}"#, "arguments", true),
+            ("prompts/get", r#"{"name":"p","arguments":{"email":"x"}}"#, "email", false),
+        ] {
+            let action = of(&message(method, params)).unwrap();
+            assert_eq!(is_about(&action.input, &[field.to_owned()]), expected, "{method} {field}");
+        }
+    }
+
+    #[test]
+    fn what_a_request_names_must_be_usable() {
+        for (method, params, expected) in [
+            ("resources/subscribe", r#"{"uri":"a"}"#, Some(vec![resource("a")])),
+            ("resources/subscribe", "{}", None),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/prompt","name":"p"}}"#,
+                Some(vec![prompt("p")]),
+            ),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"a://{x}"}}"#,
+                Some(vec![template()]),
+            ),
+            ("completion/complete", r#"{"ref":{"type":"ref/tool","name":"p"}}"#, None),
+            (
+                "subscriptions/listen",
+                r#"{"notifications":{"toolsListChanged":true}}"#,
+                Some(vec![]),
+            ),
+            (
+                "subscriptions/listen",
+                r#"{"notifications":{"resourceSubscriptions":["a","b"]}}"#,
+                Some(vec![resource("a"), resource("b")]),
+            ),
+            ("subscriptions/listen", r#"{"notifications":{"resourceSubscriptions":[1]}}"#, None),
+        ] {
+            assert_eq!(named(&message(method, params)).ok(), expected, "{params}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What a model is told when a call does not go on.
+//!
+//! A model reads a tool's result; an error of the protocol, its client may keep to itself. So a call
+//! that is denied has a result, unless the server is registered to have errors.
+
+use super::error::{DENIED, INVALID_PARAMS, RpcError, own_code};
+use super::raw::{RawObject, array, quoted};
+use super::{Era, META_PREFIX};
+use crate::problem::Problem;
+use crate::proxy::ProxyDecision;
+use crate::upstream::DenialForm;
+
+/// The reason code of arguments that do not fit the tool's schema: MCP has a code for that.
+pub const INPUT_SCHEMA_MISMATCH: &str = "input_schema_mismatch";
+
+/// The answer to a call of `what` that was decided and does not go on.
+#[must_use]
+pub fn answer(
+    decision: &ProxyDecision,
+    what: &str,
+    form: DenialForm,
+    era: Era,
+    id: &str,
+) -> String {
+    if form == DenialForm::Error || decision.reason_code == INPUT_SCHEMA_MISMATCH {
+        return error(decision, what).with_id(Some(id)).body(era);
+    }
+    let mut result = RawObject::default();
+    if era == Era::Stateless {
+        result.set_text("resultType", "complete");
+    }
+    let text = quoted(&text(decision, what));
+    result.set("content", ["[{\"type\":\"text\",\"text\":", &text, "}]"].concat());
+    result.set("isError", "true");
+    result.set("_meta", meta(decision).write());
+    ["{\"jsonrpc\":\"2.0\",\"id\":", id, ",\"result\":", &result.write(), "}"].concat()
+}
+
+/// The same as a JSON-RPC error.
+#[must_use]
+pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
+    let error = if decision.reason_code == INPUT_SCHEMA_MISMATCH {
+        RpcError::in_band(INVALID_PARAMS, decision.reason.as_str())
+    } else {
+        RpcError::in_band(DENIED, text(decision, what))
+    };
+    error.with_data(meta(decision).write())
+}
+
+/// What stands in `_meta` about a decision.
+#[must_use]
+pub fn meta(decision: &ProxyDecision) -> RawObject {
+    let mut meta = RawObject::default();
+    let mut set = |key: &str, json: String| meta.set(&[META_PREFIX, key].concat(), json);
+    set("decision_id", quoted(&decision.decision_id));
+    set("decision", quoted(&decision.decision));
+    set("reason_code", quoted(&decision.reason_code));
+    let texts = |texts: &[String]| array(&texts.iter().map(|t| quoted(t)).collect::<Vec<_>>());
+    set("policies", texts(&decision.matched_policies));
+    if let Some(approval) = &decision.approval {
+        set("approval_id", quoted(&approval.approval_id));
+        set("approval_expires_at", quoted(&approval.expires_at));
+    }
+    if !decision.redacted_fields.is_empty() {
+        set("redacted_fields", texts(&decision.redacted_fields));
+    }
+    meta
+}
+
+/// What was denied, why, and what can be done about it.
+fn text(decision: &ProxyDecision, what: &str) -> String {
+    let advice = match (decision.decision.as_str(), decision.reason_code.as_str()) {
+        ("quarantine", _) => {
+            "The agent is stopped now: make no further calls, and tell the user.".to_owned()
+        }
+        ("require_approval", _) | (_, "approval_pending") => match &decision.approval {
+            Some(approval) => format!(
+                "Approval {id} is asked for; people have until {until} to decide. Once it is approved, \
+                 make the same call again with `\"{META_PREFIX}approval_id\": \"{id}\"` in `_meta`. \
+                 Until then, repeating the call does not help.",
+                id = approval.approval_id,
+                until = approval.expires_at,
+            ),
+            None => "It needs approval.".to_owned(),
+        },
+        (
+            _,
+            "approval_unknown"
+            | "approval_mismatch"
+            | "approval_insufficient"
+            | "approval_expired"
+            | "approval_used"
+            | "approval_cancelled",
+        ) => "Making the call without an approval id asks for another approval.".to_owned(),
+        (_, "approvals_exhausted") => {
+            "Use approvals that were granted, or let open ones expire, and try again.".to_owned()
+        }
+        _ => "Asking for approval would not help, and neither would repeating the call.".to_owned(),
+    };
+    let happened = if decision.decision == "require_approval" {
+        "needs approval and"
+    } else {
+        "was denied and"
+    };
+    let reason = decision.reason.trim_end_matches('.');
+    format!("The call of {what} {happened} did not run. {reason}. {advice}")
+}
+
+/// A problem as a JSON-RPC error with the problem's status.
+#[must_use]
+pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
+    let (code, status, title) = problem.code.parts();
+    let mut data = RawObject::default();
+    data.set_text("code", code);
+    data.set_text("request_id", request_id);
+    if let Some(seconds) = problem.retry_after_s {
+        data.set("retry_after_s", seconds.to_string());
+    }
+    let message = [title, ": ", &problem.detail].concat();
+    RpcError::new(status, own_code(status), message).with_data(data.write())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::ProblemCode;
+    use crate::proxy::ProxyApproval;
+
+    fn decision(decision: &str, reason_code: &str, approval: bool) -> ProxyDecision {
+        ProxyDecision {
+            decision_id: "d1".to_owned(),
+            decision: decision.to_owned(),
+            reason: "Because.".to_owned(),
+            reason_code: reason_code.to_owned(),
+            matched_policies: vec!["p".to_owned(), "q".to_owned()],
+            redacted_fields: Vec::new(),
+            approval: approval.then(|| ProxyApproval {
+                approval_id: "a1".to_owned(),
+                expires_at: "2026-01-01T00:00:00Z".to_owned(),
+            }),
+            receipt: None,
+        }
+    }
+
+    #[test]
+    fn a_model_reads_what_was_denied_why_and_what_would_help() {
+        for (what, code, approval, expected) in [
+            (
+                "deny",
+                "policy_forbid",
+                false,
+                "The call of s/t was denied and did not run. Because. Asking for approval would not help, and neither would repeating the call.",
+            ),
+            (
+                "deny",
+                "approval_used",
+                true,
+                "The call of s/t was denied and did not run. Because. Making the call without an approval id asks for another approval.",
+            ),
+            (
+                "require_approval",
+                "policy_require_approval",
+                true,
+                "The call of s/t needs approval and did not run. Because. Approval a1 is asked for; people have until 2026-01-01T00:00:00Z to decide. Once it is approved, make the same call again with `\"dev.gateward/approval_id\": \"a1\"` in `_meta`. Until then, repeating the call does not help.",
+            ),
+            (
+                "quarantine",
+                "policy_quarantine",
+                false,
+                "The call of s/t was denied and did not run. Because. The agent is stopped now: make no further calls, and tell the user.",
+            ),
+        ] {
+            let decision = decision(what, code, approval);
+            assert_eq!(text(&decision, "s/t"), expected);
+            let unended = ProxyDecision { reason: "Because".to_owned(), ..decision };
+            assert_eq!(text(&unended, "s/t"), expected);
+        }
+    }
+
+    #[test]
+    fn a_denial_has_the_form_that_the_server_is_registered_with() {
+        let denied = decision("deny", "policy_forbid", false);
+        let of = |form, era| answer(&denied, "s/t", form, era, "7");
+        let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":"policy_forbid","dev.gateward/policies":["p","q"]}"#;
+        let text = quoted(&super::text(&denied, "s/t"));
+        let result = format!(
+            r#""content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
+        );
+        assert_eq!(
+            of(DenialForm::Result, Era::Session),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{{result}"#)
+        );
+        assert_eq!(
+            of(DenialForm::Result, Era::Stateless),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"resultType":"complete",{result}"#)
+        );
+        assert_eq!(
+            of(DenialForm::Error, Era::Session),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-31403,"message":{text},"data":{meta}}}}}"#
+            )
+        );
+        let mismatch = decision("deny", INPUT_SCHEMA_MISMATCH, false);
+        let answer = answer(&mismatch, "s/t", DenialForm::Result, Era::Session, "7");
+        assert!(answer.contains(r#""error":{"code":-32602,"message":"Because.""#), "{answer}");
+    }
+
+    #[test]
+    fn a_problem_keeps_its_status_and_says_when_to_try_again() {
+        let error = super::problem(&Problem::new(ProblemCode::LaneUnavailable, "try again"), "r1");
+        assert_eq!((error.status, error.code), (503, -31_503));
+        assert_eq!(error.message, "The lane cannot answer: try again");
+        assert_eq!(
+            error.data.unwrap(),
+            r#"{"code":"lane_unavailable","request_id":"r1","retry_after_s":2}"#
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! What is changed of a client's message before it is forwarded: as little as can be.
+
+use super::error::{INVALID_PARAMS, RpcError};
+use super::message::{META_CAPABILITIES, Message};
+use super::raw::RawObject;
+use super::redact::{Removed, redact};
+use super::seal::{Handle, Seal};
+use super::{META_PREFIX, TASKS_EXTENSION};
+
+/// Where a request of the stateless era has what the client answered to a server that asked.
+pub const INPUT_RESPONSES: &str = "inputResponses";
+
+/// The message's text as it is forwarded. What Gateward alone is told stays here; tasks, which do not
+/// pass through it, are not asked for; redacted fields are taken out, into `removed`; and a state is
+/// opened if it was sealed for whoever brings it.
+///
+/// # Errors
+///
+/// The state is not this agent's.
+pub fn rewrite(
+    message: &Message,
+    redacted: &[String],
+    seal: &Seal<'_>,
+    removed: &mut Removed,
+) -> Result<String, RpcError> {
+    let unchanged = || Ok(message.text.clone());
+    let Some(mut whole) = RawObject::parse(&message.text) else { return unchanged() };
+    let Some(mut params) = whole.object("params") else { return unchanged() };
+    let mut changed = match message.method.as_str() {
+        "initialize" => params.remove(&["capabilities", "tasks"]),
+        "tools/call" => params.remove(&["task"]),
+        _ => false,
+    };
+    if let Some(mut meta) = params.object("_meta") {
+        let mut edited = meta.retain(|key| !key.starts_with(META_PREFIX));
+        edited |= meta.remove(&[META_CAPABILITIES, "extensions", TASKS_EXTENSION]);
+        if edited {
+            params.set("_meta", meta.write());
+            changed = true;
+        }
+    }
+    if params.get("requestState").is_some() {
+        let invalid = || RpcError::in_band(INVALID_PARAMS, "`requestState` must be a string");
+        let sealed = params.text("requestState").ok_or_else(invalid)?;
+        params.set_text("requestState", seal.open(Handle::RequestState, &sealed)?);
+        changed = true;
+    }
+    for field in ["arguments", INPUT_RESPONSES] {
+        if let Some(value) = params.get(field)
+            && let Some(value) = redact(value, redacted, removed)
+        {
+            params.set(field, value);
+            changed = true;
+        }
+    }
+    if !changed {
+        return unchanged();
+    }
+    whole.set("params", params.write());
+    Ok(whole.write())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Json;
+    use crate::mcp::message::Kind;
+    use crate::token::MacKeys;
+
+    fn message(method: &str, text: &str) -> Message {
+        let (method, text) = (method.to_owned(), text.to_owned());
+        Message { kind: Kind::Request, id: "1".to_owned(), method, params: Json::Null, text }
+    }
+
+    #[test]
+    fn a_message_is_forwarded_as_it_came_but_for_what_must_not_go_on() {
+        let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
+        let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s" };
+        let state = seal.seal(Handle::RequestState, "st\"");
+        let of = |method: &str, params: &str| {
+            format!(r#"{{"jsonrpc" : "2.0","id":1,"params":{params},"method":"{method}","x":1.0}}"#)
+        };
+        for (method, params, redacted, expected) in [
+            ("tools/call", r#"{"name":"t","arguments":{"a":1.0,"b":"x"}}"#, "", None),
+            (
+                "tools/call",
+                r#"{"name":"t","arguments":{"a":1.0,"b":"x"}}"#,
+                "b",
+                Some(r#"{"name":"t","arguments":{"a":1.0}}"#),
+            ),
+            (
+                "tools/call",
+                r#"{"name":"t","inputResponses":{"k":{"content":{"a":1.0,"b":"x"}}}}"#,
+                "b",
+                Some(r#"{"name":"t","inputResponses":{"k":{"content":{"a":1.0}}}}"#),
+            ),
+            (
+                "tools/call",
+                r#"{"name":"t","task":{},"_meta":{"dev.gateward/run_id":"r","progressToken":5}}"#,
+                "",
+                Some(r#"{"name":"t","_meta":{"progressToken":5}}"#),
+            ),
+            (
+                "initialize",
+                r#"{"capabilities":{"tasks":{},"roots":{}}}"#,
+                "",
+                Some(r#"{"capabilities":{"roots":{}}}"#),
+            ),
+            (
+                "tools/list",
+                r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{},"y":{}}}}}"#,
+                "",
+                Some(
+                    r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"y":{}}}}}"#,
+                ),
+            ),
+            (
+                "tools/call",
+                &format!(r#"{{"name":"t","requestState":"{state}"}}"#)
+                    .replace("st\"\"", "st\\\"\""),
+                "",
+                Some(r#"{"name":"t","requestState":"st\""}"#),
+            ),
+        ] {
+            let text = of(method, params);
+            let redacted = [redacted.to_owned()];
+            let forwarded =
+                rewrite(&message(method, &text), &redacted, &seal, &mut Removed::default());
+            let expected = expected.map_or(text, |params| of(method, params).replace(" : ", ":"));
+            assert_eq!(forwarded.unwrap(), expected);
+        }
+        for state in ["5", "null", "\"st\"", &format!("\"{state}x\"").replace("\"x", "x")] {
+            let text = of("tools/call", &format!(r#"{{"requestState":{state}}}"#));
+            let error = rewrite(&message("tools/call", &text), &[], &seal, &mut Removed::default())
+                .unwrap_err();
+            assert_eq!((error.status, error.code), (200, INVALID_PARAMS), "{state}");
+        }
+    }
+}

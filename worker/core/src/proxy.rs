@@ -1,0 +1,97 @@
+//! What a lane tells a proxy: the decision as far as a proxy needs it, and where the call goes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::{GateCommand, Purpose};
+use crate::upstream::{DenialForm, Upstream};
+
+/// Whether an agent could use an item of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Visibility {
+    Visible,
+    /// No call of this agent could pass.
+    Hidden,
+    /// Not registered.
+    Unknown,
+    /// Registered with another definition.
+    Changed,
+}
+
+/// Writes a [`ProxyReply`]; the decision is JSON already. Routes are the lane's matter and stay.
+#[must_use]
+pub fn reply(
+    decision: Option<&str>,
+    upstream: Option<&Upstream>,
+    denial: DenialForm,
+    command: &GateCommand,
+    visible: &[Visibility],
+) -> String {
+    // Plain data always serializes; what were empty could not be read, and nothing passes then.
+    let json = |value: serde_json::Result<String>| value.unwrap_or_default();
+    let upstream = json(serde_json::to_string(&upstream.map(Upstream::without_routes)));
+    let visible = json(serde_json::to_string(visible));
+    let denial = json(serde_json::to_string(&denial));
+    let route = match &command.purpose {
+        Purpose::Routed(path) => path.as_str(),
+        _ => "",
+    };
+    let route = json(serde_json::to_string(route));
+    let tool = json(serde_json::to_string(&command.call.tool));
+    let decision = decision.unwrap_or("null");
+    format!(
+        "{{\"decision\":{decision},\"upstream\":{upstream},\"denial\":{denial},\"tool\":{tool},\"route\":{route},\
+         \"visible\":{visible}}}"
+    )
+}
+
+/// As a proxy reads it.
+#[derive(Debug, Deserialize)]
+pub struct ProxyReply {
+    /// Absent when none was made: the request is admitted.
+    pub decision: Option<ProxyDecision>,
+    /// Present when the request may go there.
+    pub upstream: Option<Upstream>,
+    /// How a denial is answered.
+    pub denial: DenialForm,
+    /// What is called.
+    pub tool: String,
+    /// The path of the route by which an HTTP request calls it.
+    pub route: String,
+    /// Of each candidate, in order.
+    pub visible: Vec<Visibility>,
+}
+
+/// What of [`crate::gate::respond::Response`] a proxy needs.
+#[derive(Debug, Deserialize)]
+pub struct ProxyDecision {
+    pub decision_id: String,
+    /// `allow`, `redact`, `require_approval`, `deny` or `quarantine`.
+    pub decision: String,
+    pub reason: String,
+    pub reason_code: String,
+    pub matched_policies: Vec<String>,
+    pub redacted_fields: Vec<String>,
+    pub approval: Option<ProxyApproval>,
+    pub receipt: Option<ProxyReceipt>,
+}
+
+/// What the decision asks for, or the call presented.
+#[derive(Debug, Deserialize)]
+pub struct ProxyApproval {
+    pub approval_id: String,
+    pub expires_at: String,
+}
+
+/// The decision's link in the chain.
+#[derive(Debug, Deserialize)]
+pub struct ProxyReceipt {
+    pub receipt_hash: String,
+}
+
+impl ProxyDecision {
+    /// Whether the call goes on.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(self.decision.as_str(), "allow" | "redact")
+    }
+}

@@ -1,0 +1,304 @@
+//! A tool's JSON Schema: what its arguments must be before policies are asked.
+//!
+//! The schemas come from servers that nobody vouches for. So they are bounded before they are
+//! compiled, and what they take before they are applied; what they refer to elsewhere is never fetched; patterns are matched in linear time,
+//! by an engine that knows no backtracking; and a message never quotes an argument.
+
+use std::error::Error;
+
+use boon::{Compiler, Draft, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
+
+use self::applications::MAX_APPLICATIONS;
+use crate::json::{self, Json};
+
+mod applications;
+
+/// Bytes of a schema: a hundred arguments, each with a description of a paragraph.
+pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+
+/// Bytes of a message's part that comes from a schema or from the arguments' own names.
+const MAX_PART_BYTES: usize = 128;
+
+/// Where the library takes the schema to be; nothing is ever fetched.
+const LOCATION: &str = "urn:tool:input";
+
+/// Compiled once, when the lane reads the tool's record.
+pub struct Schema {
+    text: String,
+    compiled: Result<Compiled, String>,
+}
+
+struct Compiled {
+    schemas: Schemas,
+    root: SchemaIndex,
+    /// What it takes per unit of the arguments' weight at most; `None` when that must be counted.
+    size: Option<usize>,
+}
+
+impl Schema {
+    /// Reads a schema: draft 2020-12 unless it says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with it.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        Self::read(text.to_owned()).usable()
+    }
+
+    fn read(text: String) -> Self {
+        let compiled = compile(&text);
+        Self { text, compiled }
+    }
+
+    fn usable(self) -> Result<Self, String> {
+        match &self.compiled {
+            Ok(_) => Ok(self),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Whether the arguments fit.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says where they do not and by which keyword; also when the schema itself
+    /// cannot be used, which fits nothing.
+    pub fn check(&self, input: &Json) -> Result<(), String> {
+        let Compiled { schemas, root, size } = match &self.compiled {
+            Ok(compiled) => compiled,
+            Err(error) => return Err(format!("The tool's schema cannot be used: {error}")),
+        };
+        let most = size.map(|size| size.saturating_mul(applications::weight(input)));
+        let within = || {
+            json::parse(self.text.as_bytes())
+                .is_ok_and(|schema| applications::are_bounded(&schema, input))
+        };
+        if most.is_none_or(|most| most > MAX_APPLICATIONS) && !within() {
+            return Err(
+                "The arguments take too long to check against the tool's schema.".to_owned()
+            );
+        }
+        schemas.validate(&value(input), *root).map_err(|error| describe(&error))
+    }
+}
+
+fn compile(text: &str) -> Result<Compiled, String> {
+    if text.len() > MAX_SCHEMA_BYTES {
+        return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
+    }
+    // For depth and number of values.
+    let bounded = json::parse(text.as_bytes()).map_err(|error| error.message)?;
+    let size = applications::size(&bounded)?;
+    if !applications::are_bounded(&bounded, &Json::Object(Vec::new())) {
+        return Err("it applies too many schemas to one value, or one without end".to_owned());
+    }
+    drop(bounded);
+    let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut compiler = Compiler::new();
+    compiler.set_default_draft(Draft::V2020_12);
+    compiler.use_loader(Box::new(Nowhere));
+    compiler.add_resource(LOCATION, schema).map_err(|error| shortened(&error.to_string()))?;
+    let mut schemas = Schemas::new();
+    let root = compiler.compile(LOCATION, &mut schemas);
+    root.map(|root| Compiled { schemas, root, size }).map_err(|error| shortened(&error.to_string()))
+}
+
+/// Refuses what a schema refers to elsewhere.
+struct Nowhere;
+
+impl UrlLoader for Nowhere {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("what a schema refers to must be in it".into())
+    }
+}
+
+/// The first of the deepest causes: the rest are its consequences.
+fn describe(error: &ValidationError<'_, '_>) -> String {
+    let mut deepest = error;
+    while let Some(cause) = deepest.causes.first() {
+        deepest = cause;
+    }
+    let at = deepest.instance_location.to_string();
+    let at = if at.is_empty() { "as a whole" } else { &at };
+    let keyword = keyword(&deepest.kind);
+    format!("The arguments do not fit the tool's schema: `{}`, `{keyword}`.", shortened(at))
+}
+
+/// The keyword of JSON Schema that was not met, with what it asks for where that says more and
+/// quotes no argument.
+fn keyword(kind: &boon::ErrorKind<'_, '_>) -> String {
+    use boon::ErrorKind as Kind;
+    let name = match kind {
+        Kind::Type { want, .. } => {
+            let names: Vec<String> = want.iter().map(|name| name.to_string()).collect();
+            return format!("type: {}", names.join(" or "));
+        }
+        Kind::Required { want } => return shortened(&format!("required: {}", want.join(", "))),
+        Kind::Enum { .. } => "enum",
+        Kind::Const { .. } => "const",
+        Kind::Format { want, .. } => return format!("format: {want}"),
+        Kind::PropertyName { .. } => "propertyNames",
+        Kind::FalseSchema => "false",
+        Kind::MinProperties { .. } => "minProperties",
+        Kind::MaxProperties { .. } => "maxProperties",
+        Kind::AdditionalProperties { .. } => "additionalProperties",
+        Kind::Dependency { .. } | Kind::DependentRequired { .. } => "dependentRequired",
+        Kind::MinItems { .. } => "minItems",
+        Kind::MaxItems { .. } => "maxItems",
+        Kind::Contains | Kind::MinContains { .. } | Kind::MaxContains { .. } => "contains",
+        Kind::UniqueItems { .. } => "uniqueItems",
+        Kind::AdditionalItems { .. } => "items",
+        Kind::MinLength { .. } => "minLength",
+        Kind::MaxLength { .. } => "maxLength",
+        Kind::Pattern { .. } => "pattern",
+        Kind::Minimum { .. } => "minimum",
+        Kind::Maximum { .. } => "maximum",
+        Kind::ExclusiveMinimum { .. } => "exclusiveMinimum",
+        Kind::ExclusiveMaximum { .. } => "exclusiveMaximum",
+        Kind::MultipleOf { .. } => "multipleOf",
+        Kind::Not => "not",
+        Kind::AllOf => "allOf",
+        Kind::AnyOf => "anyOf",
+        Kind::OneOf(_) => "oneOf",
+        _ => "$ref",
+    };
+    name.to_owned()
+}
+
+fn shortened(text: &str) -> String {
+    let mut end = text.len().min(MAX_PART_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// The arguments as the library takes them.
+fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(*value),
+        Json::Integer(value) => Value::from(*value),
+        // It is finite.
+        Json::Number(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(items) => Value::Array(items.iter().map(value).collect()),
+        Json::Object(fields) => {
+            let fields = fields.iter().map(|(name, field)| (name.clone(), value(field)));
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// From the text that D1 holds. One that cannot be used is no error here: the call is denied, and
+/// says so.
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::read)
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schema: &str, input: &str) -> Result<(), String> {
+        Schema::compile(schema)?.check(&json::parse(input.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_refused_with_where_and_why() {
+        let merge = r##"{"type":"object","required":["repo"],"additionalProperties":false,
+            "properties":{"repo":{"type":"string","pattern":"^[a-z]+/[a-z]+$"},
+              "number":{"type":"integer","minimum":1},"labels":{"items":{"$ref":"#/$defs/label"}}},
+            "$defs":{"label":{"enum":["bug","idea"]}}}"##;
+        for (input, expected) in [
+            (r#"{"repo":"acme/shop","number":1,"labels":["bug"]}"#, None),
+            ("{}", Some("`as a whole`, `required: repo`")),
+            (r#"{"repo":7}"#, Some("`/repo`, `type: string`")),
+            (r#"{"repo":"SECRET"}"#, Some("`/repo`, `pattern`")),
+            (r#"{"repo":"a/b","number":0}"#, Some("`/number`, `minimum`")),
+            (r#"{"repo":"a/b","number":1.5}"#, Some("`/number`, `type: integer`")),
+            (r#"{"repo":"a/b","labels":["bug","SECRET"]}"#, Some("`/labels/1`, `enum`")),
+            (r#"{"repo":"a/b","SECRET":1}"#, Some("`as a whole`, `additionalProperties`")),
+        ] {
+            match (check(merge, input), expected) {
+                (Ok(()), None) => {}
+                (Err(message), Some(expected)) => {
+                    assert!(message.contains(expected), "{input}: {message}");
+                    assert!(!message.contains("SECRET"), "{message}");
+                }
+                (found, _) => panic!("{input}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_that_reaches_elsewhere_or_is_none_is_refused() {
+        let deep = format!("{}true{}", r#"{"not":"#.repeat(40), "}".repeat(40));
+        let large = format!(r#"{{"description":"{}"}}"#, "x".repeat(MAX_SCHEMA_BYTES));
+        for schema in [
+            r#"{"$ref":"https://example.com/schema.json"}"#,
+            r#"{"$ref":"file:///etc/hosts"}"#,
+            r#"{"$schema":"https://example.com/dialect"}"#,
+            r#"{"type":"text"}"#,
+            r#"{"pattern":"(?=a)b"}"#,
+            "[]",
+            "{",
+            &deep,
+            &large,
+        ] {
+            assert!(Schema::compile(schema).is_err(), "{schema:.60}");
+            let stored: Schema = serde_json::from_value(Value::from(schema)).unwrap();
+            let message = stored.check(&Json::Object(Vec::new())).unwrap_err();
+            assert!(message.starts_with("The tool's schema cannot be used"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let list = r##"{"type":"object","properties":{"next":{"$ref":"#"}}}"##;
+        assert_eq!(check(list, r#"{"next":{"next":{}}}"#), Ok(()));
+        assert!(check(list, r#"{"next":{"next":1}}"#).is_err());
+        assert!(check(r##"{"$ref":"#"}"##, "{}").is_err());
+    }
+
+    #[test]
+    fn a_schema_that_takes_too_long_is_not_applied() {
+        let chain: Vec<String> = (0..40)
+            .map(|n| {
+                format!(
+                    r##""d{n}":{{"allOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##,
+                    n + 1
+                )
+            })
+            .collect();
+        let chain = format!(r##""d40":{{}},{}"##, chain.join(","));
+        let at_once = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{chain}}}}}"##);
+        assert!(Schema::compile(&at_once).unwrap_err().contains("too many schemas"));
+        let below =
+            format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{chain}}}}}"##);
+        assert_eq!(check(&below, r#"{"b":1}"#), Ok(()));
+        assert!(check(&below, r#"{"a":1}"#).unwrap_err().contains("too long"));
+        // One without references needs many arguments.
+        let many =
+            format!(r#"{{"items":{{"anyOf":[{}{{}}]}}}}"#, r#"{"type":"string"},"#.repeat(100));
+        let items = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+        assert_eq!(check(&many, &items(900)), Ok(()));
+        assert!(check(&many, &items(1_000)).unwrap_err().contains("too long"));
+    }
+}

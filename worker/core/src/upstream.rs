@@ -1,0 +1,132 @@
+//! Where a server's traffic goes, and within which bounds: what is registered with a server that
+//! Gateward stands in front of.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How long an upstream may take to begin its answer; connecting is part of it.
+pub const DEFAULT_FIRST_BYTE_TIMEOUT_MS: u32 = 30_000;
+/// How long an answer may take as a whole: a long-running tool, but not for ever.
+pub const DEFAULT_WHOLE_TIMEOUT_MS: u32 = 600_000;
+/// How long a stream may be silent.
+pub const DEFAULT_IDLE_TIMEOUT_MS: u32 = 120_000;
+/// The most that any of them can be set to: an hour.
+pub const MAX_TIMEOUT_MS: u32 = 3_600_000;
+/// The least.
+pub const MIN_TIMEOUT_MS: u32 = 10;
+/// Bytes of a result: what a model can read many times over.
+pub const DEFAULT_MAX_RESULT_BYTES: u32 = 4 * 1024 * 1024;
+/// The most that it can be set to: an answer that is looked into is held in the isolate's 128 MB.
+pub const MAX_RESULT_BYTES: u32 = 16 * 1024 * 1024;
+/// The least: an error's text.
+pub const MIN_RESULT_BYTES: u32 = 1_024;
+/// Routes of a server: each is tried for every request.
+pub const MAX_ROUTES: usize = 256;
+/// Bytes of a route's path.
+pub const MAX_ROUTE_PATH_BYTES: usize = 512;
+/// How the names of bindings begin that hold upstream credentials, so that no other secret can be
+/// named.
+pub const CREDENTIAL_BINDING_PREFIX: &str = "UPSTREAM_";
+
+/// Where requests for a server go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    /// MCP: the endpoint. HTTP: what paths are appended to.
+    pub url: String,
+    /// Whether it is on a local network: only where the worker's var `LOCAL_TARGETS` is "true".
+    #[serde(default)]
+    pub local: bool,
+    /// What the upstream gets in place of the agent's token; null for nothing.
+    #[serde(default)]
+    pub credential: Option<UpstreamCredential>,
+    /// Until the answer's head, in milliseconds; connecting is part of it.
+    #[serde(default = "first_byte_timeout_ms")]
+    #[schema(minimum = 10, maximum = 3_600_000)]
+    pub first_byte_timeout_ms: u32,
+    /// Until the answer's end, in milliseconds.
+    #[serde(default = "whole_timeout_ms")]
+    #[schema(minimum = 10, maximum = 3_600_000)]
+    pub whole_timeout_ms: u32,
+    /// Between two pieces of a stream, in milliseconds.
+    #[serde(default = "idle_timeout_ms")]
+    #[schema(minimum = 10, maximum = 3_600_000)]
+    pub idle_timeout_ms: u32,
+    /// Bytes of one answer.
+    #[serde(default = "max_result_bytes")]
+    #[schema(minimum = 1_024, maximum = 16_777_216)]
+    pub max_result_bytes: u32,
+    /// MCP: how a denied call is answered.
+    #[serde(default)]
+    pub denial: DenialForm,
+    /// HTTP: which request calls which tool. Of two that fit, the first counts.
+    #[serde(default)]
+    pub routes: Vec<HttpRoute>,
+}
+
+impl Upstream {
+    /// What a proxy needs of it.
+    #[must_use]
+    pub fn without_routes(&self) -> Self {
+        Self {
+            url: self.url.clone(),
+            credential: self.credential.clone(),
+            routes: Vec::new(),
+            ..*self
+        }
+    }
+}
+
+/// A secret that the worker holds and the registry names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamCredential {
+    /// A secret of the worker whose name begins with `UPSTREAM_`. Its text is
+    /// `<tenant> <origin> <header value>`: it is sent for this tenant and to this origin alone.
+    pub binding: String,
+    /// The header that it is sent in.
+    #[serde(default = "credential_header")]
+    pub header: String,
+}
+
+/// How a call that is denied is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DenialForm {
+    /// A tool result with `isError`, which models read.
+    #[default]
+    Result,
+    /// A JSON-RPC error.
+    Error,
+}
+
+/// A request that calls a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpRoute {
+    /// Upper case.
+    pub method: String,
+    /// Segments, of which `{name}` stands for any one: `/repos/{owner}/{repo}/issues`.
+    pub path: String,
+    pub tool: String,
+}
+
+fn first_byte_timeout_ms() -> u32 {
+    DEFAULT_FIRST_BYTE_TIMEOUT_MS
+}
+
+fn whole_timeout_ms() -> u32 {
+    DEFAULT_WHOLE_TIMEOUT_MS
+}
+
+fn idle_timeout_ms() -> u32 {
+    DEFAULT_IDLE_TIMEOUT_MS
+}
+
+fn max_result_bytes() -> u32 {
+    DEFAULT_MAX_RESULT_BYTES
+}
+
+fn credential_header() -> String {
+    "authorization".to_owned()
+}

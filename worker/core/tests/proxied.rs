@@ -1,0 +1,356 @@
+//! What a lane tells proxies, and what became of what they forwarded.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::rc::Rc;
+
+use gateward_core::command::{Candidate, GateCommand, Purpose};
+use gateward_core::gate::{Ending, OutcomeCommand, RiskLimits};
+use gateward_core::http_tool::HttpRequest;
+use gateward_core::json;
+use gateward_core::receipt;
+use gateward_core::registry::{Listing, ServerRecord};
+use gateward_core::trust::SourceTrust;
+use serde_json::{Value as Json, json};
+use support::{Gate, TENANT, command, read_call};
+
+fn upstream(routes: &Json) -> Option<ServerRecord> {
+    let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {
+        "url": "https://api.example.com/", "routes": routes,
+        "credential": {"binding": "UPSTREAM_API"}}});
+    Some(serde_json::from_value(server).unwrap())
+}
+
+fn gate() -> Gate {
+    let mut gate = Gate::new();
+    gate.records.server = upstream(&json!([]));
+    gate
+}
+
+/// The demo's read for another purpose, as proxies ask it: without an environment.
+fn asking(purpose: Purpose) -> GateCommand {
+    let mut command = command(&read_call());
+    command.call.environment.clear();
+    command.purpose = purpose;
+    command
+}
+
+fn answer(gate: &Gate, command: &GateCommand) -> (u16, Json) {
+    let reply = gate.try_call(command).unwrap();
+    (reply.status, serde_json::from_str(&reply.body).unwrap())
+}
+
+#[test]
+fn where_a_call_goes_is_told_when_it_may_go_there() {
+    let mut gate = gate();
+    let (status, body) = answer(&gate, &asking(Purpose::Forward));
+    assert_eq!((status, &body["decision"]["decision"]), (200, &json!("allow")));
+    assert_eq!(body["upstream"]["url"], "https://api.example.com/");
+    assert_eq!(body["upstream"]["credential"]["binding"], "UPSTREAM_API");
+
+    gate.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new());
+    let (_, body) = answer(&gate, &asking(Purpose::Forward));
+    assert_eq!(body["decision"]["reason_code"], "tool_not_granted");
+    assert_eq!(body["upstream"], Json::Null);
+}
+
+#[test]
+fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
+    let mut gate = gate();
+    gate.records.server.as_mut().unwrap().upstream = None;
+    for purpose in [Purpose::Forward, Purpose::Admit, Purpose::Filter(Vec::new())] {
+        let (_, body) = answer(&gate, &asking(purpose));
+        assert_eq!(body["decision"]["reason_code"], "upstream_missing");
+    }
+    // Whoever only asks need not be in its way.
+    assert_eq!(gate.call(&read_call()).1["decision"], "allow");
+}
+
+#[test]
+fn a_server_is_reached_in_the_way_of_its_kind_alone() {
+    let mut gate = gate();
+    let routed = || Purpose::Routed("/x".to_owned());
+    for (kind, purpose, passes) in [
+        ("mcp", Purpose::Forward, true),
+        ("mcp", Purpose::Admit, true),
+        ("mcp", routed(), false),
+        ("http", routed(), true),
+        ("http", Purpose::Forward, false),
+        ("http", Purpose::Ask, false),
+        ("http", Purpose::Admit, false),
+        ("http", Purpose::Filter(Vec::new()), false),
+        ("named", Purpose::Forward, false),
+        ("named", routed(), false),
+    ] {
+        gate.records.server.as_mut().unwrap().kind = kind.to_owned();
+        let (_, body) = answer(&gate, &asking(purpose.clone()));
+        assert_eq!(body["upstream"].is_object(), passes, "{kind} {purpose:?}: {body}");
+    }
+}
+
+#[test]
+fn an_untrusted_server_taints_the_run_and_the_session() {
+    let mut gate = gate();
+    let call = |gate: &Gate, run: &str, session: Option<&str>| {
+        let mut command = asking(Purpose::Forward);
+        run.clone_into(&mut command.call.run_id);
+        command.session = session.map(str::to_owned);
+        let (_, body) = answer(gate, &command);
+        body["decision"].clone()
+    };
+    let trust = |gate: &Gate, run: &str, session: Option<&str>| {
+        let id = call(gate, run, session)["decision_id"].clone();
+        let receipts = gate.receipts();
+        let body =
+            receipts.iter().map(|receipt| serde_json::from_str::<Json>(&receipt.body).unwrap());
+        let body = body.into_iter().find(|body| body["decision_id"] == id).unwrap();
+        body["trust"].as_str().unwrap().to_owned()
+    };
+    gate.records.server.as_mut().unwrap().trust = "untrusted".to_owned();
+    assert_eq!(call(&gate, "r", Some("web/1"))["decision"], "allow");
+    gate.records.server.as_mut().unwrap().trust = "trusted".to_owned();
+    let (tainted, untouched) = ("untrusted_external", "trusted_internal_unsigned");
+    for (run, session, expected) in [
+        ("r", None, tainted),
+        ("r", Some("other/1"), tainted),
+        // Another run in the same session.
+        ("s", Some("web/1"), tainted),
+        ("", Some("web/1"), tainted),
+        ("s", Some("web/2"), untouched),
+        ("", None, untouched),
+    ] {
+        assert_eq!(trust(&gate, run, session), expected, "{run} {session:?}");
+    }
+    // A client that leaves the run out is in the agent's default run, whatever its session.
+    gate.records.server.as_mut().unwrap().trust = "untrusted".to_owned();
+    call(&gate, "", Some("web/3"));
+    gate.records.server.as_mut().unwrap().trust = "trusted".to_owned();
+    assert_eq!(trust(&gate, "", Some("other/9")), tainted);
+    assert_eq!(trust(&gate, "fresh", Some("other/9")), untouched);
+}
+
+#[test]
+fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
+    let mut gate = gate();
+    let state = |gate: &Gate| {
+        let limits = RiskLimits::of(gate.records.tenant.as_ref());
+        let now_ms = gate.now_ms.get();
+        let held = gate.on_lane(|lane, storage| lane.containment(storage, "coder", limits, now_ms));
+        serde_json::to_value(held.unwrap()).unwrap()
+    };
+    let before = state(&gate);
+    assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "allow");
+    // A write of a customer's text needs approval, and nobody is asked for it.
+    gate.records.tool.as_mut().unwrap().mutates = 1;
+    let mut asked = asking(Purpose::Ask);
+    asked.call.source_trust = SourceTrust::SemiTrustedCustomer;
+    for _ in 0..20 {
+        let reply = gate.try_call(&asked).unwrap();
+        let body: Json = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!((&body["decision"]["decision"], reply.rate), (&json!("deny"), None));
+        assert_eq!(body["decision"]["approval"], Json::Null);
+    }
+    // Nor does a trap stop the agent that did not spring it.
+    gate.records.tool.as_mut().unwrap().canary = 1;
+    assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "deny");
+    assert_eq!(state(&gate), before);
+    assert_eq!(gate.receipts().len(), 22);
+    gate.flush_all();
+    assert_eq!(gate.count("SELECT count(*) FROM approvals"), 0);
+}
+
+#[test]
+fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denied() {
+    let mut gate = gate();
+    let reply = gate.try_call(&asking(Purpose::Admit)).unwrap();
+    assert_eq!(reply.rate.unwrap().remaining, 99_999);
+    let body: Json = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!((&body["decision"], gate.receipts().len()), (&Json::Null, 0));
+    assert_eq!(body["upstream"]["url"], "https://api.example.com/");
+
+    let charged = gate.try_call(&asking(Purpose::Filter(Vec::new()))).unwrap().rate;
+    assert_eq!(charged, None);
+
+    gate.records.server.as_mut().unwrap().status = "disabled".to_owned();
+    let (_, body) = answer(&gate, &asking(Purpose::Admit));
+    assert_eq!(body["decision"]["reason_code"], "tool_inactive");
+    assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
+}
+
+#[test]
+fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
+    let mut gate = gate();
+    let listed = |tool: &str, status: &str, mutates: u8, canary: u8| {
+        let definition = Some("d".repeat(64));
+        let listed = json!({"tool": tool, "status": status, "mutates": mutates, "canary": canary,
+            "definition_sha256": definition});
+        (tool.to_owned(), serde_json::from_value(listed).unwrap())
+    };
+    gate.records.listing = Rc::new(Listing::from([
+        listed("list_issues", "active", 0, 0),
+        listed("merge_pull_request", "active", 1, 0),
+        listed("pending", "pending", 0, 0),
+        listed("trap", "active", 0, 1),
+        listed("drop_table", "active", 0, 0),
+        listed("by_hand", "active", 0, 0),
+    ]));
+    Rc::get_mut(&mut gate.records.listing).unwrap().get_mut("by_hand").unwrap().definition_sha256 =
+        None;
+    let globs =
+        json!(["notes/list_*", "notes/merge_*", "notes/pending", "notes/trap", "notes/by_hand"]);
+    gate.records.agent.as_mut().unwrap().allowed_tools = serde_json::from_value(globs).unwrap();
+
+    let candidate = |tool: &str, definition: &str| Candidate {
+        tool: tool.to_owned(),
+        input: None,
+        resource: None,
+        definition_sha256: Some(definition.repeat(64)),
+    };
+    let candidates = vec![
+        candidate("list_issues", "d"),
+        // Depends on what made the agent call it.
+        candidate("merge_pull_request", "d"),
+        candidate("pending", "d"),
+        candidate("trap", "d"),
+        // Not granted.
+        candidate("drop_table", "d"),
+        candidate("by_hand", "e"),
+        candidate("list_issues", "e"),
+        candidate("new", "d"),
+    ];
+    let (_, body) = answer(&gate, &asking(Purpose::Filter(candidates.clone())));
+    assert_eq!(
+        body["visible"],
+        json!([
+            "Visible", "Visible", "Hidden", "Hidden", "Hidden", "Visible", "Changed", "Unknown"
+        ])
+    );
+
+    let read_only = json!(["tools:read"]);
+    let credential = gate.records.credential.as_mut().unwrap();
+    credential.scopes = serde_json::from_value(read_only).unwrap();
+    let (_, body) = answer(&gate, &asking(Purpose::Filter(candidates)));
+    assert_eq!(body["visible"][1], "Hidden");
+}
+
+#[test]
+fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
+    use gateward_core::registry::{Loaded, RegistryCache};
+    let mut gate = gate();
+    gate.records.server.as_mut().unwrap().kind = "http".to_owned();
+    let routes = json!([{"method": "GET", "path": "/repos/{repo}/issues", "tool": "list_issues"}]);
+    let mut cache = RegistryCache::default();
+    let asked = |path: &str| {
+        let mut command = asking(Purpose::Route(HttpRequest {
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            query: "state=open".to_owned(),
+            body: None,
+        }));
+        command.call.tool.clear();
+        command
+    };
+    // Not known yet, so nothing is decided.
+    let command = asked("/repos/shop/issues");
+    assert_eq!(*cache.routed(&command), command);
+    let records = &gate.records;
+    let loaded = Loaded {
+        tenant: records.tenant.clone(),
+        agent: records.agent.clone(),
+        credential: records.credential.clone(),
+        server: upstream(&routes),
+        tool: None,
+        bans: Some(gateward_core::registry::Bans::default()),
+    };
+    cache.accept(&command, loaded, 0);
+    let routed = cache.routed(&command).into_owned();
+    assert_eq!(
+        (routed.call.tool.as_str(), routed.call.resource.as_str()),
+        ("list_issues", "/repos/shop/issues")
+    );
+    assert_eq!(routed.call.input.canonical(), r#"{"repo":"shop","state":"open"}"#);
+    assert_eq!(routed.purpose, Purpose::Routed("/repos/{repo}/issues".to_owned()));
+    assert_ne!(routed.call.action_hash, command.call.action_hash);
+
+    let (_, body) = answer(&gate, &routed);
+    assert_eq!(
+        (&body["decision"]["decision"], &body["route"]),
+        (&json!("allow"), &json!("/repos/{repo}/issues"))
+    );
+    assert_eq!(body["upstream"]["routes"], json!([]));
+    let unmapped = cache.routed(&asked("/users")).into_owned();
+    assert_eq!(answer(&gate, &unmapped).1["decision"]["reason_code"], "route_unmapped");
+    let twice = cache.routed(&asked("/repos/a/issues?")).into_owned();
+    assert_eq!(answer(&gate, &twice).1["decision"]["reason_code"], "route_unmapped");
+}
+
+#[test]
+fn arguments_are_held_against_the_schema_before_policies_are_asked() {
+    let mut gate = gate();
+    let tool = gate.records.tool.as_mut().unwrap();
+    let schema = Json::from(r#"{"properties":{"n":{"maximum":0}}}"#);
+    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    let (_, body) = answer(&gate, &asking(Purpose::Forward));
+    assert_eq!(body["decision"]["reason_code"], "input_schema_mismatch");
+    let reason = body["decision"]["reason"].as_str().unwrap();
+    assert!(reason.contains("`/n`, `maximum`"), "{reason}");
+    assert_eq!(body["decision"]["matched_policies"], json!([]));
+    // Whoever only asks is told the same.
+    assert_eq!(gate.call(&read_call()).1["reason_code"], "input_schema_mismatch");
+    // A trap is sprung by being called, with whatever arguments.
+    gate.records.tool.as_mut().unwrap().canary = 1;
+    assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
+}
+
+#[test]
+fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end() {
+    let gate = gate();
+    for (ending, event) in [
+        (Ending::Complete, None),
+        (Ending::CallerGone, None),
+        (Ending::UpstreamFailed, Some("upstream_failed")),
+        (Ending::TimedOut, Some("upstream_timed_out")),
+        (Ending::TooLarge, Some("upstream_result_too_large")),
+        (Ending::Refused, Some("upstream_result_refused")),
+    ] {
+        let (_, body) = answer(&gate, &asking(Purpose::Forward));
+        let id = body["decision"]["decision_id"].as_str().unwrap().to_owned();
+        let hash = body["decision"]["receipt"]["receipt_hash"].as_str().unwrap().to_owned();
+        let outcome = OutcomeCommand {
+            tenant: TENANT.to_owned(),
+            lane: 0,
+            agent: "coder".to_owned(),
+            server: "github".to_owned(),
+            decision_id: id.clone(),
+            decision_hash: hash.clone(),
+            status: 200,
+            bytes: 12,
+            duration_ms: 34,
+            result_sha256: "r".repeat(64),
+            ending,
+        };
+        let now_ms = gate.now_ms.get();
+        let recorded = gate
+            .on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &outcome, now_ms));
+        assert_eq!(recorded, Ok(Ok(())));
+        gate.flush_all();
+
+        let receipts = gate.receipts();
+        assert_eq!(receipt::verify(&receipts, 1, Some(receipt::GENESIS)), Ok(()));
+        let [.., decision, last] = receipts.as_slice() else { panic!("{receipts:?}") };
+        let body = json::parse(last.body.as_bytes()).unwrap();
+        let text = |field: &str| body.get(field).unwrap().as_str().unwrap().to_owned();
+        assert_eq!((decision.receipt_hash.clone(), text("decision_hash")), (hash.clone(), hash));
+        assert_eq!((text("kind"), text("decision_id")), ("outcome".to_owned(), id.clone()));
+        assert_eq!(text("ending"), ending.as_str());
+        let events = format!(
+            "SELECT coalesce(group_concat(kind), '') FROM audit_events WHERE decision_id = '{id}' AND kind <> 'decision'"
+        );
+        assert_eq!(gate.text(&events), event.unwrap_or(""), "{ending:?}");
+    }
+    // What it cost was counted with the decision: the agent's state is as it was.
+    gate.evict();
+    assert_eq!(gate.call(&read_call()).1["decision"], "allow");
+}

@@ -1,0 +1,689 @@
+//! What stands behind Gateward: where servers are, what they say their tools are, and what becomes
+//! of the registry when they say something else.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
+
+mod support;
+
+use gateward_core::admin::manifest::{
+    MAX_DEFINITION_BYTES, MAX_DISCOVERED_TOOLS, MIN_MANIFEST_INTERVAL_MS,
+};
+use gateward_core::json;
+use gateward_core::problem::ProblemCode::{InvalidField, NotFound, UpstreamUnreachable};
+use gateward_core::registry::ChangedKey;
+use gateward_core::schema::MAX_SCHEMA_BYTES;
+use gateward_core::upstream::{MAX_ROUTE_PATH_BYTES, MAX_ROUTES, Upstream};
+use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
+use support::registry::{Ask, Effect, Registry, get, patch, post};
+use support::with;
+
+const URL: &str = "https://tools.example.com/mcp";
+
+fn hash(value: &Json) -> Json {
+    let canonical = json::parse(value.to_string().as_bytes()).unwrap().canonical();
+    json!(hex::encode(Sha256::digest(canonical)))
+}
+
+fn create(kind: &str, upstream: Json) -> Ask {
+    post("/v1/servers", json!({"server": "s", "kind": kind, "upstream": upstream}))
+}
+
+fn tool(name: &str, description: &str) -> Json {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+/// A registry with the MCP server `s`, which lists these tools.
+fn listed(tools: &Json) -> Registry {
+    let registry = Registry::new();
+    registry.listing.replace(Some(json!({ "tools": tools })));
+    registry.ask(&create("mcp", json!({"url": URL}))).unwrap();
+    registry
+}
+
+fn read(registry: &Registry, path: &str) -> Json {
+    registry.ask(&get(path)).unwrap().body
+}
+
+fn tool_of(registry: &Registry, name: &str) -> Json {
+    read(registry, &format!("/v1/servers/s/tools/{}", name.replace('/', "%2F")))
+}
+
+fn approve(registry: &Registry, name: &str) {
+    let path = format!("/v1/servers/s/tools/{}/approve", name.replace('/', "%2F"));
+    registry.ask(&post(&path, Json::Null)).unwrap();
+}
+
+fn last_event(registry: &Registry) -> Json {
+    let id = json!(format!("registry.{}", registry.epoch()));
+    let events = registry.list("/v1/audit-events");
+    events.into_iter().find(|event| event["event_id"] == id).unwrap()
+}
+
+#[test]
+fn an_upstream_is_shown_whole_and_its_address_is_written_in_one_way() {
+    let registry = Registry::new();
+    let given = json!({
+        "url": "HTTPS://API.example.com:443/v1#top",
+        "credential": {"binding": "UPSTREAM_GITHUB"},
+        "max_result_bytes": 1024,
+        "routes": [
+            {"method": "GET", "path": "/repos/{owner}/{repo}/issues", "tool": "list_issues"},
+            {"method": "DELETE", "path": "/", "tool": "Delete.all"},
+        ],
+    });
+    let shown = json!({
+        "url": "https://api.example.com/v1", "local": false,
+        "credential": {"binding": "UPSTREAM_GITHUB", "header": "authorization"},
+        "first_byte_timeout_ms": 30_000, "whole_timeout_ms": 600_000, "idle_timeout_ms": 120_000,
+        "max_result_bytes": 1024, "denial": "result", "routes": given["routes"],
+    });
+    let created = registry.ask(&create("http", given)).unwrap();
+    assert_eq!((created.status, &created.body["upstream"]), (201, &shown));
+    let server = read(&registry, "/v1/servers/s");
+    assert_eq!(with(server.clone(), json!({"skipped_tools": []})), created.body);
+    assert_eq!(registry.list("/v1/servers"), [server]);
+    // As lanes have it.
+    let stored: Upstream = serde_json::from_value(shown.clone()).unwrap();
+    let server = registry.load("a", "k", "s", "x").server.unwrap();
+    assert_eq!(server.upstream.as_deref(), Some(&stored));
+    // The same once more, as it is shown.
+    let again = registry.ask(&create("http", shown)).unwrap();
+    assert_eq!(again.effect, Effect::Unchanged);
+    assert_eq!(registry.discoveries.get(), 0, "nobody asks an HTTP API for its tools");
+    // A definition without one is of a server without one.
+    let named = registry.ask(&post("/v1/servers", json!({"server": "s", "kind": "named"})));
+    assert_eq!(named.unwrap().body["upstream"], Json::Null);
+}
+
+#[test]
+fn a_patch_of_an_upstream_changes_what_it_names_and_null_takes_away() {
+    let registry = Registry::new();
+    let given = json!({"url": "https://api.example.com/", "credential": {"binding": "UPSTREAM_A"}});
+    registry.ask(&create("http", given)).unwrap();
+    let change = |change: Json| {
+        let answered = registry.ask(&patch("/v1/servers/s", json!({ "upstream": change })));
+        answered.unwrap().body["upstream"].take()
+    };
+    let before = change(json!({"idle_timeout_ms": 10}));
+    let credential = json!({"binding": "UPSTREAM_A", "header": "authorization"});
+    assert_eq!(
+        (&before["url"], &before["idle_timeout_ms"], &before["credential"]),
+        (&json!("https://api.example.com/"), &json!(10), &credential)
+    );
+    let after = change(json!({"idle_timeout_ms": null, "credential": {"header": "x-api-key"}}));
+    let credential = json!({"binding": "UPSTREAM_A", "header": "x-api-key"});
+    assert_eq!((&after["idle_timeout_ms"], &after["credential"]), (&json!(120_000), &credential));
+    assert_eq!(change(json!({"credential": null}))["credential"], Json::Null);
+    let route = json!([{"method": "GET", "path": "/a", "tool": "a"}]);
+    assert_eq!(change(json!({ "routes": route }))["routes"], route);
+    assert_eq!(last_event(&registry)["detail"]["changes"]["upstream"]["routes"], route);
+    assert_eq!(change(json!({"denial": "error"}))["denial"], "error");
+    // What only one kind can have holds the kind.
+    for (kind, field) in [("mcp", "upstream.routes"), ("named", "upstream")] {
+        let refused = registry.ask(&patch("/v1/servers/s", json!({ "kind": kind }))).unwrap_err();
+        assert_eq!((refused.code, refused.field.as_deref()), (InvalidField, Some(field)));
+    }
+    let without_url = registry.ask(&patch("/v1/servers/s", json!({"upstream": {"url": null}})));
+    assert_eq!(without_url.unwrap_err().field.as_deref(), Some("upstream.url"));
+    assert_eq!(change(Json::Null), Json::Null);
+    let anew = registry.ask(&patch("/v1/servers/s", json!({"upstream": {"local": false}})));
+    assert_eq!(anew.unwrap_err().field.as_deref(), Some("upstream.url"));
+}
+
+#[test]
+fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
+    let upstream = |fields: Json| with(json!({"url": "https://example.com/"}), fields);
+    let routes = |route: Json| {
+        upstream(json!({"routes": [
+            {"method": "GET", "path": "/", "tool": "first"},
+            with(json!({"method": "GET", "path": "/", "tool": "x"}), route),
+        ]}))
+    };
+    let path = |path: &str| ("http", routes(json!({ "path": path })), "upstream.routes[1].path");
+    let many = json!(vec![json!({"method": "GET", "path": "/", "tool": "x"}); MAX_ROUTES + 1]);
+    let header = |header: &str| {
+        let credential = json!({"binding": "UPSTREAM_A", "header": header});
+        ("mcp", upstream(json!({ "credential": credential })), "upstream.credential.header")
+    };
+    let binding = |binding: &str| {
+        let credential = json!({ "binding": binding });
+        ("http", upstream(json!({ "credential": credential })), "upstream.credential.binding")
+    };
+    let url = |url: &str| ("mcp", json!({ "url": url }), "upstream.url");
+    let number = |field: &'static str, value: u64, path: &'static str| {
+        ("mcp", upstream(json!({ field: value })), path)
+    };
+    let long_path = format!("/{}", "a".repeat(MAX_ROUTE_PATH_BYTES));
+    let long_binding = format!("UPSTREAM_{}", "A".repeat(65));
+    let cases = [
+        ("named", upstream(json!({})), "upstream"),
+        ("mcp", json!("https://example.com/"), "upstream"),
+        ("mcp", json!([]), "upstream"),
+        ("mcp", json!({}), "upstream.url"),
+        ("mcp", upstream(json!({"surplus": 1})), "upstream.surplus"),
+        ("mcp", upstream(json!({"local": "yes"})), "upstream.local"),
+        ("mcp", upstream(json!({"local": true})), "upstream.local"),
+        ("mcp", upstream(json!({"denial": "silent"})), "upstream.denial"),
+        ("mcp", upstream(json!({"routes": [{}]})), "upstream.routes[0].method"),
+        ("mcp", routes(json!({})), "upstream.routes"),
+        ("http", upstream(json!({ "routes": many })), "upstream.routes"),
+        ("http", json!({"url": "https://example.com/?tenant=a"}), "upstream.url"),
+        url("http://example.com/"),
+        url("https://127.0.0.1/"),
+        url("https://169.254.169.254/"),
+        url("https://[fd00::1]/"),
+        url("https://localhost/"),
+        url("https://user:secret@example.com/"),
+        url("mcp"),
+        number("first_byte_timeout_ms", 9, "upstream.first_byte_timeout_ms"),
+        number("whole_timeout_ms", 3_600_001, "upstream.whole_timeout_ms"),
+        number("idle_timeout_ms", 0, "upstream.idle_timeout_ms"),
+        number("idle_timeout_ms", 1 << 40, "upstream.idle_timeout_ms"),
+        number("max_result_bytes", 1_023, "upstream.max_result_bytes"),
+        number("max_result_bytes", 16_777_217, "upstream.max_result_bytes"),
+        binding("TOKEN_MAC_KEY"),
+        binding("UPSTREAM_"),
+        binding("UPSTREAM_a"),
+        binding("upstream_A"),
+        binding(&long_binding),
+        header(""),
+        header("Authorization"),
+        header("x y"),
+        header("x:"),
+        header("host"),
+        header("content-length"),
+        header("transfer-encoding"),
+        header("connection"),
+        header("cookie"),
+        header("x-gateward-agent"),
+        ("http", routes(json!({"method": "get"})), "upstream.routes[1].method"),
+        ("http", routes(json!({"method": "CONNECT"})), "upstream.routes[1].method"),
+        ("http", routes(json!({"tool": "a b"})), "upstream.routes[1].tool"),
+        ("http", routes(json!({"tool": ".."})), "upstream.routes[1].tool"),
+        path(""),
+        path("repos"),
+        path("/a?b=c"),
+        path("/a#b"),
+        path("/a b"),
+        path("/ä"),
+        path("/{}"),
+        path("/{1a}"),
+        path("/{a-b}"),
+        path("/x{a}"),
+        path("/{a}x"),
+        path("/{a}/{b}/{a}"),
+        path("/a/../b"),
+        path("/."),
+        path(&long_path),
+    ];
+    for (kind, upstream, field) in cases {
+        let registry = Registry::new();
+        let refused = registry.ask(&create(kind, upstream.clone())).unwrap_err();
+        let said = (refused.code, refused.field.as_deref());
+        assert_eq!(said, (InvalidField, Some(field)), "{kind} {upstream}");
+        assert!(refused.detail.contains(&format!("`{field}`")), "{}", refused.detail);
+        assert_eq!((registry.commits.get(), registry.discoveries.get()), (0, 0), "{upstream}");
+    }
+    for path in ["/", "//", "/a/", "/{a}/b/{_B1}", "/a%20b;v=1,2(3)~", "/a:b/@c"] {
+        let given = routes(json!({ "path": path }));
+        assert!(Registry::new().ask(&create("http", given)).is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn a_local_upstream_needs_a_worker_that_calls_local_networks_and_must_be_said_to_be_one() {
+    let url = "http://127.0.0.1:3001/";
+    for (local_targets, local, refused) in [
+        (true, true, None),
+        (true, false, Some("upstream.url")),
+        (false, true, Some("upstream.local")),
+        (false, false, Some("upstream.url")),
+    ] {
+        let registry = Registry::new();
+        registry.local_targets.set(local_targets);
+        let answered = registry.ask(&create("http", json!({"url": url, "local": local})));
+        let field = answered.err().map(|problem| problem.field.unwrap());
+        assert_eq!(field.as_deref(), refused, "{local_targets} {local}");
+    }
+}
+
+#[test]
+fn a_tools_schema_is_compiled_before_it_is_kept() {
+    let registry = Registry::new();
+    registry.ask(&post("/v1/servers", json!({"server": "s", "kind": "http"}))).unwrap();
+    let make = |schema: Json| {
+        let fields = json!({"tool": "x", "mutates": false, "risk": "low", "input_schema": schema});
+        post("/v1/servers/s/tools", fields)
+    };
+    let change = |schema: Json| patch("/v1/servers/s/tools/x", json!({ "input_schema": schema }));
+    let first = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let created = registry.ask(&make(first.clone())).unwrap();
+    assert_eq!((&created.body["input_schema"], created.status), (&first, 201));
+    assert_eq!(created.body["definition_sha256"], Json::Null);
+    let record = registry.load("a", "k", "s", "x").tool.unwrap();
+    let schema = record.input_schema.unwrap();
+    let check = |input: &str| schema.check(&json::parse(input.as_bytes()).unwrap());
+    assert!(check(r#"{"n":1}"#).is_ok() && check(r#"{"n":"1"}"#).is_err());
+
+    let large = json!({"description": "x".repeat(MAX_SCHEMA_BYTES)});
+    for refused in [
+        json!([]),
+        json!(true),
+        json!("{}"),
+        json!({"type": "nothing"}),
+        json!({"$ref": "https://example.com/schema.json"}),
+        large,
+    ] {
+        for ask in [make(refused.clone()), change(refused.clone())] {
+            let problem = registry.ask(&ask).unwrap_err();
+            let said = (problem.code, problem.field.as_deref());
+            assert_eq!(said, (InvalidField, Some("input_schema")), "{refused:.80}");
+        }
+    }
+    // What is not said stays.
+    let again = json!({"tool": "x", "mutates": true, "risk": "low"});
+    let again = registry.ask(&post("/v1/servers/s/tools", again)).unwrap();
+    assert_eq!((&again.body["input_schema"], &again.body["mutates"]), (&first, &json!(true)));
+    let other = registry.ask(&patch("/v1/servers/s/tools/x", json!({"risk": "high"}))).unwrap();
+    assert_eq!(other.body["input_schema"], first);
+    let none = registry.ask(&change(Json::Null)).unwrap();
+    assert_eq!(none.body["input_schema"], Json::Null);
+    assert!(registry.load("a", "k", "s", "x").tool.unwrap().input_schema.is_none());
+}
+
+#[test]
+fn registering_a_server_registers_what_it_lists_in_one_commit_and_all_of_it_waits() {
+    let registry = Registry::new();
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let search = json!({
+        "name": "search", "inputSchema": schema, "annotations": {"readOnlyHint": true},
+    });
+    let write = json!({"name": "pages/Write.v1", "annotations": {"readOnlyHint": "true"}});
+    let tools = json!([search, write]);
+    registry.listing.replace(Some(json!({"tools": tools, "resources": true, "prompts": true})));
+    let created = registry.ask(&create("mcp", json!({"url": URL}))).unwrap();
+    let discovered = (created.status, registry.commits.get(), registry.discoveries.get());
+    assert_eq!(discovered, (201, 1, 1));
+    assert_eq!(created.body["manifest_sha256"], hash(&json!({ "tools": tools })));
+    assert_eq!(created.body["skipped_tools"], json!([]));
+    assert_eq!(created.push.unwrap().keys, [ChangedKey::Server("s".to_owned())]);
+
+    let shown: Vec<_> = registry
+        .list("/v1/servers/s/tools")
+        .into_iter()
+        .map(|mut tool| {
+            let fields =
+                ["status", "mutates", "risk", "canary", "input_schema", "definition_sha256"];
+            (tool["tool"].take(), fields.map(|field| tool[field].take()))
+        })
+        .collect();
+    let (no, yes, null, pending) = (json!(false), json!(true), Json::Null, json!("pending"));
+    let expected = |mutates: &Json, risk: &str, schema: &Json, hash: &Json| {
+        [pending.clone(), mutates.clone(), json!(risk), no.clone(), schema.clone(), hash.clone()]
+    };
+    assert_eq!(
+        shown,
+        [
+            (json!("pages/Write.v1"), expected(&yes, "medium", &null, &hash(&write))),
+            (json!("prompts/get"), expected(&no, "low", &null, &null)),
+            (json!("resources/read"), expected(&no, "low", &null, &null)),
+            (json!("search"), expected(&no, "medium", &schema, &hash(&search))),
+        ]
+    );
+    let event = last_event(&registry);
+    let names = json!(["search", "pages/Write.v1", "resources/read", "prompts/get"]);
+    assert_eq!(
+        (&event["kind"], &event["source"], &event["detail"]),
+        (&json!("server_created"), &json!("ada"), &json!({"server": "s", "new_tools": names}))
+    );
+}
+
+#[test]
+fn a_tool_that_cannot_be_registered_is_left_out_and_named() {
+    let registry = Registry::new();
+    let large = tool("large", &"x".repeat(MAX_DEFINITION_BYTES));
+    let with_schema = |name: &str, schema: Json| json!({"name": name, "inputSchema": schema});
+    let mut deep = json!({});
+    for _ in 0..40 {
+        deep = json!({ "properties": deep });
+    }
+    let tools = json!([
+        tool("good", ""),
+        tool("", ""),
+        tool("with space", ""),
+        tool(&"x".repeat(200), ""),
+        tool("..", ""),
+        tool("good", "the second"),
+        tool("resources/read", ""),
+        with_schema("reaches", json!({"$ref": "http://169.254.169.254/schema.json"})),
+        with_schema("wrong", json!({"type": "nothing"})),
+        with_schema("no_object", json!(true)),
+        with_schema("deep", deep),
+        large,
+        "a text",
+        {"name": 7},
+        tool("last", ""),
+    ]);
+    registry.listing.replace(Some(json!({ "tools": tools })));
+    let created = registry.ask(&create("mcp", json!({"url": URL}))).unwrap();
+    let skipped = created.body["skipped_tools"].as_array().unwrap();
+    let names: Vec<&str> = skipped.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let clipped = "x".repeat(128);
+    let expected = [
+        "",
+        "with space",
+        &clipped,
+        "..",
+        "good",
+        "resources/read",
+        "reaches",
+        "wrong",
+        "no_object",
+        "deep",
+        "large",
+        "tools[12]",
+        "tools[13]",
+    ];
+    assert_eq!(names, expected);
+    for tool in skipped {
+        assert!(!tool["why"].as_str().unwrap().is_empty());
+    }
+    let registered = registry.list("/v1/servers/s/tools");
+    let registered: Vec<&Json> = registered.iter().map(|tool| &tool["tool"]).collect();
+    assert_eq!(registered, ["last"], "which of two `good` it is, nobody knows");
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_is_not_registered_but_with_a_manifest_it_is() {
+    let registry = Registry::new();
+    let ask = create("mcp", json!({"url": URL}));
+    assert_eq!(registry.ask(&ask).unwrap_err().code, UpstreamUnreachable);
+    assert_eq!((registry.epoch(), registry.commits.get()), (1, 0));
+    let manifest = json!({"tools": [tool("search", "")], "nextCursor": null});
+    let ask =
+        Ask { body: with(ask.body, json!({ "manifest": manifest })), ..create("mcp", json!(0)) };
+    let created = registry.ask(&ask).unwrap();
+    assert_eq!(created.body["manifest_sha256"], hash(&manifest));
+    assert_eq!(registry.discoveries.get(), 1, "it was not asked again");
+    let search = tool_of(&registry, "search");
+    let definition = hash(&manifest["tools"][0]);
+    assert_eq!((&search["status"], &search["definition_sha256"]), (&json!("pending"), &definition));
+}
+
+#[test]
+fn only_what_says_where_a_server_is_asks_it_for_its_tools() {
+    let registry = listed(&json!([]));
+    let asked = |ask: Ask| {
+        let before = registry.discoveries.get();
+        registry.ask(&ask).unwrap();
+        registry.discoveries.get() - before
+    };
+    let change = |fields: Json| patch("/v1/servers/s", fields);
+    assert_eq!(asked(change(json!({"trust": "trusted"}))), 0);
+    assert_eq!(asked(post("/v1/servers/s/approve", Json::Null)), 0);
+    assert_eq!(asked(change(json!({"upstream": {}}))), 1, "an empty change asks anew");
+    assert_eq!(asked(change(json!({"kind": "http"}))), 0);
+    assert_eq!(asked(change(json!({"upstream": {"idle_timeout_ms": 10}}))), 0);
+    assert_eq!(asked(change(json!({"kind": "mcp"}))), 1);
+    assert_eq!(asked(change(json!({"upstream": {}, "manifest": {}}))), 0);
+    assert_eq!(asked(create("mcp", json!({"url": URL}))), 1);
+    assert_eq!(asked(change(json!({"upstream": null}))), 0);
+    assert_eq!(asked(change(json!({"upstream": null, "kind": "named"}))), 0);
+}
+
+#[test]
+fn what_a_server_says_otherwise_waits_again_and_the_rest_stays() {
+    let registry = listed(&json!([tool("same", ""), tool("other", ""), tool("gone", "")]));
+    let by_hand = |name: &str, schema: Json| {
+        let fields =
+            json!({"tool": name, "mutates": false, "risk": "high", "input_schema": schema});
+        registry.ask(&post("/v1/servers/s/tools", fields)).unwrap();
+    };
+    let own = json!({"type": "object", "maxProperties": 1});
+    by_hand("plain", Json::Null);
+    by_hand("own", own.clone());
+    for name in ["same", "other", "gone", "plain", "own"] {
+        approve(&registry, name);
+    }
+    registry.ask(&patch("/v1/servers/s/tools/other", json!({"mutates": false}))).unwrap();
+    let before = registry.list("/v1/servers/s/tools");
+    let of = |tools: &[Json], name: &str| {
+        tools.iter().find(|tool| tool["tool"] == name).cloned().unwrap_or_default()
+    };
+    let tools = json!([
+        tool("own", ""),
+        tool("plain", ""),
+        tool("same", ""),
+        tool("other", "changed"),
+        tool("new", ""),
+    ]);
+    registry.listing.replace(Some(json!({ "tools": tools })));
+    let changed = registry.ask(&patch("/v1/servers/s", json!({"upstream": {}}))).unwrap();
+    assert_eq!(changed.body["manifest_sha256"], hash(&json!({ "tools": tools })));
+    assert_eq!(changed.body["quarantined"], false);
+    let after = registry.list("/v1/servers/s/tools");
+    for name in ["same", "gone"] {
+        assert_eq!(of(&after, name), of(&before, name), "{name}");
+    }
+    let shown = |name: &str| {
+        let mut tool = of(&after, name);
+        ["status", "mutates", "risk", "input_schema", "definition_sha256"]
+            .map(|field| tool[field].take())
+    };
+    let schema = json!({"type": "object"});
+    let (active, pending) = (json!("active"), json!("pending"));
+    for (name, expected) in [
+        // What administrators said of a tool is the truth.
+        ("other", [&pending, &json!(false), &json!("medium"), &schema, &hash(&tools[3])]),
+        ("new", [&pending, &json!(true), &json!("medium"), &schema, &hash(&tools[4])]),
+        ("plain", [&active, &json!(false), &json!("high"), &schema, &hash(&tools[1])]),
+        ("own", [&active, &json!(false), &json!("high"), &own, &hash(&tools[0])]),
+    ] {
+        assert_eq!(shown(name), expected.map(Clone::clone), "{name}");
+    }
+    let event = last_event(&registry);
+    let detail = &event["detail"];
+    assert_eq!(
+        (&event["kind"], &detail["changed_tools"], &detail["new_tools"]),
+        (&json!("server_manifest_changed"), &json!(["other"]), &json!(["new"]))
+    );
+    let again = registry.ask(&patch("/v1/servers/s", json!({"upstream": {}}))).unwrap();
+    assert_eq!(again.effect, Effect::Unchanged);
+}
+
+#[test]
+fn a_manifest_by_hand_that_is_not_as_it_was_makes_everything_wait() {
+    let registry = Registry::new();
+    let manifest = |description: &str| json!({"tools": [tool("a", ""), tool("b", description)]});
+    let fields = json!({"server": "s", "kind": "named", "manifest": manifest("")});
+    registry.ask(&post("/v1/servers", fields)).unwrap();
+    approve(&registry, "a");
+    approve(&registry, "b");
+    let fields = json!({"manifest": manifest("changed")});
+    let changed = registry.ask(&patch("/v1/servers/s", fields)).unwrap();
+    assert_eq!(changed.body["quarantined"], true);
+    let names = json!(["b"]);
+    let event = last_event(&registry);
+    assert_eq!(
+        (&event["kind"], &event["detail"]["changed_tools"]),
+        (&json!("server_manifest_changed"), &names)
+    );
+    for name in ["a", "b"] {
+        assert_eq!(tool_of(&registry, name)["approved"], false, "{name}");
+    }
+}
+
+#[test]
+fn a_listing_that_passes_through_registers_what_it_brings() {
+    let registry = listed(&json!([tool("a", ""), tool("b", "")]));
+    approve(&registry, "a");
+    let server = read(&registry, "/v1/servers/s");
+    let epoch = registry.epoch();
+    let same = registry.see("s", &json!([tool("a", "")])).unwrap();
+    assert_eq!((same.effect, registry.epoch()), (Effect::Unchanged, epoch));
+
+    let seen = registry.see("s", &json!([tool("a", "changed"), tool("c", "")])).unwrap();
+    assert_eq!((seen.effect, registry.epoch()), (Effect::Changed, epoch + 1));
+    assert_eq!(seen.push.unwrap().keys, [ChangedKey::Server("s".to_owned())]);
+    let a = tool_of(&registry, "a");
+    assert_eq!(
+        (&a["approved"], &a["definition_sha256"]),
+        (&json!(false), &hash(&tool("a", "changed")))
+    );
+    assert_eq!(tool_of(&registry, "c")["status"], "pending");
+    assert_eq!(read(&registry, "/v1/servers/s"), server);
+    let event = last_event(&registry);
+    assert_eq!(
+        (&event["kind"], &event["source"], &event["detail"]),
+        (
+            &json!("server_manifest_changed"),
+            &json!("gateward"),
+            &json!({"server": "s", "new_tools": ["c"], "changed_tools": ["a"]})
+        )
+    );
+}
+
+#[test]
+fn a_server_that_changes_at_every_listing_is_written_down_once_a_minute() {
+    let registry = listed(&json!([tool("a", "0"), tool("b", "0")]));
+    approve(&registry, "b");
+    let see = |name: &str, description: &str| {
+        registry.see("s", &json!([tool(name, description)])).unwrap().effect
+    };
+    assert_eq!(see("a", "1"), Effect::Unchanged, "it waits already");
+    assert_eq!(see("b", "1"), Effect::Changed, "what is approved never waits");
+    assert_eq!(see("b", "2"), Effect::Unchanged);
+    registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000 - 1);
+    assert_eq!(see("b", "2"), Effect::Unchanged);
+    registry.wait(1);
+    assert_eq!(see("b", "3"), Effect::Changed);
+    assert_eq!(see("b", "4"), Effect::Unchanged);
+    assert_eq!(tool_of(&registry, "b")["definition_sha256"], hash(&tool("b", "3")));
+}
+
+#[test]
+fn new_tools_are_written_down_once_a_minute_too() {
+    let registry = listed(&json!([]));
+    let see = |name: &str| registry.see("s", &json!([tool(name, "")])).unwrap().effect;
+    assert_eq!(see("a"), Effect::Changed);
+    assert_eq!(see("b"), Effect::Unchanged);
+    registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
+    assert_eq!(see("b"), Effect::Changed);
+    assert_eq!(tool_of(&registry, "b")["status"], "pending");
+}
+
+#[test]
+fn a_tool_that_becomes_unusable_waits_and_stays_as_it_is_not() {
+    let unusable = [
+        json!({"name": "a", "inputSchema": {"type": "nothing"}}),
+        json!({"name": "a", "inputSchema": {"$ref": "https://example.com/"}}),
+        tool("a", &"x".repeat(MAX_DEFINITION_BYTES)),
+        json!({"name": "a", "description": 9_007_199_254_740_993_u64}),
+    ];
+    let twice = vec![tool("a", ""), tool("a", "the second")];
+    for tools in unusable.map(|one| vec![one]).into_iter().chain([twice]) {
+        for passing in [true, false] {
+            let registry = listed(&json!([tool("a", "")]));
+            approve(&registry, "a");
+            let tools = json!(tools);
+            if passing {
+                assert!(registry.see("s", &tools).unwrap().changed());
+                assert_eq!(registry.see("s", &tools).unwrap().effect, Effect::Unchanged);
+            } else {
+                registry.listing.replace(Some(json!({ "tools": tools })));
+                let changed = registry.ask(&patch("/v1/servers/s", json!({"upstream": {}})));
+                assert_eq!(changed.unwrap().body["skipped_tools"][0]["name"], "a");
+            }
+            let a = tool_of(&registry, "a");
+            assert_eq!(
+                (&a["approved"], &a["input_schema"]),
+                (&json!(false), &json!({"type": "object"}))
+            );
+            let readable = |tool: &&Json| !tool["description"].is_number();
+            let mut hashes = tools.as_array().unwrap().iter().filter(readable).map(hash);
+            assert!(hashes.all(|hash| hash != a["definition_sha256"]));
+            assert_eq!(last_event(&registry)["detail"]["unusable_tools"], json!(["a"]));
+        }
+    }
+}
+
+#[test]
+fn a_schema_for_a_tool_of_an_administrator_waits_if_nobody_asked_for_it() {
+    let registry = listed(&json!([]));
+    let fields = json!({"tool": "a", "mutates": false, "risk": "high"});
+    registry.ask(&post("/v1/servers/s/tools", fields)).unwrap();
+    approve(&registry, "a");
+    assert!(registry.see("s", &json!([tool("a", "")])).unwrap().changed());
+    assert_eq!(tool_of(&registry, "a")["approved"], false);
+}
+
+#[test]
+fn limits_cut_new_tools_and_not_those_that_changed() {
+    let new = |from: usize| {
+        (from..from + MAX_DISCOVERED_TOOLS)
+            .map(|at| tool(&format!("t{at}"), ""))
+            .collect::<Vec<_>>()
+    };
+    for passing in [true, false] {
+        let registry = listed(&json!([tool("a", "")]));
+        approve(&registry, "a");
+        let tools = json!([new(0), vec![tool("a", "changed")]].concat());
+        if passing {
+            registry.see("s", &tools).unwrap();
+        } else {
+            registry.listing.replace(Some(json!({ "tools": tools })));
+            registry.ask(&patch("/v1/servers/s", json!({"upstream": {}}))).unwrap();
+        }
+        let a = tool_of(&registry, "a");
+        assert_eq!(
+            (&a["approved"], &a["definition_sha256"]),
+            (&json!(false), &hash(&tool("a", "changed")))
+        );
+    }
+}
+
+#[test]
+fn what_passes_through_registers_no_more_tools_than_a_server_may_list() {
+    let many = |from: usize, count: usize| -> Json {
+        (from..from + count).map(|at| tool(&format!("t{at}"), "")).collect()
+    };
+    let registry = listed(&many(0, MAX_DISCOVERED_TOOLS + 1));
+    let count = || -> i64 {
+        registry.database.query_row("SELECT count(*) FROM tools", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(count(), MAX_DISCOVERED_TOOLS as i64);
+    let epoch = registry.epoch();
+    assert_eq!(registry.see("s", &many(5_000, 3)).unwrap().effect, Effect::Unchanged);
+    assert_eq!((count(), registry.epoch()), (MAX_DISCOVERED_TOOLS as i64, epoch));
+}
+
+#[test]
+fn large_definitions_are_written_in_statements_that_d1_takes() {
+    let description = "x".repeat(60_000);
+    let schema = |name: &str| json!({"title": name, "description": description});
+    let names: Vec<String> = (0..50).map(|at| format!("t{at}")).collect();
+    let listed_tool = |name: &String| json!({"name": name, "inputSchema": schema(name)});
+    let tools: Json = names.iter().map(listed_tool).collect();
+    let registry = listed(&tools);
+    assert_eq!(registry.commits.get(), 1);
+    for name in &names {
+        assert_eq!(tool_of(&registry, name)["input_schema"], schema(name), "{name}");
+    }
+}
+
+#[test]
+fn a_listing_of_a_server_that_has_none_changes_nothing() {
+    let registry = Registry::new();
+    let tools = json!([tool("a", "")]);
+    assert_eq!(registry.see("s", &tools).unwrap_err().code, NotFound, "not there");
+    registry.ask(&create("http", json!({"url": URL}))).unwrap();
+    assert_eq!(registry.see("s", &tools).unwrap_err().code, NotFound, "no MCP server");
+    registry.ask(&patch("/v1/servers/s", json!({"kind": "mcp", "upstream": null}))).unwrap();
+    assert_eq!(registry.see("s", &tools).unwrap_err().code, NotFound, "no upstream");
+    registry.listing.replace(Some(json!({"tools": []})));
+    registry.ask(&patch("/v1/servers/s", json!({"upstream": {"url": URL}}))).unwrap();
+    assert!(registry.see("s", &tools).unwrap().changed());
+    registry.ask(&Ask::new("DELETE", "/v1/servers/s", Json::Null)).unwrap();
+    assert_eq!(registry.see("s", &tools).unwrap_err().code, NotFound, "deleted");
+}

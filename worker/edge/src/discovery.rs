@@ -1,0 +1,210 @@
+//! Asking a server for its tools, in whichever era of MCP it speaks.
+//!
+//! Nothing that it answers is followed: neither redirects nor references in schemas.
+
+use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
+use gateward_core::gate::Ending;
+use gateward_core::mcp::answer::{self as core, Incoming};
+use gateward_core::mcp::message::{META_CAPABILITIES, META_VERSION};
+use gateward_core::mcp::raw::{RawObject, quoted};
+use gateward_core::mcp::sse::{self, Event, Splitter};
+use gateward_core::mcp::{SESSION_VERSIONS, STATELESS_VERSION};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::upstream::Upstream;
+use serde_json::value::RawValue;
+use worker::Date;
+
+use crate::http::Request;
+use crate::relay::{self, UpstreamAnswer, UpstreamRequest};
+use crate::router::App;
+
+/// Pages of a list: a server that has more has no end.
+const MAX_PAGES: usize = 100;
+/// How long all of it may take: an administrator waits for it.
+const LIMIT_MS: u64 = 30_000;
+/// What a client that could do everything says; some servers list only what such a one can use.
+const CAPABILITIES: &str = r#"{"elicitation":{},"roots":{},"sampling":{}}"#;
+
+/// Asks for every page of `tools/list`, and for what else the server has.
+pub async fn discover(
+    app: &App,
+    caller: &Request,
+    tenant: &str,
+    upstream: &Upstream,
+) -> Result<Discovered, Problem> {
+    let url = relay::address(app, upstream)?.as_str().to_owned();
+    let ends_at_ms = Date::now().as_millis() + LIMIT_MS;
+    let mut server =
+        Server { app, caller, tenant, upstream, url, ends_at_ms, session: None, version: "" };
+    let capabilities = server.begin().await?;
+    let mut discovered = Discovered {
+        tools: Vec::new(),
+        resources: capabilities.get("resources").is_some(),
+        prompts: capabilities.get("prompts").is_some(),
+    };
+    let listed = match capabilities.get("tools") {
+        Some(_) => server.list(&mut discovered.tools).await,
+        None => Ok(()),
+    };
+    server.end().await;
+    listed.map(|()| discovered)
+}
+
+/// A server that is being asked.
+struct Server<'a> {
+    app: &'a App,
+    caller: &'a Request,
+    tenant: &'a str,
+    upstream: &'a Upstream,
+    url: String,
+    ends_at_ms: u64,
+    session: Option<String>,
+    /// The revision that it speaks; empty until that is known.
+    version: &'static str,
+}
+
+impl Server<'_> {
+    /// Finds out which era the server is of; returns its capabilities.
+    async fn begin(&mut self) -> Result<RawObject, Problem> {
+        self.version = STATELESS_VERSION;
+        // Servers of the other era refuse this in many ways.
+        if let Ok(answer) =
+            self.send("POST", "server/discover", &self.request("server/discover", "{}")).await?
+            && let Ok(result) = read(answer).await
+            && result
+                .get("supportedVersions")
+                .is_some_and(|known| known.contains(STATELESS_VERSION))
+        {
+            return Ok(result.object("capabilities").unwrap_or_default());
+        }
+        self.version = "";
+        let newest = SESSION_VERSIONS.last().copied().unwrap_or_default();
+        let params = format!(
+            "{{\"protocolVersion\":{},\"capabilities\":{CAPABILITIES},\
+             \"clientInfo\":{{\"name\":\"gateward\",\"version\":\"1\"}}}}",
+            quoted(newest)
+        );
+        let answer = self.post("initialize", &params).await?;
+        self.session = answer.header("mcp-session-id");
+        let result = read(answer).await?;
+        let spoken = result.text("protocolVersion").unwrap_or_default();
+        self.version = SESSION_VERSIONS
+            .into_iter()
+            .find(|known| *known == spoken)
+            .ok_or_else(|| invalid("it speaks no revision of MCP that Gateward knows"))?;
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        if let Ok(answer) = self.send("POST", "", initialized).await? {
+            answer.refuse(Ending::Complete);
+        }
+        Ok(result.object("capabilities").unwrap_or_default())
+    }
+
+    async fn list(&self, tools: &mut Vec<Box<RawValue>>) -> Result<(), Problem> {
+        let (mut params, mut bytes) = (RawObject::default(), 0);
+        for _ in 0..MAX_PAGES {
+            let page = read(self.post("tools/list", &params.write()).await?).await?;
+            let listed = page.get("tools").unwrap_or_default();
+            bytes += listed.len();
+            let listed: Vec<Box<RawValue>> =
+                serde_json::from_str(listed).map_err(|_| invalid("its list cannot be read"))?;
+            tools.extend(listed);
+            match page.get("nextCursor") {
+                // One more than there can be says that some are left out.
+                _ if tools.len() > MAX_DISCOVERED_TOOLS || bytes > MAX_LISTING_BYTES => {
+                    return Ok(());
+                }
+                None | Some("null") => return Ok(()),
+                Some(cursor) => params.set("cursor", cursor),
+            }
+        }
+        Err(invalid("its list has no end"))
+    }
+
+    /// Ends the session, if there is one.
+    async fn end(&self) {
+        if self.session.is_some()
+            && let Ok(Ok(answer)) = self.send("DELETE", "", "").await
+        {
+            answer.refuse(Ending::Complete);
+        }
+    }
+
+    async fn post(&self, method: &str, params: &str) -> Result<UpstreamAnswer, Problem> {
+        self.send("POST", method, &self.request(method, params)).await?
+    }
+
+    /// A request; there is one at a time, so they can all have the same id.
+    fn request(&self, method: &str, params: &str) -> String {
+        let mut params = RawObject::parse(params).unwrap_or_default();
+        if self.version == STATELESS_VERSION {
+            let mut meta = RawObject::default();
+            meta.set_text(META_VERSION, STATELESS_VERSION);
+            meta.set(META_CAPABILITIES, CAPABILITIES);
+            params.set("_meta", meta.write());
+        }
+        let (method, params) = (quoted(method), params.write());
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":{method},\"params\":{params}}}")
+    }
+
+    /// Sends a message; the inner problem is what the server's status says.
+    async fn send(
+        &self,
+        http_method: &str,
+        method: &str,
+        body: &str,
+    ) -> Result<Result<UpstreamAnswer, Problem>, Problem> {
+        let left_ms = self.ends_at_ms.saturating_sub(Date::now().as_millis());
+        let left_ms = u32::try_from(left_ms).unwrap_or_default();
+        let bounded = Upstream {
+            first_byte_timeout_ms: self.upstream.first_byte_timeout_ms.min(left_ms),
+            whole_timeout_ms: self.upstream.whole_timeout_ms.min(left_ms),
+            ..self.upstream.without_routes()
+        };
+        let mut headers = Vec::new();
+        let mut field = |name: &str, value: &str| {
+            if !value.is_empty() {
+                headers.push((name.to_owned(), value.to_owned()));
+            }
+        };
+        field("accept", "application/json, text/event-stream");
+        field("accept-encoding", "identity");
+        field("content-type", if body.is_empty() { "" } else { "application/json" });
+        field("mcp-protocol-version", self.version);
+        field("mcp-method", if self.version == STATELESS_VERSION { method } else { "" });
+        field("mcp-session-id", self.session.as_deref().unwrap_or_default());
+        let body = Some(body.as_bytes()).filter(|body| !body.is_empty());
+        let request = UpstreamRequest { method: http_method, url: &self.url, headers, body };
+        let sent = relay::send(self.app, self.caller, self.tenant, &bounded, request).await?;
+        let answer = sent.map_err(|broken| broken.problem())?;
+        if (200..300).contains(&answer.status) {
+            return Ok(Ok(answer));
+        }
+        let detail = format!("the server answered {} to {method}", answer.status);
+        answer.refuse(Ending::Refused);
+        Ok(Err(Problem::new(ProblemCode::UpstreamInvalid, detail)))
+    }
+}
+
+/// The result that an answer brings.
+async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
+    let kind = answer.header("content-type").unwrap_or_default();
+    let (bytes, _) = answer.bytes().await.map_err(|broken| broken.problem())?;
+    let result = |text: &str| match core::read(text)? {
+        Incoming::Answer { id: Some(id), message } if id == "1" => message.object("result"),
+        _ => None,
+    };
+    let found = if sse::is_stream(&kind) {
+        let events = Splitter::default().push(&bytes, bytes.len()).unwrap_or_default();
+        events.iter().find_map(|event| result(Event::read(event)?.data.as_deref()?))
+    } else {
+        std::str::from_utf8(&bytes).ok().and_then(result)
+    };
+    found.ok_or_else(|| invalid("its answer is no result of MCP"))
+}
+
+fn invalid(why: &str) -> Problem {
+    Problem::new(
+        ProblemCode::UpstreamInvalid,
+        ["the server cannot be asked for its tools: ", why].concat(),
+    )
+}

@@ -1,0 +1,389 @@
+//! `/mcp/{server}`: a filtering reverse proxy for MCP servers, for both eras of the protocol.
+//!
+//! Each message is known for what it is (`gateward_core::mcp`), decided or admitted by the lane, and
+//! forwarded as it came. Nothing goes on that was not: whatever cannot be read is answered here.
+
+mod asker;
+mod exchange;
+mod fields;
+mod response_filter;
+
+use std::rc::Rc;
+
+use gateward_core::command::Purpose;
+use gateward_core::json::Json;
+use gateward_core::mcp::error::{
+    DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT,
+};
+use gateward_core::mcp::message::{self, Headers, Kind, Message};
+use gateward_core::mcp::method::{self, ClientRule};
+use gateward_core::mcp::redact::Removed;
+use gateward_core::mcp::sse::EVENT_STREAM;
+use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::proxy::{ProxyDecision, Visibility};
+use gateward_core::stated::Stated;
+use gateward_core::upstream::Upstream;
+use worker::worker_sys::web_sys::Response;
+
+use self::asker::Asker;
+use self::exchange::exchange;
+use self::fields::Fields;
+use self::response_filter::{Decided, Pending, ResponseFilter};
+use crate::authentication;
+use crate::http::{AUTHENTICATE, Head, Request};
+use crate::lanes::{Judged, RateFields, Refused};
+use crate::relay;
+use crate::router::{Answered, App, whole};
+
+/// Methods of the endpoint.
+const METHODS: [&str; 3] = ["POST", "GET", "DELETE"];
+const JSON: &str = "application/json";
+
+/// A request that goes no further.
+struct Refusal {
+    status: u16,
+    /// A JSON-RPC message; empty for none.
+    body: String,
+    rate: RateFields,
+    retry_after_s: Option<u32>,
+}
+
+impl Refusal {
+    fn new(era: Era, error: &RpcError) -> Self {
+        let rate = RateFields::default();
+        Self { status: error.status, body: error.body(era), rate, retry_after_s: None }
+    }
+
+    fn problem(app: &App, era: Era, id: Option<&str>, problem: &Problem) -> Self {
+        let error = denial::problem(problem, &app.request_id).with_id(id);
+        Self { retry_after_s: problem.retry_after_s, ..Self::new(era, &error) }
+    }
+
+    fn refused(app: &App, era: Era, id: Option<&str>, refused: Refused) -> Self {
+        Self { rate: refused.rate, ..Self::problem(app, era, id, &refused.problem) }
+    }
+
+    fn respond(&self, app: &App, request: &Request, era: Era) -> Answered {
+        let head = head(app, request, era, self.status);
+        let mut head = head.retry_after(self.retry_after_s.map(u64::from));
+        if self.status == 401 {
+            head = head.field("www-authenticate", AUTHENTICATE);
+        }
+        whole(self.rate.add_to(head).with(&self.body))
+    }
+}
+
+/// Of a JSON answer. One that refuses the HTTP method names the others of the era.
+fn head(app: &App, request: &Request, era: Era, status: u16) -> Head {
+    let head = Head::bare(status)
+        .field("content-type", JSON)
+        .field("cache-control", "no-store")
+        .field("x-request-id", &app.request_id);
+    if status != 405 {
+        return head;
+    }
+    let served = METHODS.into_iter().filter(|method| *method == "POST" || era == Era::Session);
+    let others: Vec<&str> = served.filter(|method| *method != request.method).collect();
+    head.field("allow", others.join(", "))
+}
+
+pub async fn answer(request: &Rc<Request>, app: &App, server: &str) -> Answered {
+    let fields = Fields(request.headers());
+    let headers = fields.about_the_body();
+    let era = message::era_of_header(&headers);
+    let answered = if fields
+        .get("origin")
+        .is_some_and(|origin| !origin::is_allowed(origin, request.origin()))
+    {
+        let error = RpcError::new(403, INVALID_REQUEST, "requests of this origin are not served");
+        Err(Refusal::new(era, &error))
+    } else {
+        match (request.method.as_str(), era) {
+            ("POST", _) => post(request, app, server, &fields, &headers).await,
+            ("GET" | "DELETE", Era::Session) => session(request, app, server, &fields).await,
+            _ => Err(Refusal::new(era, &RpcError::new(405, TRANSPORT, "Method not allowed"))),
+        }
+    };
+    match answered {
+        Ok(response) => whole(Ok(response)),
+        Err(refusal) => refusal.respond(app, request, era),
+    }
+}
+
+/// A message that goes on.
+struct Forwardable {
+    text: String,
+    pending: Option<Pending>,
+    upstream: Upstream,
+    decided: Option<Decided>,
+    removed: Removed,
+    rate: RateFields,
+}
+
+async fn post(
+    request: &Rc<Request>,
+    app: &App,
+    server: &str,
+    fields: &Fields,
+    headers: &Headers,
+) -> Result<Response, Refusal> {
+    let (mut asker, body) = authenticate(request, app, server, fields).await?;
+    let received =
+        message::receive(&body, headers).map_err(|(era, error)| Refusal::new(era, &error))?;
+    asker.era = received.era;
+    asker.open_session(fields.get("mcp-session-id"))?;
+    // All of it is read before any of it is decided.
+    let mut stated = Vec::new();
+    for message in &received.messages {
+        stated.push(Rc::new(asker.stated(message)?));
+    }
+
+    let (mut forwarded, mut answers, mut refused) = (Vec::new(), Vec::new(), None);
+    for (message, stated) in received.messages.iter().zip(&stated) {
+        match judge(&asker, stated, message).await {
+            Ok(go) => forwarded.push(go),
+            Err(refusal) if !received.batch => return Err(refusal),
+            Err(refusal) => {
+                // Nobody is told what became of a notification in a batch.
+                if message.kind == Kind::Request {
+                    answers.push(refusal.body.clone());
+                }
+                refused = Some(refusal);
+            }
+        }
+    }
+    let Some(first) = forwarded.first() else {
+        // All of a batch was refused.
+        let refusal = refused.unwrap_or_else(|| {
+            let error = RpcError::new(400, INVALID_REQUEST, "there is nothing to forward");
+            Refusal::new(received.era, &error)
+        });
+        let body = core::together(&answers, true);
+        let (status, body) =
+            if answers.is_empty() { (refusal.status, refusal.body) } else { (200, body) };
+        return Err(Refusal { status, body, ..refusal });
+    };
+    let upstream = Rc::new(first.upstream.clone());
+    let mut sent = fields.forwarded(received.era, &first.removed);
+    sent.push(("content-type".to_owned(), JSON.to_owned()));
+    sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
+    let texts: Vec<String> = forwarded.iter().map(|go| go.text.clone()).collect();
+    let body = core::together(&texts, received.batch);
+    let decided: Vec<Decided> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
+    let mut rate = RateFields::default();
+    let mut pending = Vec::new();
+    for go in forwarded {
+        rate = go.rate;
+        pending.extend(go.pending);
+    }
+    let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, pending, answers);
+    exchange(filter, received.batch, sent, Some(body.as_bytes()), decided, rate).await
+}
+
+/// Who sends a request that can be answered, and its body.
+async fn authenticate(
+    request: &Rc<Request>,
+    app: &App,
+    server: &str,
+    fields: &Fields,
+) -> Result<(Asker, Vec<u8>), Refusal> {
+    let era = message::era_of_header(&fields.about_the_body());
+    let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
+    let (token, agent, lane) = authentication::agent_token(request, app).map_err(problem)?;
+    let (wanted, detail): (&[&str], _) = match request.method.as_str() {
+        "POST" => (
+            &[JSON, EVENT_STREAM],
+            "Not Acceptable: Client must accept both application/json and text/event-stream",
+        ),
+        "GET" => (&[EVENT_STREAM], "Not Acceptable: Client must accept text/event-stream"),
+        _ => (&[], ""),
+    };
+    if !wanted.iter().all(|wanted| fields.accepts(wanted)) {
+        return Err(Refusal::new(era, &RpcError::new(406, TRANSPORT, detail)));
+    }
+    let body = match request.method.as_str() {
+        "POST" => request.json_body().await.map_err(problem)?,
+        _ => Vec::new(),
+    };
+    let signed =
+        authentication::verify_request_signature(request, app, &token, &body).map_err(problem)?;
+    let admit =
+        Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+    let command =
+        authentication::command(request, app, &token, lane, signed, Purpose::Admit, admit);
+    Ok((Asker::new(app, request, command, era), body))
+}
+
+/// GET opens a session's stream, DELETE ends the session.
+async fn session(
+    request: &Rc<Request>,
+    app: &App,
+    server: &str,
+    fields: &Fields,
+) -> Result<Response, Refusal> {
+    let era = Era::Session;
+    let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
+    let (mut asker, _) = authenticate(request, app, server, fields).await?;
+    let stated = Stated::from_headers(|name| request.header(name)).map_err(problem)?;
+    asker.open_session(fields.get("mcp-session-id"))?;
+    if asker.session.is_none() {
+        let detail = "Bad Request: Mcp-Session-Id header is required";
+        return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
+    }
+    let (upstream, rate) = admitted(&asker, &stated, &request.method, None).await?;
+    let mut sent = fields.forwarded(era, &Removed::default());
+    sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
+    let stated = vec![Rc::new(stated)];
+    let mut filter =
+        ResponseFilter::new(Rc::new(asker), stated, Rc::new(upstream), Vec::new(), Vec::new());
+    filter.standalone = request.method == "GET";
+    exchange(filter, false, sent, None, Vec::new(), rate).await
+}
+
+/// Steps 5 and on for a message that calls no tool.
+async fn admitted(
+    asker: &Asker,
+    stated: &Stated,
+    what: &str,
+    id: Option<&str>,
+) -> Result<(Upstream, RateFields), Refusal> {
+    let command = asker.command(stated, Purpose::Admit, (what, ""), Json::Object(Vec::new()));
+    let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
+    let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;
+    match (reply.decision, reply.upstream) {
+        (None, Some(upstream)) => Ok((upstream, rate)),
+        (Some(decision), _) => Err(denied(asker, &decision, what, id, rate)),
+        (None, None) => Err(undecided(asker, id)),
+    }
+}
+
+/// The answer to what is denied and is no call of a tool.
+fn denied(
+    asker: &Asker,
+    decision: &ProxyDecision,
+    what: &str,
+    id: Option<&str>,
+    rate: RateFields,
+) -> Refusal {
+    let what = [asker.server(), "/", what].concat();
+    let error = denial::error(decision, &what).with_id(id);
+    // A message that has no answer has a status alone.
+    let status = if id.is_some() { error.status } else { 403 };
+    Refusal { status, rate, ..Refusal::new(asker.era, &error) }
+}
+
+fn undecided(asker: &Asker, id: Option<&str>) -> Refusal {
+    let problem = Problem::new(ProblemCode::LaneUnavailable, "the lane's answer makes no sense");
+    Refusal::problem(&asker.app, asker.era, id, &problem)
+}
+
+/// What becomes of one message.
+async fn judge(
+    asker: &Asker,
+    stated: &Rc<Stated>,
+    message: &Message,
+) -> Result<Forwardable, Refusal> {
+    let id = message.id_if_request();
+    let refuse = |error: RpcError| Refusal::new(asker.era, &error.with_id(id));
+    let rule = match message.kind {
+        Kind::Response => {
+            if asker.session.is_none() {
+                let detail = "a response belongs to a session";
+                return Err(refuse(RpcError::new(400, INVALID_REQUEST, detail)));
+            }
+            ClientRule::Pass
+        }
+        kind => {
+            let is_notification = message.method.starts_with("notifications/");
+            match method::from_client(&message.method, asker.era) {
+                Some(ClientRule::Refuse(why)) => return Err(refuse(not_found(asker, kind, why))),
+                None => return Err(refuse(not_found(asker, kind, "Method not found"))),
+                Some(_) if is_notification != (kind == Kind::Notification) => {
+                    let detail = "the method is not one of such messages";
+                    return Err(refuse(RpcError::new(400, INVALID_REQUEST, detail)));
+                }
+                Some(rule) => rule,
+            }
+        }
+    };
+    if let ClientRule::Call | ClientRule::Action = rule {
+        return decide(asker, stated, message, rule).await;
+    }
+    let what = if message.method.is_empty() { "response" } else { &message.method };
+    let candidates = match rule {
+        ClientRule::Named => action::named(message).map_err(refuse)?,
+        _ => Vec::new(),
+    };
+    let (upstream, rate) = admitted(asker, stated, what, id).await?;
+    if !candidates.is_empty() {
+        let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
+        let visible = asker.visible(stated, candidates).await.map_err(refused)?;
+        if visible.iter().any(|seen| *seen != Visibility::Visible) {
+            let detail = "the agent may not use what this names";
+            return Err(refuse(RpcError::in_band(DENIED, detail)));
+        }
+    }
+    let mut removed = Removed::default();
+    let text = forward::rewrite(message, &[], &asker.seal(), &mut removed).map_err(refuse)?;
+    let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
+    let pending = id.map(|id| Pending::new(id, &message.method, stated, listed, None));
+    Ok(Forwardable { text, pending, upstream, decided: None, removed, rate })
+}
+
+fn not_found(asker: &Asker, kind: Kind, why: &str) -> RpcError {
+    let status = match (asker.era, kind) {
+        (Era::Stateless, _) => 404,
+        (Era::Session, Kind::Request) => 200,
+        (Era::Session, _) => 400,
+    };
+    RpcError::new(status, METHOD_NOT_FOUND, why)
+}
+
+/// A call of a tool, or of what is authorized like one.
+async fn decide(
+    asker: &Asker,
+    stated: &Rc<Stated>,
+    message: &Message,
+    rule: ClientRule,
+) -> Result<Forwardable, Refusal> {
+    let id = message.id_if_request();
+    let refuse = |error: RpcError| Refusal::new(asker.era, &error.with_id(id));
+    let asked = action::of(message).map_err(refuse)?;
+    let what = [asker.server(), "/", &asked.tool].concat();
+    // A state that is another's is refused before anything is decided of its call.
+    forward::rewrite(message, &[], &asker.seal(), &mut Removed::default()).map_err(refuse)?;
+    let command =
+        asker.command(stated, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
+    let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
+    if answers && command.call.approval_id.is_some() {
+        // People approved the call, and have not seen what is answered now.
+        let detail = "an approval is for the call without `inputResponses`";
+        return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
+    }
+    let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
+    let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;
+    let Some(mut decision) = reply.decision else { return Err(undecided(asker, id)) };
+    if !decision.passes() {
+        if rule == ClientRule::Action {
+            return Err(denied(asker, &decision, &asked.tool, id, rate));
+        }
+        let id = id.unwrap_or("null");
+        let body = denial::answer(&decision, &what, reply.denial, asker.era, id);
+        return Err(Refusal { status: 200, body, rate, retry_after_s: None });
+    }
+    let redacted = &decision.redacted_fields;
+    if rule == ClientRule::Action && action::is_about(&command.call.input, redacted) {
+        relay::record_outcome(&asker.app, &command, &decision, relay::not_sent());
+        decision.reason = "What it is about would have to be redacted.".to_owned();
+        return Err(denied(asker, &decision, &asked.tool, id, rate));
+    }
+    let Some(upstream) = reply.upstream else { return Err(undecided(asker, id)) };
+    let mut removed = Removed::default();
+    let text = forward::rewrite(message, &decision.redacted_fields, &asker.seal(), &mut removed);
+    let text = text.map_err(refuse)?;
+    let decided: Decided = Rc::new((command, decision));
+    let let_through = Some(Rc::clone(&decided));
+    let pending = id.map(|id| Pending::new(id, &message.method, stated, None, let_through));
+    Ok(Forwardable { text, pending, upstream, decided: Some(decided), removed, rate })
+}

@@ -1,0 +1,138 @@
+//! One request to a server, and what its answer becomes.
+
+use std::rc::Rc;
+
+use gateward_core::gate::Ending;
+use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT};
+use gateward_core::mcp::seal::Handle;
+use gateward_core::mcp::sse::{self, EVENT_STREAM};
+use gateward_core::mcp::{Era, answer as core};
+use gateward_core::problem::Problem;
+use worker::worker_sys::web_sys::Response;
+
+use super::asker::Asker;
+use super::response_filter::{Decided, ResponseFilter};
+use super::{Refusal, undecided};
+use crate::http::Head;
+use crate::lanes::RateFields;
+use crate::relay::{self, Ended, UpstreamAnswer, UpstreamRequest};
+
+/// Bytes of a session's id: its form is the server's, and many times what any has.
+const MAX_SESSION_BYTES: usize = 1_024;
+
+/// Sends what goes on, and answers with what comes back.
+pub async fn exchange(
+    mut filter: ResponseFilter,
+    batch: bool,
+    mut fields: Vec<(String, String)>,
+    body: Option<&[u8]>,
+    decided: Vec<Decided>,
+    rate: RateFields,
+) -> Result<Response, Refusal> {
+    let asker = Rc::clone(&filter.asker);
+    let (app, era) = (&asker.app, asker.era);
+    let id = filter.only_id();
+    let problem = |problem: &Problem| Refusal::problem(app, era, id.as_deref(), problem);
+    if let Some(session) = &asker.session {
+        fields.push(("mcp-session-id".to_owned(), session.clone()));
+    }
+    let first = decided.first().map(|decided| &decided.1);
+    fields.extend(relay::own_fields(&asker.template, first));
+    let recording = app.clone();
+    let outcome = move |ended: Ended| {
+        for decided in &decided {
+            relay::record_outcome(&recording, &decided.0, &decided.1, ended.clone());
+        }
+    };
+    let not_sent = |why: Problem| {
+        outcome(relay::not_sent());
+        problem(&why)
+    };
+    let http_method = asker.request.method.as_str();
+    let upstream = Rc::clone(&filter.upstream);
+    let url = relay::address(app, &upstream).map_err(not_sent)?;
+    let request = UpstreamRequest { method: http_method, url: url.as_str(), headers: fields, body };
+    let sent = relay::send(app, &asker.request, &asker.template.tenant, &upstream, request).await;
+    let answer = match sent.map_err(not_sent)? {
+        Ok(answer) => answer,
+        Err(broken) => {
+            outcome(broken.ended());
+            return Err(problem(&broken.problem()));
+        }
+    };
+    let status = answer.status;
+    let kind = answer.header("content-type").unwrap_or_default();
+    let succeeded = (200..300).contains(&status);
+    let session = sealed_session(&asker, &answer);
+    let head = |status| super::head(app, &asker.request, era, status);
+    let with_session = |head: Head| match &session {
+        Some(session) => head.field("mcp-session-id", session),
+        None => head,
+    };
+    if succeeded && sse::is_stream(&kind) && (filter.standalone || !filter.is_done()) {
+        let head = Head::bare(200)
+            .field("content-type", EVENT_STREAM)
+            .field("cache-control", "no-store, no-transform")
+            .field("x-accel-buffering", "no")
+            .field("x-request-id", &app.request_id);
+        let head = rate.add_to(with_session(head));
+        let streamed = answer.stream(head, Some(Box::new(filter)), Some(Box::new(outcome)));
+        let lost = |_| undecided(&asker, id.as_deref());
+        return streamed.map_err(lost);
+    }
+    if succeeded && filter.is_done() && !filter.standalone {
+        outcome(answer.refuse(Ending::Complete));
+        let answers = std::mem::take(&mut filter.answers);
+        let (status, body) = match answers.is_empty() {
+            true if http_method == "DELETE" => (200, String::new()),
+            true => (202, String::new()),
+            false => (200, core::together(&answers, batch)),
+        };
+        let head = rate.add_to(with_session(head(status)));
+        return head.with(&body).map_err(|_| undecided(&asker, None));
+    }
+    let (bytes, ended) = match answer.bytes().await {
+        Ok(read) => read,
+        Err(broken) => {
+            outcome(broken.ended());
+            return Err(problem(&broken.problem()));
+        }
+    };
+    let refused = refused_status(status, asker.session.is_some());
+    let settled = match refused {
+        Some(_) if matches!(status, 300..=399 | 401 | 402 | 403 | 407) => None,
+        _ => filter.whole(&bytes, status, batch).await,
+    };
+    match settled {
+        Some(body) => {
+            outcome(ended);
+            let head = rate.add_to(with_session(head(if succeeded { 200 } else { status })));
+            head.with(&body).map_err(|_| undecided(&asker, None))
+        }
+        None => {
+            outcome(Ended { ending: Ending::Refused, ..ended });
+            let error =
+                refused.unwrap_or_else(|| RpcError::upstream("the server's answer is none"));
+            Err(Refusal { rate, ..Refusal::new(era, &error.with_id(id.as_deref())) })
+        }
+    }
+}
+
+/// What is answered in place of an upstream's refusal whose body is no JSON-RPC. Statuses that tell
+/// a client something about the protocol are kept.
+fn refused_status(status: u16, in_session: bool) -> Option<RpcError> {
+    let error = |status, code, text: &str| Some(RpcError::new(status, code, text));
+    match status {
+        200..=299 => None,
+        404 if in_session => error(404, SESSION_NOT_FOUND, "Session not found"),
+        400 | 404 | 405 | 406 | 415 => error(status, TRANSPORT, "the server refused the request"),
+        _ => Some(RpcError::upstream("the server did not answer as it should")),
+    }
+}
+
+/// The session that the server names, as the client gets it.
+fn sealed_session(asker: &Asker, answer: &UpstreamAnswer) -> Option<String> {
+    let id = answer.header("mcp-session-id")?;
+    let is_id = id.len() <= MAX_SESSION_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic());
+    (asker.era == Era::Session && is_id).then(|| asker.seal().seal(Handle::Session, &id))
+}

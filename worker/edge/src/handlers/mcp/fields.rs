@@ -1,0 +1,59 @@
+//! The headers of a request that mean something to MCP.
+
+use gateward_core::mcp::Era;
+use gateward_core::mcp::message::Headers;
+use gateward_core::mcp::redact::Removed;
+
+/// A request's headers; names are in lower case.
+pub struct Fields(pub Vec<(String, String)>);
+
+impl Fields {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn about_the_body(&self) -> Headers {
+        let owned = |name| self.get(name).map(str::to_owned);
+        let parameters = self.0.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix("mcp-param-")?.to_owned(), value.clone()))
+        });
+        Headers {
+            protocol_version: owned("mcp-protocol-version"),
+            method: owned("mcp-method"),
+            name: owned("mcp-name"),
+            parameters: parameters.collect(),
+        }
+    }
+
+    /// Whether the client takes an answer of this type.
+    pub fn accepts(&self, wanted: &str) -> bool {
+        let (kind, _) = wanted.split_once('/').unwrap_or_default();
+        self.get("accept").is_none_or(|accept| {
+            accept.split(',').any(|range| {
+                let range = range.split(';').next().unwrap_or_default().trim();
+                range.eq_ignore_ascii_case(wanted)
+                    || range == "*/*"
+                    || range.strip_suffix("/*").is_some_and(|own| own.eq_ignore_ascii_case(kind))
+            })
+        })
+    }
+
+    /// Those that go to the server with a message of this era: what was held against the body, and
+    /// nothing that shows an argument which was taken out of it.
+    pub fn forwarded(&self, era: Era, removed: &Removed) -> Vec<(String, String)> {
+        let method = self.get("mcp-method").unwrap_or_default().trim();
+        let calls = method == "tools/call";
+        let names = calls || matches!(method, "prompts/get" | "resources/read");
+        let goes = |(name, value): &&(String, String)| match (name.as_str(), era) {
+            ("mcp-protocol-version", _)
+            | ("mcp-method", Era::Stateless)
+            | ("last-event-id", Era::Session) => true,
+            ("mcp-name", Era::Stateless) => names,
+            (name, Era::Stateless) => {
+                calls && name.starts_with("mcp-param-") && !removed.shows(value)
+            }
+            _ => false,
+        };
+        self.0.iter().filter(goes).cloned().collect()
+    }
+}

@@ -1,0 +1,373 @@
+//! What comes back from a server, message by message: answers to what was asked, notifications, and
+//! in sessions requests of its own.
+
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use gateward_core::admin::field::Name;
+use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
+use gateward_core::command::GateCommand;
+use gateward_core::gate::Ending;
+use gateward_core::json::Json;
+use gateward_core::mcp::answer::{self as core, Incoming};
+use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
+use gateward_core::mcp::listing::Page;
+use gateward_core::mcp::method::{self, Listed, ServerRule};
+use gateward_core::mcp::raw::{self, RawObject};
+use gateward_core::mcp::sse::{self, Event, Splitter};
+use gateward_core::mcp::{Era, denial};
+use gateward_core::proxy::ProxyDecision;
+use gateward_core::stated::Stated;
+use gateward_core::upstream::Upstream;
+
+use worker::console_error;
+
+use super::JSON;
+use super::asker::Asker;
+use crate::handlers::administration::make_itself;
+use crate::relay::{self, Inspect, UpstreamRequest};
+
+/// What an error of a server can ask for.
+const ELICITATION: &str = "elicitation/create";
+
+/// A call that was let through, and what let it.
+pub type Decided = Rc<(GateCommand, ProxyDecision)>;
+
+/// A request that was forwarded and is not answered yet.
+pub struct Pending {
+    id: String,
+    method: String,
+    stated: Rc<Stated>,
+    listed: Option<Listed>,
+    decided: Option<Decided>,
+}
+
+impl Pending {
+    pub fn new(
+        id: &str,
+        method: &str,
+        stated: &Rc<Stated>,
+        listed: Option<Listed>,
+        decided: Option<Decided>,
+    ) -> Self {
+        let (id, method) = (id.to_owned(), method.to_owned());
+        Self { id, method, stated: Rc::clone(stated), listed, decided }
+    }
+}
+
+/// One exchange with a server.
+pub struct ResponseFilter {
+    pub asker: Rc<Asker>,
+    /// Of each message that was sent: which of them a server asks about, it does not say.
+    stated: Vec<Rc<Stated>>,
+    pub upstream: Rc<Upstream>,
+    pending: Vec<Pending>,
+    /// What Gateward itself answers beside the server.
+    pub answers: Vec<String>,
+    /// A session's own stream, on which nothing was asked; answers on it are to earlier requests.
+    pub standalone: bool,
+    splitter: Splitter,
+    /// Whether the client can go on elsewhere when the stream breaks off.
+    resumable: bool,
+}
+
+impl ResponseFilter {
+    pub fn new(
+        asker: Rc<Asker>,
+        mut stated: Vec<Rc<Stated>>,
+        upstream: Rc<Upstream>,
+        pending: Vec<Pending>,
+        answers: Vec<String>,
+    ) -> Self {
+        stated.dedup();
+        Self {
+            asker,
+            stated,
+            upstream,
+            pending,
+            answers,
+            standalone: false,
+            splitter: Splitter::default(),
+            resumable: false,
+        }
+    }
+
+    /// The id of the request, where only one was made.
+    pub fn only_id(&self) -> Option<String> {
+        match self.pending.as_slice() {
+            [one] => Some(one.id.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether everything is answered.
+    pub fn is_done(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// A body that is no stream; `None` when it is not what answers the requests.
+    pub async fn whole(&mut self, bytes: &[u8], status: u16, batch: bool) -> Option<String> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let texts = if batch { raw::items(text).unwrap_or_else(|| vec![text]) } else { vec![text] };
+        for text in texts {
+            match core::read(text)? {
+                Incoming::Answer { id: None, message } if status >= 400 => {
+                    // The error is about the request as such.
+                    return Some(self.failure(None, text, message).await);
+                }
+                Incoming::Answer { id: Some(id), message } => {
+                    let at = self.pending.iter().position(|pending| pending.id == id)?;
+                    let pending = self.pending.swap_remove(at);
+                    let answer = self.settle(&pending, text, message).await;
+                    self.answers.push(answer);
+                }
+                _ => return None,
+            }
+        }
+        self.is_done().then(|| core::together(&self.answers, batch))
+    }
+
+    /// The answer to a request, as the client gets it.
+    async fn settle(&self, pending: &Pending, text: &str, message: RawObject) -> String {
+        if message.get("error").is_some() {
+            return self.failure(Some(&pending.id), text, message).await;
+        }
+        match self.result(pending, &message).await {
+            Ok(result) => core::with(message, "result", &result),
+            Err(error) => error.with_id(Some(&pending.id)).body(self.asker.era),
+        }
+    }
+
+    /// An error, as the client gets it.
+    async fn failure(&self, id: Option<&str>, text: &str, message: RawObject) -> String {
+        let error = message.object("error");
+        let read = error.and_then(|error| Some((core::elicited(&error)?, error)));
+        let refuse = |error: RpcError| error.with_id(id).body(self.asker.era);
+        let Some((elicited, mut error)) = read else {
+            return refuse(RpcError::upstream("the server's error cannot be read"));
+        };
+        for params in elicited {
+            if !self.may_ask(ELICITATION, params).await {
+                return refuse(may_not_ask(ELICITATION));
+            }
+        }
+        match core::clean(&mut error) {
+            true => core::with(message, "error", &error),
+            false => text.to_owned(),
+        }
+    }
+
+    /// Whether the server may ask this, whichever message it is about.
+    async fn may_ask(&self, method: &str, params: Json) -> bool {
+        for stated in &self.stated {
+            if !self.asker.may_ask(stated, method, params.clone()).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn result(&self, pending: &Pending, message: &RawObject) -> Result<RawObject, RpcError> {
+        let unreadable = || RpcError::upstream("the server's result cannot be read");
+        let mut result = message.object("result").ok_or_else(unreadable)?;
+        let era = self.asker.era;
+        let pages = match pending.listed {
+            Some(listed) => Page::read(listed, &result).map(|page| vec![page]),
+            // What was asked is not known.
+            None if pending.method.is_empty() => Page::all(&result),
+            None => Some(Vec::new()),
+        };
+        for page in pages.ok_or_else(unreadable)? {
+            let candidates = page.candidates();
+            let visible = match candidates.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let visible = self.asker.visible(&pending.stated, candidates).await;
+                    let request_id = &self.asker.app.request_id;
+                    visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
+                }
+            };
+            self.register(page.news(&visible));
+            page.filter(&visible, era, &mut result);
+        }
+        if era == Era::Stateless {
+            for (method, params) in core::asked(&result).ok_or_else(unreadable)? {
+                let may_ask = method::from_server(&method) == ServerRule::Decide
+                    && self.asker.may_ask(&pending.stated, &method, params).await;
+                if !may_ask {
+                    return Err(may_not_ask(&method));
+                }
+            }
+        }
+        let decision = pending.decided.as_ref().map(|decided| &decided.1);
+        core::finish(&pending.method, &mut result, decision, era, &self.asker.seal())?;
+        Ok(result)
+    }
+
+    /// Registers tools that are new, or not as they were, in the background: they wait for approval.
+    fn register(&self, definitions: Vec<&str>) {
+        if definitions.is_empty() {
+            return;
+        }
+        let tools = definitions.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        let asker = Rc::clone(&self.asker);
+        Rc::clone(&asker.app.context).wait_until(async move {
+            let listing =
+                Listing::of_server(&Discovered { tools, resources: false, prompts: false });
+            let Ok(server) = Name::parse(asker.server()) else { return };
+            let seen = ManifestSeen { server, listing: &listing };
+            let tenant = &asker.template.tenant;
+            if let Err(problem) = make_itself(&asker.app.env, tenant, &seen).await {
+                console_error!(
+                    "tools of `{}` are not registered: {}",
+                    asker.server(),
+                    problem.detail
+                );
+            }
+        });
+    }
+
+    /// One message of a stream; `None` when it does not go on.
+    async fn message(&mut self, text: &str) -> Option<String> {
+        match core::read(text)? {
+            Incoming::Answer { id: None, message } => Some(self.failure(None, text, message).await),
+            Incoming::Answer { id: Some(id), message } => {
+                let at = self.pending.iter().position(|pending| pending.id == id);
+                let pending = match at {
+                    Some(at) => self.pending.swap_remove(at),
+                    None if self.standalone => self.resumed(id)?,
+                    None => return None,
+                };
+                Some(self.settle(&pending, text, message).await)
+            }
+            Incoming::Notification { method } => {
+                (method::from_server(&method) == ServerRule::Pass).then(|| text.to_owned())
+            }
+            Incoming::Request { id, method, params } => {
+                if self.asker.era == Era::Stateless {
+                    return None;
+                }
+                let passes = match method::from_server(&method) {
+                    ServerRule::Pass => true,
+                    ServerRule::Decide => self.may_ask(&method, params).await,
+                    ServerRule::Refuse => {
+                        self.asker.count_asked();
+                        false
+                    }
+                };
+                if !passes {
+                    self.refuse(&id, &method);
+                }
+                passes.then(|| text.to_owned())
+            }
+        }
+    }
+
+    /// Tells the server that the client is not asked, in the background: else it waits for ever.
+    fn refuse(&self, id: &str, method: &str) {
+        if self.asker.is_asked_too_much() {
+            return;
+        }
+        let body = core::refusal(id, method, "Gateward does not let the server ask this");
+        let (asker, upstream) = (Rc::clone(&self.asker), Rc::clone(&self.upstream));
+        Rc::clone(&asker.app.context).wait_until(async move {
+            let mut headers = relay::own_fields(&asker.template, None);
+            let mut field =
+                |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+            field("content-type", JSON);
+            field("accept", "application/json, text/event-stream");
+            if let Some(session) = &asker.session {
+                field("mcp-session-id", session);
+            }
+            if let Some(version) = asker.request.header("mcp-protocol-version") {
+                field("mcp-protocol-version", &version);
+            }
+            let Ok(url) = relay::address(&asker.app, &upstream) else { return };
+            let body = Some(body.as_bytes());
+            let request = UpstreamRequest { method: "POST", url: url.as_str(), headers, body };
+            let tenant = &asker.template.tenant;
+            let sent = relay::send(&asker.app, &asker.request, tenant, &upstream, request).await;
+            if let Ok(Ok(answer)) = sent {
+                answer.refuse(Ending::Complete);
+            }
+        });
+    }
+
+    /// The answer to a request of an earlier stream: which method it was, only the result can say.
+    fn resumed(&self, id: String) -> Option<Pending> {
+        let stated = Rc::clone(self.stated.first()?);
+        Some(Pending { id, method: String::new(), stated, listed: None, decided: None })
+    }
+
+    /// A whole event, as it goes on.
+    async fn event(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let Some(event) = Event::read(&bytes) else { return Vec::new() };
+        self.resumable |= event.has_id();
+        let Some(data) = event.data.as_deref().filter(|_| event.is_message()) else {
+            // Comments keep the connection alive, and an event without a message names its id.
+            let empty = event.data.as_deref().is_none_or(str::is_empty);
+            let rest = event.data.as_deref().filter(|_| empty);
+            return if empty { event.with(rest).into_bytes() } else { Vec::new() };
+        };
+        let passed = match raw::items(data) {
+            // Only one revision has batches; what a client of another makes of one is its matter.
+            Some(items) => {
+                let mut passed = Vec::new();
+                for item in items {
+                    passed.extend(self.message(item).await);
+                }
+                (!passed.is_empty()).then(|| raw::array(&passed))
+            }
+            None => self.message(data).await,
+        };
+        match passed {
+            Some(passed) => event.with(Some(&passed)).into_bytes(),
+            None if event.has_id() => event.with(None).into_bytes(),
+            None => Vec::new(),
+        }
+    }
+}
+
+fn may_not_ask(method: &str) -> RpcError {
+    RpcError::in_band(DENIED, ["the server may not ask the client for ", method].concat())
+}
+
+impl Inspect for ResponseFilter {
+    fn piece(&mut self, piece: Vec<u8>) -> LocalBoxFuture<'_, Result<Vec<u8>, ()>> {
+        Box::pin(async move {
+            let mut out = Vec::new();
+            for answer in std::mem::take(&mut self.answers) {
+                out.extend(sse::message(&answer).into_bytes());
+            }
+            let max = self.upstream.max_result_bytes as usize;
+            for event in self.splitter.push(&piece, max).ok_or(())? {
+                out.extend(self.event(event).await);
+                if self.asker.is_asked_too_much() {
+                    return Err(());
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// Whoever still waits for an answer is told that there will be none, unless it may come on
+    /// another stream.
+    fn end(&mut self, ending: Ending) -> Vec<u8> {
+        let mut out = String::new();
+        for answer in std::mem::take(&mut self.answers) {
+            out.push_str(&sse::message(&answer));
+        }
+        if !self.resumable {
+            for pending in std::mem::take(&mut self.pending) {
+                let why = match ending {
+                    Ending::TimedOut => "the server took too long",
+                    Ending::TooLarge => "the server's answer is too large",
+                    _ => "the server's answer broke off",
+                };
+                let error = RpcError::in_band(INTERNAL_ERROR, why).with_id(Some(&pending.id));
+                out.push_str(&sse::message(&error.body(self.asker.era)));
+            }
+        }
+        out.into_bytes()
+    }
+}
