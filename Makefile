@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker demo check bench bench-full bench-check deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance demo check bench bench-full bench-check deploy clean setup wasm cli
 
 # These compile for Wasm only.
 wasm_crates := gateward-edge gateward-bench-wasm
@@ -17,8 +17,11 @@ test: test-rust test-worker ## cargo tests, then vitest against the built worker
 test-rust: setup
 	cargo test $(native) --no-fail-fast
 
-test-worker: wasm cli
+test-worker: wasm cli nginx
 	npm run --silent test
+
+conformance: wasm ## run the MCP conformance suite through Gateward, for both of its revisions
+	@GATEWARD_PREBUILT=1 WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent conformance
 
 demo: setup ## play a confused-deputy attack and verify its receipts
 	@npm run --silent demo
@@ -55,3 +58,6 @@ wasm: setup
 # `start` and `demo` build it themselves.
 cli: setup
 	cargo build --package gateward
+
+nginx: setup
+	@scripts/nginx.sh > /dev/null
