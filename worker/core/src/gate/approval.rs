@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::journal::{self, JournalEntry, Room, encode_state};
+use super::journal::{self, JournalEntry, Room};
 use super::outcome::{Decision, ReasonCode, Ruling};
 use super::{AgentState, ChainHead, Draft};
 use crate::approval::{
@@ -266,16 +266,10 @@ pub fn entry(
         prev_receipt_hash: &head.hash,
         approval,
     };
+    let head = ChainHead { seq, hash: hash.clone() };
     JournalEntry {
-        agent: approval.agent.clone(),
-        state: encode_state(state),
-        request_key: None,
-        fingerprint: String::new(),
-        nonce_key: None,
-        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
-        row: serde_json::to_string(&row).unwrap_or_default(),
-        head: ChainHead { seq, hash: hash.clone() },
         approval: Some(input),
+        ..JournalEntry::of_event(&approval.agent, state, &row, head)
     }
 }
 

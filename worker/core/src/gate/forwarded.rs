@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::journal::{self, JournalEntry, Room, encode_state};
+use super::journal::{self, JournalEntry, Room};
 use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
@@ -150,16 +150,7 @@ pub fn record(
         },
     };
     let state = AgentState { revision: state.revision + 1, ..state.clone() };
-    let entry = JournalEntry {
-        agent: command.agent.clone(),
-        state: encode_state(&state),
-        request_key: None,
-        fingerprint: String::new(),
-        nonce_key: None,
-        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
-        row: serde_json::to_string(&row).unwrap_or_default(),
-        head: ChainHead { seq, hash: hash.clone() },
-        approval: None,
-    };
+    let entry =
+        JournalEntry::of_event(&command.agent, &state, &row, ChainHead { seq, hash: hash.clone() });
     Ok((entry, state))
 }

@@ -36,6 +36,28 @@ pub struct JournalEntry {
     pub approval: Option<ApprovalInput>,
 }
 
+impl JournalEntry {
+    /// Of what happened to an agent and is no decision on a call.
+    pub fn of_event(
+        agent: &str,
+        state: &AgentState,
+        row: &impl Serialize,
+        head: ChainHead,
+    ) -> Self {
+        Self {
+            head,
+            agent: agent.to_owned(),
+            state: encode_state(state),
+            request_key: None,
+            fingerprint: String::new(),
+            nonce_key: None,
+            // Plain data always serializes; a row that were empty would fail the flush, not vanish.
+            row: serde_json::to_string(row).unwrap_or_default(),
+            approval: None,
+        }
+    }
+}
+
 /// What D1 gets to know. Persisted: the format is pinned by the flush statements.
 #[derive(Debug, Serialize)]
 pub struct Row<'a> {

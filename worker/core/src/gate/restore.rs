@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::containment::{ContainmentDetail, ContainmentRow};
-use super::journal::{self, JournalEntry, Room, encode_state};
+use super::journal::{self, JournalEntry, Room};
 use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
@@ -100,16 +100,11 @@ pub fn restore(
             detail: Some(ContainmentDetail::Restored { decision_id: quarantined_by }),
         },
     };
-    let entry = JournalEntry {
-        agent: command.agent.clone(),
-        state: encode_state(&restored),
-        request_key: None,
-        fingerprint: String::new(),
-        nonce_key: None,
-        // Plain data always serializes; a row that were empty would fail the flush, not vanish.
-        row: serde_json::to_string(&row).unwrap_or_default(),
-        head: ChainHead { seq, hash: hash.clone() },
-        approval: None,
-    };
+    let entry = JournalEntry::of_event(
+        &command.agent,
+        &restored,
+        &row,
+        ChainHead { seq, hash: hash.clone() },
+    );
     Ok(Some((entry, restored)))
 }

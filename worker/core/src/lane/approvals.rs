@@ -6,7 +6,7 @@ use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned
 use super::{AgentState, Lane};
 use crate::approval::{Approval, ApprovalInput, DecideCommand, HeldApproval};
 use crate::config::Config;
-use crate::gate::{Around, JournalEntry, Room, decide_approval, expire_approval};
+use crate::gate::{Around, JournalEntry, decide_approval, expire_approval};
 use crate::problem::Problem;
 use crate::sql::lane as sql;
 
@@ -168,8 +168,6 @@ impl Lane {
     }
 
     fn around<'a>(&'a self, config: &'a Config, state: &'a AgentState, now_ms: u64) -> Around<'a> {
-        let room =
-            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
-        Around { room, head: &self.head, state, now_ms }
+        Around { room: self.room(config), head: &self.head, state, now_ms }
     }
 }

@@ -243,9 +243,7 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let room =
-            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
-        match restore(&room, &self.head, &held.state, command, now_ms) {
+        match restore(&self.room(config), &self.head, &held.state, command, now_ms) {
             Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             // So that a superseded object fails instead of answering from an old state.
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
@@ -267,9 +265,7 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let room =
-            Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full };
-        match record_outcome(&room, &self.head, &held.state, command, now_ms) {
+        match record_outcome(&self.room(config), &self.head, &held.state, command, now_ms) {
             Ok((entry, state)) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             Err(problem) => Ok(Err(problem)),
         }
@@ -335,6 +331,11 @@ impl Lane {
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
         }
+    }
+
+    /// How much the journal holds.
+    pub(super) fn room<'a>(&self, config: &'a Config) -> Room<'a> {
+        Room { config, journal_rows: self.journal_rows, storage_full: self.storage_full }
     }
 
     /// Writes the row and the one that goes with it, then takes the state.
