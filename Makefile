@@ -18,7 +18,7 @@ test-rust: setup
 	cargo test $(native) --no-fail-fast
 
 test-worker: wasm cli nginx
-	npm run --silent test
+	@clients="$$(scripts/clients.sh)" && env $$clients npm run --silent test
 
 conformance: wasm ## run the MCP conformance suite through Gateward, for both of its revisions
 	@GATEWARD_PREBUILT=1 WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent conformance

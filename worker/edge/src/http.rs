@@ -1,9 +1,9 @@
 //! Requests as handlers see them, answers, and the bounds on what is read.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use futures_util::StreamExt as _;
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use url::form_urlencoded;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use worker::Result;
 use worker::worker_sys::web_sys::{self, Response};
-use worker::{ByteStream, Result};
 
 use crate::io;
 
@@ -39,6 +39,13 @@ pub fn random<const LENGTH: usize>() -> std::result::Result<[u8; LENGTH], Proble
 /// What a 401 asks for (RFC 6750).
 pub const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
 
+/// Bytes of a body that are read only to be dropped: 32 times the largest that is accepted. Beyond
+/// them the connection is closed on the sender.
+const MAX_DROPPED_BYTES: u32 = 8 * 1024 * 1024;
+
+/// How long a body that is too long, or that nobody reads, may take to arrive.
+const DROP_LIMIT_MS: u32 = 10_000;
+
 /// The longest request id that is taken over from a caller.
 const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 
@@ -58,6 +65,8 @@ pub struct Request {
     connecting_address: String,
     pub signature: String,
     raw: web_sys::Request,
+    /// Whether its body was read, or dropped.
+    read: Cell<bool>,
 }
 
 impl Request {
@@ -75,6 +84,7 @@ impl Request {
             connecting_address: next(),
             signature: next(),
             raw,
+            read: Cell::new(false),
         }
     }
 
@@ -159,27 +169,33 @@ impl Request {
 
     /// A body of any type, within the same bound.
     pub async fn body(&self) -> std::result::Result<Vec<u8>, Problem> {
-        let too_large = || {
+        // The runtime holds a body to its declared length.
+        let short = self.content_length.parse().is_ok_and(|length: usize| length <= MAX_BODY_BYTES);
+        self.read.set(true);
+        if short {
+            return bytes(&self.raw).await.map_err(|_| unreadable());
+        }
+        self.read_at_most(MAX_BODY_BYTES).await?.ok_or_else(|| {
             let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
             Problem::new(ProblemCode::BodyTooLarge, detail)
-        };
-        match self.content_length.parse::<usize>() {
-            Ok(length) if length > MAX_BODY_BYTES => Err(too_large()),
-            // The runtime holds a body to its declared length.
-            Ok(_) => bytes(&self.raw).await.map_err(|_| unreadable()),
-            Err(_) => {
-                let Some(stream) = self.raw.body() else { return Ok(Vec::new()) };
-                let mut stream = ByteStream::from(stream);
-                let mut body = Vec::new();
-                while let Some(chunk) = stream.next().await {
-                    body.extend_from_slice(&chunk.map_err(|_| unreadable())?);
-                    if body.len() > MAX_BODY_BYTES {
-                        return Err(too_large());
-                    }
-                }
-                Ok(body)
-            }
+        })
+    }
+
+    /// Reads and drops a body that no handler has read, so that its sender gets the answer: a
+    /// connection that is closed while its client still sends is a broken one to most clients.
+    pub async fn drop_unread_body(&self) {
+        let expected = !matches!(self.method.as_str(), "GET" | "HEAD");
+        if !self.read.replace(true) && (expected || !self.content_length.is_empty()) {
+            // A body that breaks off has no sender that waits for the answer.
+            let _ = self.read_at_most(0).await;
         }
+    }
+
+    /// `None` when there is more; then the rest was dropped.
+    async fn read_at_most(&self, max: usize) -> std::result::Result<Option<Vec<u8>>, Problem> {
+        let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, DROP_LIMIT_MS);
+        let read = JsFuture::from(read).await.map_err(|_| unreadable())?;
+        Ok((!read.is_undefined()).then(|| Uint8Array::from(read).to_vec()))
     }
 }
 

@@ -26,6 +26,50 @@ export function describe({ method, url, headers }) {
 }
 
 /**
+ * Reads a body and drops what exceeds `maxBytes`, until it ends, exceeds `maxDroppedBytes` as well, or
+ * takes longer than `limitMs`. A client that is still sending when its connection is closed sees a
+ * broken connection instead of the answer.
+ * @param {Request} request
+ * @returns {Promise<Uint8Array | undefined>} the body; undefined when it has more than `maxBytes`, or
+ *   did not end
+ */
+export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
+  if (request.body === null) return new Uint8Array();
+  const reader = request.body.getReader();
+  let late = false;
+  const limit = setTimeout(() => {
+    late = true;
+    // A read that waits is settled by this.
+    reader.cancel().catch(() => {});
+  }, limitMs);
+  const pieces = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.length;
+      if (length <= maxBytes) pieces.push(value);
+      if (length > maxBytes + maxDroppedBytes) return undefined;
+    }
+  } finally {
+    clearTimeout(limit);
+  }
+  return late || length > maxBytes ? undefined : joined(pieces, length);
+}
+
+/** @param {Uint8Array[]} pieces */
+export function joined(pieces, length) {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+/**
  * All headers: name, line break, value, line break, name, and so on.
  * @param {Request | Response} message
  */

@@ -2,7 +2,7 @@
 // not pass through Wasm's memory. What goes wrong is told as a string: an `Ending`, as the core
 // names it (gate/forwarded.rs).
 
-import { headers } from "./io.js";
+import { headers, joined } from "./io.js";
 
 /** How long a stream of events may be silent towards the caller before a comment keeps it open. */
 const KEEP_ALIVE_MS = 15_000;
@@ -78,13 +78,7 @@ export class Exchange {
     } finally {
       this.#unwatch();
     }
-    const whole = new Uint8Array(length);
-    let at = 0;
-    for (const piece of pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return whole;
+    return joined(pieces, length);
   }
 
   /**

@@ -49,6 +49,7 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
             let context = Rc::new(context);
             let app = App { env, settings, request_id: request_id.clone(), context };
             let answered = handle(&request, &app).await;
+            request.drop_unread_body().await;
             failed_authentications::write_closed(&app);
             answered
         }
