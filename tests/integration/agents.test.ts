@@ -50,6 +50,7 @@ describe("an agent", () => {
       rate_capacity: null,
       rate_refill_per_s: null,
       quota_per_day: null,
+      taint: null,
       revision: expect.any(Number),
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -41,6 +41,7 @@ describe("a new credential", () => {
       allowed_tools: null,
       allowed_networks: null,
       signed: false,
+      assigns_runs: false,
       revision: expect.any(Number),
       created_at: expect.any(String),
     });

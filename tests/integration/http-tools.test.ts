@@ -319,11 +319,14 @@ describe("an upstream that", () => {
   });
 });
 
-test("an untrusted server taints the run that called it, and no other", async () => {
+test("an untrusted server taints the agent that called it, whichever run it names", async () => {
   await server("web", {}, "untrusted");
   const run = (id: string) => ({ "x-gateward-run-id": id });
   expect((await create({ title: "before" }, run("r1"))).status).toBe(200);
   expect((await ask("/http/web/repos/acme/shop/issues", { headers: run("r1") })).status).toBe(200);
-  expect(await problem(await create({ title: "after" }, run("r1")))).toBe("403 call_denied policy_forbid");
-  expect((await create({ title: "other" }, run("r2"))).status).toBe(200);
+  upstream.received.length = 0;
+  for (const name of ["r1", "r2", "r3"]) {
+    expect(await problem(await create({ title: "after" }, run(name)))).toBe("403 call_denied policy_require_approval");
+  }
+  expect(upstream.received).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually, type Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
-import { call, fails, type Fields, inSession, outcome, Recorder, request, results, STREAM, stateless } from "../support/recorder.ts";
+import { call, fails, inSession, outcome, Recorder, request, STREAM, stateless } from "../support/recorder.ts";
 import type { UpstreamFields } from "../support/registry.ts";
 import { type Answering, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
 
@@ -201,37 +201,6 @@ describe("a server whose answer is none", () => {
     const events = await gateward.rows<{ kind: string }>("SELECT kind FROM audit_events WHERE tenant = ?1 AND decision_id = ?2 ORDER BY kind", tenant.name, String(decisionId));
     expect(events.map(({ kind }) => kind)).toEqual(["decision", ...noted]);
   });
-});
-
-test("a call of an untrusted server taints its run and its session, and without a run the agent's default one", async () => {
-  await recorder.server("wild", {}, [], "untrusted");
-  const change = async (token: string, headers: Fields, server = "recorder"): Promise<unknown> => {
-    upstream.answer = results({ content: [] });
-    const { result } = await answerIn(await recorder.send(call("change"), { server, token, headers }));
-    return result?._meta?.[`${PREFIX}reason_code`] ?? "passed";
-  };
-  const begin = async (token: string, server: string) => {
-    upstream.answer = results({ capabilities: {} }, { "mcp-session-id": `id-${Math.random()}` });
-    const response = await recorder.send(request("initialize", {}), { server, token });
-    await response.text();
-    return inSession(response.headers.get("mcp-session-id") ?? "");
-  };
-  const run = (id: string) => ({ "x-gateward-run-id": id });
-
-  const { token: named } = await tenant.agent("careful");
-  const session = await begin(named, "wild");
-  expect(await change(named, { ...session, ...run("r") }, "wild")).toBe("passed");
-  expect(await change(named, run("r"))).toBe("policy_forbid");
-  // Another run in the same session leaves nothing behind.
-  expect(await change(named, { ...session, ...run("s") }, "wild")).toBe("policy_forbid");
-  expect(await change(named, run("s"))).toBe("passed");
-  expect(await change(named, {})).toBe("passed");
-
-  const { token: unnamed } = await tenant.agent("careless");
-  expect(await change(unnamed, await begin(unnamed, "wild"), "wild")).toBe("passed");
-  for (const headers of [{}, await begin(unnamed, "recorder"), await begin(unnamed, "recorder")]) {
-    expect(await change(unnamed, headers)).toBe("policy_forbid");
-  }
 });
 
 test("a client that goes away takes the server's request with it", async () => {

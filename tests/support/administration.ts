@@ -18,6 +18,7 @@ export interface Agent {
   rate_capacity: number | null;
   rate_refill_per_s: number | null;
   quota_per_day: number | null;
+  taint: { since: string; last_at: string; servers: string[] } | null;
   revision: number;
   created_at: string;
   updated_at: string;
@@ -47,6 +48,7 @@ export interface CredentialObject {
   allowed_tools: string[] | null;
   allowed_networks: string[] | null;
   signed: boolean;
+  assigns_runs: boolean;
   revision: number;
   created_at: string;
 }
@@ -71,12 +73,14 @@ export interface Server extends Registered {
   kind: "mcp" | "http" | "named";
   trust: "trusted" | "untrusted";
   manifest_sha256: string | null;
+  instructions_sha256: string | null;
   upstream: Required<UpstreamFields> | null;
 }
 
 /** As it was registered or changed. */
 export interface ChangedServer extends Server {
   skipped_tools: { name: string; why: string }[];
+  instructions: string | null;
 }
 
 export interface Tool extends Registered {
@@ -85,6 +89,7 @@ export interface Tool extends Registered {
   mutates: boolean;
   risk: Risk;
   canary: boolean;
+  tainted: "allow" | "require_approval" | "forbid";
   approval_ttl_s: number | null;
   input_schema: Record<string, unknown> | null;
   definition_sha256: string | null;
@@ -116,6 +121,7 @@ export interface Limits {
   risk_denials: number | null;
   risk_window_s: number | null;
   risk_quiet_s: number | null;
+  taint_s: number | null;
   revision: number;
 }
 

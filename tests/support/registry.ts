@@ -47,6 +47,8 @@ export interface CredentialRow {
   allowed_tools?: string[];
   allowed_networks?: string[];
   signed?: boolean;
+  /** It belongs to a harness. */
+  assigns_runs?: boolean;
 }
 
 export interface ServerRow {
@@ -55,6 +57,8 @@ export interface ServerRow {
   trust?: "trusted" | "untrusted";
   status?: Status;
   upstream?: UpstreamFields;
+  /** Of the instructions that were pinned. */
+  instructions_sha256?: string;
 }
 
 /** Where a server's traffic goes; what is absent has its default. */
@@ -77,6 +81,8 @@ export interface ToolRow {
   risk: Risk;
   canary?: boolean;
   status?: Status;
+  /** What a tainted call of it needs. */
+  tainted?: "allow" | "require_approval" | "forbid";
   /** A JSON Schema. */
   input_schema?: object;
 }
@@ -177,16 +183,17 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         allowed_tools: list(rest.allowed_tools),
         allowed_networks: list(rest.allowed_networks),
         signed: Number(rest.signed ?? false),
+        assigns_runs: Number(rest.assigns_runs ?? false),
         created_at_ms,
       }),
     );
   }
-  for (const { server, kind, trust = "trusted", status = "active", upstream } of rows.servers ?? []) {
+  for (const { server, kind, trust = "trusted", status = "active", upstream, instructions_sha256 = null } of rows.servers ?? []) {
     statements.push(
-      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, upstream: json(upstream), ...flags(status), ...times }),
+      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, upstream: json(upstream), instructions_sha256, ...flags(status), ...times }),
     );
   }
-  for (const { server, tool, mutates, risk, canary = false, status = "active", input_schema } of rows.tools ?? []) {
+  for (const { server, tool, mutates, risk, canary = false, status = "active", tainted = "require_approval", input_schema } of rows.tools ?? []) {
     statements.push(
       upsert("tools", ["tenant", "server", "tool"], {
         tenant,
@@ -196,6 +203,7 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         mutates: Number(mutates),
         risk,
         canary: Number(canary),
+        tainted,
         input_schema: json(input_schema),
         ...times,
       }),

@@ -76,7 +76,7 @@ export const ROUTES: Route[] = [
   read("/v1/agents/{agent}"),
   write("PATCH", "/v1/agents/{agent}", () => ({ risk_tier: "medium" })),
   write("DELETE", "/v1/agents/{agent}"),
-  ...actions("/v1/agents/{agent}", "freeze", "unfreeze", "revoke", "restore", "quarantine"),
+  ...actions("/v1/agents/{agent}", "freeze", "unfreeze", "revoke", "restore", "untaint", "quarantine"),
 
   read("/v1/groups"),
   write("POST", "/v1/groups", ({ group }) => ({ group: `${group}-2` })),

@@ -122,7 +122,8 @@ impl Scenario {
 fn records(engine: &PolicyEngine, call: &Call) -> Records {
     let tool = engine.tool(&format!("{}/{}", call.server, call.tool)).map(|tool| {
         let (mutates, canary) = (u8::from(tool.mutates), u8::from(tool.canary));
-        json!({"status": "active", "mutates": mutates, "risk": tool.risk, "canary": canary})
+        json!({"status": "active", "mutates": mutates, "risk": tool.risk, "canary": canary,
+            "tainted": "require_approval"})
     });
     let loaded = serde_json::from_value(json!({
         "tenant": {"status": "active", "epoch": 1},
@@ -136,6 +137,7 @@ fn records(engine: &PolicyEngine, call: &Call) -> Records {
             "scopes": ["tools:read", "tools:write"], "max_source_trust": "trusted_internal_signed",
             "status": "active", "expires_at_ms": null, "allowed_servers": null,
             "allowed_tools": null, "allowed_networks": null, "signed": true,
+            "assigns_runs": false,
         },
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
         "tool": tool,

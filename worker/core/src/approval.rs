@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 pub use self::view::{ApprovalPage, ApprovalView, ApproverView, Edited};
 use crate::admin::field::parse as parse_body;
 use crate::admin::matches_etag;
-use crate::call::action_hash;
+use crate::call::Action;
 use crate::json::{self, Json};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
@@ -110,8 +110,18 @@ pub struct Approval {
     pub server: String,
     pub tool: String,
     pub resource: String,
+    /// As stated; covered by the action hash only if `assigned`.
     pub user_id: String,
     pub run_id: String,
+    /// Whether a harness stated user and run.
+    #[serde(default)]
+    pub assigned: bool,
+    /// The MCP session that the call came in; shown, and not covered by the action hash.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// Method and path of the registered route, for an HTTP request.
+    #[serde(default)]
+    pub route: Option<(String, String)>,
     /// As it counted.
     pub source_trust: SourceTrust,
     pub reason: String,
@@ -491,9 +501,18 @@ impl Approval {
         }
         // What is put together from two documents within the bounds may be beyond them.
         read(&text)?;
-        let target = (self.server.as_str(), self.tool.as_str(), self.resource.as_str());
-        let hash = action_hash(&command.tenant, &self.agent, target, &arguments);
-        Ok((hex::encode(hash), text))
+        let action = Action {
+            tenant: &command.tenant,
+            agent: &self.agent,
+            server: &self.server,
+            tool: &self.tool,
+            resource: &self.resource,
+            input: &arguments,
+            route: self.route.as_ref().map(|(method, path)| (method.as_str(), path.as_str())),
+            user: if self.assigned { &self.user_id } else { "" },
+            run: if self.assigned { &self.run_id } else { "" },
+        };
+        Ok((hex::encode(action.hash()), text))
     }
 
     /// It was used, by this decision.

@@ -26,6 +26,8 @@ pub struct ToolCall {
     pub mutates_state: bool,
     /// Always [`Json::Object`].
     pub input: Json,
+    /// The method and the registered route's path of an HTTP request; the lane finds them.
+    pub route: Option<(String, String)>,
     pub source_trust: SourceTrust,
     pub contains_sensitive_data: bool,
     pub request_id: Option<String>,
@@ -108,6 +110,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         resource: tool_call.optional_text("resource", MAX_RESOURCE_BYTES)?.unwrap_or("").to_owned(),
         mutates_state: tool_call.flag("mutates_state")?,
         input: input.clone(),
+        route: None,
         source_trust: SourceTrust::from_claim(context.text("source_trust", MAX_LABEL_BYTES)?),
         contains_sensitive_data: context.flag("contains_sensitive_data")?,
         request_id: root.optional_text("request_id", MAX_REQUEST_ID_BYTES)?.map(str::to_owned),
@@ -135,34 +138,71 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
 /// Works out what follows from the rest of a call: findings and digests.
 pub fn complete(call: &mut ToolCall, tenant: &str) {
     call.findings = shield::scan(&call.input);
-    let target = (call.server.as_str(), call.tool.as_str(), call.resource.as_str());
-    call.action_hash = action_hash(tenant, &call.agent, target, &call.input);
+    call.action_hash = Action::of(call, tenant).hash();
     call.fingerprint = fingerprint(call);
 }
 
-/// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form.
-#[must_use]
-pub fn action_hash(
-    tenant: &str,
-    agent: &str,
-    (server, tool, resource): (&str, &str, &str),
-    input: &Json,
-) -> [u8; 32] {
-    let mut text = String::from("{\"agent\":");
-    write_string(agent, &mut text);
-    text.push_str(",\"input\":");
-    input.write_canonical(&mut text);
-    for (key, value) in [
-        (",\"resource\":", resource),
-        (",\"server\":", server),
-        (",\"tenant\":", tenant),
-        (",\"tool\":", tool),
-    ] {
-        text.push_str(key);
-        write_string(value, &mut text);
+/// What an action hash covers: exactly this is what an approval is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Action<'a> {
+    pub tenant: &'a str,
+    pub agent: &'a str,
+    pub server: &'a str,
+    pub tool: &'a str,
+    pub resource: &'a str,
+    pub input: &'a Json,
+    /// Method and path of the registered route.
+    pub route: Option<(&'a str, &'a str)>,
+    /// The user and the run, where a harness states them; empty ones are left out. What any other
+    /// caller says about them is shown to approvers and not covered, since clients reconnect.
+    pub user: &'a str,
+    pub run: &'a str,
+}
+
+impl<'a> Action<'a> {
+    /// The action of a call, without user and run.
+    #[must_use]
+    pub fn of(call: &'a ToolCall, tenant: &'a str) -> Self {
+        Self {
+            tenant,
+            agent: &call.agent,
+            server: &call.server,
+            tool: &call.tool,
+            resource: &call.resource,
+            input: &call.input,
+            route: call.route.as_ref().map(|(method, path)| (method.as_str(), path.as_str())),
+            user: "",
+            run: "",
+        }
     }
-    text.push('}');
-    Sha256::digest(text.as_bytes()).into()
+
+    /// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form, with
+    /// `method` and `route` for an HTTP request, and with `run` and `user` where they are covered.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        let mut text = String::from("{\"agent\":");
+        write_string(self.agent, &mut text);
+        text.push_str(",\"input\":");
+        self.input.write_canonical(&mut text);
+        let covered = |value: &'a str| Some(value).filter(|value| !value.is_empty());
+        for (key, value) in [
+            (",\"method\":", self.route.map(|(method, _)| method)),
+            (",\"resource\":", Some(self.resource)),
+            (",\"route\":", self.route.map(|(_, path)| path)),
+            (",\"run\":", covered(self.run)),
+            (",\"server\":", Some(self.server)),
+            (",\"tenant\":", Some(self.tenant)),
+            (",\"tool\":", Some(self.tool)),
+            (",\"user\":", covered(self.user)),
+        ] {
+            if let Some(value) = value {
+                text.push_str(key);
+                write_string(value, &mut text);
+            }
+        }
+        text.push('}');
+        Sha256::digest(text.as_bytes()).into()
+    }
 }
 
 /// SHA-256 over the action hash and the rest of what decides, each part ended by a NUL, which no

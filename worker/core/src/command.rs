@@ -13,7 +13,7 @@ use crate::http_tool::{HttpRequest, Unresolved};
 use crate::json::Json;
 
 /// Raised whenever [`GateCommand`], or anything in it, changes its shape.
-pub const COMMAND_VERSION: u8 = 3;
+pub const COMMAND_VERSION: u8 = 4;
 
 /// Tools, resources or prompts of one listing that the lane looks at. A page of more is refused.
 pub const MAX_CANDIDATES: usize = 1_000;
@@ -33,7 +33,7 @@ pub struct GateCommand {
     /// Whether the worker verified a signature over the raw body.
     pub signed: bool,
     pub purpose: Purpose,
-    /// The session that the call is of, where a proxy knows of one: a run beside the stated one.
+    /// The MCP session that the call came in, if there is one. Approvers see it.
     pub session: Option<String>,
     pub call: ToolCall,
 }
@@ -74,11 +74,6 @@ pub struct Candidate {
 }
 
 impl GateCommand {
-    /// The runs that the call is of.
-    pub fn runs(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.call.run_id.as_str()).chain(self.session.as_deref())
-    }
-
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Serializing plain data into memory cannot fail; an empty command is refused below.
@@ -100,11 +95,11 @@ mod tests {
     use super::*;
     use crate::call;
 
-    const PINNED: &str = "03017407016b010101010101010101010101010101010101010101010101010101010101\
-        010101680100c0000207010101017a03626f740470726f6401730178017201060101610505000101020103000000000000e03f0401740201\
-        010171010170017501760177010501016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6ee\
-        a4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe754\
-        99";
+    const PINNED: &str = "04017407016b010101010101010101010101010101010101010101010101010101010101010101680100c0\
+        000207010101017a03626f740470726f6401730178017201060101610505000101020103000000000000e0\
+        3f040174000201010171010170017501760177010501016e0180a0d5edee66010000596f262c1c56b820c5\
+        ce78a93b71693cd6eea4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed\
+        471fdfe97ca34d437fe75499";
 
     /// A lane of the last deploy may read what a worker of this one wrote: whoever changes these
     /// bytes raises [`COMMAND_VERSION`].

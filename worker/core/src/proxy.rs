@@ -9,6 +9,8 @@ use crate::upstream::{DenialForm, Upstream};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Visibility {
     Visible,
+    /// Usable; but nobody approved its definition by hash, so its text is the server's own.
+    Unreviewed,
     /// No call of this agent could pass.
     Hidden,
     /// Not registered.
@@ -17,11 +19,32 @@ pub enum Visibility {
     Changed,
 }
 
-/// Writes a [`ProxyReply`]; the decision is JSON already. Routes are the lane's matter and stay.
+impl Visibility {
+    /// Whether the agent could use the item.
+    #[must_use]
+    pub const fn is_usable(self) -> bool {
+        matches!(self, Self::Visible | Self::Unreviewed)
+    }
+}
+
+/// What a proxy must know of an untrusted server, so that its text taints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untrusted {
+    /// The run that its text taints, if a harness assigned one; else it taints the agent.
+    pub run: Option<String>,
+    /// How long the taint lasts.
+    pub period_ms: u64,
+    /// SHA-256 of the instructions that were pinned when the server was registered, in lower-case
+    /// hex. These do not taint.
+    pub instructions_sha256: Option<String>,
+}
+
+/// Writes a [`ProxyReply`]; the decision is JSON already. The routes stay in the lane.
 #[must_use]
 pub fn reply(
     decision: Option<&str>,
     upstream: Option<&Upstream>,
+    untrusted: Option<Untrusted>,
     denial: DenialForm,
     command: &GateCommand,
     visible: &[Visibility],
@@ -29,6 +52,7 @@ pub fn reply(
     // Plain data always serializes; what were empty could not be read, and nothing passes then.
     let json = |value: serde_json::Result<String>| value.unwrap_or_default();
     let upstream = json(serde_json::to_string(&upstream.map(Upstream::without_routes)));
+    let untrusted = json(serde_json::to_string(&untrusted));
     let visible = json(serde_json::to_string(visible));
     let denial = json(serde_json::to_string(&denial));
     let route = match &command.purpose {
@@ -39,8 +63,8 @@ pub fn reply(
     let tool = json(serde_json::to_string(&command.call.tool));
     let decision = decision.unwrap_or("null");
     format!(
-        "{{\"decision\":{decision},\"upstream\":{upstream},\"denial\":{denial},\"tool\":{tool},\"route\":{route},\
-         \"visible\":{visible}}}"
+        "{{\"decision\":{decision},\"upstream\":{upstream},\"untrusted\":{untrusted},\
+         \"denial\":{denial},\"tool\":{tool},\"route\":{route},\"visible\":{visible}}}"
     )
 }
 
@@ -51,6 +75,8 @@ pub struct ProxyReply {
     pub decision: Option<ProxyDecision>,
     /// Present when the request may go there.
     pub upstream: Option<Upstream>,
+    /// Present when the server is untrusted and the request may go there.
+    pub untrusted: Option<Untrusted>,
     /// How a denial is answered.
     pub denial: DenialForm,
     /// What is called.

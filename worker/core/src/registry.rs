@@ -27,6 +27,7 @@ use crate::bounds::MAX_BANS;
 use crate::bundle::Risk;
 use crate::call;
 use crate::command::{GateCommand, Purpose};
+use crate::gate::DEFAULT_TAINT_S;
 use crate::glob::Glob;
 use crate::http_tool;
 use crate::network::Network;
@@ -55,6 +56,15 @@ pub struct TenantRecord {
     pub risk_denials: Option<u32>,
     pub risk_window_s: Option<u32>,
     pub risk_quiet_s: Option<u32>,
+    /// How long taint lasts after the last text of an untrusted server.
+    pub taint_s: Option<u32>,
+}
+
+impl TenantRecord {
+    #[must_use]
+    pub fn taint_period_ms(&self) -> u64 {
+        u64::from(self.taint_s.unwrap_or(DEFAULT_TAINT_S)) * 1_000
+    }
 }
 
 /// What administrators did to an agent; the lane's own quarantine is not among it.
@@ -108,6 +118,9 @@ pub struct CredentialRecord {
     pub allowed_networks: Option<Vec<Network>>,
     /// Whether requests must be signed.
     pub signed: bool,
+    /// Whether it belongs to a harness: the program that drives agents and assigns runs, not the
+    /// model. Only then are a run and a user more than what the caller says.
+    pub assigns_runs: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -117,6 +130,39 @@ pub struct ServerRecord {
     pub status: String,
     /// `None` when Gateward does not stand in front of it.
     pub upstream: Option<Rc<Upstream>>,
+    /// SHA-256 of the instructions that were pinned at registration, in lower-case hex.
+    pub instructions_sha256: Option<String>,
+}
+
+impl ServerRecord {
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.trust != "trusted"
+    }
+}
+
+/// What a tainted call of a tool needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaintRule {
+    /// Nothing more: policies judge the call by what is stated.
+    Allow,
+    /// A person's approval, if it writes.
+    #[default]
+    RequireApproval,
+    /// It is denied, also if it only reads.
+    Forbid,
+}
+
+impl TaintRule {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::RequireApproval => "require_approval",
+            Self::Forbid => "forbid",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -126,6 +172,8 @@ pub struct ToolRegistration {
     pub mutates: u8,
     pub risk: Risk,
     pub canary: u8,
+    /// What a tainted call of it needs.
+    pub tainted: TaintRule,
     /// How long an approval of a call of it is open, in seconds.
     pub approval_ttl_s: Option<u32>,
     /// What its arguments must be.
@@ -370,6 +418,7 @@ impl RegistryCache {
         let mut routed = command.clone();
         match http_tool::resolve(routes, request) {
             Ok(resolved) => {
+                routed.call.route = Some((request.method.clone(), resolved.route.clone()));
                 routed.purpose = Purpose::Routed(resolved.route);
                 routed.call.tool = resolved.tool;
                 routed.call.input = resolved.input;

@@ -14,7 +14,7 @@ pub mod d1 {
         (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
            'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
            'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
-           'risk_quiet_s', risk_quiet_s) \
+           'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s) \
            FROM tenants WHERE tenant = ?1) AS tenant, \
         (SELECT json_object('lane', lane, 'status', \
            CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -31,12 +31,13 @@ pub mod d1 {
            'scopes', json(scopes), 'max_source_trust', max_source_trust, 'status', status, \
            'expires_at_ms', expires_at_ms, 'allowed_servers', json(allowed_servers), \
            'allowed_tools', json(allowed_tools), 'allowed_networks', json(allowed_networks), \
-           'signed', json(iif(signed, 'true', 'false'))) \
+           'signed', json(iif(signed, 'true', 'false')), \
+           'assigns_runs', json(iif(assigns_runs, 'true', 'false'))) \
            FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
         (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
-           'upstream', json(upstream)) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
+           'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
         (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary, \
-           'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
+           'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
         iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
            'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
              WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \

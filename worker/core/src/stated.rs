@@ -85,6 +85,7 @@ impl Stated {
             resource: resource.to_owned(),
             mutates_state: false,
             input,
+            route: None,
             source_trust: self.source_trust.unwrap_or(SourceTrust::TrustedInternalSigned),
             contains_sensitive_data: self.contains_sensitive_data,
             request_id: None,

@@ -8,8 +8,9 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_core::admin::route::{Access, ROUTES};
-use gateward_core::admin::{Actor, Restore};
+use gateward_core::admin::{Actor, AgentInLane};
 use gateward_core::command::GateCommand;
+use gateward_core::gate::LaneAction;
 use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
     self, AlreadyBootstrapped, Forbidden, IdempotencyKeyReused, InvalidField, NameTaken, NotFound,
@@ -77,7 +78,7 @@ fn agent_fields() -> impl Strategy<Value = Json> {
 }
 
 fn agents() -> impl Strategy<Value = Ask> {
-    let actions = ["freeze", "unfreeze", "quarantine", "restore", "revoke"];
+    let actions = ["freeze", "unfreeze", "quarantine", "restore", "untaint", "revoke"];
     prop_oneof![
         4 => (any_of(AGENTS), agent_fields()).prop_map(|(agent, fields)| {
             let named = json!({"agent": agent, "environment": "production"});
@@ -109,7 +110,9 @@ fn groups() -> impl Strategy<Value = Ask> {
 
 fn credentials() -> impl Strategy<Value = Ask> {
     let kind = prop_oneof![
-        3 => any_of(AGENTS).prop_map(|agent| json!({"kind": "agent", "agent": agent})),
+        3 => any_of(AGENTS).prop_map(|agent| json!({
+            "kind": "agent", "agent": agent, "assigns_runs": agent == "b",
+        })),
         1 => any_of(PEOPLE).prop_map(|person| json!({
             "kind": "administrator", "administrator": person, "scopes": ["audit:read"],
         })),
@@ -176,6 +179,8 @@ fn tools() -> impl Strategy<Value = Ask> {
             post(&format!("/v1/servers/{server}/tools"), body)
         }),
         2 => (path(), any::<bool>()).prop_map(|(path, canary)| patch(&path, json!({"canary": canary}))),
+        1 => (path(), any_of(["allow", "require_approval", "forbid"]))
+            .prop_map(|(path, rule)| patch(&path, json!({"tainted": rule}))),
         1 => (path(), prop::sample::select(vec![Json::Null, json!(60), json!(90)]))
             .prop_map(|(path, seconds)| patch(&path, json!({"approval_ttl_s": seconds}))),
         5 => (path(), any_of(actions)).prop_map(|(path, action)| post(&format!("{path}/{action}"), Json::Null)),
@@ -325,6 +330,7 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
             let mut fields = body.as_object().unwrap().clone();
             let (token, signing_key) = (fields.remove("token"), fields.remove("signing_key"));
             fields.remove("skipped_tools");
+            fields.remove("instructions");
             let signs = signing_key.is_some_and(|key| key.is_string());
             prop_assert_eq!(signs, token.is_some() && fields["signed"] == true, "{:?}", ask);
             prop_assert_eq!(&Json::Object(fields), view, "{:?}", ask);
@@ -332,13 +338,18 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
             prop_assert_eq!(answered.status, status, "{:?}", ask);
             let revision = view["revision"].as_u64().filter(|_| ask.method != "DELETE");
             prop_assert_eq!(answered.revision, revision, "{:?}", ask);
-            // Its lane restores an agent, and nobody else.
-            let restores = path.starts_with("/v1/agents/") && path.ends_with("/restore");
-            let restored = restores.then(|| {
+            // Restoring and untainting are the lane's part too.
+            let action = path.strip_prefix("/v1/agents/").and_then(|rest| rest.split_once('/'));
+            let action = match action.map(|(_, action)| action) {
+                Some("restore") => Some(LaneAction::Restore),
+                Some("untaint") => Some(LaneAction::Untaint),
+                _ => None,
+            };
+            let told_lane = action.map(|action| {
                 let agent = body["agent"].as_str().unwrap().to_owned();
-                (Restore { agent, lane: 0 }, model.epoch)
+                (action, AgentInLane { agent, lane: 0 }, model.epoch)
             });
-            prop_assert_eq!(&answered.restored, &restored, "{:?}", ask);
+            prop_assert_eq!(&answered.told_lane, &told_lane, "{:?}", ask);
         }
         if !changed {
             continue;
@@ -496,6 +507,7 @@ fn writes() -> Vec<Ask> {
         act("/v1/agents/a/unfreeze"),
         act("/v1/agents/a/quarantine"),
         act("/v1/agents/a/restore"),
+        act("/v1/agents/a/untaint"),
         post("/v1/groups", json!({"group": "g"})),
         put("/v1/groups/g/members/agents/a"),
         delete("/v1/groups/g/members/agents/a"),

@@ -6,7 +6,7 @@
 mod support;
 
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Containment, RiskLimits};
+use gateward_core::gate::Containment;
 use gateward_core::lane::StorageError;
 use gateward_core::problem::ProblemCode;
 use gateward_core::receipt::{self, GENESIS};
@@ -214,9 +214,8 @@ fn deny(gate: &Gate, times: usize) {
 }
 
 fn contained(gate: &Gate) -> Containment {
-    let limits = RiskLimits::of(gate.records.tenant.as_ref());
-    let now_ms = gate.now_ms.get();
-    gate.on_lane(|lane, storage| lane.containment(storage, "coder", limits, now_ms)).unwrap()
+    let (tenant, now_ms) = (gate.records.tenant.as_ref().unwrap(), gate.now_ms.get());
+    gate.on_lane(|lane, storage| lane.containment(storage, "coder", tenant, now_ms)).unwrap()
 }
 
 #[test]
@@ -295,7 +294,7 @@ fn a_row_of_a_call_that_changes_nothing_about_its_agent_says_nothing_of_it() {
 fn restore_lifts_the_lanes_quarantine_and_nothing_else() {
     let mut gate = Gate::new();
     let by = gate.quarantine()["decision_id"].clone();
-    assert_eq!(contained(&gate), Containment { quarantined: true, risk_steps: 0 });
+    assert_eq!(contained(&gate), Containment { quarantined: true, risk_steps: 0, taint: None });
     gate.flush_all();
     assert_eq!(gate.text("SELECT status FROM agents WHERE agent = 'coder'"), "quarantined");
     assert_eq!(gate.call(&read_call()).1["reason_code"], "agent_quarantined");
@@ -304,7 +303,7 @@ fn restore_lifts_the_lanes_quarantine_and_nothing_else() {
     assert_eq!(gate.receipts().len(), 2);
     assert_eq!(gate.restore("coder"), Ok(Ok(())));
     assert_eq!(gate.restore("coder"), Ok(Ok(())), "again");
-    assert_eq!(contained(&gate), Containment { quarantined: false, risk_steps: 0 });
+    assert_eq!(contained(&gate), Containment { quarantined: false, risk_steps: 0, taint: None });
     let receipts = gate.receipts();
     assert_eq!(receipts.len(), 3);
     let body: Value = serde_json::from_str(&receipts[2].body).unwrap();

@@ -34,9 +34,10 @@ fn decide(case: &Value) -> Value {
             "scopes": ["tools:read", "tools:write"],
             "max_source_trust": "trusted_internal_signed", "status": "active", "expires_at_ms": null,
             "allowed_servers": null, "allowed_tools": null, "allowed_networks": null, "signed": true,
+            "assigns_runs": false,
         },
         "server": {"status": "active"},
-        "tool": {"status": "active", "mutates": flag("mutates"), "canary": flag("canary"), "risk": tool["risk"]},
+        "tool": {"status": "active", "mutates": flag("mutates"), "canary": flag("canary"), "risk": tool["risk"], "tainted": "require_approval"},
     });
     records["agent"] = with(records["agent"].clone(), case["agent"].clone());
     records["server"] = with(records["server"].clone(), case["server"].clone());

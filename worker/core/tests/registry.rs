@@ -58,9 +58,11 @@ impl Stored {
                 "agent": "coder", "secret_sha256": at(self.credential), "scopes": [],
                 "max_source_trust": "unknown", "status": "active", "allowed_servers": null,
                 "allowed_tools": null, "allowed_networks": null, "signed": false,
+                "assigns_runs": false,
             },
             "server": {"kind": at(self.server), "trust": "", "status": "active"},
-            "tool": {"status": at(self.tool), "mutates": 0, "risk": "low", "canary": 0},
+            "tool": {"status": at(self.tool), "mutates": 0, "risk": "low", "canary": 0,
+                "tainted": "require_approval"},
             "bans": with_bans.then_some(bans),
         }))
         .unwrap()

@@ -5,7 +5,7 @@ mod support;
 use gateward_core::bundle::Risk;
 use gateward_core::lane::StorageError;
 use gateward_core::receipt;
-use gateward_core::registry::{AgentStatus, ServerRecord};
+use gateward_core::registry::AgentStatus;
 use gateward_core::scope::Scope;
 use serde_json::{Value, json};
 use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
@@ -365,44 +365,6 @@ fn a_quarantine_holds_from_the_next_call_on_and_survives_eviction_flush_and_both
     // The lane's own word, of which D1 has a copy for reading: no record changed.
     assert_eq!(gate.count("SELECT lane_quarantined FROM agents WHERE agent = 'coder'"), 1);
     assert_eq!(gate.count("SELECT epoch FROM tenants"), 1);
-}
-
-#[test]
-fn calling_an_untrusted_server_taints_the_run_from_the_next_call_on() {
-    let mut gate = Gate::new();
-    gate.records.tool = tool(true, false);
-    let trusted = gate.records.server.clone();
-    let untrusted =
-        trusted.clone().map(|server| ServerRecord { trust: "untrusted".to_owned(), ..server });
-    let call = |run: Option<&str>| with(write_call(), json!({"trace": {"run_id": run}}));
-    let outcome = |gate: &Gate, call: &Value| {
-        let (_, answer) = gate.call(call);
-        (answer["decision"].clone(), answer["root_trust_level"].clone())
-    };
-    let passes = (json!("allow"), json!("trusted_internal_unsigned"));
-    let tainted = (json!("deny"), json!("untrusted_external"));
-    gate.records.server.clone_from(&untrusted);
-    // What does not come to the server taints nothing.
-    outcome(&gate, &with(call(Some("a")), json!({"dry_run": true})));
-    outcome(&gate, &with(call(Some("a")), json!({"context": {"source_trust": "unknown"}})));
-    assert_eq!(outcome(&gate, &call(Some("a"))), passes);
-    gate.records.server.clone_from(&trusted);
-    for evicted in [false, true] {
-        if evicted {
-            gate.flush_all();
-            gate.evict();
-        }
-        assert_eq!(outcome(&gate, &call(Some("a"))), tainted);
-        assert_eq!(outcome(&gate, &call(Some("b"))), passes);
-        assert_eq!(outcome(&gate, &call(None)), passes);
-    }
-    // A call that leaves the run out is of the agent's default run.
-    gate.records.server = untrusted;
-    assert_eq!(outcome(&gate, &call(None)), passes);
-    gate.records.server = trusted;
-    assert_eq!(outcome(&gate, &call(None)), tainted);
-    assert_eq!(outcome(&gate, &call(Some(""))), tainted);
-    assert_eq!(outcome(&gate, &call(Some("b"))), passes);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn no_statement_of_the_code_is_left_out_of_these_tests() {
 /// A tenant with one of everything, and what must not be seen beside it.
 const REGISTRY: &str = r#"
 INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, quota_per_day, risk_denials,
-    risk_window_s, risk_quiet_s, created_at_ms) VALUES ('demo', 7, 1, 2.5, 3, 4, 5, 6, 0);
+    risk_window_s, risk_quiet_s, taint_s, created_at_ms) VALUES ('demo', 7, 1, 2.5, 3, 4, 5, 6, 70, 0);
 INSERT INTO tenants (tenant, created_at_ms) VALUES ('other', 0);
 INSERT INTO agents (tenant, agent, lane, environment, allowed_tools, created_at_ms)
     VALUES ('demo', 'coder', 2, 'production', '["github/*"]', 0), ('demo', 'free', 0, 'production', NULL, 0),
@@ -182,6 +182,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
             "quota_per_day": 3, "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
+            "taint_s": 70,
         },
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
@@ -193,11 +194,12 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "scopes": ["tools:read", "tools:all"], "max_source_trust": "unknown",
             "status": "active", "expires_at_ms": null, "allowed_servers": ["git*"],
             "allowed_tools": [], "allowed_networks": ["10.0.0.0/8"], "signed": true,
+            "assigns_runs": false,
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
-            "upstream": {"url": "https://example.com/mcp"}},
+            "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},
         "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
-            "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#},
+            "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},

@@ -34,13 +34,23 @@ pub async fn discover(
 ) -> Result<Discovered, Problem> {
     let url = relay::address(app, upstream)?.as_str().to_owned();
     let ends_at_ms = Date::now().as_millis() + LIMIT_MS;
-    let mut server =
-        Server { app, caller, tenant, upstream, url, ends_at_ms, session: None, version: "" };
+    let mut server = Server {
+        app,
+        caller,
+        tenant,
+        upstream,
+        url,
+        ends_at_ms,
+        session: None,
+        version: "",
+        instructions: None,
+    };
     let capabilities = server.begin().await?;
     let mut discovered = Discovered {
         tools: Vec::new(),
         resources: capabilities.get("resources").is_some(),
         prompts: capabilities.get("prompts").is_some(),
+        instructions: server.instructions.take(),
     };
     let listed = match capabilities.get("tools") {
         Some(_) => server.list(&mut discovered.tools).await,
@@ -61,6 +71,8 @@ struct Server<'a> {
     session: Option<String>,
     /// The revision that it speaks; empty until that is known.
     version: &'static str,
+    /// What it tells models about itself.
+    instructions: Option<String>,
 }
 
 impl Server<'_> {
@@ -75,6 +87,7 @@ impl Server<'_> {
                 .get("supportedVersions")
                 .is_some_and(|known| known.contains(STATELESS_VERSION))
         {
+            self.instructions = result.text("instructions");
             return Ok(result.object("capabilities").unwrap_or_default());
         }
         self.version = "";
@@ -87,6 +100,7 @@ impl Server<'_> {
         let answer = self.post("initialize", &params).await?;
         self.session = answer.header("mcp-session-id");
         let result = read(answer).await?;
+        self.instructions = result.text("instructions");
         let spoken = result.text("protocolVersion").unwrap_or_default();
         self.version = SESSION_VERSIONS
             .into_iter()

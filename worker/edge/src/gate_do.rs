@@ -16,7 +16,7 @@ use gateward_core::admin::etag;
 use gateward_core::approval::DecideCommand;
 use gateward_core::command::GateCommand;
 use gateward_core::config::Config;
-use gateward_core::gate::{ChainHead, OutcomeCommand, Reply, RestoreCommand, RiskLimits};
+use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::lane::{Confirmed, DecideOutcome, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, RegistryCache, TenantRecord};
@@ -137,7 +137,8 @@ impl GateLane {
                 }
                 text(held.and_then(|held| serde_json::to_string(&held).ok()))
             }
-            ["restore"] => self.restore(&http::bytes(&request).await?).await,
+            ["agent"] => self.carry_out(&http::bytes(&request).await?).await,
+            ["taint"] => self.taint(&http::bytes(&request).await?).await,
             ["containment", agent] => {
                 let tenant = http::bytes(&request).await?;
                 self.containment(agent, &tenant)
@@ -243,19 +244,34 @@ impl GateLane {
         status(204)
     }
 
-    /// An administrator lifts the lane's own quarantine of an agent.
-    async fn restore(&self, bytes: &[u8]) -> Result<Response> {
-        let Ok(command) = serde_json::from_slice::<RestoreCommand>(bytes) else {
+    /// The lane's part of an administrator's command about an agent.
+    async fn carry_out(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<AgentCommand>(bytes) else {
             return status(400);
         };
         let Ok(settings) = settings(&self.env) else { return status(503) };
         let now_ms = Date::now().as_millis();
-        let restored = self.with_lane(|lane, storage| {
+        let done = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
-            lane.restore(storage, &settings.config, &command, now_ms)
+            lane.carry_out(storage, &settings.config, &command, now_ms)
         })?;
         self.arm_if_behind(&settings.config).await;
-        status(if restored.is_ok() { 204 } else { 503 })
+        status(if done.is_ok() { 204 } else { 503 })
+    }
+
+    /// Text of an untrusted server is about to reach an agent.
+    async fn taint(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<TaintCommand>(bytes) else {
+            return status(lanes::OTHER_VERSION);
+        };
+        let Ok(settings) = settings(&self.env) else { return status(503) };
+        let now_ms = Date::now().as_millis();
+        let marked = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.taint(storage, &settings.config, &command, now_ms)
+        })?;
+        self.arm_if_behind(&settings.config).await;
+        status(if marked.is_ok() { 204 } else { 503 })
     }
 
     /// An administrator's decision on an approval: its answer is what the administrator gets.
@@ -303,11 +319,12 @@ impl GateLane {
         status(if recorded.is_ok() { 204 } else { 503 })
     }
 
-    /// What the lane decided about an agent, by the limits of its tenant's record.
+    /// How an agent stands in the lane, by the limits of its tenant's record.
     fn containment(&self, agent: &str, tenant: &[u8]) -> Result<Response> {
         let Ok(tenant) = serde_json::from_slice::<TenantRecord>(tenant) else { return status(400) };
-        let (limits, now_ms) = (RiskLimits::of(Some(&tenant)), Date::now().as_millis());
-        let held = self.with_lane(|lane, storage| lane.containment(storage, agent, limits, now_ms));
+        let now_ms = Date::now().as_millis();
+        let held =
+            self.with_lane(|lane, storage| lane.containment(storage, agent, &tenant, now_ms));
         text(serde_json::to_string(&held?).ok())
     }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt as _, stream};
-use gateward_core::admin::Restore;
+use gateward_core::admin::AgentInLane;
 use gateward_core::approval::{DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Containment, OutcomeCommand, RestoreCommand};
+use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::ProxyReply;
 use gateward_core::registry::EpochPush;
@@ -209,24 +209,35 @@ pub async fn decide(
     Ok(Some(response).filter(|response| response.status() != OUTDATED))
 }
 
-/// Has an agent's lane lift its own quarantine.
-pub async fn restore(
+/// Has an agent's lane carry out its part of an administrator's command.
+pub async fn carry_out(
     env: &Env,
     tenant: &str,
-    Restore { agent, lane }: &Restore,
+    AgentInLane { agent, lane }: &AgentInLane,
+    action: LaneAction,
     administrator: &str,
     epoch: u64,
 ) -> std::result::Result<(), Problem> {
-    let command = RestoreCommand {
+    let command = AgentCommand {
         tenant: tenant.to_owned(),
         lane: *lane,
         agent: agent.clone(),
+        action,
         administrator: administrator.to_owned(),
         epoch,
     };
     let body = serde_json::to_vec(&command).unwrap_or_default();
-    let response = hop(env, &format!("{tenant}/{lane}"), "/restore", Some(&body)).await?;
-    if response.ok() { Ok(()) } else { Err(unavailable("it did not restore the agent")) }
+    let response = hop(env, &format!("{tenant}/{lane}"), "/agent", Some(&body)).await?;
+    if response.ok() { Ok(()) } else { Err(unavailable("it did not carry out the command")) }
+}
+
+/// Marks an agent before text of an untrusted server reaches it. On an error the text must not be
+/// passed on.
+pub async fn taint(env: &Env, command: &TaintCommand) -> std::result::Result<(), Problem> {
+    let body = serde_json::to_vec(command).unwrap_or_default();
+    let name = format!("{}/{}", command.tenant, command.lane);
+    let response = hop(env, &name, "/taint", Some(&body)).await?;
+    if response.ok() { Ok(()) } else { Err(unavailable("it did not mark the agent")) }
 }
 
 /// What the lane decided about an agent; `tenant_record` says by which limits.

@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{Ending, OutcomeCommand};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::ProxyDecision;
+use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::target::Target;
 use gateward_core::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use js_sys::Uint8Array;
@@ -363,7 +363,13 @@ fn named(name: &str) -> Ending {
 }
 
 /// Has the lane write down what became of a forwarded call, without waiting for it.
-pub fn record_outcome(app: &App, command: &GateCommand, decision: &ProxyDecision, ended: Ended) {
+pub fn record_outcome(
+    app: &App,
+    command: &GateCommand,
+    decision: &ProxyDecision,
+    untrusted: Option<&Untrusted>,
+    ended: Ended,
+) {
     let Some(receipt) = &decision.receipt else { return };
     let outcome = OutcomeCommand {
         tenant: command.tenant.clone(),
@@ -377,6 +383,7 @@ pub fn record_outcome(app: &App, command: &GateCommand, decision: &ProxyDecision
         duration_ms: ended.duration_ms,
         result_sha256: ended.sha256,
         ending: ended.ending,
+        untrusted: untrusted.cloned(),
     };
     let env = app.env.clone();
     Rc::clone(&app.context).wait_until(async move {

@@ -18,6 +18,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("frozen"),
     Field::detail("quarantined"),
     Field::detail("revoked"),
+    Field::detail("taint").null("none"),
     Field::detail("registered_risk_tier"),
     Field::detail("rate_capacity").null(DEFAULT),
     Field::detail("rate_refill_per_s").null(DEFAULT),
@@ -80,6 +81,13 @@ Examples:
     Restore(Changed),
     /// Deny all its calls until `restore`
     Quarantine(Changed),
+    /// Lift the taint that text of untrusted servers left on it and on all its runs
+    #[command(after_long_help = "\
+A call to an untrusted server that is still in progress taints it again when it ends.
+
+Example:
+  gateward agent untaint coder")]
+    Untaint(Changed),
     /// Add a glob to its allowed tools
     ///
     /// Nobody else's change is lost: if one comes between, it is tried anew. An agent that may
@@ -156,6 +164,7 @@ impl Agent {
             Self::Revoke(changed) => changed.action("revoke"),
             Self::Restore(changed) => changed.action("restore"),
             Self::Quarantine(changed) => changed.action("quarantine"),
+            Self::Untaint(changed) => changed.action("untaint"),
             Self::Grant(Granted { agent, glob }) => {
                 return Ok(Plan::Grant(Grant { agent, glob, change: Change::Add }));
             }

@@ -22,6 +22,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("allowed_tools").null(ANY),
     Field::detail("allowed_networks").null(ANY),
     Field::detail("signed"),
+    Field::detail("assigns_runs"),
     Field::detail("revision"),
     Field::detail("created_at"),
 ];
@@ -108,6 +109,10 @@ pub struct Create {
     /// The most trust that its calls can claim for their sources, `unknown` unless given
     #[arg(long, value_name = "TRUST", value_parser = SOURCE_TRUSTS)]
     max_source_trust: Option<String>,
+    /// It belongs to a harness: the program that drives the agent and assigns its runs, not the
+    /// model. Taint and approvals then keep to the run
+    #[arg(long)]
+    assigns_runs: bool,
     /// Its calls must be signed; only these can claim trusted_internal_signed. The signing key is
     /// shown once
     #[arg(long)]
@@ -176,6 +181,7 @@ impl Create {
             .with("expires_at", self.expires_at)
             .with("max_source_trust", self.max_source_trust)
             .with("signed", self.signed.then_some(true))
+            .with("assigns_runs", self.assigns_runs.then_some(true))
             .with("allowed_servers", self.servers.value())
             .with("allowed_tools", self.tools.value())
             .with("allowed_networks", self.networks.value());

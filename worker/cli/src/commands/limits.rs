@@ -13,6 +13,7 @@ const FIELDS: &[Field] = &[
     Field::column("risk_denials").null(DEFAULT),
     Field::column("risk_window_s").null(DEFAULT),
     Field::column("risk_quiet_s").null(DEFAULT),
+    Field::column("taint_s").null(DEFAULT),
     Field::column("revision"),
 ];
 
@@ -40,6 +41,10 @@ Example:
         /// How long a quiet period is, or `default`
         #[arg(long, value_name = "SECONDS")]
         risk_quiet_s: Option<Limit>,
+        /// How long taint lasts after the last text of an untrusted server, in seconds; or `default`,
+        /// a day
+        #[arg(long, value_name = "SECONDS")]
+        taint_s: Option<Limit>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -49,12 +54,13 @@ impl Limits {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
             Self::Show => Request::get(&["limits"]),
-            Self::Set { rate, risk_denials, risk_window_s, risk_quiet_s, revision } => {
+            Self::Set { rate, risk_denials, risk_window_s, risk_quiet_s, taint_s, revision } => {
                 let fields = rate
                     .fields(Fields::new())
                     .with("risk_denials", risk_denials)
                     .with("risk_window_s", risk_window_s)
-                    .with("risk_quiet_s", risk_quiet_s);
+                    .with("risk_quiet_s", risk_quiet_s)
+                    .with("taint_s", taint_s);
                 patch(&["limits"], fields, revision.if_match)?
             }
         };

@@ -17,11 +17,13 @@ const FIELDS: &[Field] = &[
     Field::detail("disabled"),
     Field::detail("quarantined"),
     Field::detail("manifest_sha256"),
+    Field::detail("instructions_sha256").null("none"),
     Field::detail("upstream").null("none"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
     // Only where its tools were just listed.
+    Field::detail("instructions").null("none"),
     Field::detail("skipped_tools").members(&["name", "why"]),
 ];
 

@@ -17,6 +17,7 @@ const FIELDS: &[Field] = &[
     Field::detail("approved"),
     Field::detail("disabled"),
     Field::detail("quarantined"),
+    Field::detail("tainted"),
     Field::detail("approval_ttl_s").null(DEFAULT),
     Field::detail("input_schema").null("none"),
     Field::detail("definition_sha256"),
@@ -26,6 +27,7 @@ const FIELDS: &[Field] = &[
 ];
 
 const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];
+const TAINT_RULES: [&str; 3] = ["allow", "require_approval", "forbid"];
 
 /// What agents call; named `server/tool`
 #[derive(Subcommand, Debug)]
@@ -45,6 +47,8 @@ Examples:
         risk: String,
         #[command(flatten)]
         canary: Canary,
+        #[command(flatten)]
+        tainted: Tainted,
         #[command(flatten)]
         approval: ApprovalTime,
         #[command(flatten)]
@@ -74,6 +78,8 @@ Examples:
         #[command(flatten)]
         canary: Canary,
         #[command(flatten)]
+        tainted: Tainted,
+        #[command(flatten)]
         approval: ApprovalTime,
         #[command(flatten)]
         schema: InputSchema,
@@ -88,6 +94,14 @@ Examples:
     Quarantine(Changed),
     /// Undo `disable` and `quarantine`; what is pending stays pending
     Restore(Changed),
+}
+
+#[derive(Args, Debug)]
+pub struct Tainted {
+    /// What a call needs once text of an untrusted server reached its agent or run: `allow` asks for
+    /// nothing more, `require_approval` holds writes back, `forbid` denies reads too
+    #[arg(long, value_name = "RULE", value_parser = TAINT_RULES)]
+    tainted: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -137,6 +151,7 @@ impl Tool {
                 mutates,
                 risk,
                 canary,
+                tainted,
                 approval,
                 schema,
             } => {
@@ -145,6 +160,7 @@ impl Tool {
                     .with("mutates", Some(mutates))
                     .with("risk", Some(risk))
                     .with("canary", canary.canary)
+                    .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("input_schema", schema.value());
                 Request::post(&["servers", &server, "tools"]).body(fields)
@@ -156,12 +172,13 @@ impl Tool {
             Self::Show { id: ToolId { server, tool } } => {
                 Request::get(&["servers", &server, "tools", &tool])
             }
-            Self::Update { id, mutates, risk, canary, approval, schema, revision } => {
+            Self::Update { id, mutates, risk, canary, tainted, approval, schema, revision } => {
                 let ToolId { server, tool } = id;
                 let fields = Fields::new()
                     .with("mutates", mutates)
                     .with("risk", risk)
                     .with("canary", canary.canary)
+                    .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("input_schema", schema.value());
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?

@@ -12,6 +12,7 @@ use super::{
     limit_reached, name_taken, not_found,
 };
 use crate::bucket::MAX_CAPACITY;
+use crate::gate::{LaneAction, Tainted};
 use crate::glob::Glob;
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
@@ -38,6 +39,9 @@ pub struct AgentRow {
     revoked: bool,
     pub lane_quarantined: bool,
     pub risk_steps: u8,
+    /// As the lane says it now; no list has it.
+    #[serde(skip)]
+    pub taint: Option<Tainted>,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -67,11 +71,26 @@ pub struct Agent {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
+    /// Text of untrusted servers that reached the agent in no assigned run; null when there is none,
+    /// and in lists and answers to changes, which do not ask the lane.
+    taint: Option<AgentTaint>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
     #[schema(value_type = String, format = DateTime)]
     updated_at: Millis,
+}
+
+/// Since when an agent is tainted, and by which servers.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentTaint {
+    #[schema(value_type = String, format = DateTime)]
+    since: Millis,
+    /// When the last text came.
+    #[schema(value_type = String, format = DateTime)]
+    last_at: Millis,
+    /// The newest last; at most four.
+    servers: Vec<String>,
 }
 
 /// How an agent stands.
@@ -121,6 +140,11 @@ impl Record for AgentRow {
             rate_capacity: self.rate_capacity,
             rate_refill_per_s: self.rate_refill_per_s,
             quota_per_day: self.quota_per_day,
+            taint: self.taint.as_ref().map(|taint| AgentTaint {
+                since: Millis(taint.since_ms),
+                last_at: Millis(taint.at_ms),
+                servers: taint.servers.clone(),
+            }),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -229,6 +253,7 @@ impl Write for CreateAgent {
             revoked: false,
             lane_quarantined: false,
             risk_steps: 0,
+            taint: None,
             deleted: false,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -315,6 +340,7 @@ pub enum AgentAction {
     Unfreeze,
     Quarantine,
     Restore,
+    Untaint,
     Revoke,
 }
 
@@ -354,21 +380,26 @@ impl Write for ActOnAgent {
                 row.lane_quarantined = false;
                 "agent_restored"
             }
+            AgentAction::Untaint => "agent_untainted",
             AgentAction::Revoke => {
                 row.revoked = true;
                 "agent_revoked"
             }
         };
-        if self.restores() {
-            // Only the lane knows whether it holds the agent in quarantine, and it goes by the
-            // epoch: a restore always is a change.
+        if self.lane_action().is_some() {
+            // Only the lane knows whether there is anything to lift, and it compares epochs: so this
+            // always is a change.
             return row.changed(at, loaded, event).map(Outcome::Changed);
         }
         conclude(at, loaded, before, row, event)
     }
 
-    fn restores(&self) -> bool {
-        self.action == AgentAction::Restore
+    fn lane_action(&self) -> Option<LaneAction> {
+        match self.action {
+            AgentAction::Restore => Some(LaneAction::Restore),
+            AgentAction::Untaint => Some(LaneAction::Untaint),
+            _ => None,
+        }
     }
 }
 

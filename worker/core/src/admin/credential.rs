@@ -67,6 +67,7 @@ pub struct CredentialRow {
     allowed_tools: Option<Vec<Glob>>,
     allowed_networks: Option<Vec<Network>>,
     signed: bool,
+    assigns_runs: bool,
     revision: u64,
     created_at_ms: Millis,
 }
@@ -95,6 +96,9 @@ pub struct Credential {
     allowed_networks: Option<Vec<Network>>,
     /// Whether every request must carry `X-Gateward-Signature`.
     signed: bool,
+    /// Whether it belongs to a harness, which assigns runs and states users: taint and approvals
+    /// then keep to the run.
+    assigns_runs: bool,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -151,6 +155,7 @@ impl Record for CredentialRow {
             allowed_tools: self.allowed_tools.clone(),
             allowed_networks: self.allowed_networks.clone(),
             signed: self.signed,
+            assigns_runs: self.assigns_runs,
             revision: self.revision,
             created_at: self.created_at_ms,
         }
@@ -207,6 +212,7 @@ impl Mint<'_> {
                 Value::list(row.allowed_tools.as_ref()),
                 Value::list(row.allowed_networks.as_ref()),
                 u64::from(row.signed).into(),
+                u64::from(row.assigns_runs).into(),
                 row.expires_at_ms.map(|at| at.0).into(),
                 row.revision.into(),
                 row.created_at_ms.0.into(),
@@ -237,6 +243,7 @@ impl Mint<'_> {
             allowed_tools: None,
             allowed_networks: None,
             signed: false,
+            assigns_runs: false,
             revision,
             created_at_ms: Millis(now_ms),
         };
@@ -311,6 +318,10 @@ pub struct CreateCredential {
     /// Whether every request must be signed.
     #[serde(default)]
     signed: bool,
+    /// Whether it belongs to a harness: the program that drives agents and assigns runs, not the
+    /// model. Only for an agent's credential.
+    #[serde(default)]
+    assigns_runs: bool,
 }
 
 /// [`CreateCredential`] with what makes one.
@@ -366,6 +377,9 @@ impl Write for IssueCredential<'_> {
                 if request.agent.is_some() {
                     return refuse("agent", "must be left out of an administrator's credential");
                 }
+                if request.assigns_runs {
+                    return refuse("assigns_runs", "must be false: only agents have runs");
+                }
                 if request.administrator.is_none() {
                     return refuse("administrator", "must name the person");
                 }
@@ -391,6 +405,7 @@ impl Write for IssueCredential<'_> {
             allowed_tools: request.allowed_tools.clone(),
             allowed_networks: request.allowed_networks.clone(),
             signed: request.signed,
+            assigns_runs: request.assigns_runs,
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
         };

@@ -12,7 +12,10 @@ use super::{Answer, At, Loaded, Outcome, Record, Write};
 use crate::bucket::MAX_CAPACITY;
 use crate::problem::Problem;
 
-/// The longest window or quiet period: 30 days.
+/// The shortest taint: a model reads on for about a minute after a result.
+const MIN_TAINT_S: u32 = 60;
+
+/// The longest window, quiet period or taint: 30 days.
 const MAX_PERIOD_S: u32 = 2_592_000;
 
 /// Null is what the worker's vars or defaults say.
@@ -28,6 +31,8 @@ pub struct Limits {
     pub risk_window_s: Option<u32>,
     /// Each such time without a denial lowers a raised tier by a step.
     pub risk_quiet_s: Option<u32>,
+    /// How long taint lasts after the last text of an untrusted server.
+    pub taint_s: Option<u32>,
 }
 
 impl Limits {
@@ -39,6 +44,7 @@ impl Limits {
         risk_denials: None,
         risk_window_s: None,
         risk_quiet_s: None,
+        taint_s: None,
     };
 }
 
@@ -93,6 +99,9 @@ pub struct PatchLimits {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
     risk_quiet_s: Option<Option<Whole<1, MAX_PERIOD_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 60, maximum = 2_592_000)]
+    taint_s: Option<Option<Whole<MIN_TAINT_S, MAX_PERIOD_S>>>,
 }
 
 impl Write for PatchLimits {
@@ -117,6 +126,7 @@ impl Write for PatchLimits {
         set(&mut limits.risk_denials, self.risk_denials);
         set(&mut limits.risk_window_s, self.risk_window_s);
         set(&mut limits.risk_quiet_s, self.risk_quiet_s);
+        set(&mut limits.taint_s, self.taint_s);
         if let Some(value) = self.rate_refill_per_s {
             limits.rate_refill_per_s = value.map(|value| value.0);
         }

@@ -25,6 +25,9 @@ pub const MAX_DISCOVERED_TOOLS: usize = 1_000;
 /// Bytes of one tool's definition: many times what a model reads of one.
 pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 
+/// Bytes of a server's instructions that can be pinned: a person reads them before they are.
+pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
+
 /// Bytes of all definitions together. The isolate has 128 MB and holds them some five times over:
 /// as they came, as values, in canonical form, compiled, and in what is written.
 pub const MAX_LISTING_BYTES: usize = 4 * 1024 * 1024;
@@ -56,6 +59,8 @@ pub struct Discovered {
     pub resources: bool,
     /// Whether it has prompts.
     pub prompts: bool,
+    /// What it tells models about itself.
+    pub instructions: Option<String>,
 }
 
 /// What a server says its tools are, read.
@@ -65,6 +70,8 @@ pub struct Listing {
     pub(super) manifest_sha256: String,
     tools: Vec<ListedTool>,
     pub(super) skipped: Vec<SkippedTool>,
+    /// What the server tells models about itself; only if it is short enough to be pinned.
+    pub(super) instructions: Option<String>,
 }
 
 /// A tool as it is written when it is new. All texts of it are JSON as they are.
@@ -103,6 +110,12 @@ pub struct Known {
     tool: String,
     definition_sha256: Option<String>,
     approved: bool,
+}
+
+/// Lower-case hex of SHA-256 over the text.
+#[must_use]
+pub fn instructions_sha256(instructions: &str) -> String {
+    hex::encode(Sha256::digest(instructions))
 }
 
 /// Lower-case hex of SHA-256 over the RFC 8785 form.
@@ -152,6 +165,8 @@ impl Listing {
         }
         canonical.push_str("]}");
         listing.manifest_sha256 = hex::encode(Sha256::digest(canonical));
+        let short = |text: &&String| text.len() <= MAX_INSTRUCTIONS_BYTES;
+        listing.instructions = discovered.instructions.as_ref().filter(short).cloned();
         for (tool, there) in
             [(RESOURCES_READ, discovered.resources), (PROMPTS_GET, discovered.prompts)]
         {
@@ -185,7 +200,12 @@ impl Listing {
     }
 
     fn empty() -> Self {
-        Self { manifest_sha256: String::new(), tools: Vec::new(), skipped: Vec::new() }
+        Self {
+            manifest_sha256: String::new(),
+            tools: Vec::new(),
+            skipped: Vec::new(),
+            instructions: None,
+        }
     }
 
     fn skip(&mut self, name: &str, why: String) {

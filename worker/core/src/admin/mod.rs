@@ -35,6 +35,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::manifest::Listing;
 use self::sql::{Statement, Value};
+use crate::gate::LaneAction;
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
@@ -150,7 +151,7 @@ pub struct Answer {
 
 /// An agent and its lane, as an answer has them.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct Restore {
+pub struct AgentInLane {
     pub agent: String,
     pub lane: u16,
 }
@@ -210,9 +211,9 @@ pub trait Write {
         Ok(None)
     }
 
-    /// Whether the agent that the answer shows is then to be restored by its lane, too.
-    fn restores(&self) -> bool {
-        false
+    /// What the lane of the agent that the answer shows must do then.
+    fn lane_action(&self) -> Option<LaneAction> {
+        None
     }
 }
 

@@ -377,6 +377,11 @@ fn entry(operation: Operation) -> Entry {
                     "Undoes a quarantine, its lane's own included.",
                     &[StateConflict, LaneUnavailable],
                 ),
+                AgentAction::Untaint => (
+                    "untaint_agent",
+                    "Lifts the taint of an agent and of all its runs.",
+                    &[StateConflict, LaneUnavailable],
+                ),
                 AgentAction::Revoke => ("revoke_agent", "Revokes an agent, for good.", &[]),
             };
             let entry = Entry::new("agents", id, summary).writes::<Agent>(&DONE);

@@ -150,6 +150,7 @@ pub const ROUTES: &[Route] = &[
     route("POST",   "/v1/agents/{agent}/unfreeze", WRITE, Operation::ActOnAgent(AgentAction::Unfreeze)),
     route("POST",   "/v1/agents/{agent}/quarantine", WRITE, Operation::ActOnAgent(AgentAction::Quarantine)),
     route("POST",   "/v1/agents/{agent}/restore", WRITE, Operation::ActOnAgent(AgentAction::Restore)),
+    route("POST",   "/v1/agents/{agent}/untaint", WRITE, Operation::ActOnAgent(AgentAction::Untaint)),
     route("POST",   "/v1/agents/{agent}/revoke", WRITE, Operation::ActOnAgent(AgentAction::Revoke)),
     route("GET",    "/v1/groups", READ, Operation::ListGroups),
     route("POST",   "/v1/groups", WRITE, Operation::CreateGroup),

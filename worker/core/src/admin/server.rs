@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name, present};
-use super::manifest::{Difference, Known, Listing, SkippedTool};
+use super::manifest::{Difference, Known, Listing, SkippedTool, instructions_sha256};
 use super::sql::{self, Statement, Value};
 use super::tool::MAX_TOOLS;
 use super::{
@@ -114,6 +114,7 @@ pub struct ServerRow {
     #[serde(flatten)]
     states: States,
     manifest_sha256: Option<String>,
+    instructions_sha256: Option<String>,
     upstream: Option<Upstream>,
     deleted: bool,
     revision: u64,
@@ -135,6 +136,9 @@ pub struct Server {
     quarantined: bool,
     /// SHA-256 over the RFC 8785 form of the manifest, lower-case hex.
     manifest_sha256: Option<String>,
+    /// SHA-256 of the instructions that the server gave when an administrator last asked it,
+    /// lower-case hex. These do not taint; others do.
+    instructions_sha256: Option<String>,
     /// Where its traffic goes; null when Gateward forwards nothing.
     upstream: Option<Upstream>,
     revision: u64,
@@ -152,6 +156,9 @@ pub struct ChangedServer {
     server: Server,
     /// Tools that were listed and were not registered, the first hundred of them.
     skipped_tools: Vec<SkippedTool>,
+    /// The instructions that the server gave, whose hash is pinned now; null when it gave none, or
+    /// was not asked.
+    instructions: Option<String>,
 }
 
 impl Record for ServerRow {
@@ -176,6 +183,7 @@ impl Record for ServerRow {
             disabled: self.states.disabled,
             quarantined: self.states.quarantined,
             manifest_sha256: self.manifest_sha256.clone(),
+            instructions_sha256: self.instructions_sha256.clone(),
             upstream: self.upstream.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -207,6 +215,7 @@ impl ServerRow {
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
                 self.manifest_sha256.as_deref().into(),
+                self.instructions_sha256.as_deref().into(),
                 self.upstream.as_ref().map(|upstream| json!(upstream).to_string()).into(),
                 self.revision.into(),
                 self.created_at_ms.0.into(),
@@ -315,6 +324,9 @@ fn conclude(
         all_wait = matches!(said, Said::ByAdministrator(_))
             && row.manifest_sha256.as_ref().is_some_and(|known| known != hash);
         row.manifest_sha256 = Some(hash.clone());
+        if matches!(said, Said::ByServer(_)) {
+            row.instructions_sha256 = listing.instructions.as_deref().map(instructions_sha256);
+        }
         row.states.quarantined |= all_wait;
         difference_of_tools = listing.difference(at, &loaded.extra()?, false)?;
     }
@@ -347,6 +359,8 @@ fn naming_skipped(mut outcome: Outcome, said: Said<'_>) -> Outcome {
         Outcome::Changed(change) => &mut change.answer,
     };
     answer.body.insert("skipped_tools".to_owned(), skipped);
+    let instructions = said.listing().and_then(|listing| listing.instructions.as_deref());
+    answer.body.insert("instructions".to_owned(), json!(instructions));
     outcome
 }
 
@@ -405,6 +419,7 @@ impl CreateServer {
                     trust,
                     states: States::PENDING,
                     manifest_sha256: None,
+                    instructions_sha256: None,
                     upstream,
                     deleted: false,
                     revision: 0,

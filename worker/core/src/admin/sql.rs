@@ -83,7 +83,8 @@ macro_rules! tenant_row {
         "json_object('tenant', tenant, 'status', status, 'lanes', lanes, \
            'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
            'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
-           'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'revision', revision, \
+           'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, \
+           'revision', revision, \
            'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
     };
 }
@@ -123,6 +124,8 @@ macro_rules! credential_row {
                'allowed_servers', json(allowed_servers), 'allowed_tools', json(allowed_tools), \
                'allowed_networks', json(allowed_networks), 'signed', ",
             flag!("signed"),
+            ", 'assigns_runs', ",
+            flag!("assigns_runs"),
             ", 'revision', revision, 'created_at_ms', created_at_ms)"
         )
     };
@@ -137,7 +140,8 @@ macro_rules! server_row {
             flag!("disabled"),
             ", 'quarantined', ",
             flag!("quarantined"),
-            ", 'manifest_sha256', manifest_sha256, 'upstream', json(upstream), 'deleted', ",
+            ", 'manifest_sha256', manifest_sha256, 'instructions_sha256', instructions_sha256, \
+               'upstream', json(upstream), 'deleted', ",
             flag!("deleted_at_ms IS NOT NULL"),
             ", 'revision', revision, 'created_at_ms', created_at_ms, \
                'updated_at_ms', updated_at_ms)"
@@ -152,7 +156,7 @@ macro_rules! tool_row {
             flag!("mutates"),
             ", 'risk', risk, 'canary', ",
             flag!("canary"),
-            ", 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
+            ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
                'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
@@ -217,10 +221,10 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, six limits, revision, now.
+    /// Tenant, status, lanes, seven limits, revision, now.
     SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
         rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
-        risk_quiet_s = ?9, revision = ?10, updated_at_ms = ?11 WHERE tenant = ?1";
+        risk_quiet_s = ?9, taint_s = ?10, revision = ?11, updated_at_ms = ?12 WHERE tenant = ?1";
     /// Tenant, now: whether somebody may administer tenants, and how often it was bootstrapped.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
         json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \
@@ -250,8 +254,8 @@ statements! {
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
           (SELECT json_object('status', status, 'epoch', epoch, 'risk_denials', risk_denials, \
-             'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s) FROM tenants \
-             WHERE tenant = ?1) AS extra FROM agents \
+             'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s) \
+             FROM tenants WHERE tenant = ?1) AS extra FROM agents \
         WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
     LIST_AGENTS = "SELECT ", agent_row!(), " AS record FROM agents \
@@ -347,12 +351,12 @@ statements! {
     LIST_CREDENTIALS_OF_AGENT = "SELECT ", credential_row!(), " AS record FROM credentials \
         INDEXED BY credentials_by_agent \
         WHERE tenant = ?1 AND agent = ?4 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
-    /// Tenant, key id, kind, agent, administrator, hash, scopes, trust, three lists, signed, expiry,
-    /// revision, now.
+    /// Tenant, key id, kind, agent, administrator, hash, scopes, trust, three lists, signed, assigns
+    /// runs, expiry, revision, now.
     CREATE_CREDENTIAL = "INSERT INTO credentials (tenant, key_id, kind, agent, administrator, \
           secret_sha256, scopes, max_source_trust, allowed_servers, allowed_tools, \
-          allowed_networks, signed, expires_at_ms, revision, created_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+          allowed_networks, signed, assigns_runs, expires_at_ms, revision, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     /// Tenant, key id, status, expiry, revision.
     END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
         WHERE tenant = ?1 AND key_id = ?2";
@@ -379,15 +383,15 @@ statements! {
     /// Tenant, after, limit.
     LIST_SERVERS = "SELECT ", server_row!(), " AS record FROM servers \
         WHERE tenant = ?1 AND server > ?2 AND deleted_at_ms IS NULL ORDER BY server LIMIT ?3";
-    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, upstream, revision,
-    /// created, updated.
+    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, instructions, upstream,
+    /// revision, created, updated.
     SAVE_SERVER = "INSERT INTO servers (tenant, server, kind, trust, approved, disabled, \
-          quarantined, manifest_sha256, upstream, revision, created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+          quarantined, manifest_sha256, instructions_sha256, upstream, revision, created_at_ms, \
+          updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
         ON CONFLICT (tenant, server) DO UPDATE SET kind = excluded.kind, trust = excluded.trust, \
           approved = excluded.approved, disabled = excluded.disabled, \
           quarantined = excluded.quarantined, manifest_sha256 = excluded.manifest_sha256, \
-          upstream = excluded.upstream, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+          instructions_sha256 = excluded.instructions_sha256, upstream = excluded.upstream, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, server, now, revision.
     DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
         WHERE tenant = ?1 AND server = ?2";
@@ -425,14 +429,15 @@ statements! {
     /// Tenant, server, after, limit.
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
-    /// Tenant, server, tool, mutates, risk, canary, approved, disabled, quarantined,
+    /// Tenant, server, tool, mutates, risk, canary, tainted, approved, disabled, quarantined,
     /// approval time, schema, definition, revision, created, updated.
-    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, approved, \
+    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
           created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
-          risk = excluded.risk, canary = excluded.canary, approved = excluded.approved, \
+          risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
+          approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
           definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";

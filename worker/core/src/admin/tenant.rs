@@ -111,6 +111,7 @@ impl TenantRow {
                 limits.risk_denials.map(u64::from).into(),
                 limits.risk_window_s.map(u64::from).into(),
                 limits.risk_quiet_s.map(u64::from).into(),
+                limits.taint_s.map(u64::from).into(),
                 self.revision.into(),
                 at.now_ms.into(),
             ],

@@ -16,7 +16,7 @@ use super::{
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bundle::Risk;
 use crate::problem::Problem;
-use crate::registry::ChangedKey;
+use crate::registry::{ChangedKey, TaintRule};
 
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
@@ -31,6 +31,7 @@ pub struct ToolRow {
     mutates: bool,
     risk: Risk,
     canary: bool,
+    tainted: TaintRule,
     approval_ttl_s: Option<u32>,
     input_schema: Option<Json>,
     definition_sha256: Option<String>,
@@ -56,6 +57,8 @@ pub struct Tool {
     risk: Risk,
     /// Whether nothing legitimate calls it.
     canary: bool,
+    /// What a tainted call of it needs.
+    tainted: TaintRule,
     /// Seconds that an approval of a call of it is open; null for 1,800.
     approval_ttl_s: Option<u32>,
     /// The JSON Schema that its arguments must fit; null when none is known.
@@ -94,6 +97,7 @@ impl Record for ToolRow {
             mutates: self.mutates,
             risk: self.risk,
             canary: self.canary,
+            tainted: self.tainted,
             approval_ttl_s: self.approval_ttl_s,
             input_schema: self.input_schema.clone(),
             definition_sha256: self.definition_sha256.clone(),
@@ -116,6 +120,7 @@ impl ToolRow {
                 flag(self.mutates),
                 self.risk.as_str().into(),
                 flag(self.canary),
+                self.tainted.as_str().into(),
                 flag(self.states.approved),
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
@@ -199,6 +204,9 @@ pub struct ToolRequest {
     risk: Risk,
     #[serde(default)]
     canary: bool,
+    /// What a tainted call of it needs; `require_approval` when left out.
+    #[serde(default)]
+    tainted: TaintRule,
     /// Seconds; 1,800 when it has none.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
@@ -237,6 +245,7 @@ impl Write for CreateTool {
             mutates: request.mutates,
             risk: request.risk,
             canary: request.canary,
+            tainted: request.tainted,
             approval_ttl_s: None,
             input_schema: None,
             definition_sha256: None,
@@ -250,6 +259,7 @@ impl Write for CreateTool {
             mutates: request.mutates,
             risk: request.risk,
             canary: request.canary,
+            tainted: request.tainted,
             approval_ttl_s: request.approval_ttl_s.map(|s| s.0),
             input_schema: input_schema.unwrap_or_else(|| known.input_schema.clone()),
             ..known
@@ -272,6 +282,9 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     canary: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = TaintRule, required = false)]
+    tainted: Option<TaintRule>,
     /// Null clears it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
@@ -300,6 +313,7 @@ impl Write for PatchTool {
             mutates: self.patch.mutates.unwrap_or(before.mutates),
             risk: self.patch.risk.unwrap_or(before.risk),
             canary: self.patch.canary.unwrap_or(before.canary),
+            tainted: self.patch.tainted.unwrap_or(before.tainted),
             approval_ttl_s: match self.patch.approval_ttl_s {
                 Some(value) => value.map(|s| s.0),
                 None => before.approval_ttl_s,

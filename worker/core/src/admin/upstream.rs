@@ -91,6 +91,13 @@ fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     for (at, route) in upstream.routes.iter().enumerate() {
         check_route(route)
             .map_err(|(field, must)| refused(&format!("routes[{at}].{field}"), must))?;
+        // An approval, a schema and a policy judge a tool: it must do one thing.
+        let same_tool = |other: &&HttpRoute| other.tool == route.tool;
+        let first = upstream.routes.iter().find(same_tool);
+        if first.is_some_and(|first| first.method != route.method) {
+            let must = "must be another tool: this one stands for another method already";
+            return Err(refused(&format!("routes[{at}].tool"), must));
+        }
     }
     Ok(())
 }

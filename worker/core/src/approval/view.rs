@@ -19,8 +19,18 @@ pub struct ApprovalView<'a> {
     server: &'a str,
     tool: &'a str,
     resource: &'a str,
+    /// As the caller stated it. Only if `assigned` does the action hash cover it.
     user_id: &'a str,
+    /// Likewise.
     run_id: &'a str,
+    /// Whether a harness stated user and run: then the approval is for this user and run alone.
+    assigned: bool,
+    /// The MCP session that the call came in; null when there was none. Never covered by the hash.
+    session: Option<&'a str>,
+    /// Of an HTTP request; covered by the hash, as is `route`.
+    method: Option<&'a str>,
+    /// The path of the registered route.
+    route: Option<&'a str>,
     source_trust: SourceTrust,
     /// Why approval is needed.
     reason: &'a str,
@@ -98,6 +108,10 @@ impl Approval {
             resource: &self.resource,
             user_id: &self.user_id,
             run_id: &self.run_id,
+            assigned: self.assigned,
+            session: self.session.as_deref(),
+            method: self.route.as_ref().map(|(method, _)| method.as_str()),
+            route: self.route.as_ref().map(|(_, path)| path.as_str()),
             source_trust: self.source_trust,
             reason: &self.reason,
             matched_policies: &self.matched_policies,

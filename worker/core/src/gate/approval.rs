@@ -89,7 +89,7 @@ pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     else {
         return Err(ReasonCode::ApprovalUnknown);
     };
-    let hash = hex::encode(call.action_hash);
+    let hash = hex::encode(draft.action_hash);
     let (presented, refused) = match approval.status_at(draft.facts.now_ms) {
         ApprovalStatus::Rejected => (Presented::Useless, Some(ReasonCode::ApprovalRejected)),
         ApprovalStatus::Cancelled => (Presented::Useless, Some(ReasonCode::ApprovalCancelled)),
@@ -166,13 +166,16 @@ pub fn ask(
         resource: call.resource.clone(),
         user_id: call.user_id.clone(),
         run_id: call.run_id.clone(),
+        assigned: super::is_harness(draft.facts.records),
+        session: command.session.clone(),
+        route: call.route.clone(),
         source_trust: draft.effective_trust(),
         reason: ruling.reason.clone(),
         matched_policies: ruling.matched_policies.clone(),
         status: ApprovalStatus::Pending,
         revision: 1,
         approver_groups: ruling.approver_groups.clone(),
-        action_hash: hex::encode(call.action_hash),
+        action_hash: hex::encode(draft.action_hash),
         edited_action_hash: None,
         edited_by: None,
         approvers: Vec::new(),
@@ -195,10 +198,9 @@ pub fn settle(
     decision_id: &str,
 ) -> Option<(Approval, ApprovalEvent)> {
     let now_ms = draft.facts.now_ms;
-    let passes = matches!(decision, Decision::Allow | Decision::Redact);
     let mut approval = draft.facts.approval?.clone();
     let event = match draft.presented {
-        Presented::Granted if passes => approval.use_up(decision_id, now_ms),
+        Presented::Granted if decision.passes() => approval.use_up(decision_id, now_ms),
         Presented::Tampered => approval.tamper(now_ms),
         _ => return None,
     };

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Decision;
+use super::taint::{Scope, Tainted};
 use super::{AgentState, Draft, QuarantinedBy};
 use crate::bucket::SlidingCount;
 use crate::registry::TenantRecord;
@@ -114,18 +115,24 @@ impl RiskState {
     }
 }
 
-/// What holds of an agent, for reading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How an agent stands in its lane, for reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Containment {
     pub quarantined: bool,
     /// Steps that the registered risk tier is raised by.
     pub risk_steps: u8,
+    /// The taint of the agent's calls that belong to no assigned run; `None` when there is none.
+    pub taint: Option<Tainted>,
 }
 
 impl Containment {
     #[must_use]
-    pub fn of(state: &AgentState, limits: RiskLimits, now_ms: u64) -> Self {
-        Self { quarantined: state.quarantined, risk_steps: state.risk.steps(limits, now_ms) }
+    pub fn of(state: &AgentState, tenant: &TenantRecord, now_ms: u64) -> Self {
+        Self {
+            quarantined: state.quarantined,
+            risk_steps: state.risk.steps(RiskLimits::of(Some(tenant)), now_ms),
+            taint: state.taint.of(Scope::Agent, tenant.taint_period_ms(), now_ms),
+        }
     }
 }
 
@@ -149,6 +156,10 @@ pub enum ContainmentDetail<'a> {
     RiskTier { from: RiskTier, to: RiskTier },
     /// The decision that had quarantined the agent; may be empty.
     Restored { decision_id: &'a str },
+    /// The server whose text tainted the agent.
+    Tainted { server: &'a str },
+    /// Always true.
+    Untainted { untainted: bool },
 }
 
 /// The agent's risk tier as policies see it.

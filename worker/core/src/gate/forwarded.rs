@@ -7,9 +7,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::journal::{self, JournalEntry, Room};
+use super::taint::Scope;
 use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
+use crate::proxy::Untrusted;
 use crate::receipt::{self, BODY_VERSION, OutcomeBody};
 
 /// How an upstream's answer ended.
@@ -70,6 +72,9 @@ pub struct OutcomeCommand {
     pub duration_ms: u64,
     pub result_sha256: String,
     pub ending: Ending,
+    /// Present when the server is untrusted: whose calls its answer taints. The decision marked them
+    /// already; the mark may have been lifted while the answer was on its way.
+    pub untrusted: Option<Untrusted>,
 }
 
 /// What D1 gets to know of it. Persisted: the format is pinned by the flush statements.
@@ -149,7 +154,11 @@ pub fn record(
             duration_ms: command.duration_ms,
         },
     };
-    let state = AgentState { revision: state.revision + 1, ..state.clone() };
+    let mut state = AgentState { revision: state.revision + 1, ..state.clone() };
+    if let Some(untrusted) = command.untrusted.as_ref().filter(|_| command.bytes > 0) {
+        let scope = untrusted.run.as_deref().map_or(Scope::Agent, Scope::Run);
+        state.taint.add(scope, &command.server, untrusted.period_ms, now_ms);
+    }
     let entry =
         JournalEntry::of_event(&command.agent, &state, &row, ChainHead { seq, hash: hash.clone() });
     Ok((entry, state))

@@ -176,7 +176,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let known = asked.as_ref().map(|(approval, _)| approval);
     let known = known.or(settled.as_ref().map(|(approval, _)| approval));
     let known = known.or(facts.approval.filter(|_| draft.presented != Presented::Nothing));
-    let action_hash = hex::encode(call.action_hash);
+    let action_hash = hex::encode(draft.action_hash);
     let epoch = facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
     let (body, hash) = receipt::seal(&Body {
         action_hash: &action_hash,
@@ -280,13 +280,14 @@ fn count(draft: &mut Draft<'_>, decision: Decision) {
     }
 }
 
-/// Calling an untrusted server is what taints the runs that the call is of.
+/// A call that may reach an untrusted server taints: so does what that server asks of its client.
 fn taint(draft: &mut Draft<'_>, ruling: &Ruling) {
-    let passes = matches!(ruling.decision, Decision::Allow | Decision::Redact);
-    if passes && ruling.tool.as_ref().is_some_and(|tool| tool.server.trust != "trusted") {
-        for run in draft.command.runs() {
-            draft.agent.taint.add(run, draft.facts.now_ms);
-        }
+    let untrusted = ruling.tool.as_ref().is_some_and(|tool| tool.server.is_untrusted());
+    if ruling.decision.passes() && untrusted {
+        let (command, facts) = (draft.command, draft.facts);
+        let scope = super::scope(command, facts.records);
+        let period_ms = super::taint_period_ms(facts.records);
+        draft.agent.taint.add(scope, &command.call.server, period_ms, facts.now_ms);
     }
 }
 

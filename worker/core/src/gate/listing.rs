@@ -15,8 +15,17 @@ use crate::proxy::Visibility;
 use crate::registry::ListedTool;
 
 /// What a call's context has that a listing does not say.
-const UNKNOWN: [&str; 7] =
-    ["source_trust", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
+const UNKNOWN: [&str; 9] = [
+    "source_trust",
+    "stated_trust",
+    "taint",
+    "sensitive",
+    "shield",
+    "velocity",
+    "approval",
+    "warrant",
+    "session",
+];
 
 /// Steps 6 to 9 for a request that calls no tool; what of its candidates could be used, in order.
 pub fn rule(
@@ -62,10 +71,10 @@ fn visibility(
     if listed.definition_sha256.as_ref().is_some_and(differs) {
         return Visibility::Changed;
     }
-    if could_pass(engine, draft, identity, candidate, listed) == Some(true) {
-        Visibility::Visible
-    } else {
-        Visibility::Hidden
+    match could_pass(engine, draft, identity, candidate, listed) {
+        Some(true) if listed.definition_sha256.is_some() => Visibility::Visible,
+        Some(true) => Visibility::Unreviewed,
+        _ => Visibility::Hidden,
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod approval;
 mod containment;
+mod event;
 mod forwarded;
 mod identity;
 mod journal;
@@ -19,7 +20,6 @@ mod outcome;
 mod replay;
 mod resolve;
 pub(crate) mod respond;
-mod restore;
 mod taint;
 
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,13 @@ use self::approval::Presented;
 use self::identity::Identity;
 use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
+use crate::call::Action;
 use crate::command::{GateCommand, Purpose};
 use crate::config::Config;
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
-use crate::proxy;
-use crate::registry::Records;
+use crate::proxy::{self, Untrusted};
+use crate::registry::{Records, TenantRecord};
 use crate::trust::SourceTrust;
 use crate::upstream::DenialForm;
 
@@ -42,13 +43,13 @@ pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
 };
+pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
 pub use forwarded::{Ending, OutcomeCommand, record as record_outcome};
 pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{Receipt as ReplyReceipt, response as encode_response};
-pub use restore::{RestoreCommand, restore};
-pub use taint::{MAX_TAINTED_RUNS, TAINT_MS, Taint};
+pub use taint::{DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, Tainted};
 
 /// The window of `context.velocity.calls_1m`.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
@@ -62,7 +63,7 @@ pub struct AgentState {
     /// Counts changes, so that of two stored states the newer is known.
     pub revision: u64,
     pub bucket: Option<Bucket>,
-    /// Set by a quarantine decision, and lifted by [`restore`], and only by these.
+    /// Set by a quarantine decision, and lifted by [`carry_out`], and only by these.
     pub quarantined: bool,
     /// The denial for the agent's status that was journalled last.
     pub status_denial: Option<StatusDenial>,
@@ -79,14 +80,16 @@ pub struct AgentState {
     pub risk: RiskState,
     #[serde(default, skip_serializing_if = "Taint::is_default")]
     pub taint: Taint,
+    /// The epoch of the newest command that lifted the taint.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub untainted_epoch: u64,
     /// Approvals that the agent asked for and that are not closed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub open_approvals: u32,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The decision that quarantined an agent.
@@ -199,6 +202,10 @@ struct Draft<'a> {
     charged: bool,
     /// What the call's approval is good for.
     presented: Presented,
+    /// The call's taint, as it was before the call.
+    tainted: Option<Tainted>,
+    /// What an approval of the call binds.
+    action_hash: [u8; 32],
 }
 
 /// Steps 6 to 12, in order.
@@ -215,17 +222,25 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let proxied = command.purpose != Purpose::Authorize;
     match ruled {
         Ok(Err(ruling)) => {
-            let passes = matches!(ruling.decision, Decision::Allow | Decision::Redact);
+            let passes = ruling.decision.passes();
             let mut step = journal::conclude(draft, engine, ruling);
             if proxied {
-                let upstream = upstream.filter(|_| passes);
-                step.reply.body =
-                    proxy::reply(Some(&step.reply.body), upstream, denial, command, &[]);
+                let decision = step.reply.body;
+                let untrusted = untrusted(facts, command).filter(|_| passes);
+                step.reply.body = proxy::reply(
+                    Some(&decision),
+                    upstream.filter(|_| passes),
+                    untrusted,
+                    denial,
+                    command,
+                    &[],
+                );
             }
             step
         }
         Ok(Ok(visible)) => {
-            let body = proxy::reply(None, upstream, denial, command, &visible);
+            let untrusted = untrusted(facts, command);
+            let body = proxy::reply(None, upstream, untrusted, denial, command, &visible);
             draft.answer(200, body, None, None)
         }
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
@@ -235,6 +250,16 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             draft.answer(problem.code.status(), body, retry, rejection)
         }
     }
+}
+
+/// What a proxy must know of an untrusted server; `None` when the server is trusted.
+fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
+    let server = facts.records.server.as_ref().filter(|server| server.is_untrusted())?;
+    Some(Untrusted {
+        run: assigned_run(command, facts.records).map(str::to_owned),
+        period_ms: taint_period_ms(facts.records),
+        instructions_sha256: server.instructions_sha256.clone(),
+    })
 }
 
 /// Whether [`decide`] will come as far as the tool. While it does not, the registry need not be
@@ -305,6 +330,8 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
 
 impl<'a> Draft<'a> {
     fn new(facts: &'a Facts<'a>, command: &'a GateCommand) -> Self {
+        let scope = scope(command, facts.records);
+        let period_ms = taint_period_ms(facts.records);
         Self {
             command,
             facts,
@@ -312,6 +339,8 @@ impl<'a> Draft<'a> {
             rate: meter::rate(facts),
             charged: false,
             presented: Presented::Nothing,
+            tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
+            action_hash: action_hash(command, facts.records),
         }
     }
 
@@ -327,18 +356,52 @@ impl<'a> Draft<'a> {
         Step { reply, agent: self.agent, entry: None, approval_entry: None, rejection }
     }
 
-    /// The lowest of the caller's claim, what its credential may claim, and what its runs are worth
-    /// since they met an untrusted server. Only a request whose
+    /// The lower of the caller's claim and what its credential may claim. Only a request whose
     /// signature was verified, of a credential that has a signing key, is trusted as signed.
-    fn effective_trust(&self) -> SourceTrust {
+    fn stated_trust(&self) -> SourceTrust {
         let claim = self.command.call.source_trust;
         let Some(credential) = &self.facts.records.credential else { return SourceTrust::Unknown };
         let most = match self.command.signed && credential.signed {
             true => credential.max_source_trust,
             false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
         };
-        let taints =
-            self.command.runs().filter_map(|run| self.agent.taint.of(run, self.facts.now_ms));
-        taints.fold(claim.lowest(most), SourceTrust::lowest)
+        claim.lowest(most)
     }
+
+    /// What counts: the stated trust, lowered by the call's taint.
+    fn effective_trust(&self) -> SourceTrust {
+        let stated = self.stated_trust();
+        if self.tainted.is_some() { stated.lowest(TAINTED_TRUST) } else { stated }
+    }
+}
+
+fn taint_period_ms(records: &Records) -> u64 {
+    let default_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
+    records.tenant.as_ref().map_or(default_ms, TenantRecord::taint_period_ms)
+}
+
+/// Whether the caller is a harness, whose word on users and runs counts.
+fn is_harness(records: &Records) -> bool {
+    records.credential.as_ref().is_some_and(|credential| credential.assigns_runs)
+}
+
+/// The run that the call belongs to, if a harness assigned it.
+fn assigned_run<'a>(command: &'a GateCommand, records: &Records) -> Option<&'a str> {
+    Some(command.call.run_id.as_str()).filter(|run| is_harness(records) && !run.is_empty())
+}
+
+/// The call's action hash. The worker computed it without user and run: it does not know whether the
+/// caller is a harness.
+fn action_hash(command: &GateCommand, records: &Records) -> [u8; 32] {
+    let call = &command.call;
+    if !is_harness(records) || (call.user_id.is_empty() && call.run_id.is_empty()) {
+        return call.action_hash;
+    }
+    let action = Action::of(call, &command.tenant);
+    Action { user: &call.user_id, run: &call.run_id, ..action }.hash()
+}
+
+/// Whose taint a call has, and adds to.
+fn scope<'a>(command: &'a GateCommand, records: &Records) -> Scope<'a> {
+    assigned_run(command, records).map_or(Scope::Agent, Scope::Run)
 }

@@ -20,6 +20,12 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// Whether the call goes on.
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        matches!(self, Self::Allow | Self::Redact)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -249,7 +255,7 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
 
 /// What a server asks is let pass or not: nobody is asked to approve it, and it stops no agent.
 pub fn without_effects(mut ruling: Ruling) -> Ruling {
-    if !matches!(ruling.decision, Decision::Allow | Decision::Redact) {
+    if !ruling.decision.passes() {
         ruling.decision = Decision::Deny;
         ruling.approver_groups = Vec::new();
     }

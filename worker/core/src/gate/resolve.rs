@@ -11,7 +11,7 @@ use crate::glob::Glob;
 use crate::http_tool::Unresolved;
 use crate::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::{Records, ServerRecord};
+use crate::registry::{Records, ServerRecord, TaintRule};
 use crate::scope::Scope;
 
 /// A registered, active tool, with what holds for this call of it.
@@ -22,6 +22,8 @@ pub struct Tool {
     /// The registry's word, or the caller's if that is stricter.
     pub mutates: bool,
     pub canary: bool,
+    /// What a tainted call of it needs.
+    pub tainted: TaintRule,
 }
 
 /// Whether the agent and its credential may use what is called, if it is there: the server, and the
@@ -105,6 +107,7 @@ pub fn tool(
         mutates: tool.mutates != 0 || call.mutates_state,
         // A trap stays a trap, whichever side laid it.
         canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
+        tainted: tool.tainted,
     };
     let refused = if !has_scope(identity, resolved.mutates) {
         Some((ReasonCode::ScopeMissing, None))
@@ -156,13 +159,27 @@ pub fn evaluate(
     let groups = groups(tenant, identity);
     let text = |value: &str| Value::from(value);
     let long = |value: u32| Value::from(i64::from(value));
+    let seconds = |ms: u64| long(u32::try_from(ms / 1_000).unwrap_or(u32::MAX));
     let now_ms = draft.facts.now_ms;
     let findings = &call.findings;
     let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
     let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
     let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
+    let tainted = draft.tainted.as_ref();
+    let taint_age_ms = tainted.map_or(0, |tainted| now_ms.saturating_sub(tainted.at_ms));
+    let tainting = tainted.into_iter().flat_map(|tainted| &tainted.servers);
     let context = vec![
         ("source_trust", text(draft.effective_trust().as_str())),
+        ("stated_trust", text(draft.stated_trust().as_str())),
+        (
+            "taint",
+            record([
+                ("tainted", Value::from(tainted.is_some())),
+                ("servers", Value::set(tainting.map(|server| text(server)), None)),
+                ("age_s", seconds(taint_age_ms)),
+                ("tool", text(tool.tainted.as_str())),
+            ]),
+        ),
         ("sensitive", Value::from(call.contains_sensitive_data)),
         ("resource", text(&call.resource)),
         ("input", input),
@@ -185,7 +202,7 @@ pub fn evaluate(
             record([
                 ("granted", Value::from(approval.is_some())),
                 ("approvers", Value::set(approvers.map(|a| text(&a.administrator)), None)),
-                ("age_s", long(u32::try_from(age_ms / 1_000).unwrap_or(u32::MAX))),
+                ("age_s", seconds(age_ms)),
             ]),
         ),
         ("warrant", record([("present", Value::from(false))])),

@@ -33,13 +33,13 @@ use crate::audit::AuditCounts;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
-    AgentState, ChainHead, Containment, Facts, JournalEntry, OutcomeCommand, Reply, RestoreCommand,
-    RiskLimits, Room, decide, needs_tool, record_outcome, restore, scoped_key,
+    AgentCommand, AgentState, ChainHead, Containment, Facts, JournalEntry, OutcomeCommand, Reply,
+    Room, TaintCommand, carry_out, decide, needs_tool, record_outcome, scoped_key, taint,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
 use crate::receipt::GENESIS;
-use crate::registry::Records;
+use crate::registry::{Records, TenantRecord};
 use crate::sql::lane as sql;
 
 /// Bytes of storage from which nothing more is taken: a Durable Object holds 10 GB, and the rest
@@ -228,22 +228,52 @@ impl Lane {
         Ok(step.reply)
     }
 
-    /// Lifts the lane's own quarantine of an agent, in the journal and from the next call on. Where
-    /// there is none, nothing is written.
+    /// Carries out an administrator's command about an agent, in the journal and from the next call
+    /// on. A command that changes nothing writes nothing.
     ///
     /// # Errors
     ///
     /// [`StorageError`]; inside, a [`Problem`] for the administrator: the journal is full.
-    pub fn restore(
+    pub fn carry_out(
         &mut self,
         storage: &impl LaneSql,
         config: &Config,
-        command: &RestoreCommand,
+        command: &AgentCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        match restore(&self.room(config), &self.head, &held.state, command, now_ms) {
+        let event = carry_out(&self.room(config), &self.head, &held.state, command, now_ms);
+        self.write_event(storage, event, now_ms)
+    }
+
+    /// Marks an agent before text of an untrusted server reaches it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the text must not
+    /// be passed on.
+    pub fn taint(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &TaintCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = taint(&self.room(config), &self.head, &held.state, command, now_ms);
+        self.write_event(storage, event, now_ms)
+    }
+
+    /// Writes what happened to an agent; nothing when nothing did.
+    fn write_event(
+        &mut self,
+        storage: &impl LaneSql,
+        event: Result<Option<(JournalEntry, AgentState)>, Problem>,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        match event {
             Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
             // So that a superseded object fails instead of answering from an old state.
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
@@ -265,10 +295,8 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        match record_outcome(&self.room(config), &self.head, &held.state, command, now_ms) {
-            Ok((entry, state)) => self.journal(storage, entry, None, state, now_ms).map(Ok),
-            Err(problem) => Ok(Err(problem)),
-        }
+        let event = record_outcome(&self.room(config), &self.head, &held.state, command, now_ms);
+        self.write_event(storage, event.map(Some), now_ms)
     }
 
     /// What the lane decided about an agent, as it is at `now_ms`.
@@ -280,14 +308,14 @@ impl Lane {
         &mut self,
         storage: &impl LaneSql,
         agent: &str,
-        limits: RiskLimits,
+        tenant: &TenantRecord,
         now_ms: u64,
     ) -> Result<Containment, StorageError> {
         storage.exec(sql::TOUCH, &[])?;
         self.hold(storage, agent)?;
         let held = self.agents.get(agent);
         let state = held.ok_or_else(|| unreadable("an agent's state"))?;
-        Ok(Containment::of(&state.state, limits, now_ms))
+        Ok(Containment::of(&state.state, tenant, now_ms))
     }
 
     /// Whether the call comes as far as its tool, so that the registry must be asked for one.

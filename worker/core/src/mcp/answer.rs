@@ -24,6 +24,7 @@ pub enum Incoming {
     },
     Notification {
         method: String,
+        params: Json,
     },
 }
 
@@ -47,12 +48,14 @@ pub fn read(text: &str) -> Option<Incoming> {
         return answers.then_some(Incoming::Answer { id, message });
     }
     let method = message.text("method")?;
-    let Some(id) = id else { return Some(Incoming::Notification { method }) };
     let params = match message.get("params") {
         None => Json::Object(Vec::new()),
         Some(params) => json::parse(params.as_bytes()).ok()?,
     };
-    matches!(params, Json::Object(_)).then_some(Incoming::Request { id, method, params })
+    matches!(params, Json::Object(_)).then_some(match id {
+        Some(id) => Incoming::Request { id, method, params },
+        None => Incoming::Notification { method, params },
+    })
 }
 
 /// What a server asks of the client in one answer: each costs a hop to the lane.
@@ -222,7 +225,7 @@ mod tests {
                 Some(Incoming::Request { id, method, params }) => {
                     format!("request {id} {method} {}", params.canonical())
                 }
-                Some(Incoming::Notification { method }) => format!("notification {method}"),
+                Some(Incoming::Notification { method, .. }) => format!("notification {method}"),
             };
             assert_eq!(seen, expected, "{text}");
         }

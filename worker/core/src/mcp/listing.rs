@@ -60,7 +60,7 @@ impl Page {
     pub fn filter(&self, visible: &[Visibility], era: Era, result: &mut RawObject) {
         let kept: Vec<&str> = self
             .judged(visible)
-            .filter(|(_, seen)| *seen == Visibility::Visible)
+            .filter(|(_, seen)| seen.is_usable())
             .map(|(text, _)| text)
             .collect();
         result.set(self.listed.field(), array(&kept));

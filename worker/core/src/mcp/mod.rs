@@ -17,6 +17,7 @@ pub mod method;
 pub mod origin;
 pub mod raw;
 pub mod redact;
+pub mod review;
 pub mod seal;
 pub mod sse;
 

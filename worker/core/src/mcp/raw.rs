@@ -30,6 +30,12 @@ impl RawObject {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
     }
 
+    /// Whether it has no field but these.
+    #[must_use]
+    pub fn has_only(&self, keys: &[&str]) -> bool {
+        self.fields.iter().all(|(name, _)| keys.contains(&name.as_str()))
+    }
+
     /// The field, if it is an object.
     #[must_use]
     pub fn object(&self, key: &str) -> Option<Self> {

@@ -13,13 +13,13 @@ use std::sync::LazyLock;
 use gateward_core::call;
 use gateward_core::command::{GateCommand, Purpose};
 use gateward_core::config::Config;
-use gateward_core::gate::{Reply, RestoreCommand};
+use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{
-    Bans, Loaded, Records, ServerRecord, TenantRecord, ToolRegistration,
+    Bans, Loaded, Records, ServerRecord, TaintRule, TenantRecord, ToolRegistration,
 };
 use gateward_core::sql::d1;
 use gateward_core::token::secret_hash;
@@ -208,15 +208,26 @@ impl Gate {
 
     /// An administrator's command that the agent be restored.
     pub fn restore(&self, agent: &str) -> Result<Result<(), Problem>, StorageError> {
-        let command = RestoreCommand {
+        self.carry_out(agent, LaneAction::Restore, 9)
+    }
+
+    /// An administrator's command about an agent.
+    pub fn carry_out(
+        &self,
+        agent: &str,
+        action: LaneAction,
+        epoch: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        let command = AgentCommand {
             tenant: TENANT.to_owned(),
             lane: 0,
             agent: agent.to_owned(),
+            action,
             administrator: "ada".to_owned(),
-            epoch: 9,
+            epoch,
         };
         let now_ms = self.now_ms.get();
-        self.on_lane(|lane, storage| lane.restore(storage, &self.config, &command, now_ms))
+        self.on_lane(|lane, storage| lane.carry_out(storage, &self.config, &command, now_ms))
     }
 
     /// A call of a canary, which quarantines its agent.
@@ -327,10 +338,11 @@ pub fn records() -> Records {
             "scopes": ["tools:read", "tools:write"],
             "max_source_trust": "trusted_internal_unsigned", "status": "active",
             "expires_at_ms": null, "allowed_servers": null, "allowed_tools": null,
-            "allowed_networks": null, "signed": false,
+            "allowed_networks": null, "signed": false, "assigns_runs": false,
         },
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
-        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0},
+        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
+            "tainted": "require_approval"},
     }))
 }
 
@@ -354,6 +366,7 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         mutates,
         risk,
         canary,
+        tainted: TaintRule::default(),
         approval_ttl_s: None,
         input_schema: None,
     })
@@ -366,6 +379,7 @@ pub fn server(status: &str) -> Option<ServerRecord> {
         trust: text("trusted"),
         status: text(status),
         upstream: None,
+        instructions_sha256: None,
     })
 }
 

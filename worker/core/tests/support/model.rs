@@ -46,7 +46,8 @@ impl Model {
         let tenant = json!({
             "tenant": TENANT, "status": "active", "lanes": 1,
             "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
-            "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "revision": 1,
+            "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "taint_s": null,
+            "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
         Self { epoch: 1, tenant, ..Self::default() }
@@ -102,6 +103,7 @@ impl Model {
                     "agent": name, "lane": 0, "frozen": false, "quarantined": false,
                     "revoked": false, "risk_tier": "low", "allowed_tools": null,
                     "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
+                    "taint": null,
                 });
                 merge(&mut agent, body);
                 self.settle("agents", &name, agent)
@@ -133,10 +135,11 @@ impl Model {
                     "quarantine" => agent["quarantined"] = json!(true),
                     "restore" => agent["quarantined"] = json!(false),
                     "revoke" => agent["revoked"] = json!(true),
+                    "untaint" => {}
                     other => panic!("{other}"),
                 }
-                // Whether its lane restores anything is not known here.
-                if *action == "restore" {
+                // Whether its lane lifts anything is not known here.
+                if matches!(*action, "restore" | "untaint") {
                     return Ok((Effect::Changed, self.put("agents", name, agent)));
                 }
                 self.settle("agents", name, agent)
@@ -222,7 +225,9 @@ impl Model {
                     Some(server) => server.clone(),
                     None => {
                         self.free(&self.servers, "servers", &name)?;
-                        pending(json!({"server": name, "manifest_sha256": null}))
+                        pending(json!({
+                            "server": name, "manifest_sha256": null, "instructions_sha256": null,
+                        }))
                     }
                 };
                 server["upstream"] = Json::Null;
@@ -246,6 +251,7 @@ impl Model {
                 let new = || pending(nothing);
                 let mut tool = self.tools.get(&id).cloned().unwrap_or_else(new);
                 tool["canary"] = json!(false);
+                tool["tainted"] = json!("require_approval");
                 tool["approval_ttl_s"] = Json::Null;
                 merge(&mut tool, body);
                 self.settle("tools", &id, tool)
@@ -405,6 +411,7 @@ impl Model {
             "agent": null, "administrator": null, "scopes": ["tools:read", "tools:write"],
             "expires_at": null, "max_source_trust": "unknown", "allowed_servers": null,
             "allowed_tools": null, "allowed_networks": null, "signed": false,
+            "assigns_runs": false,
         });
         merge(&mut credential, body);
         if let Some(agent) = credential["agent"].as_str() {

@@ -11,7 +11,8 @@ use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
 use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
 use gateward_core::admin::route::{Found, find};
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
-use gateward_core::admin::{self, Actor, Answer, At, Loaded, Outcome, Restore, Write};
+use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
+use gateward_core::gate::LaneAction;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, EpochPush};
 use gateward_core::scope::Scope;
@@ -124,8 +125,8 @@ pub struct Answered {
     pub effect: Effect,
     /// What every lane was told; none of a read.
     pub push: Option<EpochPush>,
-    /// Which agent its lane was told to restore, at which epoch.
-    pub restored: Option<(Restore, u64)>,
+    /// What an agent's lane was told to do, at which epoch.
+    pub told_lane: Option<(LaneAction, AgentInLane, u64)>,
 }
 
 impl Answered {
@@ -249,7 +250,7 @@ impl Registry {
             Asked::Other => panic!("{path} is not the administration's"),
         };
         let effect = Effect::Unchanged;
-        Ok(Answered { status: 200, body, revision, effect, push: None, restored: None })
+        Ok(Answered { status: 200, body, revision, effect, push: None, told_lane: None })
     }
 
     fn one(
@@ -284,10 +285,10 @@ impl Registry {
         let kept = ask.idempotency_key.as_deref().map(|key| (key, fingerprint.as_str()));
         let answered = |status, Answer { body, revision }, effect, push: EpochPush| {
             let body = Json::Object(body);
-            let restored = write
-                .restores()
-                .then(|| (serde_json::from_value(body.clone()).unwrap(), push.epoch));
-            Answered { status, body, revision, effect, push: Some(push), restored }
+            let told_lane = write
+                .lane_action()
+                .map(|action| (action, serde_json::from_value(body.clone()).unwrap(), push.epoch));
+            Answered { status, body, revision, effect, push: Some(push), told_lane }
         };
         let mut discovered = None;
         for _ in 0..MAX_ATTEMPTS {
@@ -481,6 +482,7 @@ fn discovered(listing: &Json) -> Discovered {
         tools: listing["tools"].as_array().unwrap().iter().map(raw).collect(),
         resources: listing["resources"] == true,
         prompts: listing["prompts"] == true,
+        instructions: listing["instructions"].as_str().map(str::to_owned),
     }
 }
 

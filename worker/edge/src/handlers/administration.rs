@@ -6,8 +6,8 @@ use gateward_core::admin::manifest::Listing;
 use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::admin::route::Route;
 use gateward_core::admin::{
-    self as core, Actor, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Restore, Write,
-    not_found,
+    self as core, Actor, AgentInLane, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
+    Write, not_found,
 };
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
@@ -71,6 +71,7 @@ pub async fn answer(
                 lanes::containment(&app.env, &caller.tenant, agent.lane, &agent.agent, &tenant);
             let held = held.await?;
             (agent.lane_quarantined, agent.risk_steps) = (held.quarantined, held.risk_steps);
+            agent.taint = held.taint;
             respond(app, 200, core::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {
@@ -155,7 +156,7 @@ impl Change<'_> {
                     let status = change.status();
                     let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
                     let pending = lanes::push(&app.env, self.tenant, lanes, &push).await;
-                    self.restore(&change.answer.body, epoch).await?;
+                    self.tell_lane(&change.answer.body, epoch).await?;
                     return respond(app, status, change.answer, &pending, false);
                 }
             }
@@ -179,19 +180,17 @@ impl Change<'_> {
         let push = EpochPush::whole(kept.epoch);
         let pending = lanes::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
         let body: Map<String, Json> = core::read_record(&kept.body)?;
-        self.restore(&body, kept.epoch).await?;
+        self.tell_lane(&body, kept.epoch).await?;
         respond(self.app, kept.status, Body { body, revision: None }, &pending, true).map(Some)
     }
 
-    /// Has the lane lift its own quarantine, if that is what the change is about. It goes by the
-    /// epoch, so that a repeated request lifts no later one.
-    async fn restore(&self, answer: &Map<String, Json>, epoch: u64) -> Result<(), Problem> {
-        if !self.write.restores() {
-            return Ok(());
-        }
-        let agent: Restore = core::read_record(&Json::Object(answer.clone()).to_string())?;
+    /// Has the agent's lane do its part of the change, if it has one. The lane compares epochs, so
+    /// that a repeated request lifts nothing that came later.
+    async fn tell_lane(&self, answer: &Map<String, Json>, epoch: u64) -> Result<(), Problem> {
+        let Some(action) = self.write.lane_action() else { return Ok(()) };
+        let agent: AgentInLane = core::read_record(&Json::Object(answer.clone()).to_string())?;
         let administrator = self.caller.actor().name;
-        lanes::restore(&self.app.env, self.tenant, &agent, &administrator, epoch).await
+        lanes::carry_out(&self.app.env, self.tenant, &agent, action, &administrator, epoch).await
     }
 }
 

@@ -53,8 +53,9 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         return refuse(Problem::new(ProblemCode::CallDenied, &decision.reason));
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unreadable()) };
+    let untrusted = reply.untrusted.as_ref();
     let not_sent = |problem| {
-        relay::record_outcome(app, &command, &decision, relay::not_sent());
+        relay::record_outcome(app, &command, &decision, untrusted, relay::not_sent());
         refuse(problem)
     };
     let redacted = &decision.redacted_fields;
@@ -89,13 +90,13 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let answer = match sent.await {
         Ok(Ok(answer)) => answer,
         Ok(Err(broken)) => {
-            relay::record_outcome(app, &command, &decision, broken.ended());
+            relay::record_outcome(app, &command, &decision, untrusted, broken.ended());
             return refuse(broken.problem());
         }
         Err(problem) => return not_sent(problem),
     };
     if !(200..600).contains(&answer.status) {
-        relay::record_outcome(app, &command, &decision, answer.refuse(Ending::Refused));
+        relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::Refused));
         let detail = "the server's answer has a status that there is not";
         return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
     }
@@ -103,7 +104,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let length = answer.header("content-length").filter(|_| request.method != "HEAD");
     let length = length.and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > u64::from(upstream.max_result_bytes)) {
-        relay::record_outcome(app, &command, &decision, answer.refuse(Ending::TooLarge));
+        relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::TooLarge));
         let detail = "the server's answer is too large";
         return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
     }
@@ -113,7 +114,9 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     }
     head = rate.add_to(head.field("x-request-id", &app.request_id));
     let app = app.clone();
-    let done: Done = Box::new(move |ended| relay::record_outcome(&app, &command, &decision, ended));
+    let done: Done = Box::new(move |ended| {
+        relay::record_outcome(&app, &command, &decision, reply.untrusted.as_ref(), ended);
+    });
     whole(answer.stream(head, None, Some(done)))
 }
 

@@ -21,7 +21,7 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::EVENT_STREAM;
 use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::{ProxyDecision, Visibility};
+use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::stated::Stated;
 use gateward_core::upstream::Upstream;
 use worker::worker_sys::web_sys::Response;
@@ -116,6 +116,7 @@ struct Forwardable {
     text: String,
     pending: Option<Pending>,
     upstream: Upstream,
+    untrusted: Option<Untrusted>,
     decided: Option<Decided>,
     removed: Removed,
     rate: RateFields,
@@ -165,6 +166,7 @@ async fn post(
         return Err(Refusal { status, body, ..refusal });
     };
     let upstream = Rc::new(first.upstream.clone());
+    let untrusted = first.untrusted.clone();
     let mut sent = fields.forwarded(received.era, &first.removed);
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
@@ -177,7 +179,8 @@ async fn post(
         rate = go.rate;
         pending.extend(go.pending);
     }
-    let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, pending, answers);
+    let mut filter = ResponseFilter::new(Rc::new(asker), stated, upstream, pending, answers);
+    filter.untrusted = untrusted;
     exchange(filter, received.batch, sent, Some(body.as_bytes()), decided, rate).await
 }
 
@@ -231,14 +234,23 @@ async fn session(
         let detail = "Bad Request: Mcp-Session-Id header is required";
         return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
     }
-    let (upstream, rate) = admitted(&asker, &stated, &request.method, None).await?;
+    let Admitted { upstream, untrusted, rate } =
+        admitted(&asker, &stated, &request.method, None).await?;
     let mut sent = fields.forwarded(era, &Removed::default());
     sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
     let stated = vec![Rc::new(stated)];
     let mut filter =
         ResponseFilter::new(Rc::new(asker), stated, Rc::new(upstream), Vec::new(), Vec::new());
     filter.standalone = request.method == "GET";
+    filter.untrusted = untrusted;
     exchange(filter, false, sent, None, Vec::new(), rate).await
+}
+
+/// A message that calls no tool and may go on.
+struct Admitted {
+    upstream: Upstream,
+    untrusted: Option<Untrusted>,
+    rate: RateFields,
 }
 
 /// Steps 5 and on for a message that calls no tool.
@@ -247,12 +259,12 @@ async fn admitted(
     stated: &Stated,
     what: &str,
     id: Option<&str>,
-) -> Result<(Upstream, RateFields), Refusal> {
+) -> Result<Admitted, Refusal> {
     let command = asker.command(stated, Purpose::Admit, (what, ""), Json::Object(Vec::new()));
     let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
     let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;
     match (reply.decision, reply.upstream) {
-        (None, Some(upstream)) => Ok((upstream, rate)),
+        (None, Some(upstream)) => Ok(Admitted { upstream, untrusted: reply.untrusted, rate }),
         (Some(decision), _) => Err(denied(asker, &decision, what, id, rate)),
         (None, None) => Err(undecided(asker, id)),
     }
@@ -315,11 +327,11 @@ async fn judge(
         ClientRule::Named => action::named(message).map_err(refuse)?,
         _ => Vec::new(),
     };
-    let (upstream, rate) = admitted(asker, stated, what, id).await?;
+    let Admitted { upstream, untrusted, rate } = admitted(asker, stated, what, id).await?;
     if !candidates.is_empty() {
         let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
         let visible = asker.visible(stated, candidates).await.map_err(refused)?;
-        if visible.iter().any(|seen| *seen != Visibility::Visible) {
+        if visible.iter().any(|seen| !seen.is_usable()) {
             let detail = "the agent may not use what this names";
             return Err(refuse(RpcError::in_band(DENIED, detail)));
         }
@@ -328,7 +340,7 @@ async fn judge(
     let text = forward::rewrite(message, &[], &asker.seal(), &mut removed).map_err(refuse)?;
     let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
     let pending = id.map(|id| Pending::new(id, &message.method, stated, listed, None));
-    Ok(Forwardable { text, pending, upstream, decided: None, removed, rate })
+    Ok(Forwardable { text, pending, upstream, untrusted, decided: None, removed, rate })
 }
 
 fn not_found(asker: &Asker, kind: Kind, why: &str) -> RpcError {
@@ -374,7 +386,7 @@ async fn decide(
     }
     let redacted = &decision.redacted_fields;
     if rule == ClientRule::Action && action::is_about(&command.call.input, redacted) {
-        relay::record_outcome(&asker.app, &command, &decision, relay::not_sent());
+        relay::record_outcome(&asker.app, &command, &decision, None, relay::not_sent());
         decision.reason = "What it is about would have to be redacted.".to_owned();
         return Err(denied(asker, &decision, &asked.tool, id, rate));
     }
@@ -382,8 +394,9 @@ async fn decide(
     let mut removed = Removed::default();
     let text = forward::rewrite(message, &decision.redacted_fields, &asker.seal(), &mut removed);
     let text = text.map_err(refuse)?;
-    let decided: Decided = Rc::new((command, decision));
+    let untrusted = reply.untrusted;
+    let decided: Decided = Rc::new((command, decision, untrusted.clone()));
     let let_through = Some(Rc::clone(&decided));
     let pending = id.map(|id| Pending::new(id, &message.method, stated, None, let_through));
-    Ok(Forwardable { text, pending, upstream, decided: Some(decided), removed, rate })
+    Ok(Forwardable { text, pending, upstream, untrusted, decided: Some(decided), removed, rate })
 }

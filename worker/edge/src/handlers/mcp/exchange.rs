@@ -41,7 +41,8 @@ pub async fn exchange(
     let recording = app.clone();
     let outcome = move |ended: Ended| {
         for decided in &decided {
-            relay::record_outcome(&recording, &decided.0, &decided.1, ended.clone());
+            let (command, decision, untrusted) = &**decided;
+            relay::record_outcome(&recording, command, decision, untrusted.as_ref(), ended.clone());
         }
     };
     let not_sent = |why: Problem| {

@@ -1,37 +1,45 @@
 //! What comes back from a server, message by message: answers to what was asked, notifications, and
 //! in sessions requests of its own.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use gateward_core::admin::field::Name;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::Ending;
+use gateward_core::gate::{Ending, TaintCommand};
 use gateward_core::json::Json;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::method::{self, Listed, ServerRule};
 use gateward_core::mcp::raw::{self, RawObject};
+use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{Era, denial};
-use gateward_core::proxy::ProxyDecision;
+use gateward_core::problem::Problem;
+use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::stated::Stated;
 use gateward_core::upstream::Upstream;
 
-use worker::console_error;
+use worker::{Date, console_error};
 
 use super::JSON;
 use super::asker::Asker;
 use crate::handlers::administration::make_itself;
+use crate::lanes;
 use crate::relay::{self, Inspect, UpstreamRequest};
 
 /// What an error of a server can ask for.
 const ELICITATION: &str = "elicitation/create";
 
-/// A call that was let through, and what let it.
-pub type Decided = Rc<(GateCommand, ProxyDecision)>;
+/// The lane is told of unreviewed text at most this often: a server that sends a thousand
+/// notifications then costs a hop a second.
+const MARK_INTERVAL_MS: u64 = 1_000;
+
+/// A call that was let through, what let it, and what taints if its server is untrusted.
+pub type Decided = Rc<(GateCommand, ProxyDecision, Option<Untrusted>)>;
 
 /// A request that was forwarded and is not answered yet.
 pub struct Pending {
@@ -61,6 +69,10 @@ pub struct ResponseFilter {
     /// Of each message that was sent: which of them a server asks about, it does not say.
     stated: Vec<Rc<Stated>>,
     pub upstream: Rc<Upstream>,
+    /// Present when the server is untrusted.
+    pub untrusted: Option<Untrusted>,
+    /// When the lane was last told of unreviewed text.
+    marked_at_ms: Cell<u64>,
     pending: Vec<Pending>,
     /// What Gateward itself answers beside the server.
     pub answers: Vec<String>,
@@ -84,6 +96,8 @@ impl ResponseFilter {
             asker,
             stated,
             upstream,
+            untrusted: None,
+            marked_at_ms: Cell::new(0),
             pending,
             answers,
             standalone: false,
@@ -151,10 +165,44 @@ impl ResponseFilter {
                 return refuse(may_not_ask(ELICITATION));
             }
         }
+        if let Err(problem) = self.mark().await {
+            return refuse(denial::problem(&problem, &self.asker.app.request_id));
+        }
         match core::clean(&mut error) {
             true => core::with(message, "error", &error),
             false => text.to_owned(),
         }
+    }
+
+    /// Marks the agent before unreviewed text of an untrusted server reaches it; nothing for a
+    /// trusted one.
+    ///
+    /// # Errors
+    ///
+    /// The lane did not take the mark: the text must not be passed on.
+    async fn mark(&self) -> Result<(), Problem> {
+        let now_ms = Date::now().as_millis();
+        let Some(untrusted) = &self.untrusted else { return Ok(()) };
+        if now_ms.saturating_sub(self.marked_at_ms.get()) < MARK_INTERVAL_MS {
+            return Ok(());
+        }
+        let GateCommand { tenant, lane, call, .. } = &self.asker.template;
+        let command = TaintCommand {
+            tenant: tenant.clone(),
+            lane: *lane,
+            agent: call.agent.clone(),
+            server: call.server.clone(),
+            run: untrusted.run.clone(),
+            period_ms: untrusted.period_ms,
+        };
+        lanes::taint(&self.asker.app.env, &command).await?;
+        self.marked_at_ms.set(now_ms);
+        Ok(())
+    }
+
+    /// Whether a message without a decision may go on: if it holds unreviewed text, it marks first.
+    async fn may_pass(&self, params: &Json) -> bool {
+        !review::params_are_unreviewed(params) || self.mark().await.is_ok()
     }
 
     /// Whether the server may ask this, whichever message it is about.
@@ -177,6 +225,7 @@ impl ResponseFilter {
             None if pending.method.is_empty() => Page::all(&result),
             None => Some(Vec::new()),
         };
+        let mut seen = Vec::new();
         for page in pages.ok_or_else(unreadable)? {
             let candidates = page.candidates();
             let visible = match candidates.is_empty() {
@@ -189,6 +238,7 @@ impl ResponseFilter {
             };
             self.register(page.news(&visible));
             page.filter(&visible, era, &mut result);
+            seen.extend(visible);
         }
         if era == Era::Stateless {
             for (method, params) in core::asked(&result).ok_or_else(unreadable)? {
@@ -198,6 +248,12 @@ impl ResponseFilter {
                     return Err(may_not_ask(&method));
                 }
             }
+        }
+        let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
+        let pinned = self.untrusted.as_ref().and_then(|it| it.instructions_sha256.as_deref());
+        if pending.decided.is_none() && review::is_unreviewed(&result, asked, pinned) {
+            let failed = |problem| denial::problem(&problem, &self.asker.app.request_id);
+            self.mark().await.map_err(failed)?;
         }
         let decision = pending.decided.as_ref().map(|decided| &decided.1);
         core::finish(&pending.method, &mut result, decision, era, &self.asker.seal())?;
@@ -212,8 +268,12 @@ impl ResponseFilter {
         let tools = definitions.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let asker = Rc::clone(&self.asker);
         Rc::clone(&asker.app.context).wait_until(async move {
-            let listing =
-                Listing::of_server(&Discovered { tools, resources: false, prompts: false });
+            let listing = Listing::of_server(&Discovered {
+                tools,
+                resources: false,
+                prompts: false,
+                instructions: None,
+            });
             let Ok(server) = Name::parse(asker.server()) else { return };
             let seen = ManifestSeen { server, listing: &listing };
             let tenant = &asker.template.tenant;
@@ -240,15 +300,16 @@ impl ResponseFilter {
                 };
                 Some(self.settle(&pending, text, message).await)
             }
-            Incoming::Notification { method } => {
-                (method::from_server(&method) == ServerRule::Pass).then(|| text.to_owned())
+            Incoming::Notification { method, params } => {
+                let passes = method::from_server(&method) == ServerRule::Pass;
+                (passes && self.may_pass(&params).await).then(|| text.to_owned())
             }
             Incoming::Request { id, method, params } => {
                 if self.asker.era == Era::Stateless {
                     return None;
                 }
                 let passes = match method::from_server(&method) {
-                    ServerRule::Pass => true,
+                    ServerRule::Pass => self.may_pass(&params).await,
                     ServerRule::Decide => self.may_ask(&method, params).await,
                     ServerRule::Refuse => {
                         self.asker.count_asked();

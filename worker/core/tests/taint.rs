@@ -1,0 +1,322 @@
+//! What text of untrusted servers does to an agent's later calls, on a lane with real SQLite.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use gateward_core::command::{GateCommand, Purpose};
+use gateward_core::gate::{DEFAULT_TAINT_S, Ending, LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::proxy::Untrusted;
+use gateward_core::receipt;
+use gateward_core::registry::TaintRule;
+use serde_json::{Value as Json, json};
+use support::{Fault, Gate, TENANT, command, read_call, tool, with};
+
+const ALLOWED: &str = "allow trusted_internal_unsigned";
+const HELD: &str = "require_approval untrusted_external";
+
+/// A lane whose tool writes.
+fn gate() -> Gate {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    gate
+}
+
+fn write(run: &str) -> Json {
+    with(read_call(), json!({"tool_call": {"mutates_state": true}, "trace": {"run_id": run}}))
+}
+
+/// Decision and trust of a write in a run.
+fn outcome(gate: &Gate, run: &str) -> String {
+    let (_, answer) = gate.call(&write(run));
+    let text = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text("decision"), text("root_trust_level"))
+}
+
+fn set_trust(gate: &mut Gate, trust: &str) {
+    trust.clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+}
+
+/// Reads from an untrusted server in a run; what follows goes to a trusted one again.
+fn read_untrusted(gate: &mut Gate, run: &str) {
+    set_trust(gate, "untrusted");
+    let before = std::mem::replace(&mut gate.records.tool, tool(false, false));
+    let (_, answer) = gate.call(&with(read_call(), json!({"trace": {"run_id": run}})));
+    assert_eq!(answer["decision"], "allow");
+    gate.records.tool = before;
+    set_trust(gate, "trusted");
+}
+
+fn be_harness(gate: &mut Gate) {
+    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+}
+
+/// The attack: an agent reads a public page in one run and writes in another, or in none.
+#[test]
+fn an_agent_that_names_another_run_stays_tainted() {
+    let mut gate = gate();
+    assert_eq!(outcome(&gate, "r1"), ALLOWED);
+    read_untrusted(&mut gate, "r1");
+    for evicted in [false, true] {
+        if evicted {
+            gate.flush_all();
+            gate.evict();
+        }
+        for run in ["r1", "r2", ""] {
+            assert_eq!(outcome(&gate, run), HELD, "{run} evicted: {evicted}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_lies_about_everything_it_may_state_gets_nothing_written() {
+    let mut gate = gate();
+    read_untrusted(&mut gate, "r1");
+    for lie in [
+        json!({"context": {"source_trust": "trusted_internal_signed"}}),
+        json!({"trace": {"run_id": "fresh", "root_trust_level": "trusted_internal_signed"}}),
+        json!({"user": {"id": "root", "role": "administrator"}}),
+        json!({"tool_call": {"mutates_state": false}}),
+        json!({"request_id": "never-used"}),
+        json!({"approval_id": "appr_0_1"}),
+    ] {
+        let (_, answer) = gate.call(&with(write("r2"), lie.clone()));
+        assert_ne!(answer["decision"], "allow", "{lie}: {answer}");
+    }
+}
+
+#[test]
+fn a_call_that_does_not_reach_the_server_taints_nothing() {
+    let mut gate = gate();
+    set_trust(&mut gate, "untrusted");
+    for change in [
+        json!({"dry_run": true}),
+        json!({"context": {"source_trust": "unknown"}}),
+        json!({"context": {"source_trust": "semi_trusted_customer"}}),
+    ] {
+        gate.call(&with(write(""), change));
+    }
+    set_trust(&mut gate, "trusted");
+    assert_eq!(outcome(&gate, ""), ALLOWED);
+}
+
+#[test]
+fn only_the_runs_of_a_harness_are_told_apart() {
+    let mut gate = gate();
+    be_harness(&mut gate);
+    read_untrusted(&mut gate, "r1");
+    for (run, expected) in [("r1", HELD), ("r2", ALLOWED), ("", HELD)] {
+        assert_eq!(outcome(&gate, run), expected, "{run}");
+    }
+    // Another credential of the same agent belongs to no harness: its calls may be of any run.
+    gate.records.credential.as_mut().unwrap().assigns_runs = false;
+    assert_eq!(outcome(&gate, "r2"), HELD);
+}
+
+#[test]
+fn what_is_stated_to_be_untrusted_is_denied_and_what_is_only_tainted_waits_for_a_person() {
+    let mut gate = gate();
+    read_untrusted(&mut gate, "");
+    for (stated, expected, policy) in [
+        ("trusted_internal_unsigned", "require_approval", "tainted-writes-need-approval"),
+        ("semi_trusted_customer", "require_approval", "customer-writes-need-approval"),
+        ("untrusted_external", "deny", "untrusted-never-writes"),
+        ("unknown", "deny", "untrusted-never-writes"),
+    ] {
+        let (_, answer) = gate.call(&with(write(""), json!({"context": {"source_trust": stated}})));
+        assert_eq!(answer["decision"], expected, "{stated}");
+        let policies = answer["matched_policies"].to_string();
+        assert!(policies.contains(policy), "{stated}: {policies}");
+    }
+    gate.records.tool = tool(false, false);
+    assert_eq!(gate.call(&read_call()).1["decision"], "allow", "reading goes on");
+}
+
+#[test]
+fn a_tools_registration_says_what_tainted_calls_of_it_need() {
+    for (rule, mutates, clean, tainted) in [
+        (TaintRule::Allow, true, "allow", "allow"),
+        (TaintRule::RequireApproval, true, "allow", "require_approval"),
+        (TaintRule::Forbid, true, "allow", "deny"),
+        (TaintRule::RequireApproval, false, "allow", "allow"),
+        (TaintRule::Forbid, false, "allow", "deny"),
+    ] {
+        let mut gate = gate();
+        gate.records.tool = tool(mutates, false);
+        gate.records.tool.as_mut().unwrap().tainted = rule;
+        let call = |gate: &Gate| {
+            let body = with(write(""), json!({"tool_call": {"mutates_state": mutates}}));
+            gate.call(&body).1["decision"].clone()
+        };
+        assert_eq!(call(&gate), clean, "{rule:?} {mutates}");
+        read_untrusted(&mut gate, "");
+        assert_eq!(call(&gate), tainted, "{rule:?} {mutates}");
+    }
+}
+
+#[test]
+fn taint_ends_after_the_tenants_period() {
+    for (registered, period_s) in [(None, u64::from(DEFAULT_TAINT_S)), (Some(60), 60)] {
+        let mut gate = gate();
+        gate.records.tenant.as_mut().unwrap().taint_s = registered;
+        read_untrusted(&mut gate, "");
+        let start_ms = gate.now_ms.get();
+        for (later_ms, expected) in [(period_s * 1_000 - 1, HELD), (period_s * 1_000, ALLOWED)] {
+            gate.now_ms.set(start_ms + later_ms);
+            assert_eq!(outcome(&gate, ""), expected, "{registered:?} {later_ms}");
+        }
+    }
+}
+
+#[test]
+fn an_administrator_lifts_taint_once_and_nothing_that_came_after() {
+    let mut gate = gate();
+    read_untrusted(&mut gate, "");
+    assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 5), Ok(Ok(())));
+    assert_eq!(outcome(&gate, ""), ALLOWED);
+    gate.evict();
+    assert_eq!(outcome(&gate, ""), ALLOWED, "evicted");
+    read_untrusted(&mut gate, "");
+    // The same command again, from a caller that got no answer.
+    assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 5), Ok(Ok(())));
+    assert_eq!(outcome(&gate, ""), HELD);
+    assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 6), Ok(Ok(())));
+    assert_eq!(outcome(&gate, ""), ALLOWED);
+    gate.flush_all();
+    assert_eq!(receipt::verify(&gate.receipts(), 1, Some(receipt::GENESIS)), Ok(()));
+    let changes = "SELECT group_concat(body->>'change' || ' ' || (body->>'administrator')) \
+        FROM receipts WHERE kind = 'registry'";
+    assert_eq!(gate.text(changes), "agent_untainted ada,agent_untainted ada");
+    let events =
+        "SELECT count(*) FROM audit_events WHERE kind = 'agent_untainted' AND source = 'ada'";
+    assert_eq!(gate.count(events), 2);
+}
+
+fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {
+    let period_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
+    let run = run.map(str::to_owned);
+    OutcomeCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        agent: "coder".to_owned(),
+        server: server.to_owned(),
+        decision_id: "d".to_owned(),
+        decision_hash: "h".repeat(64),
+        status: 200,
+        bytes,
+        duration_ms: 1,
+        result_sha256: String::new(),
+        ending: Ending::Complete,
+        untrusted: Some(Untrusted { run, period_ms, instructions_sha256: None }),
+    }
+}
+
+#[test]
+fn an_answer_that_ends_after_the_taint_was_lifted_taints_again() {
+    for (bytes, run, expected) in [(1, None, HELD), (0, None, ALLOWED), (1, Some("r1"), HELD)] {
+        let mut gate = gate();
+        read_untrusted(&mut gate, "");
+        assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 5), Ok(Ok(())));
+        assert_eq!(outcome(&gate, ""), ALLOWED);
+        let (answer, now_ms) = (answer_of("web", bytes, run), gate.now_ms.get());
+        let recorded = gate
+            .on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &answer, now_ms));
+        assert_eq!(recorded, Ok(Ok(())));
+        assert_eq!(outcome(&gate, ""), expected, "{bytes} {run:?}");
+    }
+}
+
+#[test]
+fn text_that_answers_no_call_taints_with_one_row_a_minute() {
+    let gate = gate();
+    let taint = |server: &str, run: Option<&str>| {
+        let command = TaintCommand {
+            tenant: TENANT.to_owned(),
+            lane: 0,
+            agent: "coder".to_owned(),
+            server: server.to_owned(),
+            run: run.map(str::to_owned),
+            period_ms: u64::from(DEFAULT_TAINT_S) * 1_000,
+        };
+        let now_ms = gate.now_ms.get();
+        let done =
+            gate.on_lane(|lane, storage| lane.taint(storage, &gate.config, &command, now_ms));
+        assert_eq!(done, Ok(Ok(())));
+        gate.receipts().len()
+    };
+    assert_eq!(taint("web", None), 1);
+    assert_eq!(outcome(&gate, "any"), HELD);
+    let rows = gate.receipts().len();
+    assert_eq!((taint("web", None), taint("mail", None)), (rows, rows + 1));
+    gate.now_ms.set(gate.now_ms.get() + 60_000);
+    assert_eq!(taint("web", None), rows + 2);
+    gate.flush_all();
+    let events = "SELECT group_concat(source || ' ' || detail, ' ') FROM (SELECT * FROM audit_events \
+        WHERE kind = 'agent_tainted' ORDER BY event_id)";
+    let expected = r#"web {"server":"web"} mail {"server":"mail"} web {"server":"web"}"#;
+    assert_eq!(gate.text(events), expected);
+}
+
+#[test]
+fn taint_that_may_or_may_not_be_written_never_lets_text_pass_unmarked() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        let gate = gate();
+        outcome(&gate, "");
+        let command = TaintCommand {
+            tenant: TENANT.to_owned(),
+            lane: 0,
+            agent: "coder".to_owned(),
+            server: "web".to_owned(),
+            run: None,
+            period_ms: 60_000,
+        };
+        let now_ms = gate.now_ms.get();
+        gate.storage.fault.set(Some((0, fault)));
+        let done =
+            gate.on_lane(|lane, storage| lane.taint(storage, &gate.config, &command, now_ms));
+        assert!(done.is_err(), "the worker must not pass the text on");
+        gate.evict();
+        let again =
+            gate.on_lane(|lane, storage| lane.taint(storage, &gate.config, &command, now_ms));
+        assert_eq!(again, Ok(Ok(())));
+        assert_eq!(outcome(&gate, ""), HELD, "{fault:?}");
+    }
+}
+
+/// What a harness states of user and run is bound by the hash; what anybody else states is not.
+#[test]
+fn an_approval_binds_user_and_run_only_where_a_harness_states_them() {
+    let held = |gate: &Gate, user: &str, run: &str| {
+        let body = with(
+            write(run),
+            json!({"user": {"id": user}, "context": {"source_trust": "semi_trusted_customer"}}),
+        );
+        let (_, answer) = gate.call(&body);
+        answer["approval"]["action_hash"].as_str().unwrap().to_owned()
+    };
+    for (harness, same) in [(false, true), (true, false)] {
+        let mut gate = gate();
+        gate.records.credential.as_mut().unwrap().assigns_runs = harness;
+        let first = held(&gate, "ann", "r1");
+        assert_eq!(held(&gate, "ann", "r1"), first);
+        for (user, run) in [("ben", "r1"), ("ann", "r2"), ("", "")] {
+            assert_eq!(held(&gate, user, run) == first, same, "{harness} {user} {run}");
+        }
+    }
+}
+
+#[test]
+fn an_approval_of_an_http_request_binds_method_and_route() {
+    let hash = |route: Option<(&str, &str)>| {
+        let mut command: GateCommand = command(&write(""));
+        command.purpose = Purpose::Forward;
+        command.call.route = route.map(|(method, path)| (method.to_owned(), path.to_owned()));
+        gateward_core::call::complete(&mut command.call, TENANT);
+        command.call.action_hash
+    };
+    let post = hash(Some(("POST", "/a/{b}")));
+    assert_eq!(hash(Some(("POST", "/a/{b}"))), post);
+    for other in [None, Some(("DELETE", "/a/{b}")), Some(("POST", "/a/b"))] {
+        assert_ne!(hash(other), post, "{other:?}");
+    }
+}
