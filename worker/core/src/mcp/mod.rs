@@ -9,6 +9,7 @@
 pub mod action;
 pub mod answer;
 pub mod denial;
+pub mod envelope;
 pub mod error;
 pub mod forward;
 pub mod listing;
