@@ -60,7 +60,7 @@ fn where_a_call_goes_is_told_when_it_may_go_there() {
 fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
     let mut gate = gate();
     gate.records.server.as_mut().unwrap().upstream = None;
-    for purpose in [Purpose::Forward, Purpose::Admit, Purpose::Filter(Vec::new())] {
+    for purpose in [Purpose::Forward, Purpose::Admit { cost: 1 }, Purpose::Filter(Vec::new())] {
         let (_, body) = answer(&gate, &asking(purpose));
         assert_eq!(body["decision"]["reason_code"], "upstream_missing");
     }
@@ -74,12 +74,12 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
     let routed = || Purpose::Routed("/x".to_owned());
     for (kind, purpose, passes) in [
         ("mcp", Purpose::Forward, true),
-        ("mcp", Purpose::Admit, true),
+        ("mcp", Purpose::Admit { cost: 1 }, true),
         ("mcp", routed(), false),
         ("http", routed(), true),
         ("http", Purpose::Forward, false),
         ("http", Purpose::Ask, false),
-        ("http", Purpose::Admit, false),
+        ("http", Purpose::Admit { cost: 1 }, false),
         ("http", Purpose::Filter(Vec::new()), false),
         ("named", Purpose::Forward, false),
         ("named", routed(), false),
@@ -164,7 +164,7 @@ fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
 #[test]
 fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denied() {
     let mut gate = gate();
-    let reply = gate.try_call(&asking(Purpose::Admit)).unwrap();
+    let reply = gate.try_call(&asking(Purpose::Admit { cost: 1 })).unwrap();
     assert_eq!(reply.rate.unwrap().remaining, 99_999);
     let body: Json = serde_json::from_str(&reply.body).unwrap();
     assert_eq!((&body["decision"], gate.receipts().len()), (&Json::Null, 0));
@@ -174,7 +174,7 @@ fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denie
     assert_eq!(charged, None);
 
     gate.records.server.as_mut().unwrap().status = "disabled".to_owned();
-    let (_, body) = answer(&gate, &asking(Purpose::Admit));
+    let (_, body) = answer(&gate, &asking(Purpose::Admit { cost: 1 }));
     assert_eq!(body["decision"]["reason_code"], "tool_inactive");
     assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
 }

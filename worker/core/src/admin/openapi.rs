@@ -1175,6 +1175,7 @@ mod tests {
             ReasonCode::RouteUnmapped,
             ReasonCode::InputSchemaMismatch,
             ReasonCode::UpstreamMissing,
+            ReasonCode::HeaderMismatch,
             ReasonCode::AgentFrozen,
             ReasonCode::AgentRevoked,
             ReasonCode::AgentQuarantined,

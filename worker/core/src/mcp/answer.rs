@@ -284,8 +284,14 @@ mod tests {
     #[test]
     fn members_that_json_rpc_does_not_know_are_not_passed_on() {
         for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","x":1,"id":1,"result":{"y": 1.0}}"#, r#"{"jsonrpc":"2.0","id":1,"result":{"y": 1.0}}"#),
-            (r#"{"jsonrpc":"2.0","id":1,"error":{},"params":{}}"#, r#"{"jsonrpc":"2.0","id":1,"error":{}}"#),
+            (
+                r#"{"jsonrpc":"2.0","x":1,"id":1,"result":{"y": 1.0}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"result":{"y": 1.0}}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":{},"params":{}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{}}"#,
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"tools":[]}"#,
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#,

@@ -1,12 +1,12 @@
 //! What is changed of a client's message before it is forwarded: as little as can be.
 
+use super::TASKS_EXTENSION;
 use super::envelope::{META_CAPABILITIES, is_own};
 use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
 use super::raw::RawObject;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
-use super::TASKS_EXTENSION;
 
 /// Where a request of the stateless era has what the client answered to a server that asked.
 pub const INPUT_RESPONSES: &str = "inputResponses";

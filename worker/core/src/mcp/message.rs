@@ -82,10 +82,10 @@ pub fn receive(body: &[u8], headers: &Headers) -> Result<Received, (Era, RpcErro
             .map(|messages| Received { era: Era::Session, batch: true, messages })
             .map_err(|error| (said, error)),
         document => {
-            let mut message =
-                message(document, text.to_owned()).map_err(|error| (said, error))?;
+            let mut message = message(document, text.to_owned()).map_err(|error| (said, error))?;
             let era = era(&message, headers);
-            let checked = check(&message, era, headers).and_then(|()| parameters(&message, era, headers));
+            let checked =
+                check(&message, era, headers).and_then(|()| parameters(&message, era, headers));
             message.parameters =
                 checked.map_err(|error| (era, error.with_id(message.id_if_request())))?;
             Ok(Received { era, batch: false, messages: vec![message] })

@@ -16,6 +16,7 @@ pub mod listing;
 pub mod message;
 pub mod method;
 pub mod origin;
+pub mod parameters;
 pub mod raw;
 pub mod redact;
 pub mod seal;
