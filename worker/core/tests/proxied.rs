@@ -305,6 +305,68 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
 }
 
 #[test]
+fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
+    let mut gate = gate();
+    let schema = Json::from(r#"{"properties":{"amount":{"maximum":100}}}"#);
+    let tool = gate.records.tool.as_mut().unwrap();
+    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    for (input, expected) in [
+        (r#"{"amount":1}"#, "policy_allow"),
+        (r#"{"amount":5000}"#, "input_schema_mismatch"),
+        (r#"{"Amount":5000}"#, "input_invalid"),
+        (r#"{"%61mount":5000}"#, "input_invalid"),
+        (r#"{"other":{"Amount":5000}}"#, "policy_allow"),
+    ] {
+        let mut command = asking(Purpose::Forward);
+        command.call.input = gateward_core::json::parse(input.as_bytes()).unwrap();
+        let (_, body) = answer(&gate, &command);
+        assert_eq!(body["decision"]["reason_code"], expected, "{input}");
+    }
+}
+
+#[test]
+fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
+    let mut gate = gate();
+    let headers = |headers: &[(&str, &str)]| {
+        let mut command = asking(Purpose::Forward);
+        command.call.input =
+            gateward_core::json::parse(br#"{"region":"eu","query":"us"}"#).unwrap();
+        command.parameters =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        command
+    };
+    let reason = |gate: &Gate, command: &GateCommand| {
+        let (_, body) = answer(gate, command);
+        (body["decision"]["reason_code"].clone(), body["upstream"] == Json::Null)
+    };
+    // Nothing is known of a tool without a schema.
+    let eu = headers(&[("region", "eu")]);
+    assert_eq!(reason(&gate, &eu), (json!("header_mismatch"), true));
+    let schema = Json::from(r#"{"properties":{"region":{"x-mcp-header":"Region"},"query":{}}}"#);
+    let tool = gate.records.tool.as_mut().unwrap();
+    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    assert_eq!(reason(&gate, &eu), (json!("policy_allow"), false));
+    // The value of another argument, which a proxy on the way would route by.
+    let us = headers(&[("region", "us")]);
+    assert_eq!(reason(&gate, &us), (json!("header_mismatch"), true));
+    let unmapped = headers(&[("query", "us")]);
+    assert_eq!(reason(&gate, &unmapped), (json!("header_mismatch"), true));
+}
+
+#[test]
+fn a_subscription_is_charged_for_each_name_that_it_lists() {
+    let gate = gate();
+    let remaining = |cost: u32| {
+        let reply = gate.try_call(&asking(Purpose::Admit { cost })).unwrap();
+        (reply.status, reply.rate.unwrap().remaining)
+    };
+    assert_eq!(remaining(1), (200, 99_999));
+    assert_eq!(remaining(1_000), (200, 98_999));
+    assert_eq!(remaining(98_999), (200, 0));
+    assert_eq!(remaining(2), (429, 0));
+}
+
+#[test]
 fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end() {
     let gate = gate();
     for (ending, event) in [
