@@ -519,7 +519,7 @@ mod tests {
             (&["GET /users/{user} one", "GET /users/me two"], "/users/Me", None),
             (&["GET /users/{user} one", "DELETE /users/me two"], "/users/Me", None),
             (&["GET /users/{user} one", "GET /users/me two"], "/users/mel", Some("one")),
-            // Who has routes for both has an API that tells them apart.
+            // An API that tells the two apart has a route for each.
             (&["GET /users/me one", "GET /users/Me two"], "/users/Me", Some("two")),
             (&["GET /users one", "GET /users/ two"], "/users", Some("one")),
             (&["GET /users one", "GET /users/ two"], "/users/", Some("two")),
