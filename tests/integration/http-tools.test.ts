@@ -68,7 +68,7 @@ async function server(name: string, fields: Changes = {}, trust: "trusted" | "un
     ],
     tools: [
       { server: name, tool: "list_issues", mutates: false, risk: "low" },
-      { server: name, tool: "create_issue", mutates: true, risk: "medium", input_schema: { type: "object", required: ["title"], properties: { title: { type: "string" } } } },
+      { server: name, tool: "create_issue", mutates: true, risk: "medium", input_schema: { type: "object", required: ["title"], properties: { title: { type: "string" }, amount: { maximum: 100 } } } },
     ],
   });
 }
@@ -94,7 +94,7 @@ describe("what is allowed", () => {
   test("reaches the upstream with its own credential, and comes back as it is", async () => {
     upstream.answer = json([{ title: "a" }], 200, { server: "nginx", "x-powered-by": "PHP", etag: '"1"', "x-gateward-decision": "forged" });
     const response = await ask("/http/api/repos/acme/shop/issues?state=open&label=a%20b", {
-      headers: { cookie: "session=1", "x-gateward-agent": "root", "x-forwarded-for": "192.0.2.1", "x-trace": "t", accept: "application/json" },
+      headers: { cookie: "session=1", "x-gateward-agent": "root", "x-forwarded-for": "192.0.2.1", "x-trace": "t", "idempotency-key": "k", accept: "application/json" },
     });
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual([{ title: "a" }]);
@@ -104,8 +104,8 @@ describe("what is allowed", () => {
     expect(response.headers.get("ratelimit")).toMatch(/^"agent";r=\d+;t=\d+$/);
     const [{ path, headers } = { path: "", headers: {} }] = upstream.received;
     expect(path).toBe("/v3/repos/acme/shop/issues?state=open&label=a%20b");
-    expect(headers).toMatchObject({ authorization: SECRET, "x-gateward-tenant": tenant.name, "x-gateward-agent": "coder", "x-trace": "t" });
-    for (const name of ["cookie", "x-forwarded-for", "cf-connecting-ip"]) expect(headers).not.toHaveProperty(name);
+    expect(headers).toMatchObject({ authorization: SECRET, "x-gateward-tenant": tenant.name, "x-gateward-agent": "coder", "idempotency-key": "k" });
+    for (const name of ["cookie", "x-forwarded-for", "cf-connecting-ip", "x-trace"]) expect(headers).not.toHaveProperty(name);
     expect(JSON.stringify(upstream.received)).not.toContain(agent.token);
   });
 
@@ -132,6 +132,29 @@ describe("what is allowed", () => {
     });
     expect([redacted.status, redacted.headers.get("x-gateward-decision")]).toEqual([200, "redact"]);
     expect(upstream.received.map(({ text }) => text)).toEqual(['{"contact":{},"fields":["name"]}']);
+  });
+
+  test("brings the caller's headers that are registered, besides those that every API gets", async () => {
+    await server("versioned", { forwarded_headers: ["x-api-version"] });
+    const headers = { "x-api-version": "2", "x-tenant": "root", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
+    expect((await ask("/http/versioned/repos/acme/shop/issues", { headers })).status).toBe(200);
+    const [got] = upstream.received;
+    expect(got?.headers).toMatchObject({ "x-api-version": "2", traceparent: headers.traceparent });
+    expect(got?.headers).not.toHaveProperty("x-tenant");
+  });
+
+  test("is stored by no shared cache, unless the server is registered so", async () => {
+    await server("shared", { shared_cache: true });
+    const stored = async (name: string, said: Record<string, string>) => {
+      upstream.answer = json({}, 200, said);
+      const { headers } = await ask(`/http/${name}/repos/acme/shop/issues`);
+      return [headers.get("cache-control"), headers.get("cdn-cache-control")];
+    };
+    const said = { "cache-control": "public, s-maxage=60, max-age=60", "cdn-cache-control": "max-age=60" };
+    expect(await stored("api", said)).toEqual(["private, max-age=60", null]);
+    expect(await stored("api", {})).toEqual(["private", null]);
+    expect(await stored("api", { "cache-control": "no-store" })).toEqual(["private, no-store", null]);
+    expect(await stored("shared", said)).toEqual([said["cache-control"], "max-age=60"]);
   });
 
   test("brings no header in which the caller could stand before the credential, or be another", async () => {
@@ -190,6 +213,11 @@ describe("what is not allowed is not forwarded", () => {
     ["an unmapped method", "/http/api/repos/acme/shop/issues", { method: "DELETE" }, "403 call_denied route_unmapped"],
     ["a path of two readings", "/http/api/repos/acme/shop%2F..%2Fissues", {}, "403 call_denied route_unmapped"],
     ["a field from two places", "/http/api/repos/acme/shop/issues?owner=evil", {}, "403 call_denied input_invalid"],
+    ["two names that differ in case, in one body", "/http/api/repos/acme/shop/issues", { method: "POST", body: '{"title":"t","amount":1,"Amount":5000}', headers: { "content-type": "application/json" } }, "403 call_denied input_invalid"],
+    ["two names that differ in case, in query and body", "/http/api/repos/acme/shop/issues?Amount=5000", { method: "POST", body: '{"title":"t","amount":1}', headers: { "content-type": "application/json" } }, "403 call_denied input_invalid"],
+    ["two names that differ in their encoding", "/http/api/repos/acme/shop/issues?%2561mount=5000", { method: "POST", body: '{"title":"t","amount":1}', headers: { "content-type": "application/json" } }, "403 call_denied input_invalid"],
+    ["a name that differs in case from the schema's", "/http/api/repos/acme/shop/issues", { method: "POST", body: '{"title":"t","Amount":5000}', headers: { "content-type": "application/json" } }, "403 call_denied input_invalid"],
+    ["a field of the path in another case", "/http/api/repos/acme/shop/issues?Owner=evil", {}, "403 call_denied input_invalid"],
     ["a tool that is not registered", "/http/api/admin/key", {}, "403 call_denied tool_unknown"],
     ["a server that is not registered", "/http/nowhere/x", {}, "403 call_denied tool_unknown"],
     ["a server that Gateward does not stand in front of", "/http/vault/x", {}, "403 call_denied upstream_missing"],
@@ -204,6 +232,19 @@ describe("what is not allowed is not forwarded", () => {
   ])("%s", async (_, path, init, expected) => {
     expect(await problem(await ask(path, init))).toBe(expected);
     expect(upstream.received).toEqual([]);
+  });
+
+  test("a path that fits a literal route only in another case", async () => {
+    await server("people", {
+      routes: [
+        { method: "GET", path: "/users/me", tool: "read_root_key" },
+        { method: "GET", path: "/users/{user}", tool: "list_issues" },
+      ],
+    });
+    expect((await ask("/http/people/users/mel")).status).toBe(200);
+    expect(await problem(await ask("/http/people/users/Me"))).toBe("403 call_denied route_unmapped");
+    expect(await problem(await ask("/http/people/users/M%45"))).toBe("403 call_denied route_unmapped");
+    expect(upstream.received).toHaveLength(1);
   });
 
   test("without a credential, or with an administrator's", async () => {

@@ -126,6 +126,56 @@ describe("an error of a server", () => {
   });
 });
 
+describe("what a client that folds case would take for something else", () => {
+  const secret = { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } };
+
+  test.each<[string, [unknown, Fields], object]>([
+    ["`Tools` next to `tools`", stateless("tools/list"), { tools: [], Tools: [{ name: "secret", inputSchema: { type: "object" } }] }],
+    ["`InputRequests`", stateless("tools/call", { name: "record", arguments: {} }), { resultType: "input_required", InputRequests: { secret } }],
+    ["`Params` of what it asks", stateless("tools/call", { name: "record", arguments: {} }), { inputRequests: { k: { method: "roots/list", Params: { secret } } } }],
+    ["`ResultType`", stateless("tools/call", { name: "record", arguments: {} }), { ResultType: "task", taskId: "secret" }],
+    ["`Tasks` among capabilities", stateless("server/discover"), { capabilities: { tools: {}, Extensions: { secret } } }],
+  ])("is no result: %s", async (_, sent, result) => {
+    upstream.answer = results(result);
+    const text = await (await recorder.sendStateless(sent)).text();
+    expect(JSON.parse(text)).toMatchObject({ id: 1, error: { code: -32603 } });
+    expect(text).not.toContain("secret");
+  });
+
+  test.each<[string, unknown]>([
+    ["`Elicitations` in its data", { code: -32042, message: "needs", data: { elicitations: [], Elicitations: [{ url: "https://secret.example" }] } }],
+    ["`Data`", { code: -32042, message: "needs", Data: { elicitations: [{ url: "https://secret.example" }] } }],
+  ])("is no error: %s", async (_, error) => {
+    upstream.answer = fails(error as object);
+    const text = await (await recorder.send(call("record"))).text();
+    expect(JSON.parse(text)).toMatchObject({ id: 1, error: { code: -32603 } });
+    expect(text).not.toContain("secret");
+  });
+
+  test.each<[string, object]>([
+    ["`Method` next to `method`", { method: "notifications/message", params: {}, Method: secret.method }],
+    ["`METHOD` and an id next to it", { id: "s-1", method: "ping", METHOD: secret.method, params: secret.params }],
+    ["`Result` next to `result`", { id: 1, result: { content: [] }, Result: { tools: [] } }],
+    ["`result` next to `method`", { id: 1, method: "ping", result: { tools: [] } }],
+    ["two parameters", { id: "s-1", ...secret, params: { ...secret.params, Messages: [] } }],
+  ])("is no message of a stream: %s", async (_, message) => {
+    upstream.answer = events(event({ jsonrpc: "2.0", ...message }), event({ jsonrpc: "2.0", id: 1, result: { content: [] } }));
+    const text = await (await recorder.send(call("record"))).text();
+    expect(text.match(/^data:/gm)).toHaveLength(1);
+    expect(text).not.toContain(secret.method);
+    expect(text).toContain('"content":[]');
+  });
+
+  test("passes where it is data; members that JSON-RPC does not know do not", async () => {
+    const result = { content: [{ type: "text", text: "{}", Text: "x" }], structuredContent: { a: 1, A: 2, Tools: [], method: "x", Method: "y" } };
+    upstream.answer = (exchange, response) => json({ jsonrpc: "2.0", id: 1, result, extra: "secret" })(exchange, response);
+    const text = await (await recorder.send(call("record"))).text();
+    const { _meta, ...passed } = (JSON.parse(text) as Answered).result ?? {};
+    expect(passed).toEqual(result);
+    expect(text).not.toContain("extra");
+  });
+});
+
 describe("a server whose answer is none", () => {
   test.each<[string, Answering, string]>([
     ["HTML", html("<p>secret</p>"), "502 -32603"],

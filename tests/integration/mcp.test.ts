@@ -104,10 +104,44 @@ describe("what is malformed is answered, and not forwarded", () => {
     expect(upstream.received).toHaveLength(1);
   });
 
+  /** Registers the tool with a schema that maps `region` and `n`, but not `query`. */
+  async function mapped(): Promise<void> {
+    const properties = { region: { type: "string", "x-mcp-header": "Region" }, n: { type: "integer", "x-mcp-header": "N" }, query: {} };
+    await recorder.server("mapped");
+    await tenant.register({ tools: [{ server: "mapped", tool: "record", mutates: false, risk: "low", input_schema: { type: "object", properties } }] });
+    await recorder.forget();
+  }
+
+  test.each<[string, Fields]>([
+    ["the value of another argument", { "mcp-param-region": "us" }],
+    ["no argument of the schema's mapping", { "mcp-param-query": "us" }],
+    ["no argument at all, beside one that agrees", { "mcp-param-region": "eu", "mcp-param-tenant": "eu" }],
+  ])("a header that mirrors %s", async (_, headers) => {
+    await mapped();
+    const arguments_ = { region: "eu", query: "us" };
+    const response = await recorder.sendStateless(stateless("tools/call", { name: "record", arguments: arguments_ }, headers), { server: "mapped" });
+    expect(response.status).toBe(400);
+    expect((await answerIn(response)).error).toMatchObject({ code: -32020, data: { [`${PREFIX}reason_code`]: "header_mismatch" } });
+    expect(upstream.received).toEqual([]);
+  });
+
+  test("a subscription that lists more names than the agent has requests left", async () => {
+    const { token } = await tenant.agent("subscriber", { rate_capacity: 10, rate_refill_per_s: 0.01 });
+    const listen = (count: number) => {
+      const uris = Array.from({ length: count }, (_, at) => `a://${at}`);
+      return recorder.sendStateless(stateless("subscriptions/listen", { notifications: { resourceSubscriptions: uris } }), { token });
+    };
+    upstream.answer = results({ resultType: "complete" });
+    expect((await listen(7)).headers.get("ratelimit")).toMatch(/^"agent";r=3;t=\d+$/);
+    expect(await outcome(await listen(4))).toBe("429 -31429");
+    expect(upstream.received).toHaveLength(1);
+  });
+
   test("headers that agree are passed on", async () => {
+    await mapped();
     const sent = stateless("tools/call", parameter, { "mcp-param-region": "=?base64?ZXU=?=", "mcp-param-n": "42.0" });
     upstream.answer = results({ resultType: "complete", content: [] });
-    expect((await recorder.sendStateless(sent)).status).toBe(200);
+    expect((await recorder.sendStateless(sent, { server: "mapped" })).status).toBe(200);
     expect(upstream.received).toHaveLength(1);
     expect(upstream.received[0]?.headers).toMatchObject({ "mcp-param-region": "=?base64?ZXU=?=", "mcp-param-n": "42.0", "mcp-name": "record", "mcp-protocol-version": VERSION });
   });
@@ -138,6 +172,9 @@ describe("what is forwarded", () => {
 
   test("lacks what a policy redacts, at any depth and in headers, and says so", async () => {
     await recorder.redacting();
+    const properties = { customer_id: { "x-mcp-header": "Customer" }, contact: { properties: { email: { "x-mcp-header": "Mail" } } } };
+    await tenant.register({ tools: [{ server: "crm", tool: "get_customer", mutates: false, risk: "medium", input_schema: { properties } }] });
+    await recorder.forget();
     upstream.answer = results({ resultType: "complete", content: [] });
     const params = {
       name: "get_customer",

@@ -227,6 +227,8 @@ describe("upstreams", () => {
       max_result_bytes: 4_194_304,
       denial: "result",
       routes: [route],
+      forwarded_headers: [],
+      shared_cache: false,
     };
     expect(created.upstream).toEqual(whole);
     const change = async (upstream: unknown) => (await api.change<Server>("PATCH", "/v1/servers/api", { upstream })).upstream;

@@ -72,6 +72,8 @@ export interface UpstreamFields {
   max_result_bytes?: number;
   denial?: "result" | "error";
   routes?: { method: string; path: string; tool: string }[];
+  forwarded_headers?: string[];
+  shared_cache?: boolean;
 }
 
 export interface ToolRow {

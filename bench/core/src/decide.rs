@@ -70,6 +70,7 @@ impl Call {
             signed: true,
             purpose: Purpose::Authorize,
             session: None,
+            parameters: Vec::new(),
             call: call::parse(self.body().as_bytes(), TENANT).unwrap(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use gateward_core::call::{self, ToolCall, action_hash};
+use gateward_core::call::{self, Action, ToolCall};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{Decision, ReasonCode, ReplyReceipt, Row, Ruling, encode_response};
 use gateward_core::receipt::{self, BODY_VERSION, Body, GENESIS, Obligations, StoredReceipt};
@@ -37,10 +37,7 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("action_hash", GATEWARD, || {
             let call = Call::merge("main").command().call;
-            let hash = |call: &ToolCall| {
-                let target = (call.server.as_str(), call.tool.as_str(), call.resource.as_str());
-                action_hash(TENANT, &call.agent, target, &call.input)
-            };
+            let hash = |call: &ToolCall| Action::of(call, TENANT).hash();
             assert_eq!(hash(&call), call.action_hash);
             move || hash(black_box(&call))
         }),

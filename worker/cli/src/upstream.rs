@@ -19,7 +19,8 @@ pub struct UpstreamArguments {
     /// Its traffic goes nowhere through Gateward, as when a server is created without a URL
     #[arg(long, conflicts_with_all = ["upstream_url", "local", "credential_binding",
         "credential_header", "no_credential", "first_byte_timeout_ms", "whole_timeout_ms",
-        "idle_timeout_ms", "max_result_bytes", "denial", "routes", "no_routes", "discover"])]
+        "idle_timeout_ms", "max_result_bytes", "denial", "routes", "no_routes", "forwarded_headers",
+        "no_forwarded_headers", "shared_cache", "discover"])]
     no_upstream: bool,
     /// It is on a local network, which only a worker for development calls
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
@@ -57,6 +58,18 @@ pub struct UpstreamArguments {
     /// No request calls any tool
     #[arg(long)]
     no_routes: bool,
+    /// A caller's header that goes to an HTTP API, besides those that go to every one. Repeat it for
+    /// more; they take the place of those before
+    #[arg(long = "forwarded-header", value_name = "NAME", conflicts_with = "no_forwarded_headers")]
+    forwarded_headers: Vec<String>,
+    /// No other headers of callers than those that go to every HTTP API
+    #[arg(long)]
+    no_forwarded_headers: bool,
+    /// Shared caches may store an HTTP API's answers where its `Cache-Control` lets them; else every
+    /// answer is `private`
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
+    shared_cache: Option<bool>,
     /// Ask an MCP server for its tools, as every other option here does too
     #[arg(long)]
     discover: bool,
@@ -97,6 +110,8 @@ impl UpstreamArguments {
             (false, false) => Some(credential.into()),
         };
         let routes: Vec<Value> = self.routes.into_iter().map(Value::from).collect();
+        let forwarded = self.forwarded_headers;
+        let says_forwarded = self.no_forwarded_headers || !forwarded.is_empty();
         let fields = Fields::new()
             .with("url", self.upstream_url)
             .with("local", self.local)
@@ -106,7 +121,9 @@ impl UpstreamArguments {
             .with("idle_timeout_ms", self.idle_timeout_ms)
             .with("max_result_bytes", self.max_result_bytes)
             .with("denial", self.denial)
-            .with("routes", (self.no_routes || !routes.is_empty()).then_some(routes));
+            .with("routes", (self.no_routes || !routes.is_empty()).then_some(routes))
+            .with("forwarded_headers", says_forwarded.then_some(forwarded))
+            .with("shared_cache", self.shared_cache);
         (self.discover || !fields.is_empty()).then(|| fields.into())
     }
 }

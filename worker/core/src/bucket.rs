@@ -76,18 +76,22 @@ impl Bucket {
         Self { micro: u64::from(rate.capacity) * MICRO, at_ms: now_ms }
     }
 
-    /// Refills, then takes one token. False when there is none; nothing is taken then.
-    pub fn charge(&mut self, rate: Rate, now_ms: u64) -> bool {
+    /// Refills, then takes these tokens. False when there are fewer; nothing is taken then.
+    pub fn charge(&mut self, rate: Rate, now_ms: u64, tokens: u32) -> bool {
         let elapsed_ms = now_ms.saturating_sub(self.at_ms);
         let full = u64::from(rate.capacity) * MICRO;
         let refill = elapsed_ms.saturating_mul(rate.refill_milli_per_s);
         self.micro = self.micro.saturating_add(refill).min(full);
         self.at_ms = self.at_ms.max(now_ms);
-        let enough = self.micro >= MICRO;
-        if enough {
-            self.micro -= MICRO;
-        }
-        enough
+        let left = self.micro.checked_sub(u64::from(tokens) * MICRO);
+        self.micro = left.unwrap_or(self.micro);
+        left.is_some()
+    }
+
+    /// Seconds until so many tokens are there; 0 when they are.
+    #[must_use]
+    pub fn retry_after_s(&self, rate: Rate, tokens: u32) -> u64 {
+        rate.seconds_for((u64::from(tokens) * MICRO).saturating_sub(self.micro))
     }
 
     #[must_use]
@@ -98,7 +102,7 @@ impl Bucket {
             window_s: rate.window_s(),
             remaining: u32::try_from(self.micro / MICRO).unwrap_or(rate.capacity),
             reset_s: rate.seconds_for(full.saturating_sub(self.micro)),
-            retry_after_s: rate.seconds_for(MICRO.saturating_sub(self.micro)),
+            retry_after_s: self.retry_after_s(rate, 1),
         }
     }
 }
@@ -159,7 +163,7 @@ mod tests {
         ) {
             let rate = Rate::new(capacity, refill);
             let mut bucket = Bucket::full(rate, 0);
-            let taken = times.iter().filter(|now| bucket.charge(rate, **now)).count() as f64;
+            let taken = times.iter().filter(|now| bucket.charge(rate, **now, 1)).count() as f64;
             let latest = times.iter().max().copied().unwrap_or(0) as f64;
             let refilled = latest / 1_000.0 * (refill * 1_000.0).round() / 1_000.0;
             prop_assert!(taken <= f64::from(capacity) + refilled + 1e-6);

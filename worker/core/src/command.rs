@@ -35,6 +35,9 @@ pub struct GateCommand {
     pub purpose: Purpose,
     /// The MCP session that the call came in, if there is one. Approvers see it.
     pub session: Option<String>,
+    /// The `Mcp-Param-*` headers that an MCP call came with, decoded: what follows, in lower case,
+    /// and the value.
+    pub parameters: Vec<(String, String)>,
     pub call: ToolCall,
 }
 
@@ -52,8 +55,9 @@ pub enum Purpose {
     /// An HTTP request that is no call: why. The lane's own finding.
     Unroutable(Unresolved),
     /// No decision: who asks is checked and charged, the server must be granted and active, and the
-    /// answer says where it is. The call's tool is the method, for the record of a denial.
-    Admit,
+    /// answer says where it is. The call's tool is the method, for the record of a denial. It costs
+    /// this many requests of the agent's rate: one for each name that it subscribes to.
+    Admit { cost: u32 },
     /// A decision on what a server asks of its client, in the agent's session. It costs the agent
     /// nothing: it neither counts as its call nor as its denial, and no approval is asked for.
     Ask,
@@ -122,6 +126,7 @@ mod tests {
             signed: true,
             purpose: Purpose::Forward,
             session: Some("z".to_owned()),
+            parameters: Vec::new(),
             call: call::parse(body, "t").unwrap(),
         };
         let bytes = command.encode();

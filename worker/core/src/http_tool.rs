@@ -2,8 +2,9 @@
 //!
 //! INVARIANT (one reading): policies judge what the API will take. A path or query that two
 //! readers could read differently is refused and not interpreted: percent-encoding is undone once,
-//! and what is left must have no second meaning. What a reader makes of a *name* (`a[]`, `a.b`,
-//! upper case) is the tool's input schema to bound.
+//! and what is left must have no second meaning. Names that differ only in case or percent-encoding
+//! are one name to some APIs, so no two of them are in one input, and no path fits a route's literal
+//! only when case is folded. What an API makes of `a[]` and `a.b` is the tool's input schema to bound.
 //!
 //! Out of scope: what the method or the tool may do, and where the request goes.
 
@@ -12,7 +13,7 @@ use std::{fmt, mem};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RESOURCE_BYTES};
-use crate::json::{Json, same_folded, utf16_order};
+use crate::json::{Json, folded, same_folded, utf16_order};
 use crate::upstream::HttpRoute;
 
 /// The field that holds a body that is no object.
@@ -90,6 +91,9 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
     let Some((route, mut fields)) = fitting else {
         return Err(unmapped("no route of the server fits the method and path"));
     };
+    if routes.iter().any(|other| is_shadowed(&other.path, &route.path, &segments)) {
+        return Err(unmapped("the path fits another route when case or a last slash is ignored"));
+    }
     read_query(&request.query, &mut fields)?;
     match &request.body {
         Some(Json::Object(body)) => {
@@ -103,6 +107,11 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
     if size(&input, MAX_JSON_DEPTH).is_none_or(|nodes| nodes > MAX_JSON_NODES) {
         return Err(Unresolved::InputInvalid("the input has too many values".to_owned()));
     }
+    if let Some(name) = input.twin_by(&lenient) {
+        let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
+        let why = format!("`{name}` can be taken for another name in path, query and body");
+        return Err(Unresolved::InputInvalid(why));
+    }
     let (tool, route) = (route.tool.clone(), route.path.clone());
     Ok(Resolved { tool, input, resource, route })
 }
@@ -111,7 +120,8 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
 /// at any depth, out of the body. Returns whether that could be done: the path must stay whole.
 #[must_use]
 pub fn redact(request: &mut HttpRequest, route: &str, fields: &[String]) -> bool {
-    let names = |name: &str| fields.iter().any(|field| same_folded(field, name));
+    let taken: Vec<String> = fields.iter().map(|field| lenient(field)).collect();
+    let names = |name: &str| taken.contains(&lenient(name));
     if route.split('/').filter_map(parameter).any(names) {
         return false;
     }
@@ -176,6 +186,35 @@ fn parameters(template: &str, segments: &[String]) -> Option<Vec<(String, Source
     parts.next().is_none().then_some(found)
 }
 
+/// Whether a router that ignores case, or a slash at the end, may take the path for `other`, which has
+/// a literal where the route that it fits has a parameter.
+fn is_shadowed(other: &str, route: &str, segments: &[String]) -> bool {
+    if parameters(other, segments).is_some() {
+        // It fits as it is: then the order of the routes decides.
+        return false;
+    }
+    let segments = match segments {
+        [rest @ .., last] if last.is_empty() && !rest.is_empty() => rest,
+        all => all,
+    };
+    let (other, route) = (parts(other), parts(route));
+    let fits = |(part, segment): (&&str, &String)| {
+        parameter(part).is_some() || decode(part).is_some_and(|part| same_folded(&part, segment))
+    };
+    other.len() == segments.len()
+        && other.iter().zip(segments).all(fits)
+        && other
+            .iter()
+            .zip(&route)
+            .any(|(other, route)| parameter(other).is_none() && parameter(route).is_some())
+}
+
+/// A template's segments, without an empty one at the end.
+fn parts(template: &str) -> Vec<&str> {
+    let template = template.strip_prefix('/').unwrap_or(template);
+    template.strip_suffix('/').unwrap_or(template).split('/').collect()
+}
+
 /// The name of a template's segment that stands for any.
 fn parameter(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')
@@ -221,6 +260,28 @@ fn merge(mut fields: Vec<(String, Source, Json)>) -> Result<Vec<(String, Json)>,
         last = source;
     }
     Ok(merged)
+}
+
+/// A name as the most lenient reader matches it: percent-encoding undone as often as can be, and case
+/// folded.
+pub(crate) fn lenient(name: &str) -> String {
+    let mut bytes: Vec<u8> = Vec::with_capacity(name.len());
+    for byte in name.bytes() {
+        bytes.push(byte);
+        // What was decoded may be the end of another encoding: `%2561` is `%61` is `a`.
+        while let [.., b'%', high, low] = bytes.as_slice()
+            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
+        {
+            bytes.truncate(bytes.len() - 3);
+            bytes.push(high * 16 + low);
+        }
+    }
+    folded(&String::from_utf8_lossy(&bytes)).collect()
+}
+
+/// The value of a hexadecimal digit.
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// How many values `value` is; `None` if it nests deeper than `levels`.
@@ -310,6 +371,7 @@ mod tests {
                 r#"{"email":1,"c":[{"email":2,"d":3}]}"#,
                 Some(("b=1", r#"{"c":[{"d":3}]}"#)),
             ),
+            ("/a", "e%256Dail=x&b=1", "{}", Some(("b=1", "{}"))),
             ("/a", "Email=x&b=1", r#"{"EMA\u0130L":0,"eMail":1}"#, Some(("b=1", "{\"EMAİL\":0}"))),
             ("/a/{Email}", "", "{}", None),
             ("/a", "b=1", r#"[{"email":1}]"#, Some(("b=1", "[{}]"))),
@@ -349,7 +411,7 @@ mod tests {
             ),
             ("GET /users/me", "get_me", "/users/me", "{}"),
             ("GET /users/%6De", "get_me", "/users/me", "{}"),
-            ("GET /users/Me", "get_user", "/users/Me", r#"{"user":"Me"}"#),
+            ("GET /users/Mel", "get_user", "/users/Mel", r#"{"user":"Mel"}"#),
             ("GET /users/", "list_users", "/users/", "{}"),
             ("HEAD /users/me", "probe_user", "/users/me", r#"{"user":"me"}"#),
             ("GET /users/a%20b+c", "get_user", "/users/a b+c", r#"{"user":"a b+c"}"#),
@@ -438,9 +500,39 @@ mod tests {
             "GET /users/a#b",
             "GET /users/a\u{7f}",
             "PUT /x/",
+            // A router that ignores case takes these for `/users/me`, `/repos/…/issues` and `/users/`.
+            "GET /users/Me",
+            "GET /users/M%45",
+            "HEAD /users/ME",
+            "GET /repos/a/b/Issues",
+            "GET /repos/a/b/i%C5%BF%C5%BFues",
             &long,
         ] {
             assert!(matches!(resolved(line), Err(Unresolved::Unmapped(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_fits_another_route_for_a_lenient_router_is_unmapped() {
+        for (lines, path, expected) in [
+            (&["GET /users/{user} one", "GET /users/me two"][..], "/users/me", Some("one")),
+            (&["GET /users/{user} one", "GET /users/me two"], "/users/Me", None),
+            (&["GET /users/{user} one", "DELETE /users/me two"], "/users/Me", None),
+            (&["GET /users/{user} one", "GET /users/me two"], "/users/mel", Some("one")),
+            // An API that tells the two apart has a route for each.
+            (&["GET /users/me one", "GET /users/Me two"], "/users/Me", Some("two")),
+            (&["GET /users one", "GET /users/ two"], "/users", Some("one")),
+            (&["GET /users one", "GET /users/ two"], "/users/", Some("two")),
+            (&["GET /{name} one", "GET /users/ two"], "/users", None),
+            (&["GET /{name}/ one", "GET /users two"], "/users/", None),
+            (&["GET /{name} one", "GET /users/ two"], "/user", Some("one")),
+            (&["GET /a/{x} one", "GET /{y}/me two"], "/a/ME", None),
+            (&["GET / one", "GET /{x} two"], "/", Some("one")),
+        ] {
+            let (method, query) = ("GET".to_owned(), String::new());
+            let request = HttpRequest { method, path: path.to_owned(), query, body: None };
+            let found = resolve(&routes(lines), &request);
+            assert_eq!(found.ok().map(|found| found.tool).as_deref(), expected, "{lines:?} {path}");
         }
     }
 
@@ -459,6 +551,19 @@ mod tests {
             r#"POST /repos/o/r/issues?a=1 {"a":"1"}"#,
             r#"POST /repos/o/r/issues?a=1&a=2 {"a":"1"}"#,
             "POST /repos/o/r/issues?body=1 []",
+            // Names that differ only in case or percent-encoding.
+            r#"POST /repos/o/r/issues {"amount":1,"Amount":5000}"#,
+            r#"POST /repos/o/r/issues?Amount=5000 {"amount":1}"#,
+            r#"POST /repos/o/r/issues?%2541mount=5000 {"amount":1}"#,
+            r#"POST /repos/o/r/issues {"amount":1,"%61mount":5000}"#,
+            r#"POST /repos/o/r/issues {"payment":[{"amount":1,"AMOUNT":5000}]}"#,
+            r#"POST /repos/o/r/issues [{"amount":1,"Amount":5000}]"#,
+            r#"POST /repos/o/r/issues {"Owner":"p"}"#,
+            "POST /repos/o/r/issues?Body=1 []",
+            "GET /users/x?User=y",
+            "GET /users/me?a=1&A=2",
+            "GET /users/me?k=1&%E2%84%AA=2",
+            "GET /users/me?a=1&a%00=2",
             "GET /users/me?a=%",
             "GET /users/me?%C3=1",
             "GET /users/me?a=1;b=2",
@@ -470,6 +575,25 @@ mod tests {
         ] {
             assert!(matches!(resolved(line), Err(Unresolved::InputInvalid(_))), "{line:.60}");
         }
+    }
+
+    #[test]
+    fn a_name_is_matched_as_the_most_lenient_reader_does() {
+        for (name, expected) in [
+            ("Amount", "amount"),
+            ("%41mount", "amount"),
+            ("%2541mount", "amount"),
+            ("%%34%31mount", "amount"),
+            ("am%6", "am%6"),
+            ("100%", "100%"),
+            ("a\0", "a"),
+            ("\u{17f}", "s"),
+        ] {
+            assert_eq!(lenient(name), expected, "{name}");
+        }
+        // Each is decoded in one pass, however often it was encoded.
+        let deep = format!("%{}41", "25".repeat(100_000));
+        assert_eq!(lenient(&deep), "a");
     }
 
     #[test]

@@ -186,7 +186,7 @@ pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
 
 /// A key as the most lenient reader matches it. Go's `encoding/json` folds case, `ſ` and the sign of
 /// Kelvin included; readers in C stop at a NUL.
-fn folded(key: &str) -> impl Iterator<Item = char> {
+pub(crate) fn folded(key: &str) -> impl Iterator<Item = char> {
     let characters = key.chars().filter(|c| *c != '\0').flat_map(char::to_lowercase);
     characters.map(|c| if c == 'ſ' { 's' } else { c })
 }
@@ -195,6 +195,26 @@ fn folded(key: &str) -> impl Iterator<Item = char> {
 #[must_use]
 pub fn same_folded(a: &str, b: &str) -> bool {
     folded(a).eq(folded(b))
+}
+
+/// Whether a lenient reader may take a key for one of these names, and it is none of them. The names
+/// are ASCII.
+#[must_use]
+pub fn is_mistakable(key: &str, names: &[&str]) -> bool {
+    // Most keys are ASCII too, and then differ in their lengths already.
+    let plain = key.bytes().all(|byte| byte.is_ascii() && byte != 0);
+    let same = |name: &&str| match plain {
+        true => name.eq_ignore_ascii_case(key),
+        false => same_folded(name, key),
+    };
+    !names.contains(&key) && names.iter().any(same)
+}
+
+/// Whether a lenient reader may take a key for one that begins with `prefix`, in lower case.
+#[must_use]
+pub fn begins_folded(key: &str, prefix: &str) -> bool {
+    let mut key = folded(key);
+    prefix.chars().all(|character| key.next() == Some(character))
 }
 
 impl Json {
@@ -230,18 +250,24 @@ impl Json {
     /// A key, at any depth, that a lenient reader may take for another key of its object.
     #[must_use]
     pub fn twin(&self) -> Option<&str> {
+        self.twin_by(&|key| folded(key).collect())
+    }
+
+    /// The same for readers that match keys by what `fold` makes of them.
+    #[must_use]
+    pub fn twin_by(&self, fold: &dyn Fn(&str) -> String) -> Option<&str> {
         match self {
             Json::Object(fields) => {
                 let mut keys: Vec<(String, &str)> =
-                    fields.iter().map(|(key, _)| (folded(key).collect(), key.as_str())).collect();
+                    fields.iter().map(|(key, _)| (fold(key), key.as_str())).collect();
                 keys.sort_unstable();
                 let twins = keys.windows(2).find_map(|pair| match pair {
                     [(a, _), (b, key)] if a == b => Some(*key),
                     _ => None,
                 });
-                twins.or_else(|| fields.iter().find_map(|(_, value)| value.twin()))
+                twins.or_else(|| fields.iter().find_map(|(_, value)| value.twin_by(fold)))
             }
-            Json::Array(items) => items.iter().find_map(Self::twin),
+            Json::Array(items) => items.iter().find_map(|item| item.twin_by(fold)),
             _ => None,
         }
     }

@@ -566,6 +566,7 @@ mod tests {
             signed: false,
             purpose: Purpose::Authorize,
             session: None,
+            parameters: Vec::new(),
             call: call::parse(body.as_bytes(), "t").unwrap(),
         }
     }

@@ -14,6 +14,7 @@ use self::applications::MAX_APPLICATIONS;
 use crate::json::{self, Json};
 
 mod applications;
+mod names;
 
 /// Bytes of a schema: a hundred arguments, each with a description of a paragraph.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
@@ -81,6 +82,29 @@ impl Schema {
             );
         }
         schemas.validate(&value(input), *root).map_err(|error| describe(&error))
+    }
+
+    /// The schema's own document; `None` when it is not JSON.
+    #[must_use]
+    pub fn document(&self) -> Option<Json> {
+        json::parse(self.text.as_bytes()).ok()
+    }
+
+    /// Whether no argument has a name that an API may take for another one of the schema's.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says which name can be taken so.
+    pub fn check_names(&self, input: &Json) -> Result<(), String> {
+        let document = self.document().unwrap_or(Json::Null);
+        match names::mistaken(&document, input) {
+            None => Ok(()),
+            Some("") => Err("The names of the arguments take too long to check.".to_owned()),
+            Some(name) => {
+                let name = shortened(name);
+                Err(format!("`{name}` can be taken for another name of the tool's schema."))
+            }
+        }
     }
 }
 

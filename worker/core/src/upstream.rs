@@ -24,6 +24,8 @@ pub const MIN_RESULT_BYTES: u32 = 1_024;
 pub const MAX_ROUTES: usize = 256;
 /// Bytes of a route's path.
 pub const MAX_ROUTE_PATH_BYTES: usize = 512;
+/// Headers that are registered to be forwarded: each is compared with each of a request's.
+pub const MAX_FORWARDED_HEADERS: usize = 32;
 /// How the names of bindings begin that hold upstream credentials, so that no other secret can be
 /// named.
 pub const CREDENTIAL_BINDING_PREFIX: &str = "UPSTREAM_";
@@ -62,6 +64,15 @@ pub struct Upstream {
     /// HTTP: which request calls which tool. Of two that fit, the first counts.
     #[serde(default)]
     pub routes: Vec<HttpRoute>,
+    /// HTTP: headers of callers that go to the upstream, besides those that go to every one. Names
+    /// in lower case.
+    #[serde(default)]
+    #[schema(max_items = 32)]
+    pub forwarded_headers: Vec<String>,
+    /// HTTP: whether shared caches may store answers, as far as the API's `Cache-Control` lets them.
+    /// Otherwise every answer is `private`.
+    #[serde(default)]
+    pub shared_cache: bool,
 }
 
 impl Upstream {
@@ -72,6 +83,7 @@ impl Upstream {
             url: self.url.clone(),
             credential: self.credential.clone(),
             routes: Vec::new(),
+            forwarded_headers: self.forwarded_headers.clone(),
             ..*self
         }
     }

@@ -60,7 +60,7 @@ fn where_a_call_goes_is_told_when_it_may_go_there() {
 fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
     let mut gate = gate();
     gate.records.server.as_mut().unwrap().upstream = None;
-    for purpose in [Purpose::Forward, Purpose::Admit, Purpose::Filter(Vec::new())] {
+    for purpose in [Purpose::Forward, Purpose::Admit { cost: 1 }, Purpose::Filter(Vec::new())] {
         let (_, body) = answer(&gate, &asking(purpose));
         assert_eq!(body["decision"]["reason_code"], "upstream_missing");
     }
@@ -74,12 +74,12 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
     let routed = || Purpose::Routed("/x".to_owned());
     for (kind, purpose, passes) in [
         ("mcp", Purpose::Forward, true),
-        ("mcp", Purpose::Admit, true),
+        ("mcp", Purpose::Admit { cost: 1 }, true),
         ("mcp", routed(), false),
         ("http", routed(), true),
         ("http", Purpose::Forward, false),
         ("http", Purpose::Ask, false),
-        ("http", Purpose::Admit, false),
+        ("http", Purpose::Admit { cost: 1 }, false),
         ("http", Purpose::Filter(Vec::new()), false),
         ("named", Purpose::Forward, false),
         ("named", routed(), false),
@@ -123,7 +123,7 @@ fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
 #[test]
 fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denied() {
     let mut gate = gate();
-    let reply = gate.try_call(&asking(Purpose::Admit)).unwrap();
+    let reply = gate.try_call(&asking(Purpose::Admit { cost: 1 })).unwrap();
     assert_eq!(reply.rate.unwrap().remaining, 99_999);
     let body: Json = serde_json::from_str(&reply.body).unwrap();
     assert_eq!((&body["decision"], gate.receipts().len()), (&Json::Null, 0));
@@ -133,7 +133,7 @@ fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denie
     assert_eq!(charged, None);
 
     gate.records.server.as_mut().unwrap().status = "disabled".to_owned();
-    let (_, body) = answer(&gate, &asking(Purpose::Admit));
+    let (_, body) = answer(&gate, &asking(Purpose::Admit { cost: 1 }));
     assert_eq!(body["decision"]["reason_code"], "tool_inactive");
     assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
 }
@@ -268,6 +268,68 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
     // A trap is sprung by being called, with whatever arguments.
     gate.records.tool.as_mut().unwrap().canary = 1;
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
+}
+
+#[test]
+fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
+    let mut gate = gate();
+    let schema = Json::from(r#"{"properties":{"amount":{"maximum":100}}}"#);
+    let tool = gate.records.tool.as_mut().unwrap();
+    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    for (input, expected) in [
+        (r#"{"amount":1}"#, "policy_allow"),
+        (r#"{"amount":5000}"#, "input_schema_mismatch"),
+        (r#"{"Amount":5000}"#, "input_invalid"),
+        (r#"{"%61mount":5000}"#, "input_invalid"),
+        (r#"{"other":{"Amount":5000}}"#, "policy_allow"),
+    ] {
+        let mut command = asking(Purpose::Forward);
+        command.call.input = gateward_core::json::parse(input.as_bytes()).unwrap();
+        let (_, body) = answer(&gate, &command);
+        assert_eq!(body["decision"]["reason_code"], expected, "{input}");
+    }
+}
+
+#[test]
+fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
+    let mut gate = gate();
+    let headers = |headers: &[(&str, &str)]| {
+        let mut command = asking(Purpose::Forward);
+        command.call.input =
+            gateward_core::json::parse(br#"{"region":"eu","query":"us"}"#).unwrap();
+        command.parameters =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        command
+    };
+    let reason = |gate: &Gate, command: &GateCommand| {
+        let (_, body) = answer(gate, command);
+        (body["decision"]["reason_code"].clone(), body["upstream"] == Json::Null)
+    };
+    // Nothing is known of a tool without a schema.
+    let eu = headers(&[("region", "eu")]);
+    assert_eq!(reason(&gate, &eu), (json!("header_mismatch"), true));
+    let schema = Json::from(r#"{"properties":{"region":{"x-mcp-header":"Region"},"query":{}}}"#);
+    let tool = gate.records.tool.as_mut().unwrap();
+    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    assert_eq!(reason(&gate, &eu), (json!("policy_allow"), false));
+    // The value of another argument, which a proxy on the way would route by.
+    let us = headers(&[("region", "us")]);
+    assert_eq!(reason(&gate, &us), (json!("header_mismatch"), true));
+    let unmapped = headers(&[("query", "us")]);
+    assert_eq!(reason(&gate, &unmapped), (json!("header_mismatch"), true));
+}
+
+#[test]
+fn a_subscription_is_charged_for_each_name_that_it_lists() {
+    let gate = gate();
+    let remaining = |cost: u32| {
+        let reply = gate.try_call(&asking(Purpose::Admit { cost })).unwrap();
+        (reply.status, reply.rate.unwrap().remaining)
+    };
+    assert_eq!(remaining(1), (200, 99_999));
+    assert_eq!(remaining(1_000), (200, 98_999));
+    assert_eq!(remaining(98_999), (200, 0));
+    assert_eq!(remaining(2), (429, 0));
 }
 
 #[test]

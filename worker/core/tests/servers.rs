@@ -12,7 +12,7 @@ use gateward_core::json;
 use gateward_core::problem::ProblemCode::{InvalidField, NotFound, UpstreamUnreachable};
 use gateward_core::registry::ChangedKey;
 use gateward_core::schema::MAX_SCHEMA_BYTES;
-use gateward_core::upstream::{MAX_ROUTE_PATH_BYTES, MAX_ROUTES, Upstream};
+use gateward_core::upstream::{MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTES, Upstream};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 use support::registry::{Ask, Effect, Registry, get, patch, post};
@@ -77,6 +77,7 @@ fn an_upstream_is_shown_whole_and_its_address_is_written_in_one_way() {
         "credential": {"binding": "UPSTREAM_GITHUB", "header": "authorization"},
         "first_byte_timeout_ms": 30_000, "whole_timeout_ms": 600_000, "idle_timeout_ms": 120_000,
         "max_result_bytes": 1024, "denial": "result", "routes": given["routes"],
+        "forwarded_headers": [], "shared_cache": false,
     });
     let created = registry.ask(&create("http", given)).unwrap();
     assert_eq!((created.status, &created.body["upstream"]), (201, &shown));
@@ -120,6 +121,9 @@ fn a_patch_of_an_upstream_changes_what_it_names_and_null_takes_away() {
     assert_eq!(change(json!({ "routes": route }))["routes"], route);
     assert_eq!(last_event(&registry)["detail"]["changes"]["upstream"]["routes"], route);
     assert_eq!(change(json!({"denial": "error"}))["denial"], "error");
+    let forwarded = json!({"forwarded_headers": ["prefer", "x-api-version"], "shared_cache": true});
+    let after = change(forwarded.clone());
+    assert_eq!(with(after.clone(), forwarded), after);
     // What only one kind can have holds the kind.
     for (kind, field) in [("mcp", "upstream.routes"), ("named", "upstream")] {
         let refused = registry.ask(&patch("/v1/servers/s", json!({ "kind": kind }))).unwrap_err();
@@ -151,6 +155,12 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
         let credential = json!({ "binding": binding });
         ("http", upstream(json!({ "credential": credential })), "upstream.credential.binding")
     };
+    let forwarded = |name: &str| {
+        let credential = json!({"binding": "UPSTREAM_A", "header": "x-api-key"});
+        let names = json!({"forwarded_headers": ["prefer", name], "credential": credential});
+        ("http", upstream(names), "upstream.forwarded_headers[1]")
+    };
+    let many_names: Vec<String> = (0..=MAX_FORWARDED_HEADERS).map(|n| format!("x-{n}")).collect();
     let url = |url: &str| ("mcp", json!({ "url": url }), "upstream.url");
     let number = |field: &'static str, value: u64, path: &'static str| {
         ("mcp", upstream(json!({ field: value })), path)
@@ -198,6 +208,25 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
         header("connection"),
         header("cookie"),
         header("x-gateward-agent"),
+        forwarded(""),
+        forwarded("Prefer"),
+        forwarded("x y"),
+        forwarded("x_y"),
+        forwarded("prefer"),
+        forwarded("x-api-key"),
+        forwarded("authorization"),
+        forwarded("cookie"),
+        forwarded("transfer-encoding"),
+        forwarded("x-forwarded-for"),
+        forwarded("x-gateward-agent"),
+        forwarded("x-http-method-override"),
+        (
+            "http",
+            upstream(json!({ "forwarded_headers": many_names })),
+            "upstream.forwarded_headers",
+        ),
+        ("mcp", upstream(json!({"forwarded_headers": ["prefer"]})), "upstream.forwarded_headers"),
+        ("mcp", upstream(json!({"shared_cache": true})), "upstream.shared_cache"),
         ("http", routes(json!({"method": "get"})), "upstream.routes[1].method"),
         ("http", routes(json!({"method": "CONNECT"})), "upstream.routes[1].method"),
         ("http", routes(json!({"tool": "a b"})), "upstream.routes[1].tool"),

@@ -145,6 +145,7 @@ pub fn command(
         signed,
         purpose,
         session: None,
+        parameters: Vec::new(),
         call,
     }
 }

@@ -5,7 +5,7 @@
 use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
 use gateward_core::gate::Ending;
 use gateward_core::mcp::answer::{self as core, Incoming};
-use gateward_core::mcp::message::{META_CAPABILITIES, META_VERSION};
+use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};
 use gateward_core::mcp::raw::{RawObject, quoted};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{SESSION_VERSIONS, STATELESS_VERSION};
@@ -204,7 +204,7 @@ async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
     let kind = answer.header("content-type").unwrap_or_default();
     let (bytes, _) = answer.bytes().await.map_err(|broken| broken.problem())?;
     let result = |text: &str| match core::read(text)? {
-        Incoming::Answer { id: Some(id), message } if id == "1" => message.object("result"),
+        Incoming::Answer { id: Some(id), message } if id == "1" => core::result(&message),
         _ => None,
     };
     let found = if sse::is_stream(&kind) {

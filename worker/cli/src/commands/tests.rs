@@ -151,6 +151,17 @@ fn every_command_asks_what_the_api_offers() {
             json!({"upstream": {"credential": null, "routes": [], "local": false,
                 "idle_timeout_ms": 5, "whole_timeout_ms": 6}}),
         ),
+        (
+            "server update s --forwarded-header x-api-version --forwarded-header prefer --shared-cache",
+            "PATCH /v1/servers/s",
+            json!({"upstream": {"forwarded_headers": ["x-api-version", "prefer"],
+                "shared_cache": true}}),
+        ),
+        (
+            "server update s --no-forwarded-headers --shared-cache=false",
+            "PATCH /v1/servers/s",
+            json!({"upstream": {"forwarded_headers": [], "shared_cache": false}}),
+        ),
         ("server update s --no-upstream", "PATCH /v1/servers/s", json!({"upstream": null})),
         ("server update s --discover", "PATCH /v1/servers/s", json!({"upstream": {}})),
         ("server list", "GET /v1/servers", none.clone()),

@@ -15,6 +15,7 @@ use super::tool::MAX_TOOLS;
 use super::{At, Change, Loaded, Outcome, Write, limit_reached, not_found, view};
 use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
 use crate::json::{self, Json};
+use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
 use crate::schema::Schema;
@@ -218,6 +219,12 @@ impl Listing {
     fn take(&mut self, at: usize, definition: &Json) {
         let name = definition.get("name").and_then(Json::as_str);
         let canonical = definition.canonical();
+        if let Json::Object(members) = definition
+            && envelope::mistaken(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some()
+        {
+            let why = "a field of it can be taken for another".to_owned();
+            return self.refuse(at, name, &canonical, why);
+        }
         match listed(definition, name, &canonical) {
             Ok(tool) => self.push(tool),
             Err(why) => self.refuse(at, name, &canonical, why),

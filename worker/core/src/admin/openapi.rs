@@ -1180,6 +1180,7 @@ mod tests {
             ReasonCode::RouteUnmapped,
             ReasonCode::InputSchemaMismatch,
             ReasonCode::UpstreamMissing,
+            ReasonCode::HeaderMismatch,
             ReasonCode::AgentFrozen,
             ReasonCode::AgentRevoked,
             ReasonCode::AgentQuarantined,

@@ -5,12 +5,13 @@ use serde_json::{Map, Value as Json};
 
 use super::field::{ToolName, parse_within};
 use super::server::ServerKind;
-use crate::headers::OWN_PREFIX;
+use crate::headers::{MAX_HEADER_NAME_BYTES, OWN_PREFIX, is_forwardable, is_header_name};
 use crate::problem::Problem;
 use crate::target::Target;
 use crate::upstream::{
-    CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_RESULT_BYTES, MAX_ROUTE_PATH_BYTES, MAX_ROUTES,
-    MAX_TIMEOUT_MS, MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
+    CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_RESULT_BYTES,
+    MAX_ROUTE_PATH_BYTES, MAX_ROUTES, MAX_TIMEOUT_MS, MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream,
+    UpstreamCredential,
 };
 
 /// The name of the field that all others are in.
@@ -88,6 +89,7 @@ fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     if upstream.routes.len() > MAX_ROUTES {
         return Err(refused("routes", &format!("must have at most {MAX_ROUTES} entries")));
     }
+    check_forwarded(upstream)?;
     for (at, route) in upstream.routes.iter().enumerate() {
         check_route(route)
             .map_err(|(field, must)| refused(&format!("routes[{at}].{field}"), must))?;
@@ -102,6 +104,30 @@ fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     Ok(())
 }
 
+fn check_forwarded(upstream: &Upstream) -> Result<(), Problem> {
+    let names = &upstream.forwarded_headers;
+    if names.len() > MAX_FORWARDED_HEADERS {
+        let must = format!("must have at most {MAX_FORWARDED_HEADERS} entries");
+        return Err(refused("forwarded_headers", &must));
+    }
+    let credential = upstream.credential.as_ref().map(|credential| &credential.header);
+    for (at, name) in names.iter().enumerate() {
+        let must = if !is_header_name(name) || name.len() > MAX_HEADER_NAME_BYTES {
+            "must be the name of a header, in lower case"
+        } else if !is_forwardable(name) {
+            "must be another one: this one never goes to an upstream"
+        } else if Some(name) == credential {
+            "must be another one: the server's credential is sent in this one"
+        } else if names.iter().take(at).any(|before| before == name) {
+            "must be listed once"
+        } else {
+            continue;
+        };
+        return Err(refused(&format!("forwarded_headers[{at}]"), must));
+    }
+    Ok(())
+}
+
 fn check_credential(credential: &UpstreamCredential) -> Result<(), Problem> {
     let suffix = credential.binding.strip_prefix(CREDENTIAL_BINDING_PREFIX).unwrap_or_default();
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
@@ -110,11 +136,7 @@ fn check_credential(credential: &UpstreamCredential) -> Result<(), Problem> {
         return Err(refused("credential.binding", must));
     }
     let header = credential.header.as_str();
-    // RFC 9110, section 5.6.2.
-    let token = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
-    };
-    if header.is_empty() || !header.bytes().all(token) {
+    if !is_header_name(header) {
         return Err(refused("credential.header", "must be the name of a header, in lower case"));
     }
     if NOT_CREDENTIAL_HEADERS.contains(&header) || header.starts_with(OWN_PREFIX) {
@@ -176,6 +198,14 @@ pub fn check_kind(kind: ServerKind, upstream: Option<&Upstream>) -> Result<(), P
         ServerKind::Named => Err(refused("", "must be null: this kind of server has none")),
         ServerKind::Mcp if !upstream.routes.is_empty() => {
             Err(refused("routes", "must be empty: only servers of the kind `http` have routes"))
+        }
+        ServerKind::Mcp if !upstream.forwarded_headers.is_empty() => {
+            let must = "must be empty: what goes to servers of the kind `mcp`, the protocol says";
+            Err(refused("forwarded_headers", must))
+        }
+        ServerKind::Mcp if upstream.shared_cache => {
+            let must = "must be false: answers of servers of the kind `mcp` are not stored";
+            Err(refused("shared_cache", must))
         }
         // Paths are appended to it.
         ServerKind::Http if upstream.url.contains('?') => {

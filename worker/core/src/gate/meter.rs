@@ -3,6 +3,7 @@
 
 use super::{Draft, Facts, Rejection, Ruling, Stop};
 use crate::bucket::{Bucket, Rate};
+use crate::command::Purpose;
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 
@@ -20,11 +21,15 @@ pub fn rate(facts: &Facts<'_>) -> Rate {
     rate
 }
 
-/// Charges one request to the agent's bucket, whatever follows.
+/// Charges the agent's bucket what the request costs, whatever follows.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let now_ms = draft.facts.now_ms;
     let mut bucket = draft.agent.bucket.unwrap_or_else(|| Bucket::full(draft.rate, now_ms));
-    let enough = bucket.charge(draft.rate, now_ms);
+    let cost = match draft.command.purpose {
+        Purpose::Admit { cost } => cost,
+        _ => 1,
+    };
+    let enough = bucket.charge(draft.rate, now_ms, cost);
     draft.agent.bucket = Some(bucket);
     draft.agent.revision += 1;
     draft.charged = true;
@@ -32,11 +37,14 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
         return Ok(());
     }
     let status = bucket.status(draft.rate);
-    let mut problem = Problem::new(
-        ProblemCode::RateLimited,
-        format!("the agent has used its {} requests per {} s", status.limit, status.window_s),
-    );
-    problem.retry_after_s = Some(u32::try_from(status.retry_after_s).unwrap_or(u32::MAX).max(1));
+    let (limit, window_s) = (status.limit, status.window_s);
+    let detail = match cost {
+        1 => format!("the agent has used its {limit} requests per {window_s} s"),
+        _ => format!("this counts as {cost} of the agent's {limit} requests per {window_s} s"),
+    };
+    let mut problem = Problem::new(ProblemCode::RateLimited, detail);
+    let retry_after_s = bucket.retry_after_s(draft.rate, cost);
+    problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
     Err(Stop::Problem(problem, Some(Rejection::RateLimited)))
 }
 

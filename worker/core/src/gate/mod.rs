@@ -213,7 +213,7 @@ struct Draft<'a> {
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
     let ruled = match command.purpose {
-        Purpose::Admit | Purpose::Filter(_) => listing::rule(engine, &mut draft),
+        Purpose::Admit { .. } | Purpose::Filter(_) => listing::rule(engine, &mut draft),
         _ => rule(engine, &mut draft).map(Err),
     };
     let server = facts.records.server.as_ref();

@@ -68,6 +68,7 @@ pub enum ReasonCode {
     RouteUnmapped,
     InputSchemaMismatch,
     UpstreamMissing,
+    HeaderMismatch,
     AgentFrozen,
     AgentRevoked,
     AgentQuarantined,
@@ -132,6 +133,10 @@ impl ReasonCode {
             Self::InputSchemaMismatch => {
                 ("input_schema_mismatch", "The arguments do not fit the tool's schema.")
             }
+            Self::HeaderMismatch => (
+                "header_mismatch",
+                "A header that mirrors an argument is not as the tool's schema says.",
+            ),
             Self::UpstreamMissing => {
                 ("upstream_missing", "Gateward does not know where this server is.")
             }

@@ -10,8 +10,9 @@ use crate::gate::outcome::ReasonCode;
 use crate::glob::Glob;
 use crate::http_tool::Unresolved;
 use crate::input;
+use crate::mcp::parameters;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::{Records, ServerRecord, TaintRule};
+use crate::registry::{Records, ServerRecord, TaintRule, ToolRegistration};
 use crate::scope::Scope;
 
 /// A registered, active tool, with what holds for this call of it.
@@ -64,7 +65,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
         Purpose::Authorize => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
-        Purpose::Forward | Purpose::Ask | Purpose::Admit | Purpose::Filter(_) => "mcp",
+        Purpose::Forward | Purpose::Ask | Purpose::Admit { .. } | Purpose::Filter(_) => "mcp",
     };
     server.kind == kind && server.upstream.is_some()
 }
@@ -115,14 +116,28 @@ pub fn tool(
         // A trap is sprung by being called, with whatever arguments.
         None
     } else {
-        let misfit = tool.input_schema.as_ref().and_then(|schema| schema.check(&call.input).err());
-        misfit.map(|misfit| (ReasonCode::InputSchemaMismatch, Some(misfit)))
+        misfit(tool, command)
     };
     let Some((code, reason)) = refused else { return Ok(resolved) };
     let mut ruling = Ruling::deny(code);
     ruling.reason = reason.unwrap_or(ruling.reason);
     ruling.tool = Some(resolved);
     Err(Box::new(ruling))
+}
+
+/// Why the call's arguments, or the headers that mirror them, do not fit the tool's schema.
+fn misfit(tool: &ToolRegistration, command: &GateCommand) -> Option<(ReasonCode, Option<String>)> {
+    let (schema, input) = (tool.input_schema.as_deref(), &command.call.input);
+    let misfit = schema.and_then(|schema| schema.check(input).err());
+    if misfit.is_some() {
+        return Some((ReasonCode::InputSchemaMismatch, misfit));
+    }
+    let mistaken = schema.and_then(|schema| schema.check_names(input).err());
+    if mistaken.is_some() {
+        return Some((ReasonCode::InputInvalid, mistaken));
+    }
+    let mismatch = parameters::check(schema, &command.parameters, input).err();
+    mismatch.map(|mismatch| (ReasonCode::HeaderMismatch, Some(mismatch)))
 }
 
 /// Whether the credential covers what reads, or what writes.

@@ -138,6 +138,7 @@ mod tests {
             id: "1".to_owned(),
             method: method.to_owned(),
             params: json::parse(params.as_bytes()).unwrap(),
+            parameters: Vec::new(),
             text: String::new(),
         }
     }

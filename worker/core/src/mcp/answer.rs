@@ -1,6 +1,7 @@
 //! What comes from a server: which kind of message it is, and what is changed of an answer.
 
 use super::denial;
+use super::envelope::{self, INPUT_REQUEST, MESSAGE, is_own};
 use super::error::RpcError;
 use super::raw::{RawObject, array};
 use super::seal::{Handle, Seal};
@@ -11,7 +12,7 @@ use crate::proxy::ProxyDecision;
 /// A message from a server.
 #[derive(Debug)]
 pub enum Incoming {
-    /// To the request that has this id, a JSON text in canonical form; none for an error that is
+    /// To the request that has this id, a JSON text in canonical form; `None` for an error that is
     /// about no request.
     Answer {
         id: Option<String>,
@@ -21,41 +22,73 @@ pub enum Incoming {
         id: String,
         method: String,
         params: Json,
+        message: RawObject,
     },
     Notification {
         method: String,
         params: Json,
+        message: RawObject,
     },
 }
 
-/// `None` when it is no message of JSON-RPC.
+/// Reads a message; what is passed on of it has the members of its kind and no others. `None` when
+/// it is not a message of JSON-RPC, or when other readers may take it for another one.
 #[must_use]
 pub fn read(text: &str) -> Option<Incoming> {
-    let message = RawObject::parse(text)?;
-    if message.text("jsonrpc")? != "2.0" {
+    let mut message = RawObject::parse(text)?;
+    if envelope::mistaken(MESSAGE, message.names()).is_some() || message.text("jsonrpc")? != "2.0" {
         return None;
     }
     let id = match message.get("id") {
-        None | Some("null") => None,
+        None => None,
+        // Only an error may be about no request.
+        Some("null") if message.get("error").is_some() => None,
         Some(id) => match json::parse(id.as_bytes()) {
             Ok(id @ (Json::String(_) | Json::Integer(_))) => Some(id.canonical()),
             _ => return None,
         },
     };
+    let (result, error) = (message.get("result").is_some(), message.get("error").is_some());
     if message.get("method").is_none() {
-        let (result, error) = (message.get("result").is_some(), message.get("error").is_some());
+        message.retain(|name| matches!(name, "jsonrpc" | "id" | "result" | "error"));
         let answers = result != error && (id.is_some() || error);
         return answers.then_some(Incoming::Answer { id, message });
     }
+    if result || error {
+        // Some readers would take it for an answer.
+        return None;
+    }
+    message.retain(|name| matches!(name, "jsonrpc" | "id" | "method" | "params"));
     let method = message.text("method")?;
     let params = match message.get("params") {
-        None => Json::Object(Vec::new()),
-        Some(params) => json::parse(params.as_bytes()).ok()?,
+        None => Ok(Json::Object(Vec::new())),
+        Some(params) => json::parse(params.as_bytes()),
     };
-    matches!(params, Json::Object(_)).then_some(match id {
-        Some(id) => Incoming::Request { id, method, params },
-        None => Incoming::Notification { method, params },
-    })
+    let Some(id) = id else {
+        // What cannot be read within the bounds passes, and counts as text.
+        let params = params.unwrap_or(Json::Null);
+        return Some(Incoming::Notification { method, params, message });
+    };
+    let params = params.ok()?;
+    let is_clear = matches!(params, Json::Object(_)) && params.twin().is_none();
+    is_clear.then_some(Incoming::Request { id, method, params, message })
+}
+
+/// The result of an answer. `None` when it is not an object, or when other readers may find in it
+/// what Gateward does not.
+#[must_use]
+pub fn result(message: &RawObject) -> Option<RawObject> {
+    unmistakable("result", message)
+}
+
+/// The error of an answer, likewise.
+#[must_use]
+pub fn error(message: &RawObject) -> Option<RawObject> {
+    unmistakable("error", message)
+}
+
+fn unmistakable(name: &str, message: &RawObject) -> Option<RawObject> {
+    message.object(name).filter(|object| envelope::misread(name, object).is_none())
 }
 
 /// What a server asks of the client in one answer: each costs a hop to the lane.
@@ -66,12 +99,21 @@ const MAX_ASKED: usize = 16;
 #[must_use]
 pub fn asked(result: &RawObject) -> Option<Vec<(String, Json)>> {
     let Some(requests) = result.get("inputRequests") else { return Some(Vec::new()) };
-    let Json::Object(requests) = json::parse(requests.as_bytes()).ok()? else { return None };
+    let requests = json::parse(requests.as_bytes()).ok()?;
+    if requests.twin().is_some() {
+        return None;
+    }
+    let Json::Object(requests) = requests else { return None };
     if requests.len() > MAX_ASKED {
         return None;
     }
     let mut asked = Vec::new();
     for (_, request) in requests {
+        let Json::Object(members) = &request else { return None };
+        let names = members.iter().map(|(name, _)| name.as_str());
+        if envelope::mistaken(INPUT_REQUEST, names).is_some() {
+            return None;
+        }
         let method = request.get("method")?.as_str()?.to_owned();
         let params = request.get("params").cloned().unwrap_or(Json::Object(Vec::new()));
         matches!(params, Json::Object(_)).then_some(())?;
@@ -89,7 +131,7 @@ pub fn elicited(error: &RawObject) -> Option<Vec<Json>> {
         _ => return Some(Vec::new()),
     };
     let Some(asked) = data.get("elicitations") else { return Some(Vec::new()) };
-    match json::parse(asked.as_bytes()).ok()? {
+    match json::parse(asked.as_bytes()).ok().filter(|asked| asked.twin().is_none())? {
         Json::Array(asked)
             if asked.len() <= MAX_ASKED
                 && asked.iter().all(|params| matches!(params, Json::Object(_))) =>
@@ -100,14 +142,15 @@ pub fn elicited(error: &RawObject) -> Option<Vec<Json>> {
     }
 }
 
-/// Takes out of an error what no server says in Gateward's place; whether there was any.
-pub fn clean(error: &mut RawObject) -> bool {
-    let Some(mut data) = error.object("data") else { return false };
-    let changed = data.retain(|key| !key.starts_with(META_PREFIX));
-    if changed {
+/// Takes out of an error what no server says in Gateward's place, and members that JSON-RPC does not
+/// know.
+pub fn clean(error: &mut RawObject) {
+    error.retain(|name| matches!(name, "code" | "data" | "message"));
+    if let Some(mut data) = error.object("data")
+        && data.retain(|key| !is_own(key))
+    {
         error.set("data", data.write());
     }
-    changed
 }
 
 /// What is changed of the result of `method`; `decision` is what let it through, if one was made.
@@ -146,7 +189,7 @@ pub fn finish(
     }
     let mut meta = result.object("_meta").unwrap_or_default();
     // What Gateward says there, no server says in its place.
-    let mut changed = meta.retain(|key| !key.starts_with(META_PREFIX));
+    let mut changed = meta.retain(|key| !is_own(key));
     if let Some(decision) = decision {
         let all = denial::meta(decision);
         for key in ["decision_id", "redacted_fields"] {
@@ -214,6 +257,19 @@ mod tests {
                 "notification notifications/progress",
             ),
             (r#"{"id":1,"result":{}}"#, "none"),
+            // Members that some readers take for others, or whose kind they tell otherwise.
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/message","Method":"sampling/createMessage","id":1,"params":{}}"#,
+                "none",
+            ),
+            (r#"{"jsonrpc":"2.0","METHOD":"roots/list","id":1,"result":{}}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"Result":{"tools":[]}}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":1,"ID":2,"method":"ping"}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","param\u017f":{}}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, "none"),
+            (r#"{"jsonrpc":"2.0","method":"notifications/progress","error":{}}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "none"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"A":2}}"#, "none"),
             ("<html></html>", "none"),
             ("[]", "none"),
         ] {
@@ -222,12 +278,56 @@ mod tests {
                 Some(Incoming::Answer { id, .. }) => {
                     format!("answer {}", id.unwrap_or("-".to_owned()))
                 }
-                Some(Incoming::Request { id, method, params }) => {
+                Some(Incoming::Request { id, method, params, .. }) => {
                     format!("request {id} {method} {}", params.canonical())
                 }
                 Some(Incoming::Notification { method, .. }) => format!("notification {method}"),
             };
             assert_eq!(seen, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn members_that_json_rpc_does_not_know_are_not_passed_on() {
+        for (text, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","x":1,"id":1,"result":{"y": 1.0}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"result":{"y": 1.0}}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":{},"params":{}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{}}"#,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"tools":[]}"#,
+                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#,
+            ),
+            (
+                r#"{"extra":{},"jsonrpc":"2.0","method":"notifications/progress"}"#,
+                r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#,
+            ),
+        ] {
+            let (Incoming::Answer { message, .. }
+            | Incoming::Request { message, .. }
+            | Incoming::Notification { message, .. }) = read(text).unwrap();
+            assert_eq!(message.write(), expected);
+        }
+    }
+
+    #[test]
+    fn a_result_or_error_of_two_readings_is_not_read() {
+        for (text, is_read) in [
+            (r#"{"result":{"tools":[],"structuredContent":{"a":1,"A":2}}}"#, true),
+            (r#"{"result":{"tools":[],"Tools":[{"name":"x"}]}}"#, false),
+            (r#"{"result":{"resultType":"complete","InputRequests":{"k":{"method":"a"}}}}"#, false),
+            (r#"{"result":{"_meta":{"dev.gateward/decision_id":"x","a":1,"a":2}}}"#, false),
+            (r#"{"result":[]}"#, false),
+            (r#"{"error":{"code":1,"data":{"a":1,"A":2}}}"#, true),
+            (r#"{"error":{"code":1,"data":{"elicitations":[],"Elicitations":[{}]}}}"#, false),
+            (r#"{"error":{"code":1,"Data":{"elicitations":[{}]}}}"#, false),
+        ] {
+            let message = RawObject::parse(text).unwrap();
+            assert_eq!(result(&message).or_else(|| error(&message)).is_some(), is_read, "{text}");
         }
     }
 
@@ -243,6 +343,10 @@ mod tests {
             (r#"{"inputRequests":[]}"#, None),
             (r#"{"inputRequests":{"k":{}}}"#, None),
             (r#"{"inputRequests":{"k":{"method":"a","params":1}}}"#, None),
+            (r#"{"inputRequests":{"k":{"method":"roots/list","Params":{"x":1}}}}"#, None),
+            (r#"{"inputRequests":{"k":{"method":"a","Method":"b"}}}"#, None),
+            (r#"{"inputRequests":{"k":{"method":"a"},"K":{"method":"b"}}}"#, None),
+            (r#"{"inputRequests":{"k":{"method":"a","params":{"x":1,"X":2}}}}"#, None),
         ] {
             let asked = asked(&RawObject::parse(text).unwrap()).map(|asked| {
                 asked.iter().map(|(m, p)| format!("{m} {}", p.canonical())).collect::<Vec<_>>()
@@ -264,6 +368,7 @@ mod tests {
             (r#"{"data":{"\u0065licitations":[{}]}}"#, Some(1)),
             (r#"{"data":{"elicitations":{}}}"#, None),
             (r#"{"data":{"elicitations":[1]}}"#, None),
+            (r#"{"data":{"elicitations":[{"url":"a","URL":"b"}]}}"#, None),
             (r#"{"data":{"x":1,"elicitations":[],"elicitations":[{}]}}"#, None),
             (&many, None),
         ] {
@@ -277,14 +382,15 @@ mod tests {
         for (text, expected) in [
             (
                 r#"{"code":1,"data":{"dev.gateward/decision_id":"x","a":1.0}}"#,
-                Some(r#"{"code":1,"data":{"a":1.0}}"#),
+                r#"{"code":1,"data":{"a":1.0}}"#,
             ),
-            (r#"{"code":1,"data":{"a":1.0}}"#, None),
-            (r#"{"code":1}"#, None),
+            (r#"{"code":1,"data":{"Dev.Gateward/decision_id":"x"}}"#, r#"{"code":1,"data":{}}"#),
+            (r#"{"code":1,"data":{"a": 1.0}}"#, r#"{"code":1,"data":{"a": 1.0}}"#),
+            (r#"{"code":1,"message":"m","x":1}"#, r#"{"code":1,"message":"m"}"#),
         ] {
             let mut error = RawObject::parse(text).unwrap();
-            assert_eq!(clean(&mut error), expected.is_some());
-            assert_eq!(error.write(), expected.unwrap_or(text));
+            clean(&mut error);
+            assert_eq!(error.write(), expected);
         }
     }
 
@@ -304,7 +410,7 @@ mod tests {
             (
                 "tools/call",
                 Era::Session,
-                r#"{"_meta":{"dev.gateward/decision":"allow","a":1}}"#,
+                r#"{"_meta":{"dev.gateward/decision":"allow","a":1,"DEV.gateward/decision_id":"x"}}"#,
                 Some(r#"{"_meta":{"a":1}}"#),
             ),
             (

@@ -3,7 +3,7 @@
 //! A model reads a tool's result; an error of the protocol, its client may keep to itself. So a call
 //! that is denied has a result, unless the server is registered to have errors.
 
-use super::error::{DENIED, INVALID_PARAMS, RpcError, own_code};
+use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
 use super::raw::{RawObject, array, quoted};
 use super::{Era, META_PREFIX};
 use crate::problem::Problem;
@@ -13,7 +13,10 @@ use crate::upstream::DenialForm;
 /// The reason code of arguments that do not fit the tool's schema: MCP has a code for that.
 pub const INPUT_SCHEMA_MISMATCH: &str = "input_schema_mismatch";
 
-/// The answer to a call of `what` that was decided and does not go on.
+/// The reason code of a header that does not mirror its argument: MCP has a code for that too.
+const HEADER_MISMATCH_REASON: &str = "header_mismatch";
+
+/// The answer to a call of `what` that was decided and does not go on: its HTTP status and body.
 #[must_use]
 pub fn answer(
     decision: &ProxyDecision,
@@ -21,9 +24,11 @@ pub fn answer(
     form: DenialForm,
     era: Era,
     id: &str,
-) -> String {
-    if form == DenialForm::Error || decision.reason_code == INPUT_SCHEMA_MISMATCH {
-        return error(decision, what).with_id(Some(id)).body(era);
+) -> (u16, String) {
+    let is_protocols = [INPUT_SCHEMA_MISMATCH, HEADER_MISMATCH_REASON];
+    if form == DenialForm::Error || is_protocols.contains(&decision.reason_code.as_str()) {
+        let error = error(decision, what);
+        return (error.status, error.with_id(Some(id)).body(era));
     }
     let mut result = RawObject::default();
     if era == Era::Stateless {
@@ -33,16 +38,20 @@ pub fn answer(
     result.set("content", ["[{\"type\":\"text\",\"text\":", &text, "}]"].concat());
     result.set("isError", "true");
     result.set("_meta", meta(decision).write());
-    ["{\"jsonrpc\":\"2.0\",\"id\":", id, ",\"result\":", &result.write(), "}"].concat()
+    let body = ["{\"jsonrpc\":\"2.0\",\"id\":", id, ",\"result\":", &result.write(), "}"].concat();
+    (200, body)
 }
 
 /// The same as a JSON-RPC error.
 #[must_use]
 pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
-    let error = if decision.reason_code == INPUT_SCHEMA_MISMATCH {
-        RpcError::in_band(INVALID_PARAMS, decision.reason.as_str())
-    } else {
-        RpcError::in_band(DENIED, text(decision, what))
+    let error = match decision.reason_code.as_str() {
+        INPUT_SCHEMA_MISMATCH => RpcError::in_band(INVALID_PARAMS, decision.reason.as_str()),
+        HEADER_MISMATCH_REASON => {
+            let message = ["Header mismatch: ", &decision.reason].concat();
+            RpcError::new(400, HEADER_MISMATCH, message)
+        }
+        _ => RpcError::in_band(DENIED, text(decision, what)),
     };
     error.with_data(meta(decision).write())
 }
@@ -180,7 +189,11 @@ mod tests {
     #[test]
     fn a_denial_has_the_form_that_the_server_is_registered_with() {
         let denied = decision("deny", "policy_forbid", false);
-        let of = |form, era| answer(&denied, "s/t", form, era, "7");
+        let of = |form, era| {
+            let (status, body) = answer(&denied, "s/t", form, era, "7");
+            assert_eq!(status, 200);
+            body
+        };
         let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":"policy_forbid","dev.gateward/policies":["p","q"]}"#;
         let text = quoted(&super::text(&denied, "s/t"));
         let result = format!(
@@ -200,9 +213,19 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-31403,"message":{text},"data":{meta}}}}}"#
             )
         );
-        let mismatch = decision("deny", INPUT_SCHEMA_MISMATCH, false);
-        let answer = answer(&mismatch, "s/t", DenialForm::Result, Era::Session, "7");
-        assert!(answer.contains(r#""error":{"code":-32602,"message":"Because.""#), "{answer}");
+        for (reason_code, status, expected) in [
+            (INPUT_SCHEMA_MISMATCH, 200, r#""error":{"code":-32602,"message":"Because.""#),
+            (
+                HEADER_MISMATCH_REASON,
+                400,
+                r#""error":{"code":-32020,"message":"Header mismatch: Because.""#,
+            ),
+        ] {
+            let mismatch = decision("deny", reason_code, false);
+            let (found, body) = answer(&mismatch, "s/t", DenialForm::Result, Era::Session, "7");
+            assert_eq!(found, status);
+            assert!(body.contains(expected), "{body}");
+        }
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What is changed of a client's message before it is forwarded: as little as can be.
 
+use super::TASKS_EXTENSION;
+use super::envelope::{META_CAPABILITIES, is_own};
 use super::error::{INVALID_PARAMS, RpcError};
-use super::message::{META_CAPABILITIES, Message};
+use super::message::Message;
 use super::raw::RawObject;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
-use super::{META_PREFIX, TASKS_EXTENSION};
 
 /// Where a request of the stateless era has what the client answered to a server that asked.
 pub const INPUT_RESPONSES: &str = "inputResponses";
@@ -32,7 +33,7 @@ pub fn rewrite(
         _ => false,
     };
     if let Some(mut meta) = params.object("_meta") {
-        let mut edited = meta.retain(|key| !key.starts_with(META_PREFIX));
+        let mut edited = meta.retain(|key| !is_own(key));
         edited |= meta.remove(&[META_CAPABILITIES, "extensions", TASKS_EXTENSION]);
         if edited {
             params.set("_meta", meta.write());
@@ -69,7 +70,14 @@ mod tests {
 
     fn message(method: &str, text: &str) -> Message {
         let (method, text) = (method.to_owned(), text.to_owned());
-        Message { kind: Kind::Request, id: "1".to_owned(), method, params: Json::Null, text }
+        Message {
+            kind: Kind::Request,
+            id: "1".to_owned(),
+            method,
+            params: Json::Null,
+            parameters: Vec::new(),
+            text,
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Era;
 use super::action::{prompt, resource, template};
+use super::envelope::{self, ITEM};
 use super::method::Listed;
 use super::raw::{RawObject, array, items_within};
 use crate::admin::manifest::{ACTIONS, definition_sha256};
@@ -82,6 +83,10 @@ impl Page {
 /// What the item would be called as; `None` when it cannot be read in one way only.
 fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
     let item = json::parse(text.as_bytes()).ok()?;
+    let Json::Object(members) = &item else { return None };
+    if envelope::mistaken(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some() {
+        return None;
+    }
     let field = |name: &str| item.get(name).and_then(Json::as_str).map(str::to_owned);
     match listed {
         Listed::Tools => {
@@ -133,6 +138,11 @@ mod tests {
             (Listed::Resources, r#"{"resources":[{"uri":"a://b"}]}"#, vec![resource("a://b")]),
             (Listed::Resources, r#"{"resources":[{"name":"b"},5]}"#, vec![]),
             (Listed::Prompts, r#"{"prompts":[{"name":"p"}]}"#, vec![prompt("p")]),
+            // Some readers show the second name, which would not be the one that is judged.
+            (Listed::Prompts, r#"{"prompts":[{"name":"p","Name":"q"}]}"#, vec![]),
+            (Listed::Tools, r#"{"tools":[{"name":"a","NAME":"b"}]}"#, vec![]),
+            (Listed::Tools, r#"{"tools":[{"name":"a","InputSchema":{}}]}"#, vec![]),
+            (Listed::Resources, r#"{"resources":[{"uri":"a://b","URI":"c://d"}]}"#, vec![]),
             (
                 Listed::Templates,
                 r#"{"resourceTemplates":[{"uriTemplate":"a://{b}"}]}"#,

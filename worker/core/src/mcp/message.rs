@@ -6,21 +6,20 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::envelope::{self, META_CAPABILITIES, META_VERSION};
 use super::error::{
     HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RpcError, TRANSPORT,
     UNSUPPORTED_VERSION,
 };
-use super::raw::{items, quoted};
-use super::{BATCH_VERSION, Era, SESSION_VERSIONS, STATELESS_VERSION, TASKS_EXTENSION};
-use crate::json::{self, Json, same_folded};
+use super::raw::{RawObject, items, quoted};
+use super::{BATCH_VERSION, Era, SESSION_VERSIONS, STATELESS_VERSION};
+use crate::json::{self, Json};
 
 /// Messages of one batch: each costs a hop to the lane, of which one HTTP request has a few dozen.
 pub const MAX_BATCH: usize = 16;
 
-/// Where a request of the stateless era says its revision.
-pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Where it says what the client can do.
-pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// `Mcp-Param-*` headers of one call: more arguments than anybody routes by.
+pub const MAX_PARAMETERS: usize = 32;
 
 /// The headers that say something about the body; one that is absent is `None`.
 #[derive(Debug, Default, Clone)]
@@ -49,6 +48,9 @@ pub struct Message {
     pub method: String,
     /// [`Json::Null`] when there are none.
     pub params: Json,
+    /// The `Mcp-Param-*` headers of a stateless call, decoded: what follows, in lower case, and the
+    /// value. Which argument each must be, the tool's schema says.
+    pub parameters: Vec<(String, String)>,
     /// The message as it came.
     pub text: String,
 }
@@ -80,10 +82,12 @@ pub fn receive(body: &[u8], headers: &Headers) -> Result<Received, (Era, RpcErro
             .map(|messages| Received { era: Era::Session, batch: true, messages })
             .map_err(|error| (said, error)),
         document => {
-            let message = message(document, text.to_owned()).map_err(|error| (said, error))?;
+            let mut message = message(document, text.to_owned()).map_err(|error| (said, error))?;
             let era = era(&message, headers);
-            check(&message, era, headers)
-                .map_err(|error| (era, error.with_id(message.id_if_request())))?;
+            let checked =
+                check(&message, era, headers).and_then(|()| parameters(&message, era, headers));
+            message.parameters =
+                checked.map_err(|error| (era, error.with_id(message.id_if_request())))?;
             Ok(Received { era, batch: false, messages: vec![message] })
         }
     }
@@ -129,7 +133,7 @@ fn message(document: Json, text: String) -> Result<Message, RpcError> {
             "params" => params = value,
             "result" => result = true,
             "error" => error = true,
-            // A reader that folds case takes `Method` for `method`.
+            // Some readers take `Method` for `method`: see `envelope`.
             _ => return Err(refuse("the message has a field that JSON-RPC does not know")),
         }
     }
@@ -154,39 +158,18 @@ fn message(document: Json, text: String) -> Result<Message, RpcError> {
             RpcError::new(400, INVALID_PARAMS, "`params` must be an object").with_id(id.as_deref())
         );
     }
+    let misread = || {
+        let raw = RawObject::parse(&text)?.object("params")?;
+        envelope::misread("params", &raw)
+    };
     if kind != Kind::Response
-        && let Some(key) = misread(&params, "params").or_else(|| params.twin())
+        && let Some(key) = params.twin().map(str::to_owned).or_else(misread)
     {
-        let detail = ["`", key, "` can be taken for another parameter"].concat();
+        let detail = ["`", &key, "` can be taken for another parameter"].concat();
         return Err(RpcError::new(400, INVALID_PARAMS, detail).with_id(id.as_deref()));
     }
-    Ok(Message { kind, id: id.unwrap_or_default(), method, params, text })
-}
-
-/// The parameters that Gateward reads or changes, each after the object that it is in.
-#[rustfmt::skip]
-const READ: &[(&str, &[&str])] = &[
-    ("params", &[
-        "_meta", "arguments", "capabilities", "cursor", "inputResponses", "name", "notifications",
-        "protocolVersion", "ref", "requestState", "task", "uri",
-    ]),
-    ("_meta", &[META_VERSION, META_CAPABILITIES]),
-    (META_CAPABILITIES, &["extensions"]),
-    ("extensions", &[TASKS_EXTENSION]),
-    ("capabilities", &["extensions", "tasks"]),
-    ("ref", &["name", "type", "uri"]),
-    ("notifications", &["resourceSubscriptions"]),
-];
-
-/// A key that a lenient reader may take for a parameter that Gateward reads, and Gateward does not
-/// (CVE-2026-27896 and its like). What stands in `arguments` is the tool's.
-fn misread<'j>(object: &'j Json, name: &str) -> Option<&'j str> {
-    let Json::Object(fields) = object else { return None };
-    let (_, read) = READ.iter().find(|(object, _)| *object == name)?;
-    fields.iter().find_map(|(key, value)| {
-        let is_misread = read.iter().any(|read| read != key && same_folded(read, key));
-        if is_misread { Some(key.as_str()) } else { misread(value, key) }
-    })
+    let id = id.unwrap_or_default();
+    Ok(Message { kind, id, method, params, parameters: Vec::new(), text })
 }
 
 /// The revision that a message claims for itself, whatever it is.
@@ -273,31 +256,23 @@ fn check_stateless(message: &Message, headers: &Headers) -> Result<(), RpcError>
         let header = headers.name.as_deref().map(decode).transpose()?;
         agrees("Mcp-Name", header.as_deref(), named, true)?;
     }
-    if message.method == "tools/call" {
-        check_parameters(message.params.get("arguments"), headers)?;
-    }
     Ok(())
 }
 
-/// `Mcp-Param-*` mirrors arguments: one that mirrors none was not decided, and is not passed on.
-/// Which argument it must be, and whether one is missing, the server knows by its schema.
-fn check_parameters(arguments: Option<&Json>, headers: &Headers) -> Result<(), RpcError> {
-    for (name, value) in &headers.parameters {
-        let value = decode(value)?;
-        if !arguments.is_some_and(|arguments| has_leaf(arguments, &value)) {
-            return Err(mismatch(&format!("Mcp-Param-{name} is the value of no argument")));
-        }
+/// The `Mcp-Param-*` headers of a call, decoded. No other request has any.
+fn parameters(
+    message: &Message,
+    era: Era,
+    headers: &Headers,
+) -> Result<Vec<(String, String)>, RpcError> {
+    let calls = message.kind == Kind::Request && message.method == "tools/call";
+    if era == Era::Session || !calls {
+        return Ok(Vec::new());
     }
-    Ok(())
-}
-
-/// Whether a string, number or boolean at any depth is written so in a header.
-fn has_leaf(value: &Json, text: &str) -> bool {
-    match value {
-        Json::Array(items) => items.iter().any(|item| has_leaf(item, text)),
-        Json::Object(fields) => fields.iter().any(|(_, value)| has_leaf(value, text)),
-        value => mirrors(value, text),
+    if headers.parameters.len() > MAX_PARAMETERS {
+        return Err(mismatch("a call has at most 32 Mcp-Param headers"));
     }
+    headers.parameters.iter().map(|(name, value)| Ok((name.clone(), decode(value)?))).collect()
 }
 
 /// Whether `text` is how a header has this value: strings as they are, `42` for `42.0` too.
@@ -306,6 +281,7 @@ pub fn mirrors(value: &Json, text: &str) -> bool {
     match value {
         Json::String(value) => value == text,
         Json::Integer(value) => text.parse::<f64>().is_ok_and(|number| number == *value as f64),
+        Json::Number(value) => text.parse::<f64>().is_ok_and(|number| number == *value),
         Json::Bool(value) => text == if *value { "true" } else { "false" },
         _ => false,
     }
@@ -605,7 +581,14 @@ mod tests {
             (
                 "tools/call",
                 call,
+                // Whether it is the argument's value, the lane says, which knows the schema.
                 headers(V, "tools/call", "t", &[("region", "us")]),
+                "Stateless: Request 7 tools/call",
+            ),
+            (
+                "tools/call",
+                call,
+                headers(V, "tools/call", "t", &[("region", "eu"); MAX_PARAMETERS + 1]),
                 "Stateless 400 -32020 7",
             ),
             (
@@ -621,6 +604,13 @@ mod tests {
                 "{method} {headers:?}"
             );
         }
+        let received = receive(
+            request("tools/call", call).as_bytes(),
+            &headers(V, "tools/call", "t", &[("region", "=?base64?ZXU=?="), ("n", " 42.0 ")]),
+        );
+        let parameters = received.unwrap().messages.remove(0).parameters;
+        let expected = [("region", "eu"), ("n", "42.0")];
+        assert_eq!(parameters, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let error = receive(
             request("x", &format!("{{{other}}}")).as_bytes(),
             &headers("2027-01-01", "x", "", &[]),

@@ -9,12 +9,14 @@
 pub mod action;
 pub mod answer;
 pub mod denial;
+pub mod envelope;
 pub mod error;
 pub mod forward;
 pub mod listing;
 pub mod message;
 pub mod method;
 pub mod origin;
+pub mod parameters;
 pub mod raw;
 pub mod redact;
 pub mod review;

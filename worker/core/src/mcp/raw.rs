@@ -68,6 +68,11 @@ impl RawObject {
         self.fields.len() < before
     }
 
+    /// The fields' names, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Names and JSON texts, to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Box<str>)> {
         self.fields.iter_mut().map(|(name, value)| (name.as_str(), value))

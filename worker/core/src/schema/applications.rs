@@ -150,7 +150,7 @@ impl Count<'_> {
 }
 
 /// What `#` or `#/…` leads to.
-fn part<'s>(root: &'s Json, pointer: &str) -> Option<&'s Json> {
+pub(super) fn part<'s>(root: &'s Json, pointer: &str) -> Option<&'s Json> {
     let pointer = decode(pointer.strip_prefix('#')?)?;
     pointer.split('/').skip(1).try_fold(root, |at, name| match at {
         Json::Array(items) => items.get(name.parse::<usize>().ok()?),

@@ -425,6 +425,7 @@ pub fn command(body: &Json) -> GateCommand {
         signed: false,
         purpose: Purpose::Authorize,
         session: None,
+        parameters: Vec::new(),
         call,
     }
 }

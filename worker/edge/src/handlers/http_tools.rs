@@ -69,7 +69,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     };
     let rewritten = asked.body.map(|body| body.canonical()).unwrap_or_default();
     let body = if redacted.is_empty() { bytes.as_slice() } else { rewritten.as_bytes() };
-    let mut fields = headers::to_upstream(request.headers());
+    let mut fields = headers::to_upstream(request.headers(), &upstream.forwarded_headers);
     if !body.is_empty() {
         // Without a character set: the body is UTF-8, as it was read.
         fields.push(("content-type".to_owned(), "application/json".to_owned()));
@@ -109,7 +109,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
     }
     let mut head = Head::bare(answer.status).decision(&decision);
-    for (name, value) in headers::to_caller(answer.headers()) {
+    for (name, value) in headers::to_caller(answer.headers(), upstream.shared_cache) {
         head = head.field(&name, value);
     }
     head = rate.add_to(head.field("x-request-id", &app.request_id));

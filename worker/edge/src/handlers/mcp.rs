@@ -213,8 +213,15 @@ async fn authenticate(
         authentication::verify_request_signature(request, app, &token, &body).map_err(problem)?;
     let admit =
         Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
-    let command =
-        authentication::command(request, app, &token, lane, signed, Purpose::Admit, admit);
+    let command = authentication::command(
+        request,
+        app,
+        &token,
+        lane,
+        signed,
+        Purpose::Admit { cost: 1 },
+        admit,
+    );
     Ok((Asker::new(app, request, command, era), body))
 }
 
@@ -235,7 +242,7 @@ async fn session(
         return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
     }
     let Admitted { upstream, untrusted, rate } =
-        admitted(&asker, &stated, &request.method, None).await?;
+        admitted(&asker, &stated, &request.method, 1, None).await?;
     let mut sent = fields.forwarded(era, &Removed::default());
     sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
     let stated = vec![Rc::new(stated)];
@@ -253,14 +260,16 @@ struct Admitted {
     rate: RateFields,
 }
 
-/// Steps 5 and on for a message that calls no tool.
+/// Steps 5 and on for a message that calls no tool; it is charged as so many requests.
 async fn admitted(
     asker: &Asker,
     stated: &Stated,
     what: &str,
+    cost: u32,
     id: Option<&str>,
 ) -> Result<Admitted, Refusal> {
-    let command = asker.command(stated, Purpose::Admit, (what, ""), Json::Object(Vec::new()));
+    let purpose = Purpose::Admit { cost };
+    let command = asker.command(stated, purpose, (what, ""), Json::Object(Vec::new()));
     let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
     let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;
     match (reply.decision, reply.upstream) {
@@ -327,7 +336,9 @@ async fn judge(
         ClientRule::Named => action::named(message).map_err(refuse)?,
         _ => Vec::new(),
     };
-    let Admitted { upstream, untrusted, rate } = admitted(asker, stated, what, id).await?;
+    // A subscription to many resources is as much work as many subscriptions.
+    let cost = u32::try_from(candidates.len().max(1)).unwrap_or(u32::MAX);
+    let Admitted { upstream, untrusted, rate } = admitted(asker, stated, what, cost, id).await?;
     if !candidates.is_empty() {
         let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
         let visible = asker.visible(stated, candidates).await.map_err(refused)?;
@@ -365,8 +376,9 @@ async fn decide(
     let what = [asker.server(), "/", &asked.tool].concat();
     // A state that is another's is refused before anything is decided of its call.
     forward::rewrite(message, &[], &asker.seal(), &mut Removed::default()).map_err(refuse)?;
-    let command =
+    let mut command =
         asker.command(stated, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
+    command.parameters = message.parameters.clone();
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
     if answers && command.call.approval_id.is_some() {
         // People approved the call, and have not seen what is answered now.
@@ -381,8 +393,8 @@ async fn decide(
             return Err(denied(asker, &decision, &asked.tool, id, rate));
         }
         let id = id.unwrap_or("null");
-        let body = denial::answer(&decision, &what, reply.denial, asker.era, id);
-        return Err(Refusal { status: 200, body, rate, retry_after_s: None });
+        let (status, body) = denial::answer(&decision, &what, reply.denial, asker.era, id);
+        return Err(Refusal { status, body, rate, retry_after_s: None });
     }
     let redacted = &decision.redacted_fields;
     if rule == ClientRule::Action && action::is_about(&command.call.input, redacted) {

@@ -127,12 +127,12 @@ impl ResponseFilter {
             match core::read(text)? {
                 Incoming::Answer { id: None, message } if status >= 400 => {
                     // The error is about the request as such.
-                    return Some(self.failure(None, text, message).await);
+                    return Some(self.failure(None, message).await);
                 }
                 Incoming::Answer { id: Some(id), message } => {
                     let at = self.pending.iter().position(|pending| pending.id == id)?;
                     let pending = self.pending.swap_remove(at);
-                    let answer = self.settle(&pending, text, message).await;
+                    let answer = self.settle(&pending, message).await;
                     self.answers.push(answer);
                 }
                 _ => return None,
@@ -142,9 +142,9 @@ impl ResponseFilter {
     }
 
     /// The answer to a request, as the client gets it.
-    async fn settle(&self, pending: &Pending, text: &str, message: RawObject) -> String {
+    async fn settle(&self, pending: &Pending, message: RawObject) -> String {
         if message.get("error").is_some() {
-            return self.failure(Some(&pending.id), text, message).await;
+            return self.failure(Some(&pending.id), message).await;
         }
         match self.result(pending, &message).await {
             Ok(result) => core::with(message, "result", &result),
@@ -153,8 +153,8 @@ impl ResponseFilter {
     }
 
     /// An error, as the client gets it.
-    async fn failure(&self, id: Option<&str>, text: &str, message: RawObject) -> String {
-        let error = message.object("error");
+    async fn failure(&self, id: Option<&str>, message: RawObject) -> String {
+        let error = core::error(&message);
         let read = error.and_then(|error| Some((core::elicited(&error)?, error)));
         let refuse = |error: RpcError| error.with_id(id).body(self.asker.era);
         let Some((elicited, mut error)) = read else {
@@ -168,10 +168,8 @@ impl ResponseFilter {
         if let Err(problem) = self.mark().await {
             return refuse(denial::problem(&problem, &self.asker.app.request_id));
         }
-        match core::clean(&mut error) {
-            true => core::with(message, "error", &error),
-            false => text.to_owned(),
-        }
+        core::clean(&mut error);
+        core::with(message, "error", &error)
     }
 
     /// Marks the agent before unreviewed text of an untrusted server reaches it; nothing for a
@@ -217,7 +215,7 @@ impl ResponseFilter {
 
     async fn result(&self, pending: &Pending, message: &RawObject) -> Result<RawObject, RpcError> {
         let unreadable = || RpcError::upstream("the server's result cannot be read");
-        let mut result = message.object("result").ok_or_else(unreadable)?;
+        let mut result = core::result(message).ok_or_else(unreadable)?;
         let era = self.asker.era;
         let pages = match pending.listed {
             Some(listed) => Page::read(listed, &result).map(|page| vec![page]),
@@ -290,7 +288,7 @@ impl ResponseFilter {
     /// One message of a stream; `None` when it does not go on.
     async fn message(&mut self, text: &str) -> Option<String> {
         match core::read(text)? {
-            Incoming::Answer { id: None, message } => Some(self.failure(None, text, message).await),
+            Incoming::Answer { id: None, message } => Some(self.failure(None, message).await),
             Incoming::Answer { id: Some(id), message } => {
                 let at = self.pending.iter().position(|pending| pending.id == id);
                 let pending = match at {
@@ -298,13 +296,13 @@ impl ResponseFilter {
                     None if self.standalone => self.resumed(id)?,
                     None => return None,
                 };
-                Some(self.settle(&pending, text, message).await)
+                Some(self.settle(&pending, message).await)
             }
-            Incoming::Notification { method, params } => {
+            Incoming::Notification { method, params, message } => {
                 let passes = method::from_server(&method) == ServerRule::Pass;
-                (passes && self.may_pass(&params).await).then(|| text.to_owned())
+                (passes && self.may_pass(&params).await).then(|| message.write())
             }
-            Incoming::Request { id, method, params } => {
+            Incoming::Request { id, method, params, message } => {
                 if self.asker.era == Era::Stateless {
                     return None;
                 }
@@ -319,7 +317,7 @@ impl ResponseFilter {
                 if !passes {
                     self.refuse(&id, &method);
                 }
-                passes.then(|| text.to_owned())
+                passes.then(|| message.write())
             }
         }
     }
