@@ -189,7 +189,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
             "groups of an agent that may be the caller",
             "@id(\"a\") forbid (principal, action, resource) unless {\n\
              (if context.sensitive then principal else Agent::\"demo/x\") in\n\
-             [Group::\"demo/y\", Tenant::\"demo\"] };"
+             [Group::\"demo/y\", Group::\"demo/z\"] };"
                 .to_owned(),
             "base/x.cedar:2:",
             &["only the groups of `principal`"],
@@ -741,7 +741,7 @@ fn a_policy_can_name_entities() {
         "Agent::\"demo/x\" in Tenant::\"demo\"",
         "Agent::\"demo/x\" in [Agent::\"demo/x\", principal]",
         "Server::\"demo/crm\" is Server in Tenant::\"demo\"",
-        "principal in [Group::\"demo/support\", Tenant::\"demo\"]",
+        "principal in [Group::\"demo/support\", Group::\"demo/sales\"]",
         "action in Action::\"write\"",
         "principal == Agent::\"demo/x\" && principal.risk_tier == \"high\"",
         "(if principal == Agent::\"demo/x\" then context else context).sensitive",
