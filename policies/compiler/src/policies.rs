@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
+use gateward_core::hierarchy::{Unanswerable, unanswerable};
 use gateward_core::name::is_name;
 use serde_json::Value;
 
@@ -132,6 +133,10 @@ fn read_policy<'a>(
             errors.push(PolicyError::at(file, range, format!("{error}, in")));
             return None;
         }
+    }
+    for Unanswerable { range: part, why } in unanswerable(policy.as_ref()) {
+        let place = part.map_or(range.clone(), |p| range.start + p.start..range.start + p.end);
+        errors.push(PolicyError::at(file, place, why));
     }
 
     let mut mistakes = Vec::new();

@@ -178,6 +178,47 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
             &["unrecognized entity type `Team`"],
         ),
         (
+            "groups of an agent that is not the caller",
+            "@id(\"a\") forbid (principal, action, resource)\n\
+             when { Agent::\"demo/x\" in Group::\"demo/y\" };"
+                .to_owned(),
+            "base/x.cedar:2:",
+            &["only the groups of `principal`", "`Agent::\"demo/x\" in Group::\"demo/y\"`"],
+        ),
+        (
+            "groups of an agent that may be the caller",
+            "@id(\"a\") forbid (principal, action, resource) unless {\n\
+             (if context.sensitive then principal else Agent::\"demo/x\") in\n\
+             [Group::\"demo/y\", Group::\"demo/z\"] };"
+                .to_owned(),
+            "base/x.cedar:2:",
+            &["only the groups of `principal`"],
+        ),
+        (
+            "kind of a tool that is not the one called",
+            "@id(\"a\") forbid (principal, action, resource)\n\
+             when { context.sensitive && Action::\"git/merge\" in Action::\"write\" };"
+                .to_owned(),
+            "base/x.cedar:2:",
+            &["only of `action`", "`Action::\"git/merge\" in Action::\"write\"`"],
+        ),
+        (
+            "attribute of an entity that is not the call's",
+            "@id(\"a\") forbid (principal, action, resource)\n\
+             when { Agent::\"demo/x\".risk_tier == \"high\" };"
+                .to_owned(),
+            "base/x.cedar:2:",
+            &["only `principal` and `resource` have attributes", "`Agent::\"demo/x\".risk_tier`"],
+        ),
+        (
+            "whether an entity that is not the call's has an attribute",
+            "@id(\"a\") forbid (principal, action, resource)\n\
+             unless { Server::\"demo/x\" has trust };"
+                .to_owned(),
+            "base/x.cedar:2:",
+            &["only `principal` and `resource` have attributes", "`Server::\"demo/x\" has trust`"],
+        ),
+        (
             "quarantine on a permit",
             format!("@id(\"a\")\n@decision(\"quarantine\")\n{anyone}"),
             "base/x.cedar:2:",
@@ -687,6 +728,32 @@ fn all_mistakes_are_told_at_once_in_order() {
             ("tenants/demo/y.cedar", 1, "permit (principal, action, resource);"),
         ]
     );
+}
+
+/// What an entity's name tells of it is known, so the build takes it.
+#[test]
+fn a_policy_can_name_entities() {
+    for condition in [
+        "Action::\"read\" in Action::\"call\"",
+        "Action::\"git/merge\" in Action::\"call\"",
+        "Action::\"read\" in Action::\"write\"",
+        "Group::\"demo/support\" in Tenant::\"demo\"",
+        "Agent::\"demo/x\" in Tenant::\"demo\"",
+        "Agent::\"demo/x\" in [Agent::\"demo/x\", principal]",
+        "Server::\"demo/crm\" is Server in Tenant::\"demo\"",
+        "principal in [Group::\"demo/support\", Group::\"demo/sales\"]",
+        "action in Action::\"write\"",
+        "principal == Agent::\"demo/x\" && principal.risk_tier == \"high\"",
+        "(if principal == Agent::\"demo/x\" then context else context).sensitive",
+        "[Group::\"demo/a\", Group::\"demo/b\"].contains(Group::\"demo/a\")",
+    ] {
+        for keyword in ["when", "unless"] {
+            let text = format!(
+                "@id(\"a\") forbid (principal, action, resource) {keyword} {{ {condition} }};"
+            );
+            compile_policy(&text).expect(condition);
+        }
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub mod bundle;
 pub mod config;
 pub mod forward_auth;
 pub mod gate;
+pub mod hierarchy;
 pub mod http_tool;
 pub mod id;
 pub mod input;

@@ -8,12 +8,15 @@
 //!   scopes are evaluated, and the [`Slice`] of those that hold is kept.
 //! - For a call, the conditions of its slice are evaluated.
 //!
+//! The evaluator is given the call's entities, and those that the slice's conditions name where they
+//! ask what an entity is in ([`crate::hierarchy`]).
+//!
 //! What satisfied permits and forbids come to is Cedar's rule (a forbid wins, and without a permit
 //! it is a denial; <https://docs.cedarpolicy.com/auth/authorization.html>). That all of it decides
 //! as Cedar's authorizer does on the full set is shown in `tests/slice_equals_full_set.rs`.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,7 +24,8 @@ use cedar_policy_core::ast::{
     Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue,
     PolicyID, Request, SlotEnv, Unknown, ValueKind,
 };
-use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
+use cedar_policy_core::entities::err::EntitiesError;
+use cedar_policy_core::entities::{Dereference, Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 use cedar_policy_core::parser::parse_policy;
@@ -29,18 +33,20 @@ use cedar_policy_core::parser::parse_policy;
 use crate::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
+use crate::hierarchy;
 
 /// A value of Cedar: of an attribute, or in a context.
 pub use cedar_policy_core::ast::Value;
 
-/// What slices weigh that are kept; beyond it all are dropped and built again. Calls whose agents,
-/// tools and servers policies do not tell apart share a slice. It weighs a symbol of its key or a
-/// policy each, four bytes in Wasm, and [`SLICE_OVERHEAD`]: a full cache takes some 4 MB, and holds
-/// tens of thousands of ordinary slices or a hundred of 10,000 policies.
+/// The weight of all slices that are kept; beyond it all are dropped and built again. Calls whose
+/// agents, tools and servers policies do not tell apart share a slice. Each symbol of its key, each of
+/// its policies and each entity that they name weighs one, four bytes in Wasm; a slice weighs
+/// [`SLICE_OVERHEAD`] more. A full cache takes some 4 MB, and holds tens of thousands of ordinary
+/// slices or a hundred of 10,000 policies.
 const MAX_SLICE_WEIGHT: usize = 1_000_000;
 
 /// What a slice weighs besides, in the map and in its allocations.
-const SLICE_OVERHEAD: usize = 16;
+const SLICE_OVERHEAD: usize = 20;
 
 /// Who calls what on what. Ids are those of Cedar's entities.
 #[derive(Debug, Clone, Copy)]
@@ -92,17 +98,24 @@ struct Rule {
     scope: [Expr; 3],
     /// What must be true besides; `None` when nothing must.
     condition: Option<Arc<Expr>>,
+    /// The entities that the condition asks for besides the call's.
+    named: Vec<Arc<Entity>>,
 }
 
-/// The policies whose scopes hold for a call, sorted by id.
-#[derive(Debug)]
-pub struct Slice(Vec<Rc<Rule>>);
+/// The policies whose scopes hold for a call.
+#[derive(Debug, Default)]
+pub struct Slice {
+    /// Sorted by id.
+    rules: Vec<Rc<Rule>>,
+    /// The entities that they name; empty for almost every slice.
+    named: Vec<Arc<Entity>>,
+}
 
 impl Slice {
     /// How many policies it has.
     #[must_use]
     pub fn policies(&self) -> usize {
-        self.0.len()
+        self.rules.len()
     }
 }
 
@@ -179,12 +192,13 @@ impl PolicyEngine {
     ///
     /// [`PolicyError`]; the caller must deny.
     pub fn evaluate(&self, request: PolicyRequest<'_>) -> Result<Evaluation, PolicyError> {
-        let slice = self.slice(&request.entities)?;
-        let entities =
-            self.entities(&request.entities, request.agent_attributes, request.server_attributes)?;
-        Ok(self.ask(&request.entities, &entities, known(request.context), |evaluator| {
+        let PolicyRequest { entities: call, agent_attributes, server_attributes, context } =
+            request;
+        let slice = self.slice(&call)?;
+        let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
+        Ok(self.ask(&call, &entities, known(context), |evaluator| {
             let (mut permits, mut forbids, mut erring) = (Vec::new(), Vec::new(), Vec::new());
-            for rule in &slice.0 {
+            for rule in &slice.rules {
                 match rule.condition.as_ref().map_or(Some(true), |expr| holds(evaluator, expr)) {
                     Some(true) if rule.record.forbid => forbids.push(rule.record),
                     Some(true) => permits.push(rule.record),
@@ -198,9 +212,9 @@ impl PolicyEngine {
         }))
     }
 
-    /// Whether a call could be permitted of which nothing else is known than this: a forbid that
-    /// holds whatever the rest is, or no permit that can hold, is the end of it. What depends on the
-    /// rest could be. `unknown` names the fields of the context that are not known.
+    /// Whether a call could be permitted whose context is known but for the fields `unknown`. If a
+    /// forbid holds whatever these are, or if no permit can hold, it could not. Where the answer
+    /// depends on them, it could.
     ///
     /// # Errors
     ///
@@ -210,21 +224,21 @@ impl PolicyEngine {
         request: PolicyRequest<'_>,
         unknown: &[&'static str],
     ) -> Result<bool, PolicyError> {
-        let slice = self.slice(&request.entities)?;
-        let entities =
-            self.entities(&request.entities, request.agent_attributes, request.server_attributes)?;
-        let fields = request.context.into_iter().map(|(name, value)| (name, Expr::from(value)));
-        let unknown =
-            unknown.iter().map(|name| (*name, Expr::unknown(Unknown::new_untyped(*name))));
-        let context = fields
-            .chain(unknown)
-            .map(|(name, expr)| (name.into(), expr))
-            .collect::<BTreeMap<_, _>>();
-        let context = Context::RestrictedResidual(Arc::new(context));
-        Ok(self.ask(&request.entities, &entities, context, |evaluator| {
+        // Cedar's partial evaluation may only be asked where something is unknown.
+        if unknown.is_empty() {
+            let evaluation = self.evaluate(request)?;
+            return Ok(evaluation.allowed && evaluation.erring.is_empty());
+        }
+        let PolicyRequest { entities: call, agent_attributes, server_attributes, context } =
+            request;
+        let slice = self.slice(&call)?;
+        let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
+        let (context, later) = partly_known(context, unknown);
+        Ok(self.ask(&call, &entities, context, |evaluator| {
             let mut permitted = false;
-            for rule in &slice.0 {
-                match rule.condition.as_ref().map_or(Ok(Some(true)), |c| could_hold(evaluator, c)) {
+            for rule in &slice.rules {
+                let condition = rule.condition.as_ref();
+                match condition.map_or(Ok(Some(true)), |c| could_hold(evaluator, c, &later)) {
                     // Whatever the rest is, it errs, and an error is a denial.
                     Err(()) => return false,
                     Ok(Some(true)) if rule.record.forbid => return false,
@@ -251,12 +265,16 @@ impl PolicyEngine {
         let candidates: Result<Vec<_>, _> =
             self.positions(&symbols).into_iter().map(|position| self.parsed(position)).collect();
         let candidates = candidates?;
-        let entities = self.entities(call, Vec::new(), Vec::new())?;
+        let entities = self.entities(call, Vec::new(), Vec::new(), &[])?;
         let rules: Result<Vec<_>, _> = self.ask(call, &entities, known(Vec::new()), |evaluator| {
             let scoped = candidates.into_iter().map(|rule| Ok((rule.in_scope(evaluator)?, rule)));
             scoped.filter(|scoped| !matches!(scoped, Ok((false, _)))).collect()
         });
-        let slice = Rc::new(Slice(rules?.into_iter().map(|(_, rule)| rule).collect()));
+        let rules: Vec<Rc<Rule>> = rules?.into_iter().map(|(_, rule)| rule).collect();
+        let named = rules.iter().flat_map(|rule| &rule.named);
+        let named: HashMap<_, _> = named.map(|entity| (entity.uid(), entity)).collect();
+        let named = named.into_values().cloned().collect();
+        let slice = Rc::new(Slice { rules, named });
         self.slices.borrow_mut().keep(key, &slice);
         Ok(slice)
     }
@@ -324,11 +342,13 @@ impl PolicyEngine {
         Ok(rule)
     }
 
+    /// The call's entities, and those of `named` that are not among them.
     fn entities(
         &self,
         call: &CallEntities<'_>,
         agent: Fields,
         server: Fields,
+        named: &[Arc<Entity>],
     ) -> Result<Entities, PolicyError> {
         let names = &self.names;
         let tenant = uid(&names.tenant, call.tenant);
@@ -343,19 +363,24 @@ impl PolicyEngine {
                 attributes.into_iter().map(|(name, value)| (name.into(), value.into()));
             Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), ancestors, [])
         };
-        let entities = [
+        let of_call = [
             entity(uid(&names.agent, call.agent), agent, of_agent),
             entity(uid(&names.action, call.tool), Vec::new(), of_tool),
             entity(uid(&names.server, call.server), server, HashSet::from([tenant])),
         ];
         // Every ancestor is listed, so there is nothing to compute.
-        Entities::from_entities(
-            entities,
-            None::<&NoEntitiesSchema>,
-            TCComputation::AssumeAlreadyComputed,
-            Extensions::all_available(),
-        )
-        .map_err(|error| PolicyError(format!("the entities of a call: {error}")))
+        let (schema, closure) = (None::<&NoEntitiesSchema>, TCComputation::AssumeAlreadyComputed);
+        let extensions = Extensions::all_available();
+        let failed = |error: EntitiesError| PolicyError(format!("the entities of a call: {error}"));
+        let entities =
+            Entities::from_entities(of_call, schema, closure, extensions).map_err(failed)?;
+        if named.is_empty() {
+            return Ok(entities);
+        }
+        let is_new =
+            |named: &&Arc<Entity>| !matches!(entities.entity(named.uid()), Dereference::Data(_));
+        let new: Vec<_> = named.iter().filter(is_new).cloned().collect();
+        entities.add_entities(new, schema, closure, extensions).map_err(failed)
     }
 
     /// Runs with Cedar's evaluator for this call.
@@ -380,7 +405,7 @@ impl PolicyEngine {
 
 impl Slices {
     fn keep(&mut self, key: Vec<u32>, slice: &Rc<Slice>) {
-        let weight = key.len() + slice.policies() + SLICE_OVERHEAD;
+        let weight = key.len() + slice.policies() + slice.named.len() + SLICE_OVERHEAD;
         if self.weight + weight > MAX_SLICE_WEIGHT {
             *self = Self::default();
         }
@@ -393,6 +418,7 @@ impl Rule {
     fn parse(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
         let policy = parse_policy(Some(PolicyID::from_string(record.id)), record.text)
             .map_err(|error| PolicyError(format!("policy `{}`: {error}", record.id)))?;
+        let condition = policy.non_scope_constraints();
         Ok(Self {
             record,
             scope: [
@@ -400,7 +426,8 @@ impl Rule {
                 policy.action_constraint_expr(),
                 policy.resource_constraint_expr(),
             ],
-            condition: policy.non_scope_constraints().cloned().map(Arc::new),
+            condition: condition.cloned().map(Arc::new),
+            named: condition.map(hierarchy::named).unwrap_or_default(),
         })
     }
 
@@ -457,15 +484,47 @@ fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
     }
 }
 
-/// The same where not all is known; `None` when it depends on that.
-fn could_hold(evaluator: &Evaluator<'_>, expr: &Expr) -> Result<Option<bool>, ()> {
-    match evaluator.partial_interpret(expr, &SlotEnv::new()) {
+/// The same where not all is known; `None` when it depends on that. `later` is from
+/// [`partly_known`].
+fn could_hold(
+    evaluator: &Evaluator<'_>,
+    expr: &Expr,
+    later: &[(&'static str, Value)],
+) -> Result<Option<bool>, ()> {
+    let mut result = evaluator.partial_interpret(expr, &SlotEnv::new());
+    if let Ok(PartialValue::Residual(rest)) = &result
+        && !later.is_empty()
+    {
+        let values = later.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+        result = evaluator.partial_interpret(&rest.substitute(&values), &SlotEnv::new());
+    }
+    match result {
         Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(held)), .. })) => {
             Ok(Some(held))
         }
         Ok(PartialValue::Residual(_)) => Ok(None),
         _ => Err(()),
     }
+}
+
+/// A context of known and unknown fields. Cedar holds it as one expression, and reads a field of it
+/// only if no field calls a function; a decimal is a call of `decimal`. So a known field with such a
+/// value is made unknown too, and returned: its value is put into the rest of each condition.
+fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context, Fields) {
+    let unknown_field = |name: &'static str| (name, Expr::unknown(Unknown::new_untyped(name)));
+    let mut context: Vec<_> = unknown.iter().map(|name| unknown_field(name)).collect();
+    let mut later = Vec::new();
+    for (name, value) in fields {
+        let expr = Expr::from(value.clone());
+        if expr.is_projectable() {
+            context.push((name, expr));
+        } else {
+            context.push(unknown_field(name));
+            later.push((name, value));
+        }
+    }
+    let context = context.into_iter().map(|(name, expr)| (name.into(), expr)).collect();
+    (Context::RestrictedResidual(Arc::new(context)), later)
 }
 
 fn known(context: Fields) -> Context {
@@ -475,11 +534,11 @@ fn known(context: Fields) -> Context {
 }
 
 #[expect(clippy::expect_used, reason = "a constant identifier, which parses or fails every test")]
-fn entity_type(name: &'static str) -> EntityType {
+pub(crate) fn entity_type(name: &'static str) -> EntityType {
     name.parse().expect("an identifier")
 }
 
-fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
+pub(crate) fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
     EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
 }
 
@@ -490,7 +549,7 @@ mod tests {
     #[test]
     fn kept_slices_stay_within_their_bound() {
         let mut slices = Slices::default();
-        let slice = Rc::new(Slice(Vec::new()));
+        let slice = Rc::new(Slice::default());
         let (mut most, mut dropped) = (0, false);
         for at in 0..200_000 {
             let before = slices.by_key.len();

@@ -2,6 +2,9 @@
 //! policies, the same policies that err. Shown on generated sets of policies, base and overlays
 //! of two tenants, over a small universe in which scopes often match.
 //!
+//! Conditions that ask what an entity is in that they name themselves are among them; the full set is
+//! asked with a store of all entities.
+//!
 //! And what a listing leaves out is what no call could do: whatever of a call's context is taken for
 //! unknown, a call that passes could be permitted.
 //!
@@ -11,13 +14,15 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cedar_policy::{
     AuthorizationError, Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName,
     EntityUid, Policy, PolicyId, PolicySet, Request, RestrictedExpression,
 };
 use gateward_core::bundle::PolicyRecord;
+use gateward_core::input::convert;
+use gateward_core::json;
 use gateward_core::policy::{CallEntities, PolicyEngine, PolicyRequest, Value as CedarValue};
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;
@@ -33,6 +38,7 @@ const TENANTS: [&str; 2] = ["t0", "t1"];
 /// The last one needs escapes in policy text.
 const NAMES: [&str; 3] = ["a", "b", "c\"\\\n\u{e9}"];
 const TOOLS: [&str; 3] = ["a/x", "a/y", "b/x"];
+const TYPES: [&str; 5] = ["Tenant", "Action", "Agent", "Group", "Server"];
 const ACTION_GROUPS: [&str; 4] = ["call", "read", "write", "canary"];
 
 /// Entity type and raw id.
@@ -59,11 +65,13 @@ fn uid((entity_type, id): &Key) -> EntityUid {
     EntityUid::from_type_name_and_id(type_name, EntityId::new(id))
 }
 
-/// A policy without its id, and where it stands: `None` is base.
+/// A policy without its id, and where it is: `None` is base.
 #[derive(Debug, Clone)]
 struct Generated {
     tenant: Option<&'static str>,
     text: String,
+    /// Whether its condition asks what an entity is in that it names.
+    names: bool,
 }
 
 impl Generated {
@@ -103,7 +111,7 @@ fn action_scope() -> impl Strategy<Value = String> {
 }
 
 /// Conditions that hold, do not, or fail, some of them depending on the call.
-const CONDITIONS: [&str; 14] = [
+const CONDITIONS: [&str; 18] = [
     "",
     "",
     "when { context.flag }",
@@ -118,16 +126,58 @@ const CONDITIONS: [&str; 14] = [
     "unless { context.flag || principal.missing }",
     "when { 9223372036854775807 + context.n > 0 }",
     "when { context.n }",
+    "when { context.amount.lessThan(decimal(\"5.0\")) }",
+    "unless { context.amount.greaterThanOrEqual(decimal(\"5.0\")) && context.flag }",
+    "when { context has n && [context].contains(context) }",
+    "unless { context has missing || context has \"missing too\" }",
 ];
+
+/// Whether an entity that is not the call's is in another is in its name. The build refuses the rest.
+fn is_told_by_names(left: &Key, right: &Key) -> bool {
+    let is_tool = left.0 == "Action" && TOOLS.contains(&left.1.as_str());
+    let is_kind = right.0 == "Action" && ["read", "write", "canary"].contains(&right.1.as_str());
+    let is_membership = left.0 == "Agent" && right.0 == "Group";
+    !(is_membership || is_tool && is_kind)
+}
+
+/// Conditions on entities that they name, some of them together with the call's.
+fn condition_on_names() -> impl Strategy<Value = String> {
+    let all: Vec<Key> = TYPES.into_iter().flat_map(keys_of).collect();
+    let pairs: Vec<(Key, Key)> = all
+        .iter()
+        .flat_map(|left| all.iter().map(move |right| (left.clone(), right.clone())))
+        .filter(|(left, right)| is_told_by_names(left, right))
+        .collect();
+    let variable = select(vec!["principal", "action", "resource"]);
+    (select(vec!["when", "unless"]), 0..8_u8, select(pairs), variable).prop_map(
+        |(keyword, form, (left, right), variable)| {
+            let (entity_type, left, right) = (left.0, text(&left), text(&right));
+            let condition = match form {
+                0..3 => format!("{left} in {right}"),
+                3 => format!("{left} is {entity_type} in {right}"),
+                4 => format!("{left} in [{variable}, {right}]"),
+                5 => format!("context.flag && {left} in {right}"),
+                6 => format!("(if context.flag then {variable} else {left}) in {right}"),
+                _ => format!("{left} in (if context.flag then {right} else {variable})"),
+            };
+            format!("{keyword} {{ {condition} }}")
+        },
+    )
+}
 
 fn policy() -> impl Strategy<Value = Generated> {
     let tenant = prop_oneof![3 => Just(None), 3 => select(TENANTS.map(Some).to_vec())];
     let effect = prop_oneof![2 => Just("permit"), 1 => Just("forbid")];
     let scopes = (scope("principal", "Agent"), action_scope(), scope("resource", "Server"));
-    (tenant, effect, scopes, select(CONDITIONS.to_vec())).prop_map(
-        |(tenant, effect, (principal, action, resource), condition)| Generated {
+    let condition = prop_oneof![
+        3 => select(CONDITIONS.to_vec()).prop_map(|text| (text.to_owned(), false)),
+        1 => condition_on_names().prop_map(|text| (text, true)),
+    ];
+    (tenant, effect, scopes, condition).prop_map(
+        |(tenant, effect, (principal, action, resource), (condition, names))| Generated {
             tenant,
             text: format!("{effect} ({principal}, {action}, {resource}) {condition};"),
+            names,
         },
     )
 }
@@ -145,56 +195,88 @@ struct Call {
     level: i64,
     flag: bool,
     n: i64,
+    amount: &'static str,
 }
 
 fn call() -> impl Strategy<Value = Call> {
-    let values = (0..4_i64, any::<bool>(), 0..2_i64);
+    let values = (0..4_i64, any::<bool>(), 0..2_i64, select(vec!["4.9999", "5.0001"]));
     let agent =
         (select(TENANTS.to_vec()), select(NAMES.to_vec()), subsequence(NAMES.to_vec(), 0..3));
     let tool = (select(TOOLS.to_vec()), any::<bool>(), any::<bool>());
     (agent, tool, select(NAMES.to_vec()), values).prop_map(
-        |((tenant, agent, groups), (tool, mutates, canary), server, (level, flag, n))| {
+        |((tenant, agent, groups), (tool, mutates, canary), server, (level, flag, n, amount))| {
             let own = |name: &str| format!("{tenant}/{name}");
             let groups = groups.into_iter().map(own).collect();
             let (agent, server) = (own(agent), own(server));
-            Call { tenant, agent, groups, tool, mutates, canary, server, level, flag, n }
+            Call { tenant, agent, groups, tool, mutates, canary, server, level, flag, n, amount }
         },
     )
 }
 
+/// The parents of an entity that is not the call's: of other agents and tools, as they may be.
+fn parents((entity_type, id): &Key) -> Vec<Key> {
+    let tenant = || ("Tenant", id.split_once('/').unwrap().0.to_owned());
+    match (*entity_type, id.as_str()) {
+        ("Tenant", _) | ("Action", "call") => Vec::new(),
+        ("Action", "read" | "write" | "canary") => vec![("Action", "call".to_owned())],
+        ("Action", _) => vec![("Action", "write".to_owned())],
+        ("Agent", _) => vec![("Group", format!("{}/a", tenant().1)), tenant()],
+        _ => vec![tenant()],
+    }
+}
+
+fn decimal(text: &str) -> CedarValue {
+    convert(&json::parse(text.as_bytes()).unwrap(), None).unwrap()
+}
+
 impl Call {
-    /// As one who uses Cedar alone would ask it.
+    /// As one who uses Cedar alone would ask it: with every entity that there is.
     fn request(&self) -> (Request, Entities) {
-        let entity = |own: &EntityUid, attributes, ancestors: Vec<Key>| {
-            let ancestors: HashSet<EntityUid> = ancestors.iter().map(uid).collect();
-            Entity::new(own.clone(), attributes, ancestors).unwrap()
-        };
-        let tenant = ("Tenant", self.tenant.to_owned());
-        let mut of_agent: Vec<Key> =
-            self.groups.iter().map(|group| ("Group", group.clone())).collect();
-        of_agent.push(tenant.clone());
-        let mut of_tool = vec![if self.mutates { "write" } else { "read" }, "call"];
-        of_tool.extend(self.canary.then_some("canary"));
-        let of_tool = of_tool.into_iter().map(|id| ("Action", id.to_owned())).collect();
-        let (p, a, r) = (
-            uid(&("Agent", self.agent.clone())),
-            uid(&("Action", self.tool.to_owned())),
-            uid(&("Server", self.server.clone())),
-        );
-        let level = RestrictedExpression::new_long(self.level);
-        let entities = Entities::from_entities(
-            [
-                entity(&p, HashMap::from([("level".to_owned(), level)]), of_agent),
-                entity(&a, HashMap::new(), of_tool),
-                entity(&r, HashMap::new(), vec![tenant]),
-            ],
-            None,
-        );
+        let own = [
+            ("Agent", self.agent.clone()),
+            ("Action", self.tool.to_owned()),
+            ("Server", self.server.clone()),
+        ];
+        let entities = TYPES.into_iter().flat_map(keys_of).map(|key| {
+            let parents = if own.contains(&key) { self.parents(key.0) } else { parents(&key) };
+            let parents: HashSet<EntityUid> = parents.iter().map(uid).collect();
+            let level = RestrictedExpression::new_long(self.level);
+            let level = (key == own[0]).then(|| ("level".to_owned(), level));
+            Entity::new(uid(&key), level.into_iter().collect(), parents).unwrap()
+        });
+        let entities = Entities::from_entities(entities, None);
         let context = Context::from_pairs([
             ("flag".to_owned(), RestrictedExpression::new_bool(self.flag)),
             ("n".to_owned(), RestrictedExpression::new_long(self.n)),
+            ("amount".to_owned(), RestrictedExpression::new_decimal(self.amount)),
         ]);
+        let [p, a, r] = own.each_ref().map(uid);
         (Request::new(p, a, r, context.unwrap(), None).unwrap(), entities.unwrap())
+    }
+
+    /// The parents of the call's own entity of this type.
+    fn parents(&self, entity_type: &str) -> Vec<Key> {
+        let tenant = ("Tenant", self.tenant.to_owned());
+        match entity_type {
+            "Agent" => {
+                let groups = self.groups.iter().map(|group| ("Group", group.clone()));
+                groups.chain([tenant]).collect()
+            }
+            "Action" => {
+                let kind = if self.mutates { "write" } else { "read" };
+                let canary = self.canary.then_some("canary");
+                [kind].into_iter().chain(canary).map(|id| ("Action", id.to_owned())).collect()
+            }
+            _ => vec![tenant],
+        }
+    }
+
+    fn context(&self) -> Vec<(&'static str, CedarValue)> {
+        vec![
+            ("flag", CedarValue::from(self.flag)),
+            ("n", CedarValue::from(self.n)),
+            ("amount", decimal(self.amount)),
+        ]
     }
 
     fn entities(&self) -> CallEntities<'_> {
@@ -228,7 +310,7 @@ fn decide_by_slice(call: &Call, engine: &PolicyEngine) -> Answer {
         entities: call.entities(),
         agent_attributes: vec![("level", CedarValue::from(call.level))],
         server_attributes: Vec::new(),
-        context: vec![("flag", CedarValue::from(call.flag)), ("n", CedarValue::from(call.n))],
+        context: call.context(),
     };
     let evaluation = engine.evaluate(request).unwrap();
     let decision = if evaluation.allowed { Decision::Allow } else { Decision::Deny };
@@ -238,8 +320,7 @@ fn decide_by_slice(call: &Call, engine: &PolicyEngine) -> Answer {
 
 /// Whether a call could be permitted of whose context only the rest is known.
 fn could_permit(call: &Call, engine: &PolicyEngine, unknown: &[&'static str]) -> bool {
-    let context = [("flag", CedarValue::from(call.flag)), ("n", CedarValue::from(call.n))];
-    let context = context.into_iter().filter(|(name, _)| !unknown.contains(name));
+    let context = call.context().into_iter().filter(|(name, _)| !unknown.contains(name));
     let request = PolicyRequest {
         entities: call.entities(),
         agent_attributes: vec![("level", CedarValue::from(call.level))],
@@ -256,6 +337,7 @@ struct Seen {
     forbidden: Cell<u32>,
     erred: Cell<u32>,
     overlay_determined: Cell<u32>,
+    determined_by_names: Cell<u32>,
     smaller: Cell<u32>,
     impossible: Cell<u32>,
     undecided: Cell<u32>,
@@ -303,8 +385,13 @@ fn a_slice_decides_exactly_as_the_full_set() {
             count(&seen.erred, !erring.is_empty());
             let of_overlay = determining.iter().any(|id| id.starts_with("tenants/"));
             count(&seen.overlay_determined, of_overlay);
+            let names = |id: &String| {
+                let position = id.split_once("#p").unwrap().1;
+                generated[position.parse::<usize>().unwrap()].names
+            };
+            count(&seen.determined_by_names, determining.iter().any(names));
             let passes = decision == Decision::Allow && erring.is_empty();
-            for unknown in [&["flag"][..], &["n"], &["flag", "n"]] {
+            for unknown in [&["flag"][..], &["n"], &["flag", "n"], &["amount"], &["n", "amount"]] {
                 let could = could_permit(call, &engine, unknown);
                 prop_assert!(could || !passes, "{:?} {:?}", unknown, call);
                 count(&seen.impossible, !could && !determining.is_empty());
@@ -324,10 +411,171 @@ fn a_slice_decides_exactly_as_the_full_set() {
         ("forbidden", seen.forbidden),
         ("erred", seen.erred),
         ("determined by an overlay", seen.overlay_determined),
+        ("determined by a condition on names", seen.determined_by_names),
         ("sliced to fewer policies", seen.smaller),
         ("known to be impossible", seen.impossible),
         ("not known to be impossible", seen.undecided),
     ] {
         assert!(met.get() > SETS / 20, "only {} calls were {what}", met.get());
+    }
+}
+
+fn engine(text: &str) -> PolicyEngine {
+    let file = SourceFile { path: "base/x.cedar".to_owned(), text: text.to_owned() };
+    let sources = Sources { policies: vec![file], ..Sources::default() };
+    PolicyEngine::new(compile_unvalidated(&sources).unwrap().leak())
+}
+
+fn coder(context: Vec<(&'static str, CedarValue)>) -> PolicyRequest<'static> {
+    let entities = CallEntities {
+        tenant: "demo",
+        agent: "demo/coder",
+        groups: &[],
+        tool: "crm/refund",
+        mutates: true,
+        canary: false,
+        server: "demo/crm",
+    };
+    PolicyRequest { entities, agent_attributes: vec![], server_attributes: vec![], context }
+}
+
+/// A named entity was in nothing, so these forbids never applied.
+#[test]
+fn a_condition_on_named_entities_is_as_with_all_entities() {
+    for (condition, expected) in [
+        (r#"Action::"read" in Action::"call""#, true),
+        (r#"Action::"canary" in Action::"call""#, true),
+        (r#"Action::"read" in Action::"write""#, false),
+        (r#"Action::"call" in Action::"read""#, false),
+        (r#"Action::"git/merge" in Action::"call""#, true),
+        (r#"Action::"git/merge" in action"#, false),
+        (r#"Action::"crm/refund" in action"#, true),
+        (r#"Group::"demo/support" in Tenant::"demo""#, true),
+        (r#"Group::"demo/support" in Tenant::"other""#, false),
+        (r#"Group::"demo/support" in [Tenant::"other", Tenant::"demo"]"#, true),
+        (r#"Group::"demo/support" is Group in Tenant::"demo""#, true),
+        (r#"Group::"demo/support" is Agent in Tenant::"demo""#, false),
+        (r#"Server::"demo/github" in Tenant::"demo""#, true),
+        (r#"Server::"other/crm" in Tenant::"demo""#, false),
+        (r#"Agent::"demo/other" in Tenant::"demo""#, true),
+        (r#"Agent::"demo/coder" in Tenant::"demo""#, true),
+        (r#"Agent::"demo/coder" in principal"#, true),
+        (r#"Tenant::"demo" in Tenant::"demo""#, true),
+        (r#"Tenant::"demo" in Tenant::"other""#, false),
+        (r#"(if context.flag then Group::"demo/a" else principal) in Tenant::"demo""#, true),
+        (r#"(if context.flag then Group::"other/a" else principal) in Tenant::"demo""#, false),
+        (r#"resource in Tenant::"demo""#, true),
+        (r#"Group::"demo/a" == Group::"demo/a""#, true),
+    ] {
+        for (text, allowed) in [
+            (format!("permit (principal, action, resource) when {{ {condition} }};"), expected),
+            (format!("permit (principal, action, resource) unless {{ {condition} }};"), !expected),
+            (
+                format!(
+                    "permit (principal, action, resource); @id(\"q\")
+                     forbid (principal, action, resource) when {{ {condition} }};"
+                ),
+                !expected,
+            ),
+            (
+                format!(
+                    "permit (principal, action, resource); @id(\"q\")
+                     forbid (principal, action, resource) unless {{ {condition} }};"
+                ),
+                expected,
+            ),
+        ] {
+            let engine = engine(&format!("@id(\"p\") {text}"));
+            let context = vec![("flag", CedarValue::from(true))];
+            let evaluation = engine.evaluate(coder(context.clone())).unwrap();
+            assert_eq!((evaluation.allowed, evaluation.erring.len()), (allowed, 0), "{text}");
+            assert_eq!(engine.could_permit(coder(context), &["n"]), Ok(allowed), "{text}");
+        }
+    }
+}
+
+/// A decimal among the known fields made all of them unknown.
+#[test]
+fn a_listing_knows_a_decimal_and_the_fields_beside_it() {
+    for (policies, amount, expected) in [
+        (
+            r#"permit (principal, action, resource)
+            when { context.input.amount.lessThan(decimal("5.0")) };"#,
+            "4.9999",
+            true,
+        ),
+        (
+            r#"permit (principal, action, resource)
+            when { context.input.amount.lessThan(decimal("5.0")) };"#,
+            "5.0001",
+            false,
+        ),
+        (
+            r#"permit (principal, action, resource); @id("q") forbid (principal, action, resource)
+            when { context.input.amount.greaterThan(decimal("5.0")) };"#,
+            "4.9999",
+            true,
+        ),
+        (
+            r#"permit (principal, action, resource); @id("q") forbid (principal, action, resource)
+            when { context.input.amount.greaterThan(decimal("5.0")) };"#,
+            "5.0001",
+            false,
+        ),
+        (
+            r#"permit (principal, action, resource)
+            when { context.resource == "a" && context has input && context.input has amount };"#,
+            "5.0001",
+            true,
+        ),
+        (
+            r#"permit (principal, action, resource) when { context.resource == "b" };"#,
+            "5.0001",
+            false,
+        ),
+        (
+            r#"permit (principal, action, resource)
+            when { context.input.amount == decimal("5.0001") && context.resource == "b" };"#,
+            "5.0001",
+            false,
+        ),
+        (
+            r#"permit (principal, action, resource)
+            when { context.input.amount == decimal("5.0001") && context.flag };"#,
+            "4.9999",
+            false,
+        ),
+        // Depends on what is not known.
+        (
+            r#"permit (principal, action, resource)
+            when { context.input.amount == decimal("5.0001") && context.flag };"#,
+            "5.0001",
+            true,
+        ),
+        (
+            r#"permit (principal, action, resource) when { context.input.missing };"#,
+            "5.0001",
+            false,
+        ),
+        (
+            r#"permit (principal, action, resource) unless { [context].contains(context.input) };"#,
+            "5.0001",
+            true,
+        ),
+    ] {
+        let engine = engine(&format!("@id(\"p\") {policies}"));
+        let input = json::parse(format!(r#"{{"amount": {amount}}}"#).as_bytes()).unwrap();
+        let known =
+            vec![("input", convert(&input, None).unwrap()), ("resource", CedarValue::from("a"))];
+        let could = engine.could_permit(coder(known.clone()), &["flag"]);
+        assert_eq!(could, Ok(expected), "{amount} {policies}");
+
+        // With nothing unknown it is the call's own evaluation. This broke an invariant that
+        // Cedar's debug builds check.
+        let call = [known, vec![("flag", CedarValue::from(true))]].concat();
+        let evaluation = engine.evaluate(coder(call.clone())).unwrap();
+        let passes = evaluation.allowed && evaluation.erring.is_empty();
+        assert_eq!(passes, expected, "{amount} {policies}");
+        assert_eq!(engine.could_permit(coder(call), &[]), Ok(passes), "{amount} {policies}");
     }
 }

@@ -1,0 +1,127 @@
+//! The entities that conditions name, and what is known of them.
+//!
+//! A call gives Cedar three entities: `principal`, `action` and `resource`. A condition can also ask
+//! where an entity is that it names itself: `Group::"demo/support" in Tenant::"demo"`. To Cedar, an
+//! entity that it was not given is in nothing, so a forbid with such a condition would never apply.
+//!
+//! This module owns the answer to both halves of that:
+//!
+//! - [`named`]: the entities that the evaluator needs besides the call's. Their names give their
+//!   ancestors, so they need no registry.
+//! - [`unanswerable`]: the conditions that names do not answer. The build refuses them.
+//!
+//! INVARIANT (exact): a condition that the build accepts evaluates with the call's entities and those
+//! of [`named`] as it would with a store of all entities. Only `in`, attributes and tags look an
+//! entity up, and [`literals`] finds every named entity that they can look up.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{BinaryOp, Entity, EntityUID, Expr, ExprKind, Literal, Policy};
+
+use crate::policy::{entity_type, uid};
+
+/// A part of a condition that cannot be evaluated exactly.
+#[derive(Debug)]
+pub struct Unanswerable {
+    /// Where it is, in bytes of the policy's text; `None` when Cedar does not say.
+    pub range: Option<Range<usize>>,
+    /// Why, in words that lead up to that text.
+    pub why: &'static str,
+}
+
+/// The entities that the condition names and asks what they are in, each once.
+#[must_use]
+pub fn named(condition: &Expr) -> Vec<Arc<Entity>> {
+    let asked = condition.subexpressions().flat_map(|part| match part.expr_kind() {
+        ExprKind::BinaryApp { op: BinaryOp::In, arg1, .. } => literals(arg1),
+        _ => Vec::new(),
+    });
+    let asked: HashSet<&EntityUID> = asked.collect();
+    let entity = |name: &EntityUID| {
+        let ancestors = ancestor(name).flatten().into_iter().collect();
+        Entity::new_with_attr_partial_value(name.clone(), [], HashSet::new(), ancestors, [])
+    };
+    asked.into_iter().map(|name| Arc::new(entity(name))).collect()
+}
+
+/// The parts of the policy's conditions that cannot be evaluated exactly.
+#[must_use]
+pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
+    let Some(condition) = policy.non_scope_constraints() else { return Vec::new() };
+    let found = condition.subexpressions().filter_map(|part| {
+        let why = match part.expr_kind() {
+            ExprKind::BinaryApp { op: BinaryOp::In, arg1, arg2 } => {
+                let right = literals(arg2);
+                literals(arg1).into_iter().find_map(|left| why_not_in(left, &right))
+            }
+            ExprKind::GetAttr { expr, .. }
+            | ExprKind::HasAttr { expr, .. }
+            | ExprKind::ExtHasAttr { expr, .. }
+            | ExprKind::BinaryApp { op: BinaryOp::GetTag | BinaryOp::HasTag, arg1: expr, .. } => {
+                (!literals(expr).is_empty()).then_some(
+                    "cannot be evaluated, since only `principal` and `resource` have attributes:",
+                )
+            }
+            _ => None,
+        };
+        let range = part.source_loc().map(|place| place.start()..place.end());
+        why.map(|why| Unanswerable { range, why })
+    });
+    found.collect()
+}
+
+/// Why it cannot be told whether `left` is in one of `right`. Variables on the right are an agent, a
+/// tool and a server, which contain nothing but themselves.
+fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
+    if ancestor(left).is_none() {
+        return Some("cannot be evaluated, since it is not known what this entity is in:");
+    }
+    let is = |name: &EntityUID, expected: &str| name.entity_type().to_string() == expected;
+    let is_kind =
+        |name: &EntityUID| is(name, "Action") && ["read", "write", "canary"].contains(&id(name));
+    if is(left, "Agent") && right.iter().any(|name| is(name, "Group")) {
+        return Some("cannot be evaluated, since only the groups of `principal` are known:");
+    }
+    // Tools have a slash in their ids, and the groups of tools have none.
+    if is(left, "Action") && id(left).contains('/') && right.iter().any(|name| is_kind(name)) {
+        return Some(
+            "cannot be evaluated, since only of `action` is known whether it reads, writes or is a \
+             canary:",
+        );
+    }
+    None
+}
+
+/// What the entity is in besides itself, as its id tells; `None` for a type that no call has. An
+/// agent's groups and a tool's kind are the registry's, and not in an id.
+fn ancestor(entity: &EntityUID) -> Option<Option<EntityUID>> {
+    match entity.entity_type().to_string().as_str() {
+        "Tenant" => Some(None),
+        "Action" => Some((id(entity) != "call").then(|| uid(&entity_type("Action"), "call"))),
+        "Agent" | "Group" | "Server" => {
+            Some(id(entity).split_once('/').map(|(tenant, _)| uid(&entity_type("Tenant"), tenant)))
+        }
+        _ => None,
+    }
+}
+
+fn id(entity: &EntityUID) -> &str {
+    entity.eid().as_ref()
+}
+
+/// The entities that the text names and that `expr` can evaluate to, or to a set or record of. All
+/// other forms are variables, or evaluate to no entity: no attribute of a call's entities is one.
+fn literals(expr: &Expr) -> Vec<&EntityUID> {
+    match expr.expr_kind() {
+        ExprKind::Lit(Literal::EntityUID(uid)) => vec![uid.as_ref()],
+        ExprKind::If { then_expr, else_expr, .. } => {
+            [then_expr, else_expr].into_iter().flat_map(|branch| literals(branch)).collect()
+        }
+        ExprKind::Set(items) => items.iter().flat_map(literals).collect(),
+        ExprKind::Record(fields) => fields.values().flat_map(literals).collect(),
+        ExprKind::GetAttr { expr, .. } => literals(expr),
+        _ => Vec::new(),
+    }
+}
