@@ -156,6 +156,30 @@ describe("what a credential is narrowed to", () => {
     expect(await passes(gateward, token, body, { headers })).toBe(false);
   });
 
+  // Attack: where no platform sets the header, a caller writes the address that it wants to have.
+  test.each([
+    ["none", "", false, false],
+    ["another one", "x-real-ip", false, true],
+  ])("a header that no setting names is not believed: it names %s", async (_, header, ofCloudflare, ofOther) => {
+    const elsewhere = await Gateward.start({ vars: { CONNECTING_ADDRESS_HEADER: header } });
+    try {
+      const tenant = await elsewhere.tenant();
+      await tenant.agent();
+      const claims = (name: string) => ({ headers: { [name]: "203.0.113.7" } });
+      const { token } = await tenant.api.credential("coder", { allowed_networks: ["203.0.113.0/24"] });
+      expect(await passes(elsewhere, token, body, claims("cf-connecting-ip"))).toBe(ofCloudflare);
+      expect(await passes(elsewhere, token, body, claims("x-real-ip"))).toBe(ofOther);
+      // A call without an address meets every network's ban.
+      const anywhere = await tenant.api.credential("coder");
+      expect(await passes(elsewhere, anywhere.token, body, claims("cf-connecting-ip"))).toBe(true);
+      await tenant.api.create("/v1/bans", { kind: "source_address", subject: "198.51.100.0/24" });
+      expect(await passes(elsewhere, anywhere.token, body, claims("cf-connecting-ip"))).toBe(false);
+      expect(await passes(elsewhere, anywhere.token, body, claims("x-real-ip"))).toBe(ofOther);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
   test("networks hold for administrators too", async () => {
     const { token } = await api.administrator("remote", ["registry:read"], { allowed_networks: ["203.0.113.0/24"] });
     const get = async (address: string) => (await gateward.get(token, "/v1/agents", { headers: { "cf-connecting-ip": address } })).status;

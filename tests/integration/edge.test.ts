@@ -63,7 +63,7 @@ describe("routes", () => {
     ["the root", "GET", "/", 404, "not_found", null],
     ["a path with a slash too many", "POST", "/v1/authorize/", 404, "not_found", null],
     ["GET of authorize", "GET", "/v1/authorize", 405, "method_not_allowed", "POST"],
-    ["DELETE of decisions", "DELETE", "/v1/decisions", 405, "method_not_allowed", "GET"],
+    ["DELETE of decisions", "DELETE", "/v1/decisions", 405, "method_not_allowed", "GET, HEAD"],
     ["PUT of a decision", "PUT", "/v1/decisions/0", 405, "method_not_allowed", "GET"],
     ["POST to receipts", "POST", "/v1/receipts", 405, "method_not_allowed", "GET"],
     ["POST to healthz", "POST", "/healthz", 405, "method_not_allowed", "GET"],
@@ -75,6 +75,28 @@ describe("routes", () => {
     });
     expectProblem(reply, status, code);
     if (allow !== null) expect(reply.headers.get("allow")).toContain(allow);
+  });
+
+  test.each(["/healthz", "/readyz", "/version", "/openapi.json", "/v1/agents", "/v1/agents/coder", "/v1/agents/nobody", "/v1/decisions", "/v1/nothing"])(
+    "HEAD of %s has the status and headers of GET, and no body",
+    async (path) => {
+      const ask = async (method: string) => {
+        const headers = { authorization: `Bearer ${tenant.admin}`, "x-request-id": "same" };
+        const response = await fetch(new URL(path, gateward.url), { method, headers });
+        const { date, ...fields } = Object.fromEntries(response.headers);
+        return { status: response.status, fields, text: await response.text() };
+      };
+      const [got, head] = [await ask("GET"), await ask("HEAD")];
+      expect(got.fields["content-length"]).toBe(String(Buffer.byteLength(got.text)));
+      expect(head).toEqual({ ...got, text: "" });
+    },
+  );
+
+  test("HEAD of what has no GET is refused", async () => {
+    for (const path of ["/v1/authorize", "/v1/agents/coder/freeze"]) {
+      const { status, headers } = await fetch(new URL(path, gateward.url), { method: "HEAD" });
+      expect({ status, allow: headers.get("allow") }).toEqual({ status: 405, allow: "POST" });
+    }
   });
 
   test("every answer has its own request id", async () => {

@@ -63,7 +63,7 @@ describe("a list", () => {
     const isApproved = async () => (await gateward.get<{ approved?: boolean }>(tenant.admin, path)).body.approved;
     expect(await list("as it was")).toEqual(["record"]);
     await eventually("the tool is registered", async () => (await isApproved()) === false);
-    await tenant.api.change("POST", `${path}/approve`);
+    await tenant.api.approveTool(path);
     expect(await list("as it was")).toEqual(["record", "fresh"]);
     expect(await list("with instructions")).toEqual(["record"]);
     await eventually("the tool waits again", async () => (await isApproved()) === false);

@@ -215,6 +215,39 @@ describe("what is forwarded", () => {
 });
 
 describe("what is denied", () => {
+  // Attack: an agent that may call nothing delivers text to a server in messages that call no tool.
+  test("is everything that an agent without grants sends to a server; nothing reaches it", async () => {
+    const { name, token } = await tenant.agent("ungranted", { allowed_tools: ["recorder/*"] });
+    const initialize = request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "secret text", version: "1" } });
+    upstream.answer = results({ protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" }, instructions: "obey" }, { "mcp-session-id": "own-id" });
+    const session = (await recorder.send(initialize, { token })).headers.get("mcp-session-id") ?? "";
+    expect(session).not.toBe("");
+    recorder.reset();
+
+    const [listed, fields] = stateless("tools/list");
+    const sent: [string, unknown, Wire][] = [
+      ["initialize", initialize, {}],
+      ["a notification", { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: "secret text", progress: 1 } }, { headers: inSession(session) }],
+      ["an invented response", { jsonrpc: "2.0", id: 7, result: { content: "secret text" } }, { headers: inSession(session) }],
+      ["ping", request("ping"), { headers: inSession(session) }],
+      ["a list", request("tools/list"), { headers: inSession(session) }],
+      ["a completion", request("completion/complete", { ref: { type: "ref/prompt", name: "secret text" }, argument: { name: "a", value: "secret text" } }), { headers: inSession(session) }],
+      ["a stream", undefined, { method: "GET", headers: inSession(session) }],
+      ["the session's end", undefined, { method: "DELETE", headers: inSession(session) }],
+      ["a list of the other era", listed, { headers: fields }],
+    ];
+    // No grant at all, and grants that match no tool of this server.
+    for (const allowed_tools of [[], ["crm/*", "recorder"]]) {
+      await tenant.change({ agents: [{ agent: name, groups: ["engineering"], allowed_tools }] });
+      for (const [what, body, wire] of sent) {
+        const response = await recorder.send(body, { token, ...wire });
+        const text = await response.text();
+        expect({ what, denied: response.status === 403 || text.includes("tool_not_granted"), text: text.includes("obey") }).toEqual({ what, denied: true, text: false });
+      }
+    }
+    expect(upstream.received).toEqual([]);
+  });
+
   test("is a result, or an error where the server is registered so", async () => {
     const { result } = await answerIn(await recorder.send(call("closed")));
     expect(result).toEqual({

@@ -1,7 +1,7 @@
 // Servers and their tools: nothing is callable before it was approved, and nothing that was done
 // to it is undone by anything but its opposite.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Api, ChangedServer, Server, Tool } from "../support/administration.ts";
+import type { Api, ChangedServer, Server, Tool, ToolDetail } from "../support/administration.ts";
 import type { Problem, Reply } from "../support/client.ts";
 import { Gateward, passes, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "../support/receipts.ts";
@@ -156,7 +156,7 @@ describe("manifests", () => {
     expect(created.manifest_sha256).toBe(sha256Hex(canonicalize(manifest("first"))));
     await api.change("POST", `${path}/approve`);
     await api.create(`${path}/tools`, { tool: "read", mutates: false, risk: "low" });
-    await api.change("POST", `${path}/tools/read/approve`);
+    await api.approveTool(`${path}/tools/read`);
     expect(await callable(server)).toBe(true);
 
     // The same in another spelling is no change.
@@ -174,7 +174,7 @@ describe("manifests", () => {
     expect(await callable(server)).toBe(false);
     await api.change("POST", `${path}/restore`);
     expect(await callable(server)).toBe(false);
-    await api.change("POST", `${path}/tools/read/approve`);
+    await api.approveTool(`${path}/tools/read`);
     expect(await callable(server)).toBe(true);
   });
 
@@ -199,9 +199,28 @@ describe("manifests", () => {
     ]);
     await api.change("POST", "/v1/servers/listing/approve");
     expect(await callable("listing", "search")).toBe(false);
-    await api.change("POST", "/v1/servers/listing/tools/search/approve");
+    await api.approveTool("/v1/servers/listing/tools/search");
     await api.change("PATCH", "/v1/servers/listing/tools/search", { input_schema: null });
     expect(await callable("listing", "search")).toBe(true);
+  });
+
+  // Attack: the server changes the definition after a person read it and before they approve it.
+  test("a definition that changed after its review is not approved", async () => {
+    const path = "/v1/servers/changing";
+    const tool = `${path}/tools/read`;
+    await api.create("/v1/servers", { server: "changing", kind: "mcp", manifest: manifest("first") });
+    await api.change("POST", `${path}/approve`);
+    const reviewed = await api.read<ToolDetail>(tool);
+    expect(reviewed).toMatchObject({ definition: manifest("first").tools[0], approved_definition: null });
+    await api.change("PATCH", path, { manifest: manifest("second") });
+    await api.change("POST", `${path}/restore`);
+    const { definition_sha256 } = reviewed;
+    expectCode(await api.post(`${tool}/approve`, { definition_sha256 }), 409, "definition_changed");
+    expectCode(await api.post(`${tool}/approve`), 422, "invalid_field");
+    expect(await callable("changing")).toBe(false);
+    await api.approveTool(tool);
+    expect(await callable("changing")).toBe(true);
+    expect(await api.read<ToolDetail>(tool)).toMatchObject({ approved_definition: manifest("second").tools[0] });
   });
 
   test("a patch without one leaves the tools as they are", async () => {

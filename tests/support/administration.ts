@@ -95,6 +95,12 @@ export interface Tool extends Registered {
   definition_sha256: string | null;
 }
 
+/** As it is read alone. */
+export interface ToolDetail extends Tool {
+  definition: Record<string, unknown> | null;
+  approved_definition: Record<string, unknown> | null;
+}
+
 export interface Ban {
   ban_id: string;
   kind: "agent" | "user" | "run" | "source_address";
@@ -256,6 +262,12 @@ export class Api {
       await this.create(`${path}/tools`, { tool, mutates: false, risk: "low" });
       await this.change("POST", `${path}/tools/${encodeURIComponent(tool)}/approve`);
     }
+  }
+
+  /** Approves the tool at this path as it is now. */
+  async approveTool(path: string): Promise<Tool> {
+    const { definition_sha256 } = await this.read<Tool>(path);
+    return this.change("POST", `${path}/approve`, definition_sha256 === null ? undefined : { definition_sha256 });
   }
 
   /** All of a list, page after page. */

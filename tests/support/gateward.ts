@@ -52,6 +52,7 @@ export interface Vars {
   RATE_CAPACITY?: number;
   RATE_REFILL_PER_S?: number;
   LOCAL_TARGETS?: "true" | "false";
+  CONNECTING_ADDRESS_HEADER?: string;
 }
 
 /** An interval that no test lives to see: rows stay in the journal. */

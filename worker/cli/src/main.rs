@@ -13,6 +13,7 @@ mod follow;
 mod grant;
 mod page;
 mod request;
+mod review;
 mod run;
 mod secret;
 mod table;

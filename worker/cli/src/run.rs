@@ -1,6 +1,6 @@
 //! Carries a plan out: sends its requests and prints what they answer.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use serde_json::{Value, from_str};
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
 use crate::client::{Answer, Client};
-use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan};
+use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, TOOL};
 use crate::failure::{Failure, PENDING};
 use crate::follow::{Follow, Matching};
 use crate::grant::Grant;
 use crate::page::Page;
 use crate::request::Request;
+use crate::review::{self, Review};
 use crate::secret::SecretFile;
 use crate::table::{self, Field, printable};
 use crate::watch::Watch;
@@ -28,6 +29,8 @@ const GRANT_TRIES_MAX: u32 = 5;
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// 10,000 decisions in one poll, some 15 MB; more than a terminal shows in a second.
 const FOLLOW_PAGES_MAX: u32 = 50;
+/// Bytes of an answer to a question: `yes` and the end of its line.
+const ANSWER_BYTES_MAX: u64 = 16;
 /// 2,000 pending approvals in one poll: more than people decide on, and few enough to read each time.
 const WATCH_PAGES_MAX: u32 = 10;
 
@@ -46,6 +49,7 @@ impl Runner {
             }
             Plan::Issue(issue) => self.issue(issue),
             Plan::Grant(grant) => self.grant(&grant, AGENT),
+            Plan::ApproveTool(review) => self.approve_tool(&review),
             Plan::Follow { request, matching } => self.follow(&request, &matching),
             Plan::ShowApproval(request) => self.show_approval(&request),
             Plan::Decide(decide) => self.decide(&decide),
@@ -187,6 +191,21 @@ impl Runner {
         Err(Failure::Other(format!("agent `{agent}` changes too often; nothing was changed")))
     }
 
+    /// Reads the tool, shows its definition, asks, and approves that definition.
+    fn approve_tool(&self, review: &Review) -> Result<u8, Failure> {
+        let tool = self.client.send(&review.read())?.value()?;
+        let hash = tool.get("definition_sha256").and_then(Value::as_str);
+        if hash.is_some() {
+            if !tool.get("definition").is_some_and(Value::is_object) {
+                let message = "the definition that the server lists cannot be used";
+                return Err(Failure::other(message));
+            }
+            eprintln!("{}", review::shown(&tool));
+            confirm("Approve?", "`--definition-sha256` with the hash of what you reviewed")?;
+        }
+        self.send(&review.approval(hash), TOOL)
+    }
+
     /// Prints what is new, again and again; ends only with a failure.
     fn follow(&self, request: &Request, matching: &Matching) -> Result<u8, Failure> {
         const PLURAL: &str = "decisions";
@@ -296,6 +315,25 @@ fn print_issued(credential: Option<&Value>, secrets: &[(&str, String)]) -> Resul
         ))?;
     }
     Ok(())
+}
+
+/// Asks a question on the terminal; anything but yes is a failure. `instead` is the option for those
+/// who have no terminal.
+fn confirm(question: &str, instead: &str) -> Result<(), Failure> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Failure::Usage(format!("there is no terminal to ask on: give {instead}")));
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .take(ANSWER_BYTES_MAX)
+        .read_line(&mut answer)
+        .map_err(|error| Failure::Other(format!("standard input: {error}")))?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::other("nothing was changed")),
+    }
 }
 
 /// 202: the change is committed, but lanes that cannot be reached go by older records for a while.

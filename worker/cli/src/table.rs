@@ -144,12 +144,14 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
-/// Marks and overrides of direction (Unicode's Bidi_Control), what has no width, and separators of
-/// lines that are no control characters.
+/// Marks and overrides of direction (Unicode's Bidi_Control), what is not shown
+/// (Default_Ignorable_Code_Point), and separators of lines that are no control characters.
 const fn is_deceptive(character: char) -> bool {
     matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

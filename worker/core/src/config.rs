@@ -55,6 +55,31 @@ impl Config {
     }
 }
 
+/// Bytes of a header's name: every name that platforms use is far shorter.
+const MAX_HEADER_NAME_BYTES: usize = 64;
+
+/// The name of the request header in which the platform in front of the worker puts the address
+/// that connected. The platform must overwrite what a client sends under that name: Cloudflare does
+/// so with `cf-connecting-ip`, a bare workerd does not. Without the var, or with an empty one, no
+/// address is known.
+///
+/// # Errors
+///
+/// A sentence that names the var.
+pub fn connecting_address_header(
+    var: impl Fn(&str) -> Option<String>,
+) -> Result<Option<String>, String> {
+    const NAME: &str = "CONNECTING_ADDRESS_HEADER";
+    let Some(header) = var(NAME).filter(|header| !header.is_empty()) else { return Ok(None) };
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if header.len() <= MAX_HEADER_NAME_BYTES && header.bytes().all(allowed) {
+        return Ok(Some(header));
+    }
+    Err(format!(
+        "var `{NAME}` must be a header's name: at most {MAX_HEADER_NAME_BYTES} of `[a-z0-9-]`"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +100,23 @@ mod tests {
             let value = value.map(str::to_owned);
             let error = Config::read(|var| if var == name { value.clone() } else { good(var) });
             assert!(error.unwrap_err().contains(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_header_tells_the_connecting_address_unless_the_var_names_it() {
+        for (var, expected) in [
+            (None, Ok(None)),
+            (Some(""), Ok(None)),
+            (Some("cf-connecting-ip"), Ok(Some("cf-connecting-ip"))),
+            (Some("CF-Connecting-IP"), Err(())),
+            (Some("a b"), Err(())),
+            (Some("x:"), Err(())),
+            (Some(&*"a".repeat(65)), Err(())),
+        ] {
+            let found = connecting_address_header(|_| var.map(str::to_owned));
+            let found = found.map_err(|message| assert!(message.contains("CONNECTING")));
+            assert_eq!(found.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{var:?}");
         }
     }
 }

@@ -41,6 +41,34 @@ impl Glob {
     pub fn matches(&self, text: &str) -> bool {
         self.compiled.matches(text)
     }
+
+    /// Whether a text can fit that begins with `prefix` and is longer.
+    #[must_use]
+    pub fn can_match_within(&self, prefix: &str) -> bool {
+        let mut glob = self.text.bytes();
+        for expected in prefix.bytes() {
+            match glob.next() {
+                // The rest of the prefix fits it, and so does any continuation.
+                Some(b'*') => return true,
+                Some(b'?') => {}
+                Some(byte) if byte == expected => {}
+                _ => return false,
+            }
+        }
+        glob.next().is_some()
+    }
+
+    /// Whether one text may fit both globs. False is certain. True is not: only what stands before
+    /// the first wildcard and after the last one is compared, which costs no more than reading both.
+    #[must_use]
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        fn agree(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> bool {
+            let is_literal = |byte: &u8| !matches!(byte, b'*' | b'?');
+            one.take_while(is_literal).zip(other.take_while(is_literal)).all(|(a, b)| a == b)
+        }
+        agree(self.text.bytes(), other.text.bytes())
+            && agree(self.text.bytes().rev(), other.text.bytes().rev())
+    }
 }
 
 impl PartialSchema for Glob {
@@ -158,7 +186,77 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_glob_can_match_tools_of_some_servers() {
+        for (glob, expected) in [
+            ("*", true),
+            ("github/*", true),
+            ("github/list_issues", true),
+            ("github/?", true),
+            ("*issues", true),
+            ("git*", true),
+            ("g?thub/x", true),
+            ("?ithub?x", true),
+            ("github", false),
+            ("github/", false),
+            ("github2/*", false),
+            ("crm/*", false),
+            ("githu", false),
+            ("issues", false),
+            ("??????/x", true),
+            ("?????/x", false),
+        ] {
+            let glob: Glob = glob.parse().unwrap();
+            assert_eq!(glob.can_match_within("github/"), expected, "{glob}");
+        }
+    }
+
+    #[test]
+    fn globs_that_differ_at_an_end_have_no_text_in_common() {
+        for (one, other, expected) in [
+            ("crm/*", "crm/get", true),
+            ("crm/get_*", "crm/set_*", false),
+            ("crm/*_a", "crm/*_b", false),
+            ("crm/*", "*_b", true),
+            ("crm/*", "notes/*", false),
+            ("*", "?", true),
+        ] {
+            let [one, other]: [Glob; 2] = [one, other].map(|glob| glob.parse().unwrap());
+            assert_eq!(one.may_overlap(&other), expected, "{one} {other}");
+            assert_eq!(other.may_overlap(&one), expected, "{one} {other}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_glob_that_matches_within_a_prefix_is_said_to(
+            glob in "[ab/*?]{1,6}", prefix in "[ab]{1,2}/", rest in "[ab/]{1,5}",
+        ) {
+            let parsed: Glob = glob.parse().unwrap();
+            if fits(glob.as_bytes(), format!("{prefix}{rest}").as_bytes()) {
+                prop_assert!(parsed.can_match_within(&prefix));
+            }
+            // What it can match is found among texts as long as the glob and the prefix together.
+            let texts = |length: usize| (0..1_usize << length).map(move |bits| -> String {
+                (0..length).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect()
+            });
+            if parsed.can_match_within(&prefix) && !glob.contains('/') {
+                let mut rests = (1..=7).flat_map(texts);
+                let fit = rests.any(|rest| fits(glob.as_bytes(), format!("{prefix}{rest}").as_bytes()));
+                prop_assert!(fit, "{glob} {prefix}");
+            }
+        }
+
+        #[test]
+        fn globs_that_share_a_text_are_never_said_not_to(
+            one in "[ab/*?]{1,6}", other in "[ab/*?]{1,6}", text in "[ab/]{0,6}",
+        ) {
+            if fits(one.as_bytes(), text.as_bytes()) && fits(other.as_bytes(), text.as_bytes()) {
+                let [one, other]: [Glob; 2] = [&*one, &*other].map(|glob| glob.parse().unwrap());
+                prop_assert!(one.may_overlap(&other));
+            }
+        }
+
         #[test]
         fn a_glob_means_what_is_said_of_it(glob in "[ab/*?]{1,8}", text in "[ab/]{0,10}") {
             let expected = fits(glob.as_bytes(), text.as_bytes());

@@ -49,11 +49,12 @@ pub enum ProblemCode {
     LaneUnavailable,
     RegistryUnavailable,
     Misconfigured,
+    DefinitionChanged,
 }
 
 impl ProblemCode {
     /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::MalformedRequest,
         Self::InputInvalid,
         Self::Unauthorized,
@@ -91,6 +92,7 @@ impl ProblemCode {
         Self::LaneUnavailable,
         Self::RegistryUnavailable,
         Self::Misconfigured,
+        Self::DefinitionChanged,
     ];
 
     /// Code, HTTP status and title: the whole closed list.
@@ -162,6 +164,9 @@ impl ProblemCode {
                 ("registry_unavailable", 503, "The registry cannot answer")
             }
             Self::Misconfigured => ("misconfigured", 503, "Gateward is not configured"),
+            Self::DefinitionChanged => {
+                ("definition_changed", 409, "The tool's definition is not the reviewed one")
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use gateward_core::command::{Candidate, GateCommand, Purpose};
 use gateward_core::gate::{Ending, OutcomeCommand};
-use gateward_core::http_tool::HttpRequest;
+use gateward_core::http_tool::{HttpRequest, Unresolved};
 use gateward_core::json;
 use gateward_core::receipt;
 use gateward_core::registry::{Listing, ServerRecord};
@@ -54,6 +54,41 @@ fn where_a_call_goes_is_told_when_it_may_go_there() {
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "tool_not_granted");
     assert_eq!(body["upstream"], Json::Null);
+}
+
+/// Attack: an agent without grants delivers text to a server in messages that call no tool.
+#[test]
+fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
+    let cases: [(Json, Json, bool); 10] = [
+        (json!(null), json!(null), true),
+        (json!(["notes/*"]), json!(null), true),
+        (json!(["*/list_*"]), json!(["notes/list_issues"]), true),
+        (json!(["crm/*", "notes/x"]), json!(["*"]), true),
+        (json!([]), json!(null), false),
+        (json!(null), json!([]), false),
+        (json!(["crm/*", "notes"]), json!(null), false),
+        (json!(null), json!(["crm/*"]), false),
+        (json!(["notes/*"]), json!(["crm/*"]), false),
+        (json!(["notes/list_*"]), json!(["notes/get_*"]), false),
+    ];
+    for (of_agent, of_credential, passes) in cases {
+        let mut gate = gate();
+        let globs = |list: &Json| serde_json::from_value(list.clone()).unwrap();
+        gate.records.agent.as_mut().unwrap().allowed_tools = globs(&of_agent);
+        gate.records.credential.as_mut().unwrap().allowed_tools = globs(&of_credential);
+        for purpose in [Purpose::Admit, Purpose::Filter(Vec::new())] {
+            let (_, body) = answer(&gate, &asking(purpose.clone()));
+            let what = format!("{of_agent} {of_credential} {purpose:?}: {body}");
+            assert_eq!(body["upstream"].is_object(), passes, "{what}");
+            let code = if passes { Json::Null } else { json!("tool_not_granted") };
+            assert_eq!(body["decision"]["reason_code"], code, "{what}");
+        }
+        gate.records.server.as_mut().unwrap().kind = "http".to_owned();
+        let unmapped = Unresolved::Unmapped("no route".to_owned());
+        let (_, body) = answer(&gate, &asking(Purpose::Unroutable(unmapped)));
+        let code = if passes { "route_unmapped" } else { "tool_not_granted" };
+        assert_eq!(body["decision"]["reason_code"], code, "{of_agent} {of_credential}");
+    }
 }
 
 #[test]

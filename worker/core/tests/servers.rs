@@ -9,7 +9,9 @@ use gateward_core::admin::manifest::{
     MAX_DEFINITION_BYTES, MAX_DISCOVERED_TOOLS, MIN_MANIFEST_INTERVAL_MS,
 };
 use gateward_core::json;
-use gateward_core::problem::ProblemCode::{InvalidField, NotFound, UpstreamUnreachable};
+use gateward_core::problem::ProblemCode::{
+    DefinitionChanged, InvalidField, NotFound, StateConflict, UpstreamUnreachable,
+};
 use gateward_core::registry::ChangedKey;
 use gateward_core::schema::MAX_SCHEMA_BYTES;
 use gateward_core::upstream::{MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTES, Upstream};
@@ -50,8 +52,13 @@ fn tool_of(registry: &Registry, name: &str) -> Json {
 }
 
 fn approve(registry: &Registry, name: &str) {
-    let path = format!("/v1/servers/s/tools/{}/approve", name.replace('/', "%2F"));
-    registry.ask(&post(&path, Json::Null)).unwrap();
+    let hash = tool_of(registry, name)["definition_sha256"].take();
+    let body = if hash.is_null() { hash } else { json!({"definition_sha256": hash}) };
+    registry.ask(&approval(name, body)).unwrap();
+}
+
+fn approval(name: &str, body: Json) -> Ask {
+    post(&format!("/v1/servers/s/tools/{}/approve", name.replace('/', "%2F")), body)
 }
 
 fn last_event(registry: &Registry) -> Json {
@@ -572,6 +579,64 @@ fn a_listing_that_passes_through_registers_what_it_brings() {
             &json!({"server": "s", "new_tools": ["c"], "changed_tools": ["a"]})
         )
     );
+}
+
+#[test]
+fn an_approval_is_for_the_definition_that_was_reviewed_and_for_no_other() {
+    let (first, second) = (tool("a", "first"), tool("a", "second"));
+    let registry = listed(&json!([first]));
+    let by_hand = json!({"tool": "by_hand", "mutates": false, "risk": "low"});
+    registry.ask(&post("/v1/servers/s/tools", by_hand)).unwrap();
+    let reviewed = |definition: &Json| json!({"definition_sha256": hash(definition)});
+    let shown = |name: &str| {
+        let mut tool = tool_of(&registry, name);
+        ["approved", "definition", "approved_definition"].map(|field| tool[field].take())
+    };
+    assert_eq!(shown("a"), [json!(false), first.clone(), Json::Null]);
+    let refused = |name: &str, body: Json| {
+        let problem = registry.ask(&approval(name, body)).unwrap_err();
+        assert_eq!(tool_of(&registry, name)["approved"], false);
+        problem.code
+    };
+    // Nobody said what was reviewed, or it was something else.
+    assert_eq!(refused("a", Json::Null), InvalidField);
+    assert_eq!(refused("a", json!({})), InvalidField);
+    assert_eq!(refused("a", json!({"definition_sha256": null})), InvalidField);
+    assert_eq!(refused("a", reviewed(&second)), DefinitionChanged);
+    assert_eq!(refused("by_hand", reviewed(&first)), DefinitionChanged);
+    registry.ask(&approval("by_hand", Json::Null)).unwrap();
+    assert_eq!(shown("by_hand"), [json!(true), Json::Null, Json::Null]);
+    registry.ask(&approval("a", reviewed(&first))).unwrap();
+    assert_eq!(shown("a"), [json!(true), first.clone(), first.clone()]);
+
+    // The server says something else between the review and the approval.
+    assert!(registry.see("s", &json!([second])).unwrap().changed());
+    assert_eq!(shown("a"), [json!(false), second.clone(), first.clone()]);
+    assert_eq!(refused("a", reviewed(&first)), DefinitionChanged);
+    registry.ask(&approval("a", reviewed(&second))).unwrap();
+    assert_eq!(shown("a"), [json!(true), second.clone(), second.clone()]);
+
+    // It says something else between the moment when the approval is checked and its commit.
+    registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
+    assert!(registry.see("s", &json!([first])).unwrap().changed());
+    registry.listing.replace(Some(json!({ "tools": [second] })));
+    registry.between.replace(Some(patch("/v1/servers/s", json!({"upstream": {}}))));
+    assert_eq!(refused("a", reviewed(&first)), DefinitionChanged);
+
+    // A definition that cannot be used was reviewed by nobody.
+    let unusable = json!({"name": "a", "inputSchema": {"type": "nothing"}});
+    registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
+    assert!(registry.see("s", &json!([unusable])).unwrap().changed());
+    assert_eq!(shown("a"), [json!(false), Json::Null, second]);
+    let hash = tool_of(&registry, "a")["definition_sha256"].take();
+    assert_eq!(refused("a", json!({"definition_sha256": hash})), StateConflict);
+}
+
+#[test]
+fn a_list_of_tools_leaves_definitions_out() {
+    let registry = listed(&json!([tool("a", "")]));
+    let tools = registry.list("/v1/servers/s/tools");
+    assert!(tools.iter().all(|tool| tool.get("definition").is_none()), "{tools:?}");
 }
 
 #[test]

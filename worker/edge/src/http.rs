@@ -61,7 +61,7 @@ pub struct Request {
     content_type: String,
     content_length: String,
     request_id: String,
-    /// The address that connected, as Cloudflare or the local runtime says.
+    /// The address that connected, as the platform in front says.
     connecting_address: String,
     pub signature: String,
     raw: web_sys::Request,
@@ -70,8 +70,10 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn read(raw: web_sys::Request) -> Self {
-        let described = io::describe(&raw);
+    /// `address_header` is the header that the platform in front sets to the address that
+    /// connected.
+    pub fn read(raw: web_sys::Request, address_header: Option<&str>) -> Self {
+        let described = io::describe(&raw, address_header.unwrap_or_default());
         let mut lines = described.split('\n').map(str::to_owned);
         let mut next = || lines.next().unwrap_or_default();
         Self {
@@ -147,7 +149,7 @@ impl Request {
         pairs(&io::headers(&self.raw))
     }
 
-    /// `None` when the runtime does not say, or says what is no address.
+    /// `None` when no header is trusted for it, or when that header holds anything but one address.
     pub fn source_address(&self) -> Option<IpAddr> {
         self.connecting_address.parse().ok()
     }

@@ -19,10 +19,12 @@ globalThis.queueMicrotask = (turn) => {
  * All that Gateward looks at of a request, one a line; neither a URL nor a header can hold a line
  * break. `http.rs` reads it in this order.
  * @param {Request} request
+ * @param {string} addressHeader the header that holds the address that connected; empty when none does
  */
-export function describe({ method, url, headers }) {
+export function describe({ method, url, headers }, addressHeader) {
   const of = (name) => headers.get(name) ?? "";
-  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${of("cf-connecting-ip")}\n${of("x-gateward-signature")}`;
+  const address = addressHeader === "" ? "" : of(addressHeader);
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${address}\n${of("x-gateward-signature")}`;
 }
 
 /**

@@ -8,7 +8,7 @@ use worker::worker_sys::web_sys::{Request, Response};
 
 #[wasm_bindgen(module = "/src/io.js")]
 extern "C" {
-    pub fn describe(request: &Request) -> String;
+    pub fn describe(request: &Request, address_header: &str) -> String;
 
     pub fn headers(request: &Request) -> String;
 

@@ -33,7 +33,8 @@ pub enum Answer {
     Whole(Response),
 }
 
-/// An answer with headers of its own.
+/// An answer with headers of its own. The runtime sends no body in answer to a HEAD request, but the
+/// length that it would have.
 pub fn whole(response: Result<Response>) -> Answered {
     let lost = |_| Problem::new(ProblemCode::Internal, "the answer could not be written");
     response.map(Answer::Whole).map_err(lost)
@@ -42,9 +43,14 @@ pub fn whole(response: Result<Response>) -> Answered {
 pub type Answered = std::result::Result<Answer, Problem>;
 
 pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Result<Response> {
-    let request = Rc::new(Request::read(request));
+    let settings = settings(&env);
+    let address_header = match &settings {
+        Ok(settings) => settings.connecting_address_header.as_deref(),
+        Err(_) => None,
+    };
+    let request = Rc::new(Request::read(request, address_header));
     let request_id = request.id();
-    let answered = match settings(&env) {
+    let answered = match settings {
         Ok(settings) => {
             let context = Rc::new(context);
             let app = App { env, settings, request_id: request_id.clone(), context };
@@ -97,7 +103,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     }
     // Nobody without a secret of ours has a body read.
     believe(request, app, route.access)?;
-    let body = if request.method == "GET" { Vec::new() } else { request.body().await? };
+    let body = if route.method == "GET" { Vec::new() } else { request.body().await? };
     let caller = authenticate(request, app, route.access, &body).await?;
     let parameters: Vec<String> = parameters
         .into_iter()

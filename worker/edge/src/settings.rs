@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use gateward_core::config::Config;
+use gateward_core::config::{Config, connecting_address_header};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
@@ -20,6 +20,9 @@ pub struct Settings {
     pub engine: PolicyEngine,
     /// Whether administrators may name addresses of local networks and `http`, for development.
     pub local_targets: bool,
+    /// The header that the platform in front sets to the address that connected; `None` when no
+    /// header can be trusted for that.
+    pub connecting_address_header: Option<String>,
 }
 
 thread_local! {
@@ -54,6 +57,7 @@ fn read(env: &Env) -> Result<Settings, String> {
         engine: PolicyEngine::new(gateward_policies::bundle()),
         // Anything else, and a mistake too, means the internet alone.
         local_targets: var(env, "LOCAL_TARGETS").is_some_and(|value| value == "true"),
+        connecting_address_header: connecting_address_header(|name| var(env, name))?,
     })
 }
 

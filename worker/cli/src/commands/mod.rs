@@ -24,12 +24,14 @@ use crate::failure::Failure;
 use crate::follow::Matching;
 use crate::grant::Grant;
 use crate::request::{Fields, Method, Request};
+use crate::review::Review;
 use crate::table::Field;
 
 pub use agent::FIELDS as AGENT;
 pub use approvals::FIELDS as APPROVAL;
 pub use credential::FIELDS as CREDENTIAL;
 pub use decisions::FIELDS as DECISION;
+pub use tool::FIELDS as TOOL;
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -78,6 +80,8 @@ pub enum Plan {
     /// A request whose answer holds secrets that are shown once.
     Issue(Issue),
     Grant(Grant),
+    /// The approval of a tool, whose definition is shown first.
+    ApproveTool(Review),
     /// New decisions, until interrupted.
     Follow {
         request: Request,

@@ -20,6 +20,7 @@ fn request(line: &str) -> Request {
         Ok(Plan::Send { request, .. } | Plan::List { request, .. }) => request,
         Ok(Plan::Issue(issue)) => issue.request,
         Ok(Plan::Grant(grant)) => grant.read(),
+        Ok(Plan::ApproveTool(review)) => review.read(),
         Ok(Plan::Follow { request, .. } | Plan::ShowApproval(request) | Plan::Watch(request)) => {
             request
         }
@@ -204,7 +205,12 @@ fn every_command_asks_what_the_api_offers() {
             "PATCH /v1/servers/s/tools/t",
             json!({"canary": false, "mutates": false}),
         ),
-        ("tool approve s/a/b", "POST /v1/servers/s/tools/a%2Fb/approve", none.clone()),
+        ("tool approve s/a/b", "GET /v1/servers/s/tools/a%2Fb", none.clone()),
+        (
+            "tool approve s/a/b --definition-sha256 aa",
+            "POST /v1/servers/s/tools/a%2Fb/approve",
+            json!({"definition_sha256": "aa"}),
+        ),
         ("tool disable s/t", "POST /v1/servers/s/tools/t/disable", none.clone()),
         ("tool quarantine s/t", "POST /v1/servers/s/tools/t/quarantine", none.clone()),
         ("tool restore s/t", "POST /v1/servers/s/tools/t/restore", none.clone()),
@@ -300,7 +306,7 @@ fn a_change_can_insist_on_a_revision() {
         "server update s --kind mcp",
         "server approve s",
         "tool update s/t --risk low",
-        "tool approve s/t",
+        "tool approve s/t --definition-sha256 aa",
     ] {
         assert_eq!(request(&format!("{line} --if-match 12")).if_match, Some(12), "{line}");
     }

@@ -5,9 +5,10 @@ use super::{Plan, patch};
 use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
+use crate::review::Review;
 use crate::table::Field;
 
-const FIELDS: &[Field] = &[
+pub const FIELDS: &[Field] = &[
     Field::column("server"),
     Field::column("tool"),
     Field::column("status"),
@@ -21,6 +22,8 @@ const FIELDS: &[Field] = &[
     Field::detail("approval_ttl_s").null(DEFAULT),
     Field::detail("input_schema").null("none"),
     Field::detail("definition_sha256"),
+    Field::detail("definition").null("none"),
+    Field::detail("approved_definition").null("none"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
@@ -87,7 +90,24 @@ Examples:
         revision: Revision,
     },
     /// Let it be called, if its server is approved too
-    Approve(Changed),
+    ///
+    /// If the server has said what the tool is, the difference to the definition that was approved
+    /// last is shown on standard error, and a question must be answered on a terminal. Without one,
+    /// name the definition that you reviewed. If the tool has another one by now, it is not
+    /// approved, and the command fails with `definition_changed`.
+    #[command(after_long_help = "\
+Examples:
+  gateward tool approve github/merge_pull_request
+  gateward --json tool show github/merge_pull_request > reviewed.json
+  gateward tool approve github/merge_pull_request \\
+    --definition-sha256 \"$(jq -r .definition_sha256 reviewed.json)\"")]
+    Approve {
+        #[command(flatten)]
+        changed: Changed,
+        /// Approve the definition with this hash and ask nothing
+        #[arg(long, value_name = "HASH")]
+        definition_sha256: Option<String>,
+    },
     /// Deny all calls of it until `restore`
     Disable(Changed),
     /// Deny all calls of it as a danger, until `restore`
@@ -183,7 +203,13 @@ impl Tool {
                     .with("input_schema", schema.value());
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
-            Self::Approve(changed) => changed.action("approve"),
+            Self::Approve { changed: Changed { id, revision }, definition_sha256 } => {
+                let review = Review { id, if_match: revision.if_match };
+                match definition_sha256 {
+                    None => return Ok(Plan::ApproveTool(review)),
+                    hash => review.approval(hash.as_deref()),
+                }
+            }
             Self::Disable(changed) => changed.action("disable"),
             Self::Quarantine(changed) => changed.action("quarantine"),
             Self::Restore(changed) => changed.action("restore"),

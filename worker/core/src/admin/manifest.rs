@@ -29,8 +29,8 @@ pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
 /// Bytes of a server's instructions that can be pinned: a person reads them before they are.
 pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
 
-/// Bytes of all definitions together. The isolate has 128 MB and holds them some five times over:
-/// as they came, as values, in canonical form, compiled, and in what is written.
+/// Bytes of all definitions together. The isolate has 128 MB and holds them some six times over:
+/// as they came, as values, in canonical form twice, compiled, and in what is written.
 pub const MAX_LISTING_BYTES: usize = 4 * 1024 * 1024;
 
 /// What a server says in passing is written at most this often, so that one which says something
@@ -41,7 +41,8 @@ pub const MIN_MANIFEST_INTERVAL_MS: u64 = 60_000;
 /// Tools that an answer names as left out; beyond it, whoever asks has seen enough.
 const MAX_SKIPPED_TOOLS: usize = 100;
 
-/// Bytes of a statement's value; D1 takes 2 MB, and one more definition may stand beyond it.
+/// Bytes of a statement's value; D1 takes 2 MB, and one more definition may stand beyond it, with its
+/// schema.
 const MAX_VALUE_BYTES: usize = 1_000_000;
 
 /// Actions of MCP that are registered like tools, under names of their own. Those that read and
@@ -82,6 +83,8 @@ struct ListedTool {
     mutates: bool,
     risk: &'static str,
     input_schema: Option<String>,
+    /// In RFC 8785 form; `None` if it cannot be used.
+    definition: Option<String>,
     /// `None` of an action, of which no server says anything.
     definition_sha256: Option<String>,
     good_for: Use,
@@ -177,6 +180,7 @@ impl Listing {
                     mutates: false,
                     risk: "low",
                     input_schema: None,
+                    definition: None,
                     definition_sha256: None,
                     good_for: Use::Any,
                 });
@@ -241,6 +245,7 @@ impl Listing {
                 mutates: true,
                 risk: "medium",
                 input_schema: None,
+                definition: None,
                 definition_sha256: Some(hash_of_unusable(text)),
                 good_for: Use::Nothing,
             });
@@ -340,6 +345,7 @@ fn listed(definition: &Json, name: Option<&str>, canonical: &str) -> Result<List
         mutates: reads != Some(&Json::Bool(true)),
         risk: "medium",
         input_schema,
+        definition: Some(canonical.to_owned()),
         definition_sha256: Some(hex::encode(Sha256::digest(canonical))),
         good_for: Use::Any,
     })
@@ -440,6 +446,10 @@ impl ListedTool {
         if let Some(schema) = &self.input_schema {
             out.push_str(r#","input_schema":"#);
             out.push_str(schema);
+        }
+        if let Some(definition) = &self.definition {
+            out.push_str(r#","definition":"#);
+            out.push_str(definition);
         }
         if let Some(hash) = &self.definition_sha256 {
             for part in [r#","definition_sha256":""#, hash, "\""] {

@@ -17,13 +17,13 @@ use utoipa::openapi::{
 };
 
 use self::ProblemCode::{
-    AgentMismatch, AlreadyBootstrapped, BodyTooLarge, CredentialExpired, EnvironmentMismatch,
-    Forbidden, IdempotencyKeyReused, InputInvalid, Internal, InvalidField, JournalFull,
-    LaneUnavailable, LimitReached, MalformedRequest, Misconfigured, NameTaken, NonceReplayed,
-    NotFound, PreconditionFailed, RateLimited, RegistryUnavailable, RequestIdConflict,
-    SignatureInvalid, SignatureRequired, SourceAddressForbidden, StateConflict, TimestampStale,
-    Unauthorized, UnsupportedMediaType, UpstreamForbidden, UpstreamInvalid, UpstreamTimeout,
-    UpstreamUnreachable,
+    AgentMismatch, AlreadyBootstrapped, BodyTooLarge, CredentialExpired, DefinitionChanged,
+    EnvironmentMismatch, Forbidden, IdempotencyKeyReused, InputInvalid, Internal, InvalidField,
+    JournalFull, LaneUnavailable, LimitReached, MalformedRequest, Misconfigured, NameTaken,
+    NonceReplayed, NotFound, PreconditionFailed, RateLimited, RegistryUnavailable,
+    RequestIdConflict, SignatureInvalid, SignatureRequired, SourceAddressForbidden, StateConflict,
+    TimestampStale, Unauthorized, UnsupportedMediaType, UpstreamForbidden, UpstreamInvalid,
+    UpstreamTimeout, UpstreamUnreachable,
 };
 use super::agent::{Agent, AgentAction, AgentPatch, AgentRow, CreateAgent};
 use super::audit::EventRow;
@@ -39,7 +39,7 @@ use super::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow
 use super::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
-use super::tool::{Tool, ToolPatch, ToolRequest, ToolRow};
+use super::tool::{ApproveTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow};
 use super::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use super::{MAX_IDEMPOTENCY_KEY_BYTES, Record};
 use crate::approval::{
@@ -516,7 +516,9 @@ fn entry(operation: Operation) -> Entry {
         .tagged()
         .refuses(&[LimitReached]),
         Operation::ReadTool => {
-            Entry::new("tools", "read_tool", "Gives a tool.").answers::<Tool>().tagged()
+            Entry::new("tools", "read_tool", "Gives a tool with its definitions.")
+                .answers::<ToolDetail>()
+                .tagged()
         }
         Operation::PatchTool => {
             Entry::new("tools", "patch_tool", "Changes what is said of a tool.")
@@ -527,7 +529,10 @@ fn entry(operation: Operation) -> Entry {
         }
         Operation::ActOnTool(action) => {
             let (id, summary) = match action {
-                StateAction::Approve => ("approve_tool", "Approves a tool: it can be called."),
+                StateAction::Approve => (
+                    "approve_tool",
+                    "Approves a tool as it was reviewed: it can be called.",
+                ),
                 StateAction::Disable => ("disable_tool", "Disables a tool: it cannot be called."),
                 StateAction::Quarantine => {
                     ("quarantine_tool", "Quarantines a tool: it cannot be called.")
@@ -536,7 +541,16 @@ fn entry(operation: Operation) -> Entry {
                     ("restore_tool", "Undoes disabling and quarantine, and approves nothing.")
                 }
             };
-            Entry::new("tools", id, summary).writes::<Tool>(&DONE).tagged().matching()
+            let entry = Entry::new("tools", id, summary);
+            let entry = match action {
+                StateAction::Approve => entry.takes_with::<ApproveTool>(Required::False).refuses(&[
+                    InvalidField,
+                    StateConflict,
+                    DefinitionChanged,
+                ]),
+                _ => entry,
+            };
+            entry.writes::<Tool>(&DONE).tagged().matching()
         }
         Operation::ListBans => Entry::new("bans", "list_bans", "Lists bans.").page::<BanRow>(),
         Operation::CreateBan => {

@@ -13,13 +13,13 @@ use super::group::{CreateGroup, DeleteGroup, GroupRow, Member, MemberKind, SetMe
 use super::limits::{LimitsRow, PatchLimits};
 use super::route::Operation;
 use super::server::{
-    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
+    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow, StateAction,
 };
 use super::sql::{self, Statement, Value};
 use super::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
-use super::tool::{ActOnTool, CreateTool, PatchTool, ToolRow};
+use super::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
 use super::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
 use super::{Answer, Record, Write, not_found, one, page};
 use crate::bounds::MAX_LABEL_BYTES;
@@ -228,7 +228,7 @@ impl<'a> Request<'a> {
                     self.name(0, "server")?.to_string().into(),
                     self.tool()?.to_string().into(),
                 ];
-                one_of::<ToolRow>(Statement::new(sql::READ_TOOL, values))
+                one_of::<ToolDetailRow>(Statement::new(sql::READ_TOOL, values))
             }
             Op::PatchTool => self.write(PatchTool {
                 server: self.name(0, "server")?,
@@ -239,6 +239,11 @@ impl<'a> Request<'a> {
                 server: self.name(0, "server")?,
                 tool: self.tool()?,
                 action,
+                approval: if self.body.is_empty() {
+                    ApproveTool::default()
+                } else {
+                    parse(self.body)?
+                },
             }),
 
             Op::ListBans => self.page_of::<BanRow>(sql::LIST_BANS)?,
@@ -272,7 +277,8 @@ impl<'a> Request<'a> {
                 | Op::CreateTool
                 | Op::PatchTool
                 | Op::CreateBan
-        ) || (self.operation == Op::RotateCredential && !self.body.is_empty())
+        ) || (matches!(self.operation, Op::RotateCredential | Op::ActOnTool(StateAction::Approve))
+            && !self.body.is_empty())
     }
 
     fn mint(&self) -> Mint<'a> {

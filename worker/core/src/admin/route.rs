@@ -197,16 +197,21 @@ pub enum Found<'a> {
     Nothing,
 }
 
-/// Finds the route of a request; `path` begins with a slash.
+/// Finds the route of a request; `path` begins with a slash. HEAD finds the route of GET.
 #[must_use]
 pub fn find<'a>(method: &str, path: &'a str) -> Found<'a> {
     let fitting = ROUTES.iter().find_map(|route| Some((route.path, parameters(route.path, path)?)));
     let Some((template, parameters)) = fitting else { return Found::Nothing };
     let of_path = || ROUTES.iter().filter(|route| route.path == template);
-    match of_path().find(|route| route.method == method) {
+    let served = if method == "HEAD" { "GET" } else { method };
+    match of_path().find(|route| route.method == served) {
         Some(route) => Found::Route(route, parameters),
         None => {
-            Found::OtherMethods(of_path().map(|route| route.method).collect::<Vec<_>>().join(", "))
+            let methods = of_path().map(|route| match route.method {
+                "GET" => "GET, HEAD",
+                method => method,
+            });
+            Found::OtherMethods(methods.collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -280,6 +285,10 @@ mod tests {
                 "/v1/servers/s/tools/a%2Fb",
                 Some((Operation::PatchTool, vec!["s", "a%2Fb"])),
             ),
+            ("HEAD", "/v1/agents/a", Some((Operation::ReadAgent, vec!["a"]))),
+            ("HEAD", "/healthz", Some((Operation::Health, vec![]))),
+            ("HEAD", "/v1/authorize", None),
+            ("HEAD", "/v1/receipts/verify", None),
             ("GET", "/v1/agents/a/", None),
             ("GET", "/v1/agents/", None),
             ("GET", "/v1", None),
@@ -290,7 +299,7 @@ mod tests {
         assert_eq!(find("GET", "/v1/receipts/verify"), Found::OtherMethods("POST".to_owned()));
         assert_eq!(
             find("PUT", "/v1/agents/a"),
-            Found::OtherMethods("GET, PATCH, DELETE".to_owned())
+            Found::OtherMethods("GET, HEAD, PATCH, DELETE".to_owned())
         );
     }
 

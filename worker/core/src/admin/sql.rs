@@ -399,31 +399,38 @@ statements! {
     /// an administrator asked. One that was described already waits for approval; one that was
     /// registered by hand keeps the schema that was given, and if an administrator asked, its approval.
     SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, risk, input_schema, \
-          definition_sha256, revision, created_at_ms, updated_at_ms) \
+          definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
         SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'risk', value->>'input_schema', \
-          value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
+          value->>'definition', value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET \
           approved = iif(definition_sha256 IS NULL AND ?6, approved, 0), \
           input_schema = iif(definition_sha256 IS NULL, coalesce(input_schema, excluded.input_schema), \
             excluded.input_schema), \
-          definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
+          definition = excluded.definition, definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
           updated_at_ms = excluded.updated_at_ms";
     /// Tenant, server, a JSON array of tools that are known, each with a hash, revision, now.
-    SAVE_UNUSABLE_TOOLS = "UPDATE tools SET approved = 0, \
+    SAVE_UNUSABLE_TOOLS = "UPDATE tools SET approved = 0, definition = NULL, \
           definition_sha256 = value->>'definition_sha256', revision = ?4, updated_at_ms = ?5 \
         FROM json_each(?3) WHERE tenant = ?1 AND server = ?2 AND tool = value->>'tool'";
     /// Tenant, server, revision, now.
     UNAPPROVE_TOOLS = "UPDATE tools SET approved = 0, revision = ?3, updated_at_ms = ?4 \
         WHERE tenant = ?1 AND server = ?2";
 
+    /// The tool's definition was reviewed. Tenant, server, tool.
+    KEEP_APPROVED_DEFINITION = "UPDATE tools SET approved_definition = definition \
+        WHERE tenant = ?1 AND server = ?2 AND tool = ?3";
+
     /// Tenant, server, tool, the most tools and one.
     LOAD_TOOL = epoch!(), "(SELECT ", tool_row!(), " FROM tools \
           WHERE tenant = ?1 AND server = ?2 AND tool = ?3) AS record, \
         json_object('server', ", flag!("EXISTS (SELECT 1 FROM servers \
             WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL)"), ", \
+          'has_definition', ", flag!("EXISTS (SELECT 1 FROM tools WHERE tenant = ?1 \
+            AND server = ?2 AND tool = ?3 AND definition IS NOT NULL)"), ", \
           'count', (SELECT count(*) FROM (SELECT 1 FROM tools WHERE tenant = ?1 LIMIT ?4))) AS extra";
-    /// Tenant, server, tool.
-    READ_TOOL = "SELECT ", tool_row!(), " AS record FROM tools \
+    /// With the definitions, which lists leave out. Tenant, server, tool.
+    READ_TOOL = "SELECT json_insert(", tool_row!(), ", '$.definition', json(definition), \
+          '$.approved_definition', json(approved_definition)) AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool = ?3 AND EXISTS (SELECT 1 FROM servers s \
           WHERE s.tenant = ?1 AND s.server = ?2 AND s.deleted_at_ms IS NULL)";
     /// Tenant, server, after, limit.

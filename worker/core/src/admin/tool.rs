@@ -10,12 +10,12 @@ use super::manifest;
 use super::server::{StateAction, States, Status};
 use super::sql::{self, Statement, Value};
 use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
-    not_found, with_changes,
+    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict, difference,
+    limit_reached, not_found, with_changes,
 };
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bundle::Risk;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::registry::{ChangedKey, TaintRule};
 
 /// Tools of a tenant.
@@ -108,6 +108,51 @@ impl Record for ToolRow {
     }
 }
 
+/// A tool in D1, with its definitions.
+#[derive(Debug, Deserialize)]
+pub struct ToolDetailRow {
+    #[serde(flatten)]
+    tool: ToolRow,
+    definition: Option<Json>,
+    approved_definition: Option<Json>,
+}
+
+/// A tool with its definitions. Its server wrote them, so a program that shows them to people must
+/// escape control characters and those that hide or reorder text.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolDetail {
+    #[serde(flatten)]
+    tool: Tool,
+    /// The definition whose hash is `definition_sha256`; null when the server has listed none, or
+    /// one that cannot be used.
+    #[schema(value_type = Option<Object>)]
+    definition: Option<Json>,
+    /// The definition that was approved last; null when none was.
+    #[schema(value_type = Option<Object>)]
+    approved_definition: Option<Json>,
+}
+
+impl Record for ToolDetailRow {
+    const PLURAL: &'static str = ToolRow::PLURAL;
+    type View = ToolDetail;
+
+    fn cursor(&self) -> String {
+        self.tool.cursor()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        self.tool.revision()
+    }
+
+    fn view(&self, now_ms: u64) -> ToolDetail {
+        ToolDetail {
+            tool: self.tool.view(now_ms),
+            definition: self.definition.clone(),
+            approved_definition: self.approved_definition.clone(),
+        }
+    }
+}
+
 impl ToolRow {
     fn save(&self, at: &At<'_>) -> Statement {
         let flag = |value: bool| Value::from(u64::from(value));
@@ -146,6 +191,8 @@ fn load(at: &At<'_>, server: &str, tool: &str) -> Statement {
 struct Around {
     /// Whether its server is there.
     server: bool,
+    /// Whether its definition is kept, which can be used then.
+    has_definition: bool,
     count: u64,
 }
 
@@ -326,11 +373,47 @@ impl Write for PatchTool {
     }
 }
 
+/// An approval of a tool.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveTool {
+    /// The `definition_sha256` of the definition that was reviewed. Needed when the tool has one; if
+    /// the tool has another one by now, it is not approved.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, required = false)]
+    definition_sha256: Option<String>,
+}
+
+impl ApproveTool {
+    /// Whether what was reviewed is what the tool is now.
+    fn check(&self, tool: &ToolRow, has_definition: bool) -> Result<(), Problem> {
+        match (&self.definition_sha256, &tool.definition_sha256) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(Problem::field(
+                DEFINITION_SHA256,
+                format!("`{DEFINITION_SHA256}`: must be that of the definition that you reviewed"),
+            )),
+            (reviewed, known) if reviewed != known => Err(Problem::new(
+                ProblemCode::DefinitionChanged,
+                "the tool's definition is not the one that you reviewed: review it again",
+            )),
+            _ if !has_definition => {
+                Err(conflict("the definition that the server lists cannot be used"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+const DEFINITION_SHA256: &str = "definition_sha256";
+
 /// [`StateAction`] on one tool.
 pub struct ActOnTool {
     pub server: Name,
     pub tool: ToolName,
     pub action: StateAction,
+    /// What an approval says.
+    pub approval: ApproveTool,
 }
 
 impl Write for ActOnTool {
@@ -340,6 +423,10 @@ impl Write for ActOnTool {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before = existing(at, loaded)?;
+        let approves = self.action == StateAction::Approve;
+        if approves {
+            self.approval.check(&before, around(loaded)?.has_definition)?;
+        }
         let row = ToolRow { states: before.states.after(self.action), ..before.clone() };
         let event = match self.action {
             StateAction::Approve => "tool_approved",
@@ -347,6 +434,18 @@ impl Write for ActOnTool {
             StateAction::Quarantine => "tool_quarantined",
             StateAction::Restore => "tool_restored",
         };
-        conclude(at, loaded, Some(&before), row, event)
+        let mut outcome = conclude(at, loaded, Some(&before), row, event)?;
+        if let Outcome::Changed(change) = &mut outcome
+            && approves
+        {
+            if let (Json::Object(detail), Some(reviewed)) =
+                (&mut change.detail, &self.approval.definition_sha256)
+            {
+                detail.insert(DEFINITION_SHA256.to_owned(), json!(reviewed));
+            }
+            let values = vec![at.tenant.into(), (&*self.server).into(), (&*self.tool).into()];
+            change.statements.push(Statement::new(sql::KEEP_APPROVED_DEFINITION, values));
+        }
+        Ok(outcome)
     }
 }

@@ -28,7 +28,8 @@ pub struct Tool {
 }
 
 /// Whether the agent and its credential may use what is called, if it is there: the server, and the
-/// tool where it is known.
+/// tool where it is known. Where no tool is known, their lists must be able to match one of the
+/// server's: an agent without a grant there sends the server nothing and gets nothing from it.
 pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
     let call = &command.call;
     let servers = identity.credential.allowed_servers.as_deref();
@@ -39,7 +40,27 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
             is_tool_granted(&format!("{}/{}", call.server, call.tool), identity)
         }
-        _ => true,
+        Purpose::Admit | Purpose::Filter(_) | Purpose::Route(_) | Purpose::Unroutable(_) => {
+            can_be_granted_a_tool(&call.server, identity)
+        }
+    }
+}
+
+/// Whether the lists of the agent and its credential can match a tool of the server: one glob of
+/// each, and both the same tool as far as that can be told cheaply.
+fn can_be_granted_a_tool(server: &str, identity: &Identity<'_>) -> bool {
+    fn of_server<'a>(globs: &'a [Glob], prefix: &'a str) -> impl Iterator<Item = &'a Glob> {
+        globs.iter().filter(move |glob| glob.can_match_within(prefix))
+    }
+    let prefix = [server, "/"].concat();
+    match (&identity.agent.allowed_tools, &identity.credential.allowed_tools) {
+        (None, None) => true,
+        (Some(globs), None) | (None, Some(globs)) => of_server(globs, &prefix).next().is_some(),
+        (Some(of_agent), Some(of_credential)) => {
+            let of_credential: Vec<&Glob> = of_server(of_credential, &prefix).collect();
+            let overlaps = |glob: &Glob| of_credential.iter().any(|other| glob.may_overlap(other));
+            of_server(of_agent, &prefix).any(overlaps)
+        }
     }
 }
 
