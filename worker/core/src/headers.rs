@@ -13,11 +13,12 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// What of a caller's is Gateward's, or is made anew: its credential, its cookies for this host name,
-/// where it came from, and what says how the body is to be read.
-const CALLERS_OWN: [&str; 10] = [
+/// What a caller sends for Gateward alone, or what is made anew: its credential and signature, its
+/// cookies for this host name, where it came from, and what says how the body is to be read.
+const CALLERS_OWN: [&str; 13] = [
     "accept-encoding",
     "authorization",
+    "content-digest",
     "content-encoding",
     "content-length",
     "content-type",
@@ -25,6 +26,8 @@ const CALLERS_OWN: [&str; 10] = [
     "expect",
     "forwarded",
     "host",
+    "signature",
+    "signature-input",
     "x-real-ip",
 ];
 
@@ -113,8 +116,11 @@ mod tests {
             ("connection", "close, X-Hop"),
             ("cookie", "a=b"),
             ("cf-connecting-ip", "192.0.2.1"),
+            ("content-digest", "sha-256=:AA==:"),
             ("content-type", "application/json"),
             ("host", "gate"),
+            ("signature", "sig1=:AA==:"),
+            ("signature-input", "sig1=()"),
             ("x-forwarded-for", "192.0.2.1"),
             ("x-gateward-agent", "root"),
             ("x_gateward_agent", "root"),

@@ -515,6 +515,7 @@ mod tests {
             http_request_id: String::new(),
             source_address: None,
             signed: false,
+            signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,
             call: call::parse(body.as_bytes(), "t").unwrap(),

@@ -56,7 +56,8 @@ pub struct Request {
     request_id: String,
     /// The address that connected, as Cloudflare or the local runtime says.
     connecting_address: String,
-    pub signature: String,
+    /// Whether the request is signed, and how: docs/signing.md.
+    pub signature_input: String,
     raw: web_sys::Request,
 }
 
@@ -73,7 +74,7 @@ impl Request {
             content_length: next(),
             request_id: next(),
             connecting_address: next(),
-            signature: next(),
+            signature_input: next(),
             raw,
         }
     }

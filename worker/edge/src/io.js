@@ -22,7 +22,7 @@ globalThis.queueMicrotask = (turn) => {
  */
 export function describe({ method, url, headers }) {
   const of = (name) => headers.get(name) ?? "";
-  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${of("cf-connecting-ip")}\n${of("x-gateward-signature")}`;
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${of("cf-connecting-ip")}\n${of("signature-input")}`;
 }
 
 /**

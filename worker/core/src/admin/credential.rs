@@ -93,7 +93,7 @@ pub struct Credential {
     allowed_tools: Option<Vec<Glob>>,
     /// CIDR; null is any, an empty list none.
     allowed_networks: Option<Vec<Network>>,
-    /// Whether every request must carry `X-Gateward-Signature`.
+    /// Whether every request must be signed (RFC 9421).
     signed: bool,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
