@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 /** All headers of one signed request. Sign each request anew, also if it is tried again. */
 export function sign(method: string, url: string | URL, token: string, signingKey: string, headers: Record<string, string> = {}, body = ""): Record<string, string> {
-  const signed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const signed: Record<string, string> = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   if (body !== "") signed["content-digest"] = `sha-256=:${createHash("sha256").update(body).digest("base64")}:`;
   const { pathname, search } = new URL(url);
   const components = { "@method": method, "@path": pathname, "@query": search || "?", ...signed };
@@ -26,7 +26,7 @@ export function sign(method: string, url: string | URL, token: string, signingKe
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [method = "", url = "", ...lines] = process.argv.slice(2);
   const { GATEWARD_TOKEN = "", GATEWARD_SIGNING_KEY = "" } = process.env;
-  const headers = Object.fromEntries(lines.map((line) => line.split(": ", 2)));
+  const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/).slice(0, 2)));
   const body = readFileSync(0, "utf8");
   const answer = await fetch(url, { method, headers: sign(method, url, GATEWARD_TOKEN, GATEWARD_SIGNING_KEY, headers, body), body: body || null });
   console.log(answer.status, await answer.text());
