@@ -40,8 +40,8 @@ beforeAll(async () => {
   signer = await api.administrator("signer", ["registry:read", "registry:write"], { signed: true });
   await tenant.register({
     servers: [
-      { server: "api", kind: "http", upstream: { url: upstream.url("/v3/"), local: true, routes: [{ method: "GET", path: "/issues", tool: "list" }, { method: "POST", path: "/issues", tool: "create" }] } },
-      { server: "recorder", kind: "mcp", upstream: { url: upstream.url("/mcp"), local: true } },
+      { server: "api", kind: "http", trust: "trusted", upstream: { url: upstream.url("/v3/"), local: true, routes: [{ method: "GET", path: "/issues", tool: "list" }, { method: "POST", path: "/issues", tool: "create" }] } },
+      { server: "recorder", kind: "mcp", trust: "trusted", upstream: { url: upstream.url("/mcp"), local: true } },
     ],
     tools: [
       { server: "api", tool: "list", mutates: false, risk: "low" },

@@ -129,7 +129,7 @@ mod tests {
             http_request_id: "h".to_owned(),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
-            signature_nonce: None,
+            signature_nonce: Some(SignatureNonce { nonce: "y".to_owned(), created_ms: 1 }),
             purpose: Purpose::Forward,
             session: Some("z".to_owned()),
             call: call::parse(body, "t").unwrap(),

@@ -47,6 +47,13 @@ pub struct SignedRequest {
 
 impl Sign {
     pub fn plan(self) -> Result<Plan, Failure> {
+        let mut names: Vec<_> =
+            self.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() < self.headers.len() {
+            return Err(Failure::Usage("a header can be given once".to_owned()));
+        }
         let body = self.body.as_deref().map(read).transpose()?;
         Ok(Plan::Sign(SignedRequest {
             method: self.method,
@@ -58,7 +65,6 @@ impl Sign {
     }
 }
 
-/// Each name once: curl would send two lines, and the signature covers one value.
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("a header is written `Name: value`")?;
     let (name, value) = (name.trim(), value.trim());

@@ -335,6 +335,7 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "agent list --token gwa_x",
         "sign GET",
         "sign GET /v1/agents -H X-Gateward-Run-Id",
+        "sign GET /v1/agents -H A:1 -H a:2",
     ] {
         assert!(matches!(plan(line), Err(Failure::Usage(_))), "{line}");
     }
