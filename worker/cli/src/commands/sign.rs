@@ -26,7 +26,8 @@ pub struct Sign {
     /// The request's method, in upper case
     method: String,
     /// The request's URL, or its path and query
-    url: Uri,
+    #[arg(value_name = "URL")]
+    target: Uri,
     /// The file that holds the request's body; `-` is standard input
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
@@ -57,8 +58,8 @@ impl Sign {
         let body = self.body.as_deref().map(read).transpose()?;
         Ok(Plan::Sign(SignedRequest {
             method: self.method,
-            path: self.url.path().to_owned(),
-            query: self.url.query().unwrap_or_default().to_owned(),
+            path: self.target.path().to_owned(),
+            query: self.target.query().unwrap_or_default().to_owned(),
             headers: self.headers,
             body: body.unwrap_or_default(),
         }))
