@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::request::{Method, Request};
+use crate::sign::{Signer, Unsigned};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// One try as a whole. The worker itself answers within a few seconds, or with 503.
@@ -27,6 +28,7 @@ pub struct Client {
     agent: Agent,
     url: String,
     bearer: String,
+    signer: Option<Signer>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl Answer {
 
 impl Client {
     /// `url` is the worker's, without a path of the API.
-    pub fn new(url: &str, bearer: String) -> Result<Self, Failure> {
+    pub fn new(url: &str, bearer: String, signer: Option<Signer>) -> Result<Self, Failure> {
         let on_this_machine = checked(url).map_err(Failure::Other)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -61,7 +63,21 @@ impl Client {
             .user_agent(concat!("gateward/", env!("CARGO_PKG_VERSION")));
         config = config.proxy(if on_this_machine { None } else { Proxy::try_from_env() });
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { agent: config.build().new_agent(), url, bearer })
+        Ok(Self { agent: config.build().new_agent(), url, bearer, signer })
+    }
+
+    /// The token and the headers that sign a request.
+    pub fn sign(&self, request: &Unsigned<'_>) -> Result<Vec<(String, String)>, Failure> {
+        let none = || {
+            Failure::other(
+                "no signing key: set GATEWARD_SIGNING_KEY or GATEWARD_SIGNING_KEY_FILE, or give \
+                 --signing-key-file",
+            )
+        };
+        let signer = self.signer.as_ref().ok_or_else(none)?;
+        let mut headers = vec![("authorization".to_owned(), format!("Bearer {}", self.bearer))];
+        headers.extend(signer.sign(request));
+        Ok(headers)
     }
 
     /// The answer, if it is a success.
@@ -89,23 +105,42 @@ impl Client {
         }
     }
 
+    /// Each try is signed anew: a signature is good for one request.
     fn try_once(&self, request: &Request, key: Option<&str>) -> Result<Answer, Error> {
-        let mut builder = http::Request::builder()
-            .method(request.method.as_str())
-            .uri(format!("{}{}", self.url, request.target()))
-            .header("authorization", format!("Bearer {}", self.bearer))
-            .header("accept", "application/json, application/problem+json");
+        let uri = format!("{}{}", self.url, request.target()).parse::<Uri>();
+        let uri = uri.map_err(http::Error::from)?;
+        let body = request.body.as_ref().map(Value::to_string);
+        let mut headers = Vec::new();
+        let mut header = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(key) = key {
-            builder = builder.header("idempotency-key", key);
+            header("idempotency-key", key.to_owned());
         }
         if let Some(revision) = request.if_match {
-            builder = builder.header("if-match", format!("\"{revision}\""));
+            header("if-match", format!("\"{revision}\""));
         }
-        let mut response = match &request.body {
-            Some(body) => {
-                let builder = builder.header("content-type", "application/json");
-                self.agent.run(builder.body(body.to_string())?)?
-            }
+        if body.is_some() {
+            header("content-type", "application/json".to_owned());
+        }
+        if let Some(signer) = &self.signer {
+            let unsigned = Unsigned {
+                method: request.method.as_str(),
+                path: uri.path(),
+                query: uri.query().unwrap_or_default(),
+                headers: &headers,
+                body: body.as_deref().unwrap_or_default().as_bytes(),
+            };
+            headers.extend(signer.sign(&unsigned));
+        }
+        let mut builder = http::Request::builder()
+            .method(request.method.as_str())
+            .uri(uri)
+            .header("authorization", format!("Bearer {}", self.bearer))
+            .header("accept", "application/json, application/problem+json");
+        for (name, value) in &headers {
+            builder = builder.header(name, value);
+        }
+        let mut response = match body {
+            Some(body) => self.agent.run(builder.body(body)?)?,
             None => self.agent.run(builder.body(())?)?,
         };
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());

@@ -16,6 +16,7 @@ mod request;
 mod review;
 mod run;
 mod secret;
+mod sign;
 mod table;
 mod upstream;
 mod watch;
@@ -29,10 +30,13 @@ use crate::client::Client;
 use crate::commands::{Bearer, Command};
 use crate::failure::Failure;
 use crate::run::Runner;
+use crate::sign::Signer;
 
 const HELP: &str = "\
 The token is never an argument. It is read from --token-file, or from the environment variable
-GATEWARD_TOKEN, or from the file that GATEWARD_TOKEN_FILE names, in this order.
+GATEWARD_TOKEN, or from the file that GATEWARD_TOKEN_FILE names, in this order. The signing key of a
+signed credential is read likewise, from --signing-key-file, GATEWARD_SIGNING_KEY or
+GATEWARD_SIGNING_KEY_FILE; with it, every request is signed.
 
 Lists that restrict (allowed tools, servers, networks) have three states: not there, shown as
 `any`, restricts nothing; with items, only these; empty, shown as `none`, leaves nothing.
@@ -73,6 +77,10 @@ struct Arguments {
     /// The file that holds the token; else GATEWARD_TOKEN, else GATEWARD_TOKEN_FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     token_file: Option<PathBuf>,
+    /// The file that holds the credential's signing key, if it has one; else GATEWARD_SIGNING_KEY, else
+    /// GATEWARD_SIGNING_KEY_FILE
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
+    signing_key_file: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -88,11 +96,18 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<u8, Failure> {
-    let Arguments { url, json, token_file, command } = arguments;
+    let Arguments { url, json, token_file, signing_key_file, command } = arguments;
     let plan = command.plan()?;
     let bearer = match plan.bearer() {
         Bearer::Token => secret::token(token_file.as_deref())?,
         Bearer::BootstrapSecret(file) => secret::bootstrap_secret(file.as_deref())?,
     };
-    Runner { client: Client::new(&url, bearer)?, json }.run(plan)
+    // The bootstrap secret has no signing key.
+    let signer = match plan.bearer() {
+        Bearer::Token => secret::signing_key(signing_key_file.as_deref())?
+            .map(|key| Signer::new(&bearer, &key))
+            .transpose()?,
+        Bearer::BootstrapSecret(_) => None,
+    };
+    Runner { client: Client::new(&url, bearer, signer)?, json }.run(plan)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, from_str};
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
 use crate::client::{Answer, Client};
-use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, TOOL};
+use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, SignedRequest, TOOL};
 use crate::failure::{Failure, PENDING};
 use crate::follow::{Follow, Matching};
 use crate::grant::Grant;
@@ -18,6 +18,7 @@ use crate::page::Page;
 use crate::request::Request;
 use crate::review::{self, Review};
 use crate::secret::SecretFile;
+use crate::sign::Unsigned;
 use crate::table::{self, Field, printable};
 use crate::watch::Watch;
 
@@ -54,7 +55,18 @@ impl Runner {
             Plan::ShowApproval(request) => self.show_approval(&request),
             Plan::Decide(decide) => self.decide(&decide),
             Plan::Watch(request) => self.watch(&request),
+            Plan::Sign(request) => self.sign(&request),
         }
+    }
+
+    /// Prints header lines, as `curl -H @-` reads them.
+    fn sign(&self, request: &SignedRequest) -> Result<u8, Failure> {
+        let SignedRequest { method, path, query, headers, body } = request;
+        let added = self.client.sign(&Unsigned { method, path, query, headers, body })?;
+        for (name, value) in added.iter().chain(headers) {
+            print(&format!("{name}: {value}"))?;
+        }
+        Ok(0)
     }
 
     fn send(&self, request: &Request, fields: &[Field]) -> Result<u8, Failure> {

@@ -14,18 +14,29 @@ const SECRET_BYTES_MAX: u64 = 4096;
 
 /// The token: `--token-file`, else `GATEWARD_TOKEN`, else the file that `GATEWARD_TOKEN_FILE` names.
 pub fn token(file: Option<&Path>) -> Result<String, Failure> {
+    configured(file, "GATEWARD_TOKEN", "GATEWARD_TOKEN_FILE")?.ok_or_else(|| {
+        Failure::other("no token: set GATEWARD_TOKEN or GATEWARD_TOKEN_FILE, or give --token-file")
+    })
+}
+
+/// The signing key, if one is configured: `--signing-key-file`, else `GATEWARD_SIGNING_KEY`, else the
+/// file that `GATEWARD_SIGNING_KEY_FILE` names.
+pub fn signing_key(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    configured(file, "GATEWARD_SIGNING_KEY", "GATEWARD_SIGNING_KEY_FILE")
+}
+
+fn configured(
+    file: Option<&Path>,
+    name: &str,
+    name_of_file: &str,
+) -> Result<Option<String>, Failure> {
     if let Some(file) = file {
-        return read(file);
+        return read(file).map(Some);
     }
-    if let Some(token) = variable("GATEWARD_TOKEN")? {
-        return plain(&token, "GATEWARD_TOKEN");
+    if let Some(secret) = variable(name)? {
+        return plain(&secret, name).map(Some);
     }
-    match variable("GATEWARD_TOKEN_FILE")? {
-        Some(file) => read(Path::new(&file)),
-        None => Err(Failure::other(
-            "no token: set GATEWARD_TOKEN or GATEWARD_TOKEN_FILE, or give --token-file",
-        )),
-    }
+    variable(name_of_file)?.map(|file| read(Path::new(&file))).transpose()
 }
 
 /// The bootstrap secret: `--secret-file`, else `GATEWARD_BOOTSTRAP_SECRET`.

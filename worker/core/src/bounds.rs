@@ -34,8 +34,13 @@ pub const MAX_GLOB_BYTES: usize = MAX_NAME_BYTES + 1 + MAX_TOOL_BYTES;
 /// Bytes of a credential: three names, a lane, a secret and a MAC.
 pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
 
-/// A caller's timestamp may be this far from the gate's clock, either way.
+/// A caller's timestamp, and the time at which it signed a request, may be this far from the gate's
+/// clock, either way.
 pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;
+
+/// Bytes of a header that describes or holds a signature, or a digest. Twenty covered headers and all
+/// parameters take less than half of it.
+pub const MAX_SIGNATURE_FIELD_BYTES: usize = 2_048;
 
 /// Lane numbers: the 12 bits that a decision id has for them.
 pub const MAX_LANES: u16 = 4_096;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::ToolCall;
 use crate::http_tool::{HttpRequest, Unresolved};
 use crate::json::Json;
+use crate::signature::SignatureNonce;
 
 /// Raised whenever [`GateCommand`], or anything in it, changes its shape.
 pub const COMMAND_VERSION: u8 = 4;
@@ -30,8 +31,11 @@ pub struct GateCommand {
     pub http_request_id: String,
     /// The connecting address, as the platform says it.
     pub source_address: Option<IpAddr>,
-    /// Whether the worker verified a signature over the raw body.
+    /// Whether the worker verified the request's signature.
     pub signed: bool,
+    /// What makes the signed request good for one use. One HTTP request may make several commands;
+    /// only the first has it.
+    pub signature_nonce: Option<SignatureNonce>,
     pub purpose: Purpose,
     /// The MCP session that the call came in, if there is one. Approvers see it.
     pub session: Option<String>,
@@ -124,6 +128,7 @@ mod tests {
             http_request_id: "h".to_owned(),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
+            signature_nonce: Some(SignatureNonce { nonce: "y".to_owned(), created_ms: 1 }),
             purpose: Purpose::Forward,
             session: Some("z".to_owned()),
             parameters: Vec::new(),

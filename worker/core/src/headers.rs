@@ -36,12 +36,13 @@ const ALLOWED: [&str; 16] = [
     "x-request-id",
 ];
 
-/// What of a caller's is Gateward's, or is made anew: its credential, its cookies for this host name,
-/// where it came from, and what says how the body is to be read.
-const CALLERS_OWN: [&str; 17] = [
+/// What a caller sends for Gateward alone, or what is made anew: its credential and signature, its
+/// cookies for this host name, where it came from, and what says how the body is to be read.
+const CALLERS_OWN: [&str; 20] = [
     "accept-encoding",
     "authorization",
     "client-ip",
+    "content-digest",
     "content-encoding",
     "content-length",
     "content-type",
@@ -49,6 +50,8 @@ const CALLERS_OWN: [&str; 17] = [
     "expect",
     "forwarded",
     "host",
+    "signature",
+    "signature-input",
     "true-client-ip",
     "via",
     "x-client-ip",
@@ -217,8 +220,11 @@ mod tests {
                 ("connection", "close, X-Hop"),
                 ("cookie", "a=b"),
                 ("cf-connecting-ip", "192.0.2.1"),
+                ("content-digest", "sha-256=:AA==:"),
                 ("content-type", "application/json"),
                 ("host", "gate"),
+                ("signature", "sig1=:AA==:"),
+                ("signature-input", "sig1=()"),
                 ("x-forwarded-for", "192.0.2.1"),
                 ("x-gateward-agent", "root"),
                 ("x_gateward_agent", "root"),
@@ -262,6 +268,9 @@ mod tests {
             ("x_api_version", false),
             ("authorization", false),
             ("cookie", false),
+            ("signature", false),
+            ("signature-input", false),
+            ("content-digest", false),
             ("content-type", false),
             ("content-length", false),
             ("transfer-encoding", false),

@@ -9,6 +9,7 @@
 pub mod bounds;
 pub mod problem;
 
+pub mod signature;
 pub mod token;
 
 pub mod call;

@@ -564,6 +564,7 @@ mod tests {
             http_request_id: String::new(),
             source_address: None,
             signed: false,
+            signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,
             parameters: Vec::new(),

@@ -97,6 +97,18 @@ pub mod d1 {
            AND a.deleted_at_ms IS NULL \
          WHERE c.tenant = ?1 AND c.key_id = ?2";
 
+    /// Uses up the nonce of a signature: tenant, key id, nonce, when it was signed. No row: it was
+    /// used before.
+    pub const USE_SIGNATURE_NONCE: &str = "INSERT INTO signature_nonces \
+           (tenant, key_id, nonce, created_at_ms) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT DO NOTHING RETURNING nonce";
+
+    /// Forgets a tenant's oldest nonces that were signed before a time, a bounded number of them.
+    pub const FORGET_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces \
+         WHERE (tenant, key_id, nonce) IN (SELECT tenant, key_id, nonce \
+           FROM signature_nonces INDEXED BY signature_nonces_by_age \
+           WHERE tenant = ?1 AND created_at_ms < ?2 ORDER BY created_at_ms LIMIT ?3)";
+
     /// Tenant, decision id.
     pub const DECISION: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, decision, \
            reason_code, response FROM decisions WHERE tenant = ?1 AND decision_id = ?2";
@@ -205,6 +217,8 @@ pub mod d1 {
         STORED_HASHES,
         COUNT_FAILED_AUTHENTICATION,
         LOAD_READER,
+        USE_SIGNATURE_NONCE,
+        FORGET_SIGNATURE_NONCES,
         DECISION,
         DECISIONS,
         DECISIONS_OF_AGENT,
@@ -245,6 +259,9 @@ pub mod lane {
            STRICT",
         "CREATE TABLE IF NOT EXISTS nonces (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
            nonce_key TEXT NOT NULL UNIQUE) STRICT",
+        // Nonces of signatures: of commands that journal nothing, too. id: their order in time.
+        "CREATE TABLE IF NOT EXISTS signature_nonces (id INTEGER PRIMARY KEY, \
+           at_ms INTEGER NOT NULL, nonce_key TEXT NOT NULL UNIQUE) STRICT",
         "CREATE TABLE IF NOT EXISTS approvals (approval_id TEXT NOT NULL PRIMARY KEY, \
            expires_at_ms INTEGER NOT NULL, closed_at_ms INTEGER, record TEXT NOT NULL, input TEXT, \
            edited_input TEXT) STRICT, WITHOUT ROWID",
@@ -335,6 +352,13 @@ pub mod lane {
          UNION ALL SELECT fingerprint, response FROM replay WHERE request_key = ?1 LIMIT 1";
     pub const NONCE_USED: &str = "SELECT 1 FROM journal WHERE nonce_key = ?1 \
          UNION ALL SELECT 1 FROM nonces WHERE nonce_key = ?1 LIMIT 1";
+    /// Key id and nonce.
+    pub const SIGNATURE_NONCE_USED: &str = "SELECT 1 FROM signature_nonces WHERE nonce_key = ?1";
+    pub const USE_SIGNATURE_NONCE: &str =
+        "INSERT INTO signature_nonces (nonce_key, at_ms) VALUES (?1, ?2)";
+    /// The oldest that are past their time, a bounded number of them.
+    pub const EXPIRE_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces WHERE id IN \
+         (SELECT id FROM signature_nonces ORDER BY id LIMIT ?2) AND at_ms < ?1";
     /// Read by calls that write nothing, so that a superseded object fails instead of answering.
     pub const TOUCH: &str = "SELECT 1 FROM meta LIMIT 1";
 
@@ -389,6 +413,9 @@ pub mod lane {
         AGENT_STATE,
         STORED_ANSWER,
         NONCE_USED,
+        SIGNATURE_NONCE_USED,
+        USE_SIGNATURE_NONCE,
+        EXPIRE_SIGNATURE_NONCES,
         TOUCH,
         ROWS,
         ROW,

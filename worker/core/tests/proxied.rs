@@ -76,7 +76,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
         let globs = |list: &Json| serde_json::from_value(list.clone()).unwrap();
         gate.records.agent.as_mut().unwrap().allowed_tools = globs(&of_agent);
         gate.records.credential.as_mut().unwrap().allowed_tools = globs(&of_credential);
-        for purpose in [Purpose::Admit, Purpose::Filter(Vec::new())] {
+        for purpose in [Purpose::Admit { cost: 1 }, Purpose::Filter(Vec::new())] {
             let (_, body) = answer(&gate, &asking(purpose.clone()));
             let what = format!("{of_agent} {of_credential} {purpose:?}: {body}");
             assert_eq!(body["upstream"].is_object(), passes, "{what}");

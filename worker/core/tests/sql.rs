@@ -65,6 +65,7 @@ fn no_read_endpoint_scans_a_table() {
         d1::APPROVALS_OF_GROUP,
         d1::WEBHOOK,
         d1::STORED_HASHES,
+        d1::FORGET_SIGNATURE_NONCES,
         admin::KEPT_ANSWER,
         admin::READ_WEBHOOK,
         admin::LIST_TENANTS,

@@ -10,6 +10,7 @@ use gateward_core::command::{GateCommand, Purpose};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::scope::Scope;
+use gateward_core::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::token::{self, Holder, Token};
 use subtle::ConstantTimeEq as _;
 use worker::{Date, console_error};
@@ -39,6 +40,8 @@ pub struct Caller {
     expires_at_ms: Option<u64>,
     allowed_networks: Option<Vec<Network>>,
     signed: bool,
+    /// Of a signed request that must not be carried out twice.
+    nonce: Option<SignatureNonce>,
 }
 
 impl Caller {
@@ -69,7 +72,8 @@ pub fn believe(request: &Request, app: &App, access: Access) -> Result<(), Probl
     }
 }
 
-/// Checks what the route needs. `body` is the raw body, which a signature is over.
+/// Checks what the route needs. `body` is the raw body, which a signature covers. A signature's nonce
+/// is not used up yet: [`use_nonce`] does that.
 pub async fn authenticate(
     request: &Request,
     app: &App,
@@ -131,7 +135,7 @@ pub fn command(
     app: &App,
     token: &Token<'_>,
     lane: u16,
-    signed: bool,
+    signature: Option<Verified>,
     purpose: Purpose,
     call: ToolCall,
 ) -> GateCommand {
@@ -142,7 +146,8 @@ pub fn command(
         secret_hash: token::secret_hash(token.secret),
         http_request_id: app.request_id.clone(),
         source_address: request.source_address(),
-        signed,
+        signed: signature.is_some(),
+        signature_nonce: signature.and_then(|verified| verified.nonce),
         purpose,
         session: None,
         parameters: Vec::new(),
@@ -150,33 +155,40 @@ pub fn command(
     }
 }
 
-/// Whether the body is signed; a signature that does not fit is no credential.
+/// The request's signature, verified; `None` if the request is not signed. A signature that does not
+/// verify is refused, whether the credential needs one or not.
 pub fn verify_signature(
     request: &Request,
     app: &App,
     token: &Token<'_>,
     body: &[u8],
-) -> Result<bool, Problem> {
-    if request.signature.is_empty() {
-        return Ok(false);
+    needs_nonce: bool,
+) -> Result<Option<Verified>, Problem> {
+    if request.signature_input.is_empty() {
+        return Ok(None);
     }
-    if app.settings.mac_keys.verify_signature(token, body, &request.signature) {
-        return Ok(true);
-    }
-    let detail = "`X-Gateward-Signature` is not this credential's over this body";
-    Err(refuse(request, app, ProblemCode::SignatureInvalid, detail))
+    let headers = request.headers();
+    let signed = SignedRequest {
+        method: &request.method,
+        path: request.path(),
+        query: request.raw_query(),
+        headers: &headers,
+        body,
+    };
+    let now_ms = Date::now().as_millis();
+    let verified = signature::verify(&signed, &app.settings.mac_keys, token, needs_nonce, now_ms);
+    verified.map(Some).inspect_err(|_| failed_authentications::count(request, app))
 }
 
-/// The same where the body alone does not say what is asked: the signature is over the method, a
-/// space, path and query, a line break, and the body.
-pub fn verify_request_signature(
-    request: &Request,
-    app: &App,
-    token: &Token<'_>,
-    body: &[u8],
-) -> Result<bool, Problem> {
-    let line = [&request.method, " ", request.path_with_query(), "\n"].concat();
-    verify_signature(request, app, token, &[line.as_bytes(), body].concat())
+/// Uses up the nonce of a request that is no call. Nothing may be done before this.
+pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<(), Problem> {
+    let Some(nonce) = &caller.nonce else { return Ok(()) };
+    let now_ms = Date::now().as_millis();
+    if d1::signatures::use_nonce(&app.env, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
+        return Ok(());
+    }
+    failed_authentications::count(request, app);
+    Err(signature::replayed())
 }
 
 const INVALID: &str = "the credential is not valid";
@@ -184,7 +196,8 @@ const INVALID: &str = "the credential is not valid";
 async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Problem> {
     let refuse = |code, detail| Err(refuse(request, app, code, detail));
     let token = token(request, app)?;
-    let signed = verify_signature(request, app, &token, body)?;
+    let needs_nonce = !matches!(request.method.as_str(), "GET" | "HEAD");
+    let signature = verify_signature(request, app, &token, body, needs_nonce)?;
     let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
     let Some(stored) = stored else { return refuse(ProblemCode::Unauthorized, INVALID) };
     let agent = match token.holder {
@@ -203,8 +216,8 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
     if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
         return refuse(ProblemCode::CredentialExpired, "the credential has expired");
     }
-    if stored.signed != 0 && !signed {
-        let detail = "this credential's requests must carry `X-Gateward-Signature`";
+    if stored.signed != 0 && signature.is_none() {
+        let detail = "the credential has a signing key; sign the request (RFC 9421)";
         return refuse(ProblemCode::SignatureRequired, detail);
     }
     let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
@@ -236,6 +249,7 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         expires_at_ms: stored.expires_at_ms,
         allowed_networks,
         signed: stored.signed != 0,
+        nonce: signature.and_then(|verified| verified.nonce),
     })
 }
 
@@ -261,6 +275,7 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
         expires_at_ms: None,
         allowed_networks: None,
         signed: false,
+        nonce: None,
     })
 }
 

@@ -63,7 +63,8 @@ pub struct Request {
     request_id: String,
     /// The address that connected, as the platform in front says.
     connecting_address: String,
-    pub signature: String,
+    /// Whether the request is signed, and how: docs/signing.md.
+    pub signature_input: String,
     raw: web_sys::Request,
     /// Whether its body was read, or dropped.
     read: Cell<bool>,
@@ -84,7 +85,7 @@ impl Request {
             content_length: next(),
             request_id: next(),
             connecting_address: next(),
-            signature: next(),
+            signature_input: next(),
             raw,
             read: Cell::new(false),
         }

@@ -24,7 +24,7 @@ globalThis.queueMicrotask = (turn) => {
 export function describe({ method, url, headers }, addressHeader) {
   const of = (name) => headers.get(name) ?? "";
   const address = addressHeader === "" ? "" : of(addressHeader);
-  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${address}\n${of("x-gateward-signature")}`;
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${address}\n${of("signature-input")}`;
 }
 
 /**

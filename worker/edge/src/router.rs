@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Context, Env, Result};
 
-use crate::authentication::{authenticate, believe};
+use crate::authentication::{authenticate, believe, use_nonce};
 use crate::failed_authentications;
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
@@ -105,6 +105,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     believe(request, app, route.access)?;
     let body = if route.method == "GET" { Vec::new() } else { request.body().await? };
     let caller = authenticate(request, app, route.access, &body).await?;
+    use_nonce(request, app, &caller).await?;
     let parameters: Vec<String> = parameters
         .into_iter()
         .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))

@@ -10,6 +10,7 @@ mod decisions;
 mod group;
 mod limits;
 mod server;
+mod sign;
 mod tenant;
 mod tool;
 mod webhook;
@@ -31,6 +32,7 @@ pub use agent::FIELDS as AGENT;
 pub use approvals::FIELDS as APPROVAL;
 pub use credential::FIELDS as CREDENTIAL;
 pub use decisions::FIELDS as DECISION;
+pub use sign::SignedRequest;
 pub use tool::FIELDS as TOOL;
 
 #[derive(Subcommand, Debug)]
@@ -60,6 +62,7 @@ pub enum Command {
     Audit(audit::Audit),
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    Sign(sign::Sign),
 }
 
 /// What a command is going to do.
@@ -93,6 +96,8 @@ pub enum Plan {
     Decide(Decide),
     /// Pending approvals, and what changes of them, until interrupted.
     Watch(Request),
+    /// Sends nothing: prints the headers that sign a request.
+    Sign(SignedRequest),
 }
 
 #[derive(Debug, PartialEq)]
@@ -131,6 +136,7 @@ impl Command {
             Self::Webhook(command) => Ok(command.plan()),
             Self::Audit(command) => Ok(command.plan()),
             Self::Decisions(command) => Ok(command.plan()),
+            Self::Sign(command) => command.plan(),
         }
     }
 }

@@ -25,6 +25,7 @@ fn request(line: &str) -> Request {
             request
         }
         Ok(Plan::Decide(decide)) => decide.read(),
+        Ok(Plan::Sign(_)) => panic!("{line}: it sends nothing"),
         Err(failure) => panic!("{line}: {failure}"),
     }
 }
@@ -349,6 +350,9 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "approvals reject appr_0_1 --edit {}",
         "agent list --limit 0",
         "agent list --token gwa_x",
+        "sign GET",
+        "sign GET /v1/agents -H X-Gateward-Run-Id",
+        "sign GET /v1/agents -H A:1 -H a:2",
     ] {
         assert!(matches!(plan(line), Err(Failure::Usage(_))), "{line}");
     }
@@ -371,6 +375,37 @@ fn a_decision_keeps_what_it_was_given() {
         let approval_id = "appr_0_1".to_owned();
         let expected = Decide { approval_id, verdict, comment, revision };
         assert_eq!(plan(&format!("approvals {line}")), Ok(Plan::Decide(expected)), "{line}");
+    }
+}
+
+#[test]
+fn what_is_signed_is_the_path_and_query_of_the_url_and_every_header() {
+    for (line, method, path, query, headers) in [
+        (
+            "GET https://gate.example.com/v1/agents?limit=2#top",
+            "GET",
+            "/v1/agents",
+            "limit=2",
+            None,
+        ),
+        ("DELETE /v1/bans/b1", "DELETE", "/v1/bans/b1", "", None),
+        (
+            "PUT https://gate.example.com -H If-Match:\"1\"",
+            "PUT",
+            "/",
+            "",
+            Some(("If-Match", "\"1\"")),
+        ),
+    ] {
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected = SignedRequest {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            headers: headers.into_iter().collect(),
+            body: Vec::new(),
+        };
+        assert_eq!(plan(&format!("sign {line}")), Ok(Plan::Sign(expected)), "{line}");
     }
 }
 

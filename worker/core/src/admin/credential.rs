@@ -94,7 +94,7 @@ pub struct Credential {
     allowed_tools: Option<Vec<Glob>>,
     /// CIDR; null is any, an empty list none.
     allowed_networks: Option<Vec<Network>>,
-    /// Whether every request must carry `X-Gateward-Signature`.
+    /// Whether every request must be signed (RFC 9421).
     signed: bool,
     /// Whether it belongs to a harness, which assigns runs and states users: taint and approvals
     /// then keep to the run.

@@ -79,13 +79,15 @@ const TAGS: [(&str, &str); 15] = [
 ];
 
 /// What any request with an agent's or administrator's credential can come to.
-const CREDENTIAL: [ProblemCode; 7] = [
+const CREDENTIAL: [ProblemCode; 9] = [
     Unauthorized,
     CredentialExpired,
     SignatureInvalid,
     SignatureRequired,
     Forbidden,
     SourceAddressForbidden,
+    NonceReplayed,
+    TimestampStale,
     RegistryUnavailable,
 ];
 
@@ -177,8 +179,6 @@ fn entry(operation: Operation) -> Entry {
                     AgentMismatch,
                     EnvironmentMismatch,
                     RequestIdConflict,
-                    NonceReplayed,
-                    TimestampStale,
                     RateLimited,
                     JournalFull,
                     LaneUnavailable,
@@ -773,7 +773,9 @@ impl Entry {
             Access::Open => {}
             Access::Bootstrap => self.problems.extend([Unauthorized, RegistryUnavailable]),
             Access::Call | Access::Reader(_) | Access::Administrator(_) => {
-                operation = operation.parameter_ref(parameter("X-Gateward-Signature"));
+                for name in ["Signature-Input", "Signature", "Content-Digest"] {
+                    operation = operation.parameter_ref(parameter(name));
+                }
                 self.problems.extend(CREDENTIAL);
             }
         }
@@ -921,7 +923,7 @@ fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
 }
 
-fn headers_of_requests() -> [(&'static str, Parameter); 3] {
+fn headers_of_requests() -> [(&'static str, Parameter); 5] {
     let header = |name, schema, about| (name, optional(ParameterIn::Header, name, schema, about));
     let key = format!("^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_BYTES}}}$");
     let text = || Object::builder().schema_type(Type::String);
@@ -938,10 +940,22 @@ fn headers_of_requests() -> [(&'static str, Parameter); 3] {
             "The `ETag` of what was read: if it was changed since, nothing is done.",
         ),
         header(
-            "X-Gateward-Signature",
-            text().pattern(Some("^sha256=[0-9a-f]{64}$")).into(),
-            "HMAC-SHA-256 of the body's bytes, the key being the credential's `signing_key` as \
-             text. Needed if the credential is `signed`.",
+            "Signature-Input",
+            text().into(),
+            "What the request's signature covers (RFC 9421): `@method`, `@path`, `@query`, every \
+             `X-Gateward-*` and `Mcp-*` header, `Idempotency-Key`, `If-Match`, and with a body \
+             `Content-Digest`; with `created`, `keyid` and, unless it is a GET, `nonce`. Needed if \
+             the credential is `signed`.",
+        ),
+        header(
+            "Signature",
+            text().into(),
+            "The signature: HMAC-SHA-256 under the credential's `signing_key` as text.",
+        ),
+        header(
+            "Content-Digest",
+            text().into(),
+            "`sha-256` of the body (RFC 9530). Needed if the request is signed and has a body.",
         ),
     ]
 }

@@ -5,6 +5,7 @@ use crate::command::{GateCommand, Purpose};
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
+use crate::signature;
 use crate::token;
 
 /// An agent's status denials are journalled once in this time; repeats are counted.
@@ -18,7 +19,7 @@ pub struct Identity<'a> {
 }
 
 /// The credential exists, has this secret, is this agent's, is still good, and is used as it must
-/// be: signed, and from its networks.
+/// be: from its networks, and signed by a request that was not used before.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
     let refuse = |code, detail: &str| {
         Stop::Problem(Problem::new(code, detail), Some(Rejection::AuthenticationFailed))
@@ -41,7 +42,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
         return Err(refuse(ProblemCode::CredentialExpired, "the credential has expired"));
     }
     if credential.signed && !command.signed {
-        let detail = "the credential has a signing key; sign the body in `X-Gateward-Signature`";
+        let detail = "the credential has a signing key; sign the request (RFC 9421)";
         return Err(refuse(ProblemCode::SignatureRequired, detail));
     }
     if let Some(networks) = &credential.allowed_networks
@@ -49,6 +50,16 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     {
         let detail = "the credential is not for use from this address";
         return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
+    }
+    if let Some(nonce) = &command.signature_nonce {
+        let refuse = |problem| Err(Stop::Problem(problem, Some(Rejection::AuthenticationFailed)));
+        // The worker looked by its own clock. A nonce is remembered by this one.
+        if nonce.is_stale(facts.now_ms) {
+            return refuse(signature::stale());
+        }
+        if facts.signature_nonce_used {
+            return refuse(signature::replayed());
+        }
     }
     Ok(Identity { tenant, agent, credential })
 }

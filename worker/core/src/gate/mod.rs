@@ -133,6 +133,8 @@ pub struct Facts<'a> {
     pub stored: Option<StoredAnswer>,
     /// Whether storage holds the call's nonce.
     pub nonce_used: bool,
+    /// Whether storage holds the nonce of the request's signature.
+    pub signature_nonce_used: bool,
     /// What storage holds under the call's approval id.
     pub approval: Option<&'a Approval>,
     /// Rows that wait to be flushed.

@@ -10,7 +10,8 @@ use crate::problem::{Problem, ProblemCode};
 /// How long a request id keeps its answer, at least: it is forgotten at the first flush after.
 pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// How long a nonce is remembered: until its timestamp is stale, whichever way the clocks differ.
+/// How long a nonce is remembered: until its timestamp is stale, whichever way the clocks differ. The
+/// same holds for the nonce of a signature.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
 /// What a request id binds: the call, and the credential that made it, since another one may be

@@ -40,7 +40,7 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
             is_tool_granted(&format!("{}/{}", call.server, call.tool), identity)
         }
-        Purpose::Admit | Purpose::Filter(_) | Purpose::Route(_) | Purpose::Unroutable(_) => {
+        Purpose::Admit { .. } | Purpose::Filter(_) | Purpose::Route(_) | Purpose::Unroutable(_) => {
             can_be_granted_a_tool(&call.server, identity)
         }
     }

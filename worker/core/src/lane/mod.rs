@@ -33,8 +33,9 @@ use crate::audit::AuditCounts;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
-    AgentCommand, AgentState, ChainHead, Containment, Facts, JournalEntry, OutcomeCommand, Reply,
-    Room, TaintCommand, carry_out, decide, needs_tool, record_outcome, scoped_key, taint,
+    AgentCommand, AgentState, ChainHead, Containment, Facts, JournalEntry, NONCE_MS,
+    OutcomeCommand, Rejection, Reply, Room, TaintCommand, carry_out, decide, needs_tool,
+    record_outcome, scoped_key, taint,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
@@ -52,6 +53,10 @@ const MAX_AGENTS: usize = 20_000;
 
 /// Agents whose rejections are told apart within a minute.
 const MAX_COUNTED_AGENTS: usize = 1_024;
+
+/// Expired nonces of signatures that are deleted when one is written: more than one, so that they do not
+/// pile up, although a lane that journals nothing is never flushed.
+const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
 
 /// An agent in memory.
 #[derive(Debug)]
@@ -199,6 +204,15 @@ impl Lane {
             Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
             None => false,
         };
+        let signature_nonce = command.signature_nonce.as_ref();
+        let signature_nonce =
+            signature_nonce.map(|nonce| Value::Text(scoped_key(&command.key_id, &nonce.nonce)));
+        let signature_nonce_used = match &signature_nonce {
+            Some(key) => {
+                !storage.exec(sql::SIGNATURE_NONCE_USED, std::slice::from_ref(key))?.is_empty()
+            }
+            None => false,
+        };
         let approval = match &call.approval_id {
             Some(id) => approval(storage, id)?.map(|held| held.approval),
             None => None,
@@ -206,8 +220,23 @@ impl Lane {
         self.hold(storage, &call.agent)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
-        let facts = Facts { stored, nonce_used, approval: approval.as_ref(), ..facts };
+        let facts = Facts {
+            stored,
+            nonce_used,
+            signature_nonce_used,
+            approval: approval.as_ref(),
+            ..facts
+        };
         let step = decide(engine, &facts, command);
+        // Written first, whatever the answer is: should the rest fail, the request cannot be used again.
+        if let Some(key) = signature_nonce
+            && step.rejection != Some(Rejection::AuthenticationFailed)
+        {
+            let expired = integer(now_ms.saturating_sub(NONCE_MS))?;
+            let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
+            storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
+            storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
+        }
         match step.entry {
             Some(entry) => {
                 self.journal(storage, entry, step.approval_entry, step.agent, now_ms)?;
@@ -337,7 +366,7 @@ impl Lane {
         Ok(needs_tool(&facts, command))
     }
 
-    /// What a decision depends on, but for what storage holds of request id and nonce.
+    /// What a decision depends on, except what storage holds of request id and nonces.
     fn facts<'a>(
         &'a self,
         config: &'a Config,
@@ -355,6 +384,7 @@ impl Lane {
             head: &self.head,
             stored: None,
             nonce_used: false,
+            signature_nonce_used: false,
             approval: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,

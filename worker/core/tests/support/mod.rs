@@ -423,6 +423,7 @@ pub fn command(body: &Json) -> GateCommand {
         http_request_id: "test".to_owned(),
         source_address: None,
         signed: false,
+        signature_nonce: None,
         purpose: Purpose::Authorize,
         session: None,
         parameters: Vec::new(),

@@ -10,13 +10,13 @@ use gateward_core::problem::{Problem, ProblemCode};
 pub async fn authorize(request: &Request, app: &App) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     let body = request.json_body().await?;
-    let signed = authentication::verify_signature(request, app, &token, &body)?;
+    let signature = authentication::verify_signature(request, app, &token, &body, true)?;
     let call = call::parse(&body, token.tenant)?;
     if call.agent != agent {
         let detail = "`agent.id` is not the agent whose credential this is";
         return Err(Problem::new(ProblemCode::AgentMismatch, detail));
     }
     let purpose = Purpose::Authorize;
-    let command = authentication::command(request, app, &token, lane, signed, purpose, call);
+    let command = authentication::command(request, app, &token, lane, signature, purpose, call);
     lanes::call(&app.env, &command).await.map(Answer::Whole)
 }

@@ -71,7 +71,8 @@ async fn judge<'a>(
     let target = (server.as_str(), method.as_str(), path.as_str());
     let call = stated.call((token.tenant, agent), target, Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
-    let command = authentication::command(request, app, &token, lane, false, purpose, call);
+    // The gateway sends a request of its own, which no caller signed.
+    let command = authentication::command(request, app, &token, lane, None, purpose, call);
     let Judged { reply, rate } = lanes::judge(&app.env, &command).await?;
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;

@@ -24,7 +24,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         let detail = "a request of this method must not have a body";
         return Err(Problem::new(ProblemCode::MalformedRequest, detail));
     }
-    let signed = authentication::verify_request_signature(request, app, &token, &bytes)?;
+    let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let body = read_body(request, &bytes)?;
     let stated = Stated::from_headers(|name| request.header(name))?;
     let mut asked = HttpRequest {
@@ -36,7 +36,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     // The lane knows the routes, and with them the tool.
     let call = stated.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked.clone());
-    let command = authentication::command(request, app, &token, lane, signed, purpose, call);
+    let command = authentication::command(request, app, &token, lane, signature, purpose, call);
     let Judged { mut reply, rate } = match lanes::judge(&app.env, &command).await {
         Ok(judged) => judged,
         Err(Refused { problem, rate }) => {

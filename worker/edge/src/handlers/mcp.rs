@@ -209,19 +209,12 @@ async fn authenticate(
         "POST" => request.json_body().await.map_err(problem)?,
         _ => Vec::new(),
     };
-    let signed =
-        authentication::verify_request_signature(request, app, &token, &body).map_err(problem)?;
+    let signature = authentication::verify_signature(request, app, &token, &body, true);
+    let signature = signature.map_err(problem)?;
     let admit =
         Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
-    let command = authentication::command(
-        request,
-        app,
-        &token,
-        lane,
-        signed,
-        Purpose::Admit { cost: 1 },
-        admit,
-    );
+    let purpose = Purpose::Admit { cost: 1 };
+    let command = authentication::command(request, app, &token, lane, signature, purpose, admit);
     Ok((Asker::new(app, request, command, era), body))
 }
 

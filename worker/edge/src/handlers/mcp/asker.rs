@@ -12,6 +12,7 @@ use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::Visibility;
+use gateward_core::signature::SignatureNonce;
 use gateward_core::stated::Stated;
 
 use super::Refusal;
@@ -34,12 +35,15 @@ pub struct Asker {
     pub session: Option<String>,
     /// How much the server has asked so far.
     asked: Cell<u32>,
+    /// Of the request's signature, until the lane has used it up.
+    nonce: Cell<Option<SignatureNonce>>,
 }
 
 impl Asker {
-    pub fn new(app: &App, request: &Rc<Request>, template: GateCommand, era: Era) -> Self {
+    pub fn new(app: &App, request: &Rc<Request>, mut template: GateCommand, era: Era) -> Self {
         let (app, request, asked) = (app.clone(), Rc::clone(request), Cell::new(0));
-        Self { app, request, template, era, session: None, asked }
+        let nonce = Cell::new(template.signature_nonce.take());
+        Self { app, request, template, era, session: None, asked, nonce }
     }
 
     /// Whether the server has asked more than it may: nothing more of it is looked at.
@@ -114,8 +118,22 @@ impl Asker {
         GateCommand { purpose, call, session, ..self.template.clone() }
     }
 
+    /// Asks the lane. The first command of a signed request uses up its nonce; those after it are of
+    /// the same request and have none.
     pub async fn judge(&self, command: &GateCommand) -> Result<Judged, Refused> {
-        lanes::judge(&self.app.env, command).await
+        let Some(nonce) = self.nonce.take() else {
+            return lanes::judge(&self.app.env, command).await;
+        };
+        let command = GateCommand { signature_nonce: Some(nonce), ..command.clone() };
+        let judged = lanes::judge(&self.app.env, &command).await;
+        // The rest of a batch must not pass without the nonce that was refused, or that the lane may
+        // not have written.
+        if let Err(refused) = &judged
+            && !matches!(refused.problem.code, ProblemCode::RateLimited | ProblemCode::JournalFull)
+        {
+            self.nonce.set(command.signature_nonce);
+        }
+        judged
     }
 
     /// Which of these the agent could use.

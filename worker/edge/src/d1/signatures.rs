@@ -1,0 +1,42 @@
+//! `signature_nonces`: what makes a signed request good for one use.
+
+use gateward_core::gate::NONCE_MS;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::signature::SignatureNonce;
+use gateward_core::sql::d1::{FORGET_SIGNATURE_NONCES, USE_SIGNATURE_NONCE};
+use serde::de::IgnoredAny;
+use worker::{Env, Result, console_error};
+
+use super::{database, number, prepare};
+
+/// Expired nonces that are deleted when one is used: more than one, so that they do not pile up.
+const MAX_FORGOTTEN: u64 = 10;
+
+/// Whether the nonce was not used before; now it is.
+pub async fn use_nonce(
+    env: &Env,
+    tenant: &str,
+    key_id: &str,
+    nonce: &SignatureNonce,
+    now_ms: u64,
+) -> std::result::Result<bool, Problem> {
+    let used: Result<Vec<IgnoredAny>> = async {
+        let values =
+            [tenant.into(), key_id.into(), nonce.nonce.as_str().into(), number(nonce.created_ms)];
+        // Twice as long as it is good for: clocks differ.
+        let expired = number(now_ms.saturating_sub(NONCE_MS));
+        let values_of_expired = [tenant.into(), expired, number(MAX_FORGOTTEN)];
+        let statements = vec![
+            prepare(env, USE_SIGNATURE_NONCE, &values)?,
+            prepare(env, FORGET_SIGNATURE_NONCES, &values_of_expired)?,
+        ];
+        let results = database(env)?.batch(statements).await?;
+        results.first().map_or(Ok(Vec::new()), |result| result.results())
+    }
+    .await;
+    used.map(|rows| !rows.is_empty()).map_err(|error| {
+        console_error!("a signature's nonce could not be written: {error}");
+        let detail = "the database cannot answer now; sign the request anew and try again";
+        Problem::new(ProblemCode::RegistryUnavailable, detail)
+    })
+}
