@@ -206,6 +206,7 @@ struct Draft<'a> {
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
     let ruled = match command.purpose {
+        Purpose::Read => read(&mut draft).map(|()| Ok(Vec::new())),
         Purpose::Admit | Purpose::Filter(_) => listing::rule(engine, &mut draft),
         _ => rule(engine, &mut draft).map(Err),
     };
@@ -242,6 +243,9 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
 /// tool that was not granted.
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
+    if command.purpose == Purpose::Read {
+        return false;
+    }
     match admit(&mut Draft::new(facts, command)) {
         Ok((identity, None)) => resolve::is_granted(command, &identity),
         _ => false,
@@ -262,12 +266,19 @@ pub fn evaluate_policies(
     resolve::evaluate(engine, &draft, &identity, &tool, None).ok()
 }
 
+/// An agent's read of its own records: its credential is checked and one request charged. Whether
+/// the agent may read at all, the worker asks D1.
+fn read(draft: &mut Draft<'_>) -> Result<(), Stop> {
+    identity::verify(draft.command, draft.facts)?;
+    meter::charge(draft)
+}
+
 /// Steps 6 and 7: who calls, and the denial if it is stopped.
 fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
-    // The request that a listing answers was charged before it was sent on, and so was the one in
-    // whose answer a server asks something.
-    if !matches!(draft.command.purpose, Purpose::Filter(_) | Purpose::Ask) {
+    // The request that a listing answers was charged before it was sent on, and it is answered once.
+    // A server can ask many times in one answer, so each request of a server is charged.
+    if !matches!(draft.command.purpose, Purpose::Filter(_)) {
         meter::charge(draft)?;
     }
     let denial = identity::status(draft, &identity)?;

@@ -63,6 +63,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
         Purpose::Authorize => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
         Purpose::Forward | Purpose::Ask | Purpose::Admit | Purpose::Filter(_) => "mcp",
+        Purpose::Read => return false,
     };
     server.kind == kind && server.upstream.is_some()
 }
