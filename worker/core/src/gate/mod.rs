@@ -32,7 +32,7 @@ use crate::command::{GateCommand, Purpose};
 use crate::config::Config;
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
-use crate::proxy;
+use crate::proxy::{self, Visibility};
 use crate::registry::Records;
 use crate::trust::SourceTrust;
 use crate::upstream::DenialForm;
@@ -206,7 +206,7 @@ struct Draft<'a> {
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
     let ruled = match command.purpose {
-        Purpose::Read => read(&mut draft).map(|()| Ok(Vec::new())),
+        Purpose::Read => read(&mut draft),
         Purpose::Admit | Purpose::Filter(_) => listing::rule(engine, &mut draft),
         _ => rule(engine, &mut draft).map(Err),
     };
@@ -268,9 +268,10 @@ pub fn evaluate_policies(
 
 /// An agent's read of its own records: its credential is checked and one request charged. Whether
 /// the agent may read at all, the worker asks D1.
-fn read(draft: &mut Draft<'_>) -> Result<(), Stop> {
+fn read(draft: &mut Draft<'_>) -> Result<Result<Vec<Visibility>, Ruling>, Stop> {
     identity::verify(draft.command, draft.facts)?;
-    meter::charge(draft)
+    meter::charge(draft)?;
+    Ok(Ok(Vec::new()))
 }
 
 /// Steps 6 and 7: who calls, and the denial if it is stopped.
