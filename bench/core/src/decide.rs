@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
+use gateward_core::budget::Written;
 use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
 use gateward_core::command::{GateCommand, Purpose};
@@ -110,6 +111,7 @@ impl Scenario {
             approval: None,
             journal_rows: 0,
             storage_full: false,
+            written: Written::default(),
         }
     }
 

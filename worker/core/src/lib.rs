@@ -27,6 +27,7 @@ pub mod command;
 
 pub mod approval;
 pub mod bucket;
+pub mod budget;
 pub mod bundle;
 pub mod config;
 pub mod forward_auth;

@@ -55,6 +55,10 @@ pub struct TenantRecord {
     pub risk_denials: Option<u32>,
     pub risk_window_s: Option<u32>,
     pub risk_quiet_s: Option<u32>,
+    /// Over how many lanes the bounds below are split. `None`: the record is of limits alone.
+    pub lanes: Option<u16>,
+    pub rows_per_day: Option<u32>,
+    pub bytes_per_day: Option<u32>,
 }
 
 /// What administrators did to an agent; the lane's own quarantine is not among it.

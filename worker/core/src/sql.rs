@@ -14,7 +14,8 @@ pub mod d1 {
         (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
            'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
            'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
-           'risk_quiet_s', risk_quiet_s) \
+           'risk_quiet_s', risk_quiet_s, 'lanes', lanes, 'rows_per_day', rows_per_day, \
+           'bytes_per_day', bytes_per_day) \
            FROM tenants WHERE tenant = ?1) AS tenant, \
         (SELECT json_object('lane', lane, 'status', \
            CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -291,6 +292,9 @@ pub mod lane {
     pub const JOURNAL_EXTENT: &str =
         "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) FROM journal";
     pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
+    /// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
+    pub const JOURNAL_BYTES: &str =
+        "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
     /// The newest state of each agent; SQLite takes `state` from the row of the maximum.
     pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
@@ -372,6 +376,7 @@ pub mod lane {
         SET_META,
         JOURNAL_EXTENT,
         JOURNAL_HASH,
+        JOURNAL_BYTES,
         JOURNAL_STATES,
         INSERT,
         INSERT_APPROVAL_STEPS,

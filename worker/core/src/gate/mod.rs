@@ -28,6 +28,7 @@ use self::approval::Presented;
 use self::identity::Identity;
 use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
+use crate::budget::Written;
 use crate::command::{GateCommand, Purpose};
 use crate::config::Config;
 use crate::policy::{Evaluation, PolicyEngine};
@@ -136,6 +137,8 @@ pub struct Facts<'a> {
     pub journal_rows: u64,
     /// Whether the lane's storage is near its end.
     pub storage_full: bool,
+    /// What the lane wrote down today.
+    pub written: Written,
 }
 
 /// Rejections that are counted, not journalled one by one.
@@ -144,6 +147,8 @@ pub enum Rejection {
     AuthenticationFailed,
     RateLimited,
     StatusDenied,
+    TenantRowsExhausted,
+    TenantBytesExhausted,
 }
 
 impl Rejection {
@@ -153,6 +158,8 @@ impl Rejection {
             Self::AuthenticationFailed => "authentication_failed",
             Self::RateLimited => "rate_limited",
             Self::StatusDenied => "status_denied",
+            Self::TenantRowsExhausted => "tenant_rows_exhausted",
+            Self::TenantBytesExhausted => "tenant_bytes_exhausted",
         }
     }
 }
@@ -274,7 +281,7 @@ fn read(draft: &mut Draft<'_>) -> Result<Result<Vec<Visibility>, Ruling>, Stop> 
     Ok(Ok(Vec::new()))
 }
 
-/// Steps 6 and 7: who calls, and the denial if it is stopped.
+/// Steps 6 and 7: who calls, and the denial if it is stopped or its tenant has written too much.
 fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
     // The request that a listing answers was charged before it was sent on, and it is answered once.
@@ -282,9 +289,10 @@ fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), St
     if !matches!(draft.command.purpose, Purpose::Filter(_)) {
         meter::charge(draft)?;
     }
-    let denial = identity::status(draft, &identity)?;
+    let mut denial = identity::status(draft, &identity)?;
     if denial.is_none() {
         replay::check(draft)?;
+        denial = meter::budget(draft.facts);
     }
     Ok((identity, denial))
 }
