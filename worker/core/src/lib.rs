@@ -37,6 +37,7 @@ pub mod id;
 pub mod input;
 pub mod policy;
 pub mod proxy;
+pub mod readiness;
 pub mod receipt;
 pub mod registry;
 pub mod risk;
