@@ -40,6 +40,7 @@ pub mod proxy;
 pub mod readiness;
 pub mod receipt;
 pub mod registry;
+pub mod retention;
 pub mod risk;
 pub mod schema;
 pub mod stated;

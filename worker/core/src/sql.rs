@@ -191,6 +191,51 @@ pub mod d1 {
            value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
          ON CONFLICT (tenant, event_id) DO NOTHING";
 
+    /// Tenant.
+    pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
+
+    /// Tenant, lane, the number that they come after, limit.
+    pub const OLD_RECEIPTS: &str = "SELECT at_ms, seq, receipt_hash, prev_receipt_hash, body \
+         FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4";
+
+    /// Tenant, lane, number and hash of the last receipt that is deleted.
+    pub const SAVE_ANCHOR: &str = "INSERT INTO receipt_anchors (tenant, lane, seq, receipt_hash) \
+         VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (tenant, lane) DO UPDATE SET seq = excluded.seq, \
+           receipt_hash = excluded.receipt_hash WHERE excluded.seq > seq";
+
+    /// Tenant, lane, last number.
+    pub const PRUNE_DECISIONS: &str = "DELETE FROM decisions WHERE tenant = ?1 AND decision_id IN \
+         (SELECT decision_id FROM receipts \
+          WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3 AND kind = 'decision')";
+
+    /// Tenant, lane, last number.
+    pub const PRUNE_RECEIPTS: &str =
+        "DELETE FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
+
+    /// Tenant, time, limit. Two kinds of events are locks, and stay: the newest change of the
+    /// registry, and bootstraps, which are numbered by their count.
+    pub const PRUNE_EVENTS: &str = "DELETE FROM audit_events WHERE tenant = ?1 AND event_id IN \
+         (SELECT event_id FROM audit_events WHERE tenant = ?1 AND at_ms < ?2 \
+            AND kind <> 'bootstrapped' \
+            AND event_id IS NOT 'registry.' || (SELECT epoch FROM tenants WHERE tenant = ?1) \
+          ORDER BY at_ms LIMIT ?3) RETURNING 1 AS one";
+
+    /// Tenant, time, limit; before [`PRUNE_APPROVALS`], which deletes the same approvals.
+    pub const PRUNE_APPROVAL_GROUPS: &str = "WITH old AS (SELECT approval_id, record FROM approvals \
+           WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+           ORDER BY created_at_ms, approval_id LIMIT ?3) \
+         DELETE FROM approval_groups WHERE tenant = ?1 AND created_at_ms < ?2 \
+           AND group_name IN (SELECT asked.value->>'group' \
+             FROM old, json_each(old.record, '$.approver_groups') AS asked) \
+           AND approval_id IN (SELECT approval_id FROM old)";
+
+    /// Tenant, time, limit. What has not expired by then is kept, so an open approval is.
+    pub const PRUNE_APPROVALS: &str = "DELETE FROM approvals WHERE tenant = ?1 AND approval_id IN \
+         (SELECT approval_id FROM approvals \
+            WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+          ORDER BY created_at_ms, approval_id LIMIT ?3) RETURNING 1 AS one";
+
     /// Answers when D1 does.
     pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
 
@@ -221,6 +266,14 @@ pub mod d1 {
         WEBHOOK,
         WRITE_DEAD_LETTERS,
         PING,
+        RETENTION,
+        OLD_RECEIPTS,
+        SAVE_ANCHOR,
+        PRUNE_DECISIONS,
+        PRUNE_RECEIPTS,
+        PRUNE_EVENTS,
+        PRUNE_APPROVAL_GROUPS,
+        PRUNE_APPROVALS,
     ];
 }
 

@@ -17,6 +17,7 @@ mod approvals;
 mod day;
 mod flush;
 mod outbox;
+mod retention;
 mod storage;
 
 use std::collections::HashMap;
