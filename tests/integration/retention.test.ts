@@ -138,3 +138,23 @@ describe("retention", () => {
     expect(await gateward.rows("SELECT approval_id FROM approval_groups WHERE tenant = ?1", tenant.name)).toHaveLength(1);
   });
 });
+
+describe("a database without room", () => {
+  test("takes no records, and administration all the same", async () => {
+    const full = await Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50, D1_MAX_BYTES: 256_000_001, JOURNAL_SOFT_ROWS: 3, JOURNAL_HARD_ROWS: 3 } });
+    try {
+      const tenant = await full.tenant();
+      const { token } = await tenant.agent();
+      for (let at = 0; at < 3; at += 1) await full.decide(token, readCall());
+      await eventually("the log says why", async () => full.logs().some((line) => line.includes("D1's database has")));
+      expect(await tenant.journal()).toEqual([1, 2, 3]);
+      expect(await tenant.records("receipts")).toEqual([]);
+      const reply = await full.post<Problem>(token, "/v1/authorize", readCall());
+      expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 503, code: "journal_full" });
+      await tenant.api.change("POST", "/v1/agents/coder/freeze");
+      expect(await tenant.api.read("/v1/agents/coder")).toMatchObject({ status: "frozen" });
+    } finally {
+      await full.close();
+    }
+  });
+});

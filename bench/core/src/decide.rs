@@ -90,7 +90,10 @@ impl Scenario {
     fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
-            config: Config::read(|_| Some("1000".to_owned())).unwrap(),
+            config: Config::read(|name| {
+                Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned())
+            })
+            .unwrap(),
             records: records(&engine, call),
             agent: AgentState::default(),
             head: ChainHead { seq: 0, hash: GENESIS.to_owned() },

@@ -15,7 +15,7 @@ use futures_util::future::{Either, select};
 use gateward_core::admin::etag;
 use gateward_core::approval::DecideCommand;
 use gateward_core::command::GateCommand;
-use gateward_core::config::Config;
+use gateward_core::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::gate::{ChainHead, OutcomeCommand, Reply, RestoreCommand, RiskLimits};
 use gateward_core::lane::{Confirmed, DecideOutcome, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -63,6 +63,8 @@ pub struct GateLane {
     registry: RefCell<RegistryCache>,
     alarm_is_set: Cell<bool>,
     failed_flushes: Cell<u32>,
+    /// When the size of D1's database was looked at last, and whether it left room for records.
+    database: Cell<(u64, bool)>,
 }
 
 // What the runtime calls. worker-rs has a macro for this; but its requests and answers are copies
@@ -80,6 +82,7 @@ impl GateLane {
             registry: RefCell::default(),
             alarm_is_set: Cell::new(false),
             failed_flushes: Cell::new(0),
+            database: Cell::new((0, true)),
         }
     }
 
@@ -300,8 +303,7 @@ impl GateLane {
         self.registry.borrow_mut().push(&push);
         // Written, so that an object that was superseded cannot answer.
         // The tenant's record says for how long its records are kept.
-        let prunes =
-            push.keys.iter().any(|key| matches!(key, ChangedKey::Tenant | ChangedKey::All));
+        let prunes = push.keys.contains(&ChangedKey::Tenant);
         let prunes = self.with_lane(|lane, storage| {
             Lane::note_epoch(storage, push.epoch)?;
             let prunes = prunes && lane.identity().is_some();
@@ -486,6 +488,23 @@ impl GateLane {
         Ok(())
     }
 
+    /// Whether D1's database has room for more than administration. While it has none, rows stay in
+    /// the journal, whose own bounds then refuse calls.
+    async fn check_room(&self, config: &Config, now_ms: u64) -> std::result::Result<(), Failure> {
+        let (looked_ms, had_room) = self.database.get();
+        if had_room && now_ms < looked_ms + DATABASE_LOOK_MS {
+            return Ok(());
+        }
+        let bytes = d1::flush::size_bytes(&self.env).await?;
+        let has_room = bytes <= config.flush_until_bytes;
+        self.database.set((now_ms, has_room));
+        if has_room {
+            return Ok(());
+        }
+        let most = config.flush_until_bytes;
+        Err(Failure(format!("D1's database has {bytes} bytes; records wait from {most} on")))
+    }
+
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         // A lane that was never called has nothing to flush.
@@ -505,6 +524,7 @@ impl GateLane {
                 expired?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
+            self.check_room(&settings.config, now_ms).await?;
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
             let confirmed = self.with_lane(|lane, storage| {
