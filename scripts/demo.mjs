@@ -116,13 +116,13 @@ async function verify(client, administratorToken, agent) {
   console.log(`Receipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);
 
   // A request verifies as much as it can, and says how far it came.
-  for (let from = 1; from <= last.seq; ) {
+  for (let from = /** @type {number | null} */ (1); from !== null; ) {
     /** @type {import("../tests/support/client.ts").Reply<import("../tests/support/client.ts").Verification>} */
     const reply = await client.post(administratorToken, "/v1/receipts/verify", { lane: 0, from, to: last.seq });
-    if (reply.status !== 200 || !reply.body.verified || reply.body.to < from) {
+    if (reply.status !== 200 || !reply.body.verified) {
       throw new Error(`the worker does not verify the chain: ${JSON.stringify(reply.body)}`);
     }
-    from = reply.body.to + 1;
+    from = reply.body.next_from;
   }
   console.log(`POST /v1/receipts/verify agrees: ${last.seq} checked, none broken`);
 }

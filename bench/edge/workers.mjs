@@ -47,6 +47,9 @@ const MAC_KEY = "a-mac-key-for-benches-of-40-characters-0";
 /** A bucket that no load empties: the most that worker/core/src/bucket.rs takes. */
 const NO_RATE_LIMIT = { RATE_CAPACITY: 1_000_000, RATE_REFILL_PER_S: 1_000_000 };
 
+/** Bounds that no run reaches: the most that a tenant can have. */
+const NO_DAILY_LIMIT = { rows_per_day: 2 ** 32 - 1, bytes_per_day: 2 ** 32 - 1 };
+
 /** Where one statement of a migration ends and the next begins: at the start of a line. */
 const STATEMENT_END = /;\s*^(?=(?:ALTER|CREATE|DROP|INSERT|UPDATE) )/m;
 
@@ -188,7 +191,7 @@ export function sleep(ms) {
  * @param {Omit<import("../../tests/support/registry.ts").RegistryRows, "tenant">} rows
  */
 export async function register(db, rows) {
-  const statements = upserts({ tenant: TENANT, ...rows });
+  const statements = upserts({ tenant: TENANT, limits: NO_DAILY_LIMIT, ...rows });
   // As text: from here, each prepared statement would take two round trips of its own.
   for (let from = 0; from < statements.length; from += MAX_BATCH_STATEMENTS) {
     await db.exec(toSqlText(statements.slice(from, from + MAX_BATCH_STATEMENTS)));

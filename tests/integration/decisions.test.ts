@@ -564,6 +564,22 @@ describe("rates", () => {
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(20);
   });
 
+  test("an agent's reads are charged like its calls, an administrator's are not", async () => {
+    const tenant = await gateward.tenant();
+    const { token } = await tenant.agent("coder", { rate_capacity: 3, rate_refill_per_s: 0.001 });
+    await gateward.decide(token, readCall());
+    const paths = ["/v1/decisions", "/v1/approvals", "/v1/decisions", "/v1/approvals", "/v1/decisions/unknown"];
+    const replies = [];
+    for (const path of paths) replies.push(await gateward.get<Problem>(token, path));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429]);
+    for (const reply of replies.slice(2)) {
+      expectCode(reply, 429, "rate_limited");
+      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expectCode(await gateward.post<Problem>(token, "/v1/authorize", readCall()), 429, "rate_limited");
+    for (let at = 0; at < 5; at += 1) expect((await gateward.get(tenant.admin, "/v1/decisions")).status).toBe(200);
+  });
+
   test("a bucket survives an eviction", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent("coder", { rate_capacity: 2, rate_refill_per_s: 0.001 });

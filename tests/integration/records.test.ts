@@ -314,12 +314,22 @@ describe("POST /v1/receipts/verify", () => {
     await play(tenant, 4);
     await tenant.flushed();
     await play(tenant, 2);
-    for (const [from, to] of [[1, 6], [2, 5], [6, 6]] as const) {
+    for (const [from, to, begins, anchored] of [
+      [1, 6, "genesis", "head"],
+      [1, 5, "genesis", "nothing"],
+      [2, 5, "receipt", "nothing"],
+      [6, 6, "receipt", "head"],
+    ] as const) {
       expect((await verify(tenant, from, to)).body).toEqual({
         verified: true,
         checked: to - from + 1,
         from,
         to,
+        complete: true,
+        next_from: null,
+        begins,
+        anchored,
+        pruned_through: null,
         broken_at: null,
         problem: null,
       });
@@ -344,6 +354,22 @@ describe("POST /v1/receipts/verify", () => {
     const reply = await verify(tenant, 1, 6);
     expect(reply.status).toBe(200);
     expect(reply.body).toMatchObject({ verified: false, broken_at, problem: expect.any(String) });
+  });
+
+  test("a tail that was sealed anew as a whole verifies short of the head, and is not anchored", async () => {
+    const tenant = await gateward.tenant();
+    await play(tenant, 4);
+    await tenant.flushed();
+    let previous = GENESIS;
+    for (const receipt of await gateward.receipts(tenant.admin)) {
+      const body = JSON.stringify({ ...receipt.body, prev_hash: previous, user: "somebody" });
+      const hash = createHash("sha256").update(body).digest("hex");
+      const sql = "UPDATE receipts SET body = ?2, receipt_hash = ?3, prev_receipt_hash = ?4 WHERE tenant = ?1 AND seq = ?5";
+      await gateward.execute(sql, tenant.name, body, hash, previous, receipt.seq);
+      previous = hash;
+    }
+    expect((await verify(tenant, 1, 3)).body).toMatchObject({ verified: true, anchored: "nothing" });
+    expect((await verify(tenant, 1, 4)).body).toMatchObject({ verified: false, anchored: "nothing", broken_at: 4 });
   });
 
   test("finds a newest receipt that was changed and sealed anew", async () => {

@@ -115,6 +115,9 @@ export interface TenantObject {
   tenant: string;
   status: "active" | "suspended";
   lanes: number;
+  rows_per_day: number | null;
+  bytes_per_day: number | null;
+  retention_days: number | null;
   revision: number;
   created_at: string;
   updated_at: string;

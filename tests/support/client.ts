@@ -42,6 +42,11 @@ export interface Verification {
   checked: number;
   from: number;
   to: number;
+  complete: boolean;
+  next_from: number | null;
+  begins: "genesis" | "pruned" | "receipt" | "nothing";
+  anchored: "head" | "nothing";
+  pruned_through: number | null;
   broken_at: number | null;
   problem: string | null;
 }

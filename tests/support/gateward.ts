@@ -49,6 +49,7 @@ export interface Vars {
   JOURNAL_SOFT_ROWS?: number;
   JOURNAL_HARD_ROWS?: number;
   REGISTRY_TTL_MS?: number;
+  D1_MAX_BYTES?: number;
   RATE_CAPACITY?: number;
   RATE_REFILL_PER_S?: number;
   LOCAL_TARGETS?: "true" | "false";

@@ -97,6 +97,10 @@ export interface LimitsRow {
   risk_denials?: number | null;
   risk_window_s?: number | null;
   risk_quiet_s?: number | null;
+  /** Of the tenant itself. */
+  rows_per_day?: number | null;
+  bytes_per_day?: number | null;
+  retention_days?: number | null;
 }
 
 export interface RegistryRows {

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
+use gateward_core::budget::Written;
 use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
 use gateward_core::command::{GateCommand, Purpose};
@@ -91,7 +92,10 @@ impl Scenario {
     fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
-            config: Config::read(|_| Some("1000".to_owned())).unwrap(),
+            config: Config::read(|name| {
+                Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned())
+            })
+            .unwrap(),
             records: records(&engine, call),
             agent: AgentState::default(),
             head: ChainHead { seq: 0, hash: GENESIS.to_owned() },
@@ -113,6 +117,7 @@ impl Scenario {
             approval: None,
             journal_rows: 0,
             storage_full: false,
+            written: Written::default(),
         }
     }
 

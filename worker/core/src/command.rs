@@ -62,11 +62,15 @@ pub enum Purpose {
     /// answer says where it is. The call's tool is the method, for the record of a denial. It costs
     /// this many requests of the agent's rate: one for each name that it subscribes to.
     Admit { cost: u32 },
-    /// A decision on what a server asks of its client, in the agent's session. It costs the agent
-    /// nothing: it neither counts as its call nor as its denial, and no approval is asked for.
+    /// A decision on what a server asks of its client, in the agent's session. It is charged like a
+    /// request of the agent, but counts neither as its call nor as its denial, and no approval is
+    /// asked for.
     Ask,
     /// What of a listing the agent could use at all; nothing is charged.
     Filter(Vec<Candidate>),
+    /// No decision: the agent reads its own records. Its credential is checked and one request is
+    /// charged. The call names the agent and nothing else.
+    Read,
 }
 
 /// An item of a listing.

@@ -5,6 +5,14 @@
 
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 
+/// Bytes of D1's database that flushes leave free, so that administrators can still freeze agents and
+/// change the registry. A registry's change takes some kilobytes; between two looks at the size,
+/// [`DATABASE_LOOK_MS`], flushes write some 200 MB at the most, which is what D1's one writer takes.
+pub const DATABASE_RESERVE_BYTES: u64 = 256_000_000;
+
+/// How often a lane that flushes looks at the size of D1's database.
+pub const DATABASE_LOOK_MS: u64 = 10_000;
+
 /// The lane's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -19,6 +27,8 @@ pub struct Config {
     /// How long a lane decides without having confirmed the registry's epoch: the longest that a
     /// revocation can take when no push reaches the lane.
     pub registry_ttl_ms: u64,
+    /// Bytes of D1's database from which flushes wait: what it may take, without the reserve.
+    pub flush_until_bytes: u64,
     /// The bucket of agents whose registry row sets none.
     pub default_rate: Rate,
 }
@@ -43,6 +53,8 @@ impl Config {
             journal_soft_rows: number("JOURNAL_SOFT_ROWS", 1.0, 1_000_000.0)? as u64,
             journal_hard_rows: number("JOURNAL_HARD_ROWS", 1.0, 1_000_000.0)? as u64,
             registry_ttl_ms: number("REGISTRY_TTL_MS", 100.0, 3_600_000.0)? as u64,
+            flush_until_bytes: number("D1_MAX_BYTES", DATABASE_RESERVE_BYTES as f64, 1e15)? as u64
+                - DATABASE_RESERVE_BYTES,
             default_rate: Rate::new(
                 number("RATE_CAPACITY", 1.0, f64::from(MAX_CAPACITY))? as u32,
                 number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
@@ -88,12 +100,14 @@ mod tests {
     fn a_var_out_of_bounds_is_named() {
         let good = |name: &str| match name {
             "JOURNAL_HARD_ROWS" => Some("160".to_owned()),
+            "D1_MAX_BYTES" => Some("256000001".to_owned()),
             _ => Some("150".to_owned()),
         };
-        assert!(Config::read(good).is_ok());
+        assert_eq!(Config::read(good).map(|config| config.flush_until_bytes), Ok(1));
         for (name, value, expected) in [
             ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),
             ("FLUSH_BATCH_ROWS", Some("0"), "var `FLUSH_BATCH_ROWS` is `0`"),
+            ("D1_MAX_BYTES", Some("255999999"), "var `D1_MAX_BYTES` is `255999999`"),
             ("RATE_REFILL_PER_S", Some("NaN"), "var `RATE_REFILL_PER_S` is `NaN`"),
             ("JOURNAL_SOFT_ROWS", Some("161"), "is above `JOURNAL_HARD_ROWS`"),
         ] {

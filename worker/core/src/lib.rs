@@ -28,6 +28,7 @@ pub mod command;
 
 pub mod approval;
 pub mod bucket;
+pub mod budget;
 pub mod bundle;
 pub mod config;
 pub mod forward_auth;
@@ -38,8 +39,10 @@ pub mod id;
 pub mod input;
 pub mod policy;
 pub mod proxy;
+pub mod readiness;
 pub mod receipt;
 pub mod registry;
+pub mod retention;
 pub mod risk;
 pub mod schema;
 pub mod stated;

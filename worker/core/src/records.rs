@@ -80,7 +80,7 @@ pub struct ReceiptPage {
     pub next_from: Option<u64>,
 }
 
-/// Which receipts to verify: at most 10,000 of one lane.
+/// Which receipts of one lane to verify. One request looks at 10,000 at most, and says where to go on.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct VerifyRequest {
     pub lane: u16,
@@ -97,11 +97,47 @@ pub struct Verification {
     pub verified: bool,
     /// Receipts that were looked at.
     pub checked: u64,
+    /// The first one that was looked at: pruned ones cannot be.
     pub from: u64,
     pub to: u64,
+    /// Whether all that was asked for was looked at.
+    pub complete: bool,
+    /// Where to go on when one request was not enough.
+    pub next_from: Option<u64>,
+    /// To what the first one's link back was compared.
+    pub begins: Beginning,
+    /// What vouches for the last one.
+    pub anchored: Anchored,
+    /// Receipts up to this one were pruned; null when none was.
+    pub pruned_through: Option<u64>,
     /// Sequence number of the first broken link.
     pub broken_at: Option<u64>,
     pub problem: Option<String>,
+}
+
+/// To what the link back from the first receipt of a range was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Beginning {
+    /// It is the lane's first receipt.
+    Genesis,
+    /// The hash of the last pruned receipt, which the lane holds.
+    Pruned,
+    /// The hash of the receipt before it, which is not a part of this check.
+    Receipt,
+    /// Nothing: the receipt before it is missing.
+    Nothing,
+}
+
+/// What vouches for the last receipt of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Anchored {
+    /// It is the lane's newest, and has the hash that the lane itself holds.
+    Head,
+    /// Nothing: the range ends before the lane's newest receipt, so whoever can write to the database
+    /// could have sealed it anew.
+    Nothing,
 }
 
 /// That the worker runs, or is ready.

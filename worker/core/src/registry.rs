@@ -58,6 +58,10 @@ pub struct TenantRecord {
     pub risk_quiet_s: Option<u32>,
     /// How long taint lasts after the last text of an untrusted server.
     pub taint_s: Option<u32>,
+    /// Over how many lanes the bounds below are split. `None`: the record is of limits alone.
+    pub lanes: Option<u16>,
+    pub rows_per_day: Option<u32>,
+    pub bytes_per_day: Option<u32>,
 }
 
 impl TenantRecord {

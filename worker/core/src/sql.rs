@@ -14,7 +14,8 @@ pub mod d1 {
         (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
            'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
            'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
-           'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s) \
+           'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, 'lanes', lanes, \
+           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day) \
            FROM tenants WHERE tenant = ?1) AS tenant, \
         (SELECT json_object('lane', lane, 'status', \
            CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -203,6 +204,51 @@ pub mod d1 {
            value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
          ON CONFLICT (tenant, event_id) DO NOTHING";
 
+    /// Tenant.
+    pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
+
+    /// Tenant, lane, the number that they come after, limit.
+    pub const OLD_RECEIPTS: &str = "SELECT at_ms, seq, receipt_hash, prev_receipt_hash, body \
+         FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4";
+
+    /// Tenant, lane, number and hash of the last receipt that is deleted.
+    pub const SAVE_ANCHOR: &str = "INSERT INTO receipt_anchors (tenant, lane, seq, receipt_hash) \
+         VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (tenant, lane) DO UPDATE SET seq = excluded.seq, \
+           receipt_hash = excluded.receipt_hash WHERE excluded.seq > seq";
+
+    /// Tenant, lane, last number.
+    pub const PRUNE_DECISIONS: &str = "DELETE FROM decisions WHERE tenant = ?1 AND decision_id IN \
+         (SELECT decision_id FROM receipts \
+          WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3 AND kind = 'decision')";
+
+    /// Tenant, lane, last number.
+    pub const PRUNE_RECEIPTS: &str =
+        "DELETE FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
+
+    /// Tenant, time, limit. Two kinds of events are locks, and stay: the newest change of the
+    /// registry, and bootstraps, which are numbered by their count.
+    pub const PRUNE_EVENTS: &str = "DELETE FROM audit_events WHERE tenant = ?1 AND event_id IN \
+         (SELECT event_id FROM audit_events WHERE tenant = ?1 AND at_ms < ?2 \
+            AND kind <> 'bootstrapped' \
+            AND event_id IS NOT 'registry.' || (SELECT epoch FROM tenants WHERE tenant = ?1) \
+          ORDER BY at_ms LIMIT ?3) RETURNING 1 AS one";
+
+    /// Tenant, time, limit; before [`PRUNE_APPROVALS`], which deletes the same approvals.
+    pub const PRUNE_APPROVAL_GROUPS: &str = "WITH old AS (SELECT approval_id, record FROM approvals \
+           WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+           ORDER BY created_at_ms, approval_id LIMIT ?3) \
+         DELETE FROM approval_groups WHERE tenant = ?1 AND created_at_ms < ?2 \
+           AND group_name IN (SELECT asked.value->>'group' \
+             FROM old, json_each(old.record, '$.approver_groups') AS asked) \
+           AND approval_id IN (SELECT approval_id FROM old)";
+
+    /// Tenant, time, limit. What has not expired by then is kept, so an open approval is.
+    pub const PRUNE_APPROVALS: &str = "DELETE FROM approvals WHERE tenant = ?1 AND approval_id IN \
+         (SELECT approval_id FROM approvals \
+            WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+          ORDER BY created_at_ms, approval_id LIMIT ?3) RETURNING 1 AS one";
+
     /// Answers when D1 does.
     pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
 
@@ -235,6 +281,14 @@ pub mod d1 {
         WEBHOOK,
         WRITE_DEAD_LETTERS,
         PING,
+        RETENTION,
+        OLD_RECEIPTS,
+        SAVE_ANCHOR,
+        PRUNE_DECISIONS,
+        PRUNE_RECEIPTS,
+        PRUNE_EVENTS,
+        PRUNE_APPROVAL_GROUPS,
+        PRUNE_APPROVALS,
     ];
 }
 
@@ -309,6 +363,9 @@ pub mod lane {
     pub const JOURNAL_EXTENT: &str =
         "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) FROM journal";
     pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
+    /// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
+    pub const JOURNAL_BYTES: &str =
+        "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
     /// The newest state of each agent; SQLite takes `state` from the row of the maximum.
     pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
@@ -397,6 +454,7 @@ pub mod lane {
         SET_META,
         JOURNAL_EXTENT,
         JOURNAL_HASH,
+        JOURNAL_BYTES,
         JOURNAL_STATES,
         INSERT,
         INSERT_APPROVAL_STEPS,

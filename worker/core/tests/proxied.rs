@@ -126,7 +126,7 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
 }
 
 #[test]
-fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
+fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
     let mut gate = gate();
     let state = |gate: &Gate| {
         let tenant = gate.records.tenant.as_ref().unwrap();
@@ -143,7 +143,7 @@ fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
     for _ in 0..20 {
         let reply = gate.try_call(&asked).unwrap();
         let body: Json = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!((&body["decision"]["decision"], reply.rate), (&json!("deny"), None));
+        assert_eq!((&body["decision"]["decision"], reply.status), (&json!("deny"), 200));
         assert_eq!(body["decision"]["approval"], Json::Null);
     }
     // Nor does a trap stop the agent that did not spring it.
@@ -153,6 +153,44 @@ fn what_a_server_asks_is_decided_and_costs_its_agent_nothing() {
     assert_eq!(gate.receipts().len(), 22);
     gate.flush_all();
     assert_eq!(gate.count("SELECT count(*) FROM approvals"), 0);
+}
+
+#[test]
+fn a_server_that_asks_often_is_held_to_its_agents_rate() {
+    let mut gate = gate();
+    let agent = gate.records.agent.as_mut().unwrap();
+    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(4), Some(0.001));
+    assert_eq!(answer(&gate, &asking(Purpose::Forward)).0, 200);
+    let asked: Vec<u16> = (0..32).map(|_| answer(&gate, &asking(Purpose::Ask)).0).collect();
+    assert_eq!(asked.iter().filter(|status| **status == 200).count(), 3);
+    let (status, body) = answer(&gate, &asking(Purpose::Ask));
+    assert_eq!((status, body["code"].as_str()), (429, Some("rate_limited")));
+    // What could not be charged is counted, and is no receipt.
+    assert_eq!(gate.receipts().len(), 4);
+    gate.now_ms.set(gate.now_ms.get() + 60_000);
+    gate.flush_all();
+    assert_eq!(gate.count("SELECT count FROM audit_events WHERE kind = 'rate_limited'"), 30);
+}
+
+#[test]
+fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
+    let mut gate = gate();
+    let agent = gate.records.agent.as_mut().unwrap();
+    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(2), Some(0.001));
+    (gate.records.server, gate.records.tool) = (None, None);
+    let mut read = asking(Purpose::Read);
+    (read.call.server, read.call.tool) = (String::new(), String::new());
+    let now_ms = gate.now_ms.get();
+    let needs_tool = gate.on_lane(|lane, storage| {
+        lane.needs_tool(storage, &gate.config, &read, &gate.records, now_ms)
+    });
+    assert_eq!(needs_tool, Ok(false));
+    assert_eq!([(); 3].map(|()| answer(&gate, &read).0), [200, 200, 429]);
+    // Calls and reads share one bucket.
+    assert_eq!(gate.call(&read_call()).0, 429);
+    assert_eq!(gate.receipts().len(), 0);
+    gate.records.credential.as_mut().unwrap().status = "revoked".to_owned();
+    assert_eq!(answer(&gate, &read).0, 401);
 }
 
 #[test]

@@ -66,6 +66,12 @@ fn no_read_endpoint_scans_a_table() {
         d1::WEBHOOK,
         d1::STORED_HASHES,
         d1::FORGET_SIGNATURE_NONCES,
+        d1::RETENTION,
+        d1::OLD_RECEIPTS,
+        d1::PRUNE_DECISIONS,
+        d1::PRUNE_RECEIPTS,
+        d1::PRUNE_EVENTS,
+        d1::PRUNE_APPROVALS,
         admin::KEPT_ANSWER,
         admin::READ_WEBHOOK,
         admin::LIST_TENANTS,
@@ -126,7 +132,8 @@ fn no_statement_of_the_code_is_left_out_of_these_tests() {
 /// A tenant with one of everything, and what must not be seen beside it.
 const REGISTRY: &str = r#"
 INSERT INTO tenants (tenant, epoch, rate_capacity, rate_refill_per_s, quota_per_day, risk_denials,
-    risk_window_s, risk_quiet_s, taint_s, created_at_ms) VALUES ('demo', 7, 1, 2.5, 3, 4, 5, 6, 70, 0);
+    risk_window_s, risk_quiet_s, taint_s, rows_per_day, bytes_per_day, created_at_ms)
+    VALUES ('demo', 7, 1, 2.5, 3, 4, 5, 6, 70, 7, 8, 0);
 INSERT INTO tenants (tenant, created_at_ms) VALUES ('other', 0);
 INSERT INTO agents (tenant, agent, lane, environment, allowed_tools, created_at_ms)
     VALUES ('demo', 'coder', 2, 'production', '["github/*"]', 0), ('demo', 'free', 0, 'production', NULL, 0),
@@ -184,6 +191,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
             "quota_per_day": 3, "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
             "taint_s": 70,
+            "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
         },
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",

@@ -1,23 +1,26 @@
 //! Who asks, outside of calls: an administrator for what its scopes open, an agent for its own.
 //!
 //! Unlike calls, these requests go to D1 anyway, so the credential is read there too, always
-//! fresh: a revoked one is refused from the moment that D1 has it.
+//! fresh: a revoked one is refused from the moment that D1 has it. An agent's requests are charged
+//! by its lane before that, as its calls are.
 
 use gateward_core::admin::Actor;
 use gateward_core::admin::route::Access;
 use gateward_core::call::ToolCall;
 use gateward_core::command::{GateCommand, Purpose};
+use gateward_core::json::Json;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::scope::Scope;
 use gateward_core::signature::{self, SignatureNonce, SignedRequest, Verified};
+use gateward_core::stated::Stated;
 use gateward_core::token::{self, Holder, Token};
 use subtle::ConstantTimeEq as _;
 use worker::{Date, console_error};
 
 use crate::http::Request;
 use crate::router::App;
-use crate::{d1, failed_authentications};
+use crate::{d1, failed_authentications, lanes};
 
 /// Who makes the first operator, in the audit.
 const BOOTSTRAP: &str = "bootstrap";
@@ -198,6 +201,9 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
     let token = token(request, app)?;
     let needs_nonce = !matches!(request.method.as_str(), "GET" | "HEAD");
     let signature = verify_signature(request, app, &token, body, needs_nonce)?;
+    if let Holder::Agent { agent, lane } = token.holder {
+        charge(request, app, &token, (agent, lane), signature.clone()).await?;
+    }
     let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
     let Some(stored) = stored else { return refuse(ProblemCode::Unauthorized, INVALID) };
     let agent = match token.holder {
@@ -251,6 +257,21 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         signed: stored.signed != 0,
         nonce: signature.and_then(|verified| verified.nonce),
     })
+}
+
+/// Charges an agent's request to its bucket. The lane does it, before D1 is asked for anything: a
+/// credential that the lane refuses, or an agent that is over its rate, causes no read.
+async fn charge(
+    request: &Request,
+    app: &App,
+    token: &Token<'_>,
+    (agent, lane): (&str, u16),
+    signature: Option<Verified>,
+) -> Result<(), Problem> {
+    let call =
+        Stated::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
+    let command = command(request, app, token, lane, signature, Purpose::Read, call);
+    lanes::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
 }
 
 fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {

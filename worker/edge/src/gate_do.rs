@@ -15,11 +15,12 @@ use futures_util::future::{Either, select};
 use gateward_core::admin::etag;
 use gateward_core::approval::DecideCommand;
 use gateward_core::command::GateCommand;
-use gateward_core::config::Config;
+use gateward_core::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::lane::{Confirmed, DecideOutcome, Lane, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{EpochPush, RegistryCache, TenantRecord};
+use gateward_core::registry::{ChangedKey, EpochPush, RegistryCache, TenantRecord};
+use gateward_core::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
@@ -46,6 +47,9 @@ pub const MAX_BATCHES_PER_ALARM: usize = 8;
 /// The longest pause between attempts while D1 fails.
 const MAX_BACKOFF_MS: u64 = 60_000;
 
+/// The pause after pruning failed: what is in its way is not mended sooner.
+const PRUNE_RETRY_MS: u64 = 60 * 60 * 1_000;
+
 /// Journal rows that one read returns.
 const MAX_ROWS_READ: u32 = 500;
 
@@ -59,6 +63,8 @@ pub struct GateLane {
     registry: RefCell<RegistryCache>,
     alarm_is_set: Cell<bool>,
     failed_flushes: Cell<u32>,
+    /// When the size of D1's database was looked at last, and whether it left room for records.
+    database: Cell<(u64, bool)>,
 }
 
 // What the runtime calls. worker-rs has a macro for this; but its requests and answers are copies
@@ -76,6 +82,7 @@ impl GateLane {
             registry: RefCell::default(),
             alarm_is_set: Cell::new(false),
             failed_flushes: Cell::new(0),
+            database: Cell::new((0, true)),
         }
     }
 
@@ -127,7 +134,7 @@ impl GateLane {
         match segments.as_slice() {
             ["call"] => self.call(&http::bytes(&request).await?).await,
             ["outcome"] => self.record_outcome(&http::bytes(&request).await?).await,
-            ["epoch"] => self.take_epoch(&http::bytes(&request).await?),
+            ["epoch"] => self.take_epoch(&http::bytes(&request).await?).await,
             ["decide"] => self.decide_approval(&http::bytes(&request).await?).await,
             ["approval", id] => {
                 let held = self.with_lane(|_, storage| Lane::approval(storage, id))?;
@@ -146,6 +153,10 @@ impl GateLane {
             ["head"] => {
                 let head = |head: &ChainHead| format!("{}:{}", head.seq, head.hash);
                 text(Some(self.with_lane(|lane, _| Ok(head(lane.head())))?))
+            }
+            ["anchor"] => {
+                let anchor = self.with_lane(|_, storage| Lane::anchor(storage))?;
+                text(Some(format!("{}:{}", anchor.seq, anchor.hash)))
             }
             ["row", seq] => text(self.with_lane(|_, storage| Lane::row(storage, number(seq)))?),
             ["rows", from] => {
@@ -175,6 +186,7 @@ impl GateLane {
                 }
             }
         };
+        let prune_ms = self.prune_if_due(interval_ms).await?;
         let now_ms = Date::now().as_millis();
         let (expiry, delivery) = self.with_lane(|_, storage| {
             Ok((Lane::next_expiry(storage)?, Lane::next_delivery(storage)?))
@@ -194,10 +206,61 @@ impl GateLane {
         // A flush ends what has expired. Should the journal not take it, it is tried again, and not at
         // once.
         let flush_ms = pause_ms.or(expiry.map(|at_ms| after(at_ms).max(interval_ms)));
-        match [flush_ms, delivery.map(after)].into_iter().flatten().min() {
+        match [flush_ms, delivery.map(after), prune_ms.map(after)].into_iter().flatten().min() {
             Some(next_ms) => self.state.storage().set_alarm(Duration::from_millis(next_ms)).await,
             None => self.state.storage().delete_alarm().await,
         }
+    }
+
+    /// Prunes what is past its time, if it is time to look; when to look again. `None` for a lane
+    /// that was never called.
+    async fn prune_if_due(&self, interval_ms: u64) -> std::result::Result<Option<u64>, Failure> {
+        let now_ms = Date::now().as_millis();
+        let (identity, due_ms) = self.with_lane(|lane, storage| {
+            Ok((lane.identity().cloned(), Lane::next_prune(storage)?))
+        })?;
+        let Some((tenant, lane)) = identity else { return Ok(None) };
+        let next_ms = match due_ms {
+            Some(due_ms) if due_ms > now_ms => return Ok(Some(due_ms)),
+            // A new lane has nothing yet.
+            None => now_ms + PRUNE_INTERVAL_MS,
+            Some(_) => match self.prune(&tenant, lane, now_ms).await {
+                Ok(true) => now_ms + interval_ms,
+                Ok(false) => now_ms + PRUNE_INTERVAL_MS,
+                Err(Failure(error)) => {
+                    console_error!("nothing was pruned: {error}");
+                    now_ms + PRUNE_RETRY_MS
+                }
+            },
+        };
+        self.with_lane(|_, storage| Lane::set_next_prune(storage, next_ms))?;
+        Ok(Some(next_ms))
+    }
+
+    /// One batch; whether there may be more.
+    async fn prune(
+        &self,
+        tenant: &str,
+        lane: u16,
+        now_ms: u64,
+    ) -> std::result::Result<bool, Failure> {
+        let days = d1::retention::retention_days(&self.env, tenant).await?;
+        let cutoff_ms = retention::cutoff_ms(days, now_ms);
+        let mut anchor = self.with_lane(|_, storage| Lane::anchor(storage))?;
+        let oldest = d1::retention::oldest(&self.env, tenant, lane, &anchor).await?;
+        let full = oldest.len() >= MAX_PRUNED as usize;
+        let next = retention::next_anchor(&anchor, oldest, cutoff_ms).map_err(|broken| {
+            Failure(format!("receipt {} does not verify: {}", broken.seq, broken.problem))
+        })?;
+        let advanced = next.is_some();
+        if let Some(next) = next {
+            self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
+            anchor = next;
+        }
+        let untold_cutoff_ms = retention::cutoff_ms(None, now_ms);
+        let pruned =
+            d1::retention::prune(&self.env, tenant, lane, &anchor, cutoff_ms, untold_cutoff_ms);
+        Ok(pruned.await? || (advanced && full))
     }
 
     /// Flushes; after how long again, `None` when nothing is left.
@@ -236,11 +299,26 @@ impl GateLane {
     }
 
     /// News of a change: from here on nothing from before it is used.
-    fn take_epoch(&self, bytes: &[u8]) -> Result<Response> {
+    async fn take_epoch(&self, bytes: &[u8]) -> Result<Response> {
         let Ok(push) = serde_json::from_slice::<EpochPush>(bytes) else { return status(400) };
         self.registry.borrow_mut().push(&push);
         // Written, so that an object that was superseded cannot answer.
-        self.with_lane(|_, storage| Lane::note_epoch(storage, push.epoch))?;
+        // The tenant's record says for how long its records are kept.
+        let prunes = push.keys.contains(&ChangedKey::Tenant);
+        let prunes = self.with_lane(|lane, storage| {
+            Lane::note_epoch(storage, push.epoch)?;
+            let prunes = prunes && lane.identity().is_some();
+            if prunes {
+                Lane::set_next_prune(storage, 0)?;
+            }
+            Ok(prunes)
+        })?;
+        if prunes
+            && !self.alarm_is_set.get()
+            && let Ok(settings) = settings(&self.env)
+        {
+            self.arm(settings.config.flush_interval_ms).await?;
+        }
         status(204)
     }
 
@@ -427,6 +505,23 @@ impl GateLane {
         Ok(())
     }
 
+    /// Whether D1's database has room for more than administration. While it has none, rows stay in
+    /// the journal, whose own bounds then refuse calls.
+    async fn check_room(&self, config: &Config, now_ms: u64) -> std::result::Result<(), Failure> {
+        let (looked_ms, had_room) = self.database.get();
+        if had_room && now_ms < looked_ms + DATABASE_LOOK_MS {
+            return Ok(());
+        }
+        let bytes = d1::flush::size_bytes(&self.env).await?;
+        let has_room = bytes <= config.flush_until_bytes;
+        self.database.set((now_ms, has_room));
+        if has_room {
+            return Ok(());
+        }
+        let most = config.flush_until_bytes;
+        Err(Failure(format!("D1's database has {bytes} bytes; records wait from {most} on")))
+    }
+
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         // A lane that was never called has nothing to flush.
@@ -446,6 +541,7 @@ impl GateLane {
                 expired?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
+            self.check_room(&settings.config, now_ms).await?;
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
             let confirmed = self.with_lane(|lane, storage| {

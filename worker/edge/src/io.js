@@ -129,6 +129,15 @@ export async function send(url, fields, body, limitMs) {
 }
 
 /**
+ * The bytes that D1 reports of its database. worker-rs reads them as a 32-bit number, and fails.
+ * @param {string} statement any that reads
+ * @returns {Promise<number | undefined>}
+ */
+export async function size(database, statement) {
+  return (await database.prepare(statement).all()).meta.size_after;
+}
+
+/**
  * Runs a statement on an object's storage.
  * @param {unknown[]} values
  * @returns {unknown[][]} its rows

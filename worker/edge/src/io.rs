@@ -33,5 +33,8 @@ extern "C" {
     pub fn send(url: &str, fields: &str, body: &str, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
+    pub fn size(database: &JsValue, statement: &str) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
     pub fn exec(sql: &JsValue, statement: &str, values: &Array) -> Result<Array, JsValue>;
 }

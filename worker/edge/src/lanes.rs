@@ -141,10 +141,28 @@ pub async fn head(
     tenant: &str,
     lane: u16,
 ) -> std::result::Result<(u64, String), Problem> {
-    let response = hop(env, &format!("{tenant}/{lane}"), "/head", None).await?;
+    link(env, tenant, lane, "/head").await
+}
+
+/// The same of the last receipt that was pruned: 0 when none was.
+pub async fn anchor(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+) -> std::result::Result<(u64, String), Problem> {
+    link(env, tenant, lane, "/anchor").await
+}
+
+async fn link(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    path: &str,
+) -> std::result::Result<(u64, String), Problem> {
+    let response = hop(env, &format!("{tenant}/{lane}"), path, None).await?;
     let text = text(&response).await?;
-    let head = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
-    let (seq, hash) = head.ok_or_else(|| unavailable("its head cannot be read"))?;
+    let link = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
+    let (seq, hash) = link.ok_or_else(|| unavailable("its chain's end cannot be read"))?;
     Ok((seq, hash.to_owned()))
 }
 

@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
 use super::{Bearer, Issue, Plan, patch};
-use crate::arguments::{PageArguments, Revision, TokenOut, segment};
+use crate::arguments::{DEFAULT, Limit, PageArguments, Revision, TokenOut, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
@@ -10,6 +10,9 @@ const FIELDS: &[Field] = &[
     Field::column("tenant"),
     Field::column("status"),
     Field::column("lanes"),
+    Field::detail("rows_per_day").null(DEFAULT),
+    Field::detail("bytes_per_day").null(DEFAULT),
+    Field::detail("retention_days").null(DEFAULT),
     Field::column("revision"),
     Field::column("created_at"),
     Field::detail("updated_at"),
@@ -46,10 +49,13 @@ Example:
         #[arg(value_parser = segment)]
         tenant: String,
     },
-    /// Suspend or activate a tenant, or give it more lanes
+    /// Suspend or activate a tenant, give it more lanes, or bound what is kept of it
+    ///
+    /// Beyond --rows-per-day or --bytes-per-day all its calls are denied until the next UTC day.
     #[command(after_long_help = "\
-Example:
-  gateward tenant update acme --status suspended")]
+Examples:
+  gateward tenant update acme --status suspended
+  gateward tenant update acme --rows-per-day 1000000 --retention-days 90")]
     Update {
         #[arg(value_parser = segment)]
         tenant: String,
@@ -59,6 +65,15 @@ Example:
         /// How many lanes it has; only grows
         #[arg(long)]
         lanes: Option<u32>,
+        /// Records that it may write in a UTC day, or `default`
+        #[arg(long, value_name = "ROWS")]
+        rows_per_day: Option<Limit>,
+        /// Bytes of these records, or `default`
+        #[arg(long, value_name = "BYTES")]
+        bytes_per_day: Option<Limit>,
+        /// Days after which decisions, receipts and audit events are deleted, or `default`
+        #[arg(long, value_name = "DAYS")]
+        retention_days: Option<Limit>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -91,8 +106,21 @@ impl Tenant {
                 return Ok(Plan::list(Request::get(&["tenants"]), "tenants", FIELDS, &page));
             }
             Self::Show { tenant } => Request::get(&["tenants", &tenant]),
-            Self::Update { tenant, status, lanes, revision } => {
-                let fields = Fields::new().with("status", status).with("lanes", lanes);
+            Self::Update {
+                tenant,
+                status,
+                lanes,
+                rows_per_day,
+                bytes_per_day,
+                retention_days,
+                revision,
+            } => {
+                let fields = Fields::new()
+                    .with("status", status)
+                    .with("lanes", lanes)
+                    .with("rows_per_day", rows_per_day)
+                    .with("bytes_per_day", bytes_per_day)
+                    .with("retention_days", retention_days);
                 patch(&["tenants", &tenant], fields, revision.if_match)?
             }
             Self::Delete { tenant, revision } => {

@@ -54,6 +54,11 @@ fn every_command_asks_what_the_api_offers() {
             json!({"status": "suspended"}),
         ),
         ("tenant update t --lanes 8", "PATCH /v1/tenants/t", json!({"lanes": 8})),
+        (
+            "tenant update t --rows-per-day 9 --bytes-per-day default --retention-days 30",
+            "PATCH /v1/tenants/t",
+            json!({"rows_per_day": 9, "bytes_per_day": null, "retention_days": 30}),
+        ),
         ("tenant delete t", "DELETE /v1/tenants/t", none.clone()),
         ("limits show", "GET /v1/limits", none.clone()),
         (

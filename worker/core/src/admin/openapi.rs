@@ -1218,6 +1218,8 @@ mod tests {
             ReasonCode::SourceAddressBanned,
             ReasonCode::TenantInactive,
             ReasonCode::QuotaExhausted,
+            ReasonCode::TenantRowsExhausted,
+            ReasonCode::TenantBytesExhausted,
         ];
         assert_eq!(values::<ReasonCode>(), reasons.map(ReasonCode::code));
     }

@@ -84,7 +84,8 @@ macro_rules! tenant_row {
            'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
            'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
            'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, \
-           'revision', revision, \
+           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+           'retention_days', retention_days, 'revision', revision, \
            'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
     };
 }
@@ -221,10 +222,11 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, seven limits, revision, now.
+    /// Tenant, status, lanes, seven limits, what is kept, revision, now.
     SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
         rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
-        risk_quiet_s = ?9, taint_s = ?10, revision = ?11, updated_at_ms = ?12 WHERE tenant = ?1";
+        risk_quiet_s = ?9, taint_s = ?10, rows_per_day = ?11, bytes_per_day = ?12, \
+        retention_days = ?13, revision = ?14, updated_at_ms = ?15 WHERE tenant = ?1";
     /// Tenant, now: whether somebody may administer tenants, and how often it was bootstrapped.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
         json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \

@@ -10,8 +10,8 @@ use super::field::{Millis, Name, Whole, present};
 use super::limits::Limits;
 use super::sql::{self, Statement};
 use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, limit_reached,
-    name_taken, not_found,
+    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, difference,
+    limit_reached, name_taken, not_found, with_changes,
 };
 use crate::bounds::MAX_TENANT_LANES;
 use crate::problem::{Problem, ProblemCode};
@@ -25,6 +25,9 @@ pub const MAX_TENANTS: u64 = 100_000;
 const FIRST_ADMINISTRATOR: &str = "admin";
 
 const MOST_LANES: u32 = MAX_TENANT_LANES as u32;
+
+/// The longest that records can be kept: a hundred years, which no database outlives.
+const MAX_RETENTION_DAYS: u32 = 36_500;
 
 /// Whether a tenant's agents may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -45,6 +48,18 @@ impl TenantStatus {
     }
 }
 
+/// How much is written down of a tenant, and for how long it is kept. Only operators set it: the
+/// database may be shared with other tenants. Null is the default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Keeping {
+    /// Rows that its lanes may write in a UTC day, together. Default 250,000.
+    rows_per_day: Option<u32>,
+    /// Bytes of these rows. Default 500,000,000.
+    bytes_per_day: Option<u32>,
+    /// Days after which decisions, receipts and audit events are deleted. Default 400.
+    retention_days: Option<u32>,
+}
+
 /// A tenant in D1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TenantRow {
@@ -53,6 +68,8 @@ pub struct TenantRow {
     lanes: u16,
     #[serde(flatten)]
     pub(super) limits: Limits,
+    #[serde(flatten)]
+    keeping: Keeping,
     pub(super) revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -65,6 +82,8 @@ pub struct Tenant {
     status: TenantStatus,
     /// Over how many lanes its agents are spread.
     lanes: u16,
+    #[serde(flatten)]
+    keeping: Keeping,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -89,6 +108,7 @@ impl Record for TenantRow {
             tenant: self.tenant.clone(),
             status: self.status,
             lanes: self.lanes,
+            keeping: self.keeping.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -98,7 +118,7 @@ impl Record for TenantRow {
 
 impl TenantRow {
     fn save(&self, at: &At<'_>) -> Statement {
-        let limits = &self.limits;
+        let (limits, keeping) = (&self.limits, &self.keeping);
         Statement::new(
             sql::SAVE_TENANT,
             vec![
@@ -112,6 +132,9 @@ impl TenantRow {
                 limits.risk_window_s.map(u64::from).into(),
                 limits.risk_quiet_s.map(u64::from).into(),
                 limits.taint_s.map(u64::from).into(),
+                keeping.rows_per_day.map(u64::from).into(),
+                keeping.bytes_per_day.map(u64::from).into(),
+                keeping.retention_days.map(u64::from).into(),
                 self.revision.into(),
                 at.now_ms.into(),
             ],
@@ -145,7 +168,9 @@ pub(super) fn conclude(
     row.updated_at_ms = Millis(at.now_ms);
     let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
     let mut change = Change::new(event, answer, vec![row.save(at)]);
-    change.detail = json!({ "tenant": row.tenant, "status": row.status, "lanes": row.lanes });
+    let detail = json!({ "tenant": row.tenant, "status": row.status, "lanes": row.lanes });
+    let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
+    change.detail = with_changes(detail, Some(changes));
     change.keys = vec![ChangedKey::Tenant];
     Ok(Outcome::Changed(change))
 }
@@ -196,6 +221,7 @@ impl Write for CreateTenant<'_> {
             status: TenantStatus::Active,
             lanes: u16::try_from(lanes).unwrap_or(1),
             limits: Limits::NONE,
+            keeping: Keeping { rows_per_day: None, bytes_per_day: None, retention_days: None },
             revision: 1,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
@@ -229,6 +255,15 @@ pub struct PatchTenant {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = u16, required = false, minimum = 1, maximum = 512)]
     lanes: Option<Whole<1, MOST_LANES>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    rows_per_day: Option<Option<Whole<1, { u32::MAX }>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    bytes_per_day: Option<Option<Whole<1, { u32::MAX }>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 36_500)]
+    retention_days: Option<Option<Whole<1, MAX_RETENTION_DAYS>>>,
 }
 
 impl Write for PatchTenant {
@@ -252,6 +287,15 @@ impl Write for PatchTenant {
                 return Err(Problem::field("lanes", detail));
             }
             row.lanes = lanes;
+        }
+        if let Some(rows) = self.rows_per_day {
+            row.keeping.rows_per_day = rows.map(|rows| rows.0);
+        }
+        if let Some(bytes) = self.bytes_per_day {
+            row.keeping.bytes_per_day = bytes.map(|bytes| bytes.0);
+        }
+        if let Some(days) = self.retention_days {
+            row.keeping.retention_days = days.map(|days| days.0);
         }
         conclude(at, loaded, &before, row, "tenant_changed")
     }

@@ -98,9 +98,9 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
         last.code == code.code() && now_ms.saturating_sub(last.at_ms) < STATUS_DENIAL_WINDOW_MS
     });
     let mut ruling = Ruling::deny(code);
-    ruling.counted_only = repeated;
+    ruling.counted_only = repeated || super::meter::budget(draft.facts).is_some();
     ruling.binds_request = false;
-    if !repeated && !draft.command.call.dry_run {
+    if !ruling.counted_only && !draft.command.call.dry_run {
         super::journal::admit(draft, &ruling)?;
         draft.agent.status_denial =
             Some(StatusDenial { at_ms: now_ms, code: code.code().to_owned() });

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::approval::{self, Occasion, Presented};
 use super::containment::{self, ContainmentRow};
-use super::outcome::{Decision, Ruling};
+use super::outcome::{Decision, ReasonCode, Ruling};
 use super::respond::{self, Receipt};
 use super::{
     AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
@@ -153,7 +153,11 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         let known = facts.approval.filter(|_| draft.presented != Presented::Nothing);
         let known = known.map(|approval| (approval, facts.now_ms));
         let body = respond::response(call, &ruling, trust, bundle, &decision_id, known, None);
-        let rejection = ruling.counted_only.then_some(Rejection::StatusDenied);
+        let rejection = ruling.counted_only.then_some(match ruling.reason_code {
+            ReasonCode::TenantRowsExhausted => Rejection::TenantRowsExhausted,
+            ReasonCode::TenantBytesExhausted => Rejection::TenantBytesExhausted,
+            _ => Rejection::StatusDenied,
+        });
         return draft.answer(200, body, None, rejection);
     }
 

@@ -1,13 +1,12 @@
-//! Steps 6 and 8: the request rate, which everything costs, and the daily quota, which only
-//! what is allowed costs.
+//! Steps 6 to 8: the request rate, which everything costs; what the tenant may have written down in
+//! a day; and the agent's daily quota, which only what is allowed costs.
 
 use super::{Draft, Facts, Rejection, Ruling, Stop};
 use crate::bucket::{Bucket, Rate};
+use crate::budget::{Budget, DAY_MS, Exhausted};
 use crate::command::Purpose;
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
-
-const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The agent's own rate, else its tenant's, else the default; capacity and refill each by itself.
 pub fn rate(facts: &Facts<'_>) -> Rate {
@@ -46,6 +45,19 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let retry_after_s = bucket.retry_after_s(draft.rate, cost);
     problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
     Err(Stop::Problem(problem, Some(Rejection::RateLimited)))
+}
+
+/// The denial of every call of a tenant that has written down as much as it may today. It is counted
+/// and not journalled, and the request id stays free for tomorrow.
+pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
+    let exhausted = Budget::of(facts.records.tenant.as_ref()).exhausted(facts.written)?;
+    let mut ruling = Ruling::deny(match exhausted {
+        Exhausted::Rows => ReasonCode::TenantRowsExhausted,
+        Exhausted::Bytes => ReasonCode::TenantBytesExhausted,
+    });
+    ruling.counted_only = true;
+    ruling.binds_request = false;
+    Some(ruling)
 }
 
 /// Whether the agent's daily quota, its own or its tenant's, has room. Nothing is taken yet: [`commit_quota`] does.

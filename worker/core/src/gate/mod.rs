@@ -28,12 +28,13 @@ use self::approval::Presented;
 use self::identity::Identity;
 use crate::approval::Approval;
 use crate::bucket::{Bucket, Rate, RateStatus, SlidingCount};
+use crate::budget::Written;
 use crate::call::Action;
 use crate::command::{GateCommand, Purpose};
 use crate::config::Config;
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
-use crate::proxy::{self, Untrusted};
+use crate::proxy::{self, Untrusted, Visibility};
 use crate::registry::{Records, TenantRecord};
 use crate::trust::SourceTrust;
 use crate::upstream::DenialForm;
@@ -141,6 +142,8 @@ pub struct Facts<'a> {
     pub journal_rows: u64,
     /// Whether the lane's storage is near its end.
     pub storage_full: bool,
+    /// What the lane wrote down today.
+    pub written: Written,
 }
 
 /// Rejections that are counted, not journalled one by one.
@@ -149,6 +152,8 @@ pub enum Rejection {
     AuthenticationFailed,
     RateLimited,
     StatusDenied,
+    TenantRowsExhausted,
+    TenantBytesExhausted,
 }
 
 impl Rejection {
@@ -158,6 +163,8 @@ impl Rejection {
             Self::AuthenticationFailed => "authentication_failed",
             Self::RateLimited => "rate_limited",
             Self::StatusDenied => "status_denied",
+            Self::TenantRowsExhausted => "tenant_rows_exhausted",
+            Self::TenantBytesExhausted => "tenant_bytes_exhausted",
         }
     }
 }
@@ -215,6 +222,7 @@ struct Draft<'a> {
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
     let ruled = match command.purpose {
+        Purpose::Read => read(&mut draft),
         Purpose::Admit { .. } | Purpose::Filter(_) => listing::rule(engine, &mut draft),
         _ => rule(engine, &mut draft).map(Err),
     };
@@ -289,17 +297,26 @@ pub fn evaluate_policies(
     resolve::evaluate(engine, &draft, &identity, &tool, None).ok()
 }
 
-/// Steps 6 and 7: who calls, and the denial if it is stopped.
+/// An agent's read of its own records: its credential is checked and one request charged. Whether
+/// the agent may read at all, the worker asks D1.
+fn read(draft: &mut Draft<'_>) -> Result<Result<Vec<Visibility>, Ruling>, Stop> {
+    identity::verify(draft.command, draft.facts)?;
+    meter::charge(draft)?;
+    Ok(Ok(Vec::new()))
+}
+
+/// Steps 6 and 7: who calls, and the denial if it is stopped or its tenant has written too much.
 fn admit<'a>(draft: &mut Draft<'a>) -> Result<(Identity<'a>, Option<Ruling>), Stop> {
     let identity = identity::verify(draft.command, draft.facts)?;
-    // The request that a listing answers was charged before it was sent on, and so was the one in
-    // whose answer a server asks something.
-    if !matches!(draft.command.purpose, Purpose::Filter(_) | Purpose::Ask) {
+    // The request that a listing answers was charged before it was sent on, and it is answered once.
+    // A server can ask many times in one answer, so each request of a server is charged.
+    if !matches!(draft.command.purpose, Purpose::Filter(_)) {
         meter::charge(draft)?;
     }
-    let denial = identity::status(draft, &identity)?;
+    let mut denial = identity::status(draft, &identity)?;
     if denial.is_none() {
         replay::check(draft)?;
+        denial = meter::budget(draft.facts);
     }
     Ok((identity, denial))
 }

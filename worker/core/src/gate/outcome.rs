@@ -78,6 +78,8 @@ pub enum ReasonCode {
     SourceAddressBanned,
     TenantInactive,
     QuotaExhausted,
+    TenantRowsExhausted,
+    TenantBytesExhausted,
 }
 
 impl ReasonCode {
@@ -151,6 +153,13 @@ impl ReasonCode {
             }
             Self::TenantInactive => ("tenant_inactive", "The tenant is not active."),
             Self::QuotaExhausted => ("quota_exhausted", "The agent has used its quota for today."),
+            Self::TenantRowsExhausted => {
+                ("tenant_rows_exhausted", "The tenant has written as many records as it may today.")
+            }
+            Self::TenantBytesExhausted => (
+                "tenant_bytes_exhausted",
+                "The tenant has written as many bytes of records as it may today.",
+            ),
         }
     }
 
@@ -174,7 +183,7 @@ pub struct Ruling {
     pub redact_fields: Vec<String>,
     /// Known from step 9 on.
     pub tool: Option<Tool>,
-    /// A repeated status denial: answered and counted, not journalled.
+    /// A repeated status denial, or one for the tenant's bound: answered and counted, not journalled.
     pub counted_only: bool,
     /// Whether the call's request id and nonce stand for this ruling from now on. Not so when it
     /// was ruled before the replay step: the request id may have its answer already.

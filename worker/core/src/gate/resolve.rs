@@ -43,6 +43,8 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         Purpose::Admit { .. } | Purpose::Filter(_) | Purpose::Route(_) | Purpose::Unroutable(_) => {
             can_be_granted_a_tool(&call.server, identity)
         }
+        // A read of the agent's own records names no server.
+        Purpose::Read => false,
     }
 }
 
@@ -87,6 +89,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
         Purpose::Authorize => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
         Purpose::Forward | Purpose::Ask | Purpose::Admit { .. } | Purpose::Filter(_) => "mcp",
+        Purpose::Read => return false,
     };
     server.kind == kind && server.upstream.is_some()
 }

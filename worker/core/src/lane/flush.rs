@@ -2,7 +2,7 @@
 //!
 //! INVARIANT (any statement may be the last): the statements of [`Lane::confirm_flushed`] stand in
 //! an order in which each prefix leaves a lane that starts as it was: copies first, then the
-//! head, the deletion last.
+//! head and the day's count, the deletion last.
 
 use super::storage::{StorageError, Value, integer, set_head, unreadable, unsigned, write_count};
 use super::{Lane, LaneSql, MAX_STORAGE_BYTES};
@@ -133,6 +133,7 @@ impl Lane {
             }
         }
         set_head(storage, &self.head)?;
+        self.day.save(storage, &self.head)?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         Ok(Confirmed::Pruned)

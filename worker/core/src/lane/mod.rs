@@ -14,14 +14,17 @@
 //! Out of scope: talking to D1 (`worker/edge`), deciding ([`crate::gate`]).
 
 mod approvals;
+mod day;
 mod flush;
 mod outbox;
+mod retention;
 mod storage;
 
 use std::collections::HashMap;
 
 pub use self::approvals::DecideOutcome;
 use self::approvals::{approval, approval_steps};
+use self::day::Day;
 pub use self::flush::{Confirmed, FlushBatch};
 pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use self::storage::{LaneSql, StorageError, Value};
@@ -30,6 +33,7 @@ use self::storage::{
     snapshot, stored_answer, unreadable, unsigned, write_count,
 };
 use crate::audit::AuditCounts;
+use crate::budget::Budget;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
@@ -74,6 +78,7 @@ pub struct Lane {
     journal_rows: u64,
     agents: HashMap<String, Held>,
     counts: AuditCounts,
+    day: Day,
     storage_full: bool,
     /// Something may wait that memory does not know of: so after a start.
     unsure: bool,
@@ -134,6 +139,7 @@ impl Lane {
             journal_rows: rows,
             agents,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
+            day: Day::start(storage)?,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
             unsure: true,
         })
@@ -253,6 +259,13 @@ impl Lane {
             && !self.storage_full
         {
             write_count(storage, &count)?;
+        }
+        if !self.storage_full {
+            let budget = Budget::of(records.tenant.as_ref());
+            for count in self.day.untold(budget, &self.head, now_ms) {
+                write_count(storage, &count)?;
+                self.unsure = true;
+            }
         }
         Ok(step.reply)
     }
@@ -388,6 +401,7 @@ impl Lane {
             approval: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
+            written: self.day.written(&self.head, now_ms),
         }
     }
 
@@ -407,6 +421,8 @@ impl Lane {
     ) -> Result<(), StorageError> {
         let head = next.as_ref().map_or(&entry, |next| next).head.clone();
         let rows = 1 + u64::from(next.is_some());
+        let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
+        self.day.begin(storage, &self.head, now_ms)?;
         if entry.approval.is_some() || next.is_some() {
             let steps: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
             let steps = Value::Text(approval_steps(&steps, now_ms));
@@ -430,6 +446,7 @@ impl Lane {
         }
         self.agents.insert(entry.agent, Held { state, journalled: head.seq });
         self.head = head;
+        self.day.add(bytes);
         self.journal_rows += rows;
         Ok(())
     }

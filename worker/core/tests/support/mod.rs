@@ -145,6 +145,7 @@ impl Gate {
                 match name {
                     "RATE_CAPACITY" => "100000",
                     "FLUSH_BATCH_ROWS" => "7",
+                    "D1_MAX_BYTES" => "10000000000",
                     _ => "100000",
                 }
                 .to_owned(),

@@ -47,7 +47,7 @@ impl Model {
             "tenant": TENANT, "status": "active", "lanes": 1,
             "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
             "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "taint_s": null,
-            "revision": 1,
+            "rows_per_day": null, "bytes_per_day": null, "retention_days": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
         Self { epoch: 1, tenant, ..Self::default() }
@@ -492,7 +492,19 @@ impl Model {
     }
 
     pub fn limits(&self) -> Json {
-        without(&self.tenant, &["tenant", "status", "lanes", "created_at", "updated_at"])
+        without(
+            &self.tenant,
+            &[
+                "tenant",
+                "status",
+                "lanes",
+                "rows_per_day",
+                "bytes_per_day",
+                "retention_days",
+                "created_at",
+                "updated_at",
+            ],
+        )
     }
 
     pub fn tenant(&self) -> Json {

@@ -1,12 +1,16 @@
 //! Step 13: journal rows to D1, many rows a statement, all statements one transaction.
 
 use gateward_core::lane::FlushBatch;
-use gateward_core::sql::d1::{EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH, STORED_HASHES};
+use gateward_core::sql::d1::{
+    EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH, PING, STORED_HASHES,
+};
+use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 use super::{database, number, prepare};
+use crate::io;
 
 /// What D1 holds after the batch.
 pub struct Flushed {
@@ -25,6 +29,12 @@ struct HashRow {
 #[derive(Deserialize)]
 struct EpochRow {
     epoch: u64,
+}
+
+/// Bytes of the whole database, as D1 reports them; 0 when it does not.
+pub async fn size_bytes(env: &Env) -> Result<u64> {
+    let size = JsFuture::from(io::size(database(env)?.as_ref(), PING)?).await?;
+    Ok(size.as_f64().unwrap_or_default() as u64)
 }
 
 /// Writes the batch, which may have been written before, and reads back what is stored.

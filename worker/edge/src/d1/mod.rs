@@ -7,6 +7,7 @@ pub mod decisions;
 pub mod flush;
 pub mod receipts;
 pub mod registry;
+pub mod retention;
 pub mod signatures;
 pub mod webhooks;
 

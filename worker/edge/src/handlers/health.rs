@@ -1,6 +1,14 @@
 //! `GET /healthz`, `/readyz` and `/version`: open to everyone, and telling no secret.
 
+use std::cell::RefCell;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::readiness::{Ask, CHECK_LIMIT_MS, Readiness};
 use gateward_core::records::{Health, Version};
+use worker::{Date, Delay};
 
 use crate::http::json;
 use crate::router::{Answer, Answered, App};
@@ -11,11 +19,42 @@ pub fn alive() -> Answered {
     json(&Health { status: "ok" }).map(Answer::Json)
 }
 
-/// D1 and a lane's storage answer, or 503 says which does not.
+/// How long a request waits before it looks again at the check that another request runs. Requests
+/// cannot wait for each other's promises.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+thread_local! {
+    static READINESS: RefCell<Readiness> = RefCell::default();
+}
+
+/// D1 and a lane's storage answer, or 503 says which does not; as of a moment ago.
 pub async fn ready(app: &App) -> Answered {
+    loop {
+        let asked = READINESS.with(|state| state.borrow_mut().ask(Date::now().as_millis()));
+        match asked {
+            Ask::Answer(result) => {
+                return result.and_then(|()| json(&Health { status: "ready" })).map(Answer::Json);
+            }
+            Ask::Wait => Delay::from(LOOK_AGAIN).await,
+            Ask::Check => {
+                let limit = pin!(Delay::from(Duration::from_millis(CHECK_LIMIT_MS)));
+                let result = match select(pin!(check(app)), limit).await {
+                    Either::Left((result, _)) => result,
+                    Either::Right(_) => {
+                        let detail = "the database or a lane does not answer in time";
+                        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+                    }
+                };
+                let now_ms = Date::now().as_millis();
+                READINESS.with(|state| state.borrow_mut().checked(now_ms, result));
+            }
+        }
+    }
+}
+
+async fn check(app: &App) -> Result<(), Problem> {
     d1::registry::ping(&app.env).await?;
-    lanes::ready(&app.env).await?;
-    json(&Health { status: "ready" }).map(Answer::Json)
+    lanes::ready(&app.env).await
 }
 
 /// What is deployed.

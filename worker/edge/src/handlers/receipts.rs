@@ -4,7 +4,8 @@ use gateward_core::id::{receipt_id, receipt_position};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
 use gateward_core::records::{
-    DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptPage, ReceiptView, Verification, VerifyRequest,
+    Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptPage, ReceiptView,
+    Verification, VerifyRequest,
 };
 use serde_json::value::RawValue;
 
@@ -67,7 +68,8 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
 }
 
 /// Verifies a range as it is stored. The lane says where its chain ends and with which hash, so
-/// that a tail that was cut off is found too, and a chain that was sealed anew as a whole.
+/// that a tail that was cut off is found too, and a chain that was sealed anew as a whole. It says
+/// likewise which receipts were pruned, so that deleting others does not look like pruning.
 pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
     request.require_json()?;
     let asked: VerifyRequest = serde_json::from_slice(body)
@@ -80,24 +82,41 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     if asked.from > head + 1 {
         return Err(malformed("from", "at most one above the lane's newest receipt"));
     }
-    let to = asked.to.unwrap_or(head).min(head).min(asked.from.saturating_add(MAX_VERIFIED - 1));
+    let (pruned, pruned_hash) = lanes::anchor(&app.env, &caller.tenant, lane).await?;
+    let end = asked.to.unwrap_or(head).min(head);
+    let from = asked.from.max(pruned + 1);
+    let to = end.min(from.saturating_add(MAX_VERIFIED - 1));
+    // The link back from the first.
+    let (begins, mut previous) = if from == 1 {
+        (Beginning::Genesis, Some(GENESIS.to_owned()))
+    } else if from == pruned + 1 {
+        (Beginning::Pruned, Some(pruned_hash))
+    } else {
+        let before = from - 1;
+        let rows = acknowledged(app, &caller.tenant, lane, before, 1).await?;
+        match rows.into_iter().find(|row| row.seq == before) {
+            Some(row) => (Beginning::Receipt, Some(row.receipt_hash)),
+            None => (Beginning::Nothing, None),
+        }
+    };
     let mut verification = Verification {
         verified: true,
         checked: 0,
-        from: asked.from,
+        from,
         to,
+        complete: false,
+        next_from: None,
+        begins,
+        anchored: Anchored::Nothing,
+        pruned_through: Some(pruned).filter(|pruned| *pruned > 0),
         broken_at: None,
         problem: None,
     };
-    // The link back from the first: to nothing, or to the receipt before it.
-    let mut previous = if asked.from == 1 {
-        Some(GENESIS.to_owned())
-    } else {
-        let before = asked.from - 1;
-        let rows = acknowledged(app, &caller.tenant, lane, before, 1).await?;
-        rows.into_iter().find(|row| row.seq == before).map(|row| row.receipt_hash)
-    };
-    let mut next = asked.from;
+    if end < from && asked.from <= pruned {
+        verification.verified = false;
+        verification.problem = Some("all receipts of this range were pruned".to_owned());
+    }
+    let mut next = from;
     while next <= to {
         let limit = u32::try_from(to - next + 1).unwrap_or(MAX_RECEIPT_PAGE).min(MAX_RECEIPT_PAGE);
         let rows = acknowledged(app, &caller.tenant, lane, next, limit).await?;
@@ -121,6 +140,13 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
         verification.checked += rows.len() as u64;
         next += rows.len() as u64;
         previous = rows.last().map(|row| row.receipt_hash.clone());
+    }
+    if verification.verified {
+        verification.complete = next > end;
+        verification.next_from = Some(next).filter(|next| *next <= end);
+        if next == head + 1 && previous.as_deref() == Some(head_hash.as_str()) {
+            verification.anchored = Anchored::Head;
+        }
     }
     json(&verification).map(Answer::Json)
 }

@@ -1,0 +1,290 @@
+//! What is written down of a tenant is bounded by the day, and kept for as long as is registered.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use gateward_core::budget::DAY_MS;
+use gateward_core::command::Purpose;
+use gateward_core::gate::{Ending, OutcomeCommand};
+use gateward_core::lane::Lane;
+use gateward_core::receipt::{self, Break, StoredReceipt};
+use gateward_core::registry::{AgentStatus, TenantRecord};
+use gateward_core::retention::{MAX_PRUNED, next_anchor};
+use gateward_core::sql::d1;
+use rusqlite::params;
+use serde_json::{Value, json};
+use support::{Gate, TENANT, command, read_call, with};
+
+/// A tenant of one lane with bounds.
+fn bounded(rows: Option<u32>, bytes: Option<u32>) -> Option<TenantRecord> {
+    let record = json!({"status": "active", "epoch": 1, "lanes": 1,
+        "rows_per_day": rows, "bytes_per_day": bytes});
+    serde_json::from_value(record).unwrap()
+}
+
+fn reasons(gate: &Gate, calls: usize) -> Vec<String> {
+    let reason = |_| gate.call(&read_call()).1["reason_code"].as_str().unwrap().to_owned();
+    (0..calls).map(reason).collect()
+}
+
+#[test]
+fn beyond_its_rows_of_a_day_a_tenants_calls_are_denied_and_counted_until_the_next_day() {
+    let mut gate = Gate::new();
+    gate.records.tenant = bounded(Some(5), None);
+    let first = gate.call(&with(read_call(), json!({"request_id": "r"}))).1;
+    assert_eq!(
+        reasons(&gate, 6)[3..],
+        ["policy_allow", "tenant_rows_exhausted", "tenant_rows_exhausted"]
+    );
+    let (status, denied) = gate.call(&read_call());
+    assert_eq!(
+        (status, &denied["decision"], &denied["receipt"]),
+        (200, &json!("deny"), &Value::Null)
+    );
+    assert_eq!(gate.receipts().len(), 5);
+    // What was answered before is answered again, and neither eviction nor flush opens the bound.
+    assert_eq!(gate.call(&with(read_call(), json!({"request_id": "r"}))).1, first);
+    for between in [Gate::evict as fn(&Gate), Gate::flush_all, Gate::evict] {
+        between(&gate);
+        assert_eq!(reasons(&gate, 1), ["tenant_rows_exhausted"]);
+    }
+    // A request id that met the bound has no answer: tomorrow it gets one.
+    let late = with(read_call(), json!({"request_id": "late"}));
+    assert_eq!(gate.call(&late).1["reason_code"], "tenant_rows_exhausted");
+    gate.now_ms.set((gate.now_ms.get() / DAY_MS + 1) * DAY_MS);
+    assert_eq!(gate.call(&late).1["reason_code"], "policy_allow");
+    // Time that runs backwards opens nothing.
+    assert_eq!(reasons(&gate, 5)[3..], ["policy_allow", "tenant_rows_exhausted"]);
+    gate.now_ms.set(gate.now_ms.get() - 1);
+    assert_eq!(reasons(&gate, 1), ["tenant_rows_exhausted"]);
+}
+
+#[test]
+fn the_audit_says_once_a_day_that_a_bound_is_near_and_that_it_is_reached() {
+    let mut gate = Gate::new();
+    gate.records.tenant = bounded(Some(10), None);
+    let told = |gate: &Gate| {
+        gate.flush_all();
+        let kinds = "SELECT coalesce(group_concat(kind || count, ' '), '') FROM (SELECT kind, count FROM \
+             audit_events WHERE kind LIKE 'tenant_%limit%' ORDER BY event_id)";
+        gate.text(kinds)
+    };
+    reasons(&gate, 7);
+    assert_eq!(told(&gate), "");
+    reasons(&gate, 1);
+    assert_eq!(told(&gate), "tenant_rows_near_limit1");
+    reasons(&gate, 5);
+    gate.evict();
+    reasons(&gate, 5);
+    assert_eq!(told(&gate), "tenant_rows_limit_reached1 tenant_rows_near_limit1");
+    gate.now_ms.set(gate.now_ms.get() + DAY_MS);
+    reasons(&gate, 12);
+    gate.now_ms.set(gate.now_ms.get() + 60_000);
+    gate.flush_all();
+    let days = "SELECT count(*) FROM audit_events WHERE kind = 'tenant_rows_limit_reached'";
+    assert_eq!(gate.count(days), 2);
+    let denied = "SELECT sum(count) FROM audit_events WHERE kind = 'tenant_rows_exhausted' AND source = 'coder'";
+    assert!(gate.count(denied) >= 2);
+}
+
+#[test]
+fn bytes_are_counted_exactly_through_evictions_and_flushes() {
+    // How many calls pass before the bound, without and with what could make the lane forget.
+    let passed = |between: fn(&Gate)| {
+        let mut gate = Gate::new();
+        gate.records.tenant = bounded(None, Some(20_000));
+        for calls in 0..100 {
+            let reason = reasons(&gate, 1).remove(0);
+            if reason != "policy_allow" {
+                assert_eq!(reason, "tenant_bytes_exhausted");
+                return calls;
+            }
+            between(&gate);
+        }
+        panic!("the bound never came");
+    };
+    let plain = passed(|_| {});
+    assert!((5..30).contains(&plain), "{plain}");
+    assert_eq!(passed(Gate::evict), plain);
+    assert_eq!(passed(Gate::flush_all), plain);
+    let both = |gate: &Gate| {
+        gate.flush(None).unwrap();
+        gate.evict();
+    };
+    assert_eq!(passed(both), plain);
+}
+
+#[test]
+fn a_stopped_agent_writes_no_row_beyond_its_tenants_bound() {
+    let mut gate = Gate::new();
+    gate.records.tenant = bounded(Some(1), None);
+    gate.call(&read_call());
+    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    for _ in 0..3 {
+        gate.now_ms.set(gate.now_ms.get() + 61_000);
+        assert_eq!(reasons(&gate, 1), ["agent_frozen"]);
+    }
+    assert_eq!(gate.receipts().len(), 1);
+}
+
+#[test]
+fn what_ends_something_is_written_down_beyond_the_bound() {
+    let mut gate = Gate::new();
+    gate.records.tenant = bounded(Some(2), None);
+    let (_, allowed) = gate.call(&read_call());
+    gate.quarantine();
+    gate.evict();
+    assert_eq!(reasons(&gate, 1), ["agent_quarantined"]);
+    assert_eq!(gate.restore("coder"), Ok(Ok(())));
+    assert_eq!(reasons(&gate, 1), ["tenant_rows_exhausted"]);
+    let text = |pointer: &str| allowed.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+    let outcome = OutcomeCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        agent: "coder".to_owned(),
+        server: "notes".to_owned(),
+        decision_id: text("/decision_id"),
+        decision_hash: text("/receipt/receipt_hash"),
+        status: 200,
+        bytes: 1,
+        duration_ms: 1,
+        result_sha256: String::new(),
+        ending: Ending::Complete,
+        untrusted: None,
+    };
+    let now_ms = gate.now_ms.get();
+    let recorded = gate
+        .on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &outcome, now_ms))
+        .unwrap();
+    assert_eq!(recorded, Ok(()));
+    assert_eq!(gate.receipts().len(), 4);
+    // What servers ask, and requests that call nothing, are denied like calls.
+    for purpose in [Purpose::Ask, Purpose::Admit { cost: 1 }] {
+        let mut asked = command(&read_call());
+        asked.call.environment.clear();
+        asked.purpose = purpose;
+        let body = gate.try_call(&asked).unwrap().body;
+        assert!(body.contains("tenant_rows_exhausted"), "{body}");
+    }
+}
+
+/// One batch of pruning, as `worker/edge` does it: the anchor, or what is wrong with the chain.
+fn prune(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
+    let anchor = gate.on_lane(|_, storage| Lane::anchor(storage)).unwrap();
+    let mut oldest = gate.database.prepare(d1::OLD_RECEIPTS).unwrap();
+    let oldest = oldest
+        .query_map(params![TENANT, 0, anchor.seq as i64, MAX_PRUNED], |row| {
+            let receipt = StoredReceipt {
+                seq: row.get::<_, i64>(1)? as u64,
+                receipt_hash: row.get(2)?,
+                prev_receipt_hash: row.get(3)?,
+                body: row.get(4)?,
+            };
+            Ok((row.get::<_, i64>(0)? as u64, receipt))
+        })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let next = next_anchor(&anchor, oldest, cutoff_ms)?;
+    if let Some(next) = &next {
+        gate.on_lane(|_, storage| Lane::set_anchor(storage, next)).unwrap();
+    }
+    let anchor = next.unwrap_or(anchor);
+    let through = params![TENANT, 0, anchor.seq as i64];
+    let saved = params![TENANT, 0, anchor.seq as i64, anchor.hash];
+    let old = params![TENANT, cutoff_ms as i64, MAX_PRUNED];
+    gate.database.execute(d1::SAVE_ANCHOR, saved).unwrap();
+    gate.database.execute(d1::PRUNE_DECISIONS, through).unwrap();
+    gate.database.execute(d1::PRUNE_RECEIPTS, through).unwrap();
+    gate.database.execute(d1::PRUNE_APPROVAL_GROUPS, old).unwrap();
+    for (statement, tenant) in
+        [(d1::PRUNE_APPROVALS, TENANT), (d1::PRUNE_EVENTS, TENANT), (d1::PRUNE_EVENTS, "")]
+    {
+        let mut statement = gate.database.prepare(statement).unwrap();
+        let old = params![tenant, cutoff_ms as i64, MAX_PRUNED];
+        assert!(statement.query(old).unwrap().mapped(|_| Ok(())).count() <= MAX_PRUNED as usize);
+    }
+    Ok(anchor.seq)
+}
+
+/// Calls on two days, flushed; the second day's beginning.
+fn two_days(gate: &Gate) -> u64 {
+    (0..5).for_each(|_| drop(gate.call(&read_call())));
+    gate.now_ms.set(gate.now_ms.get() + DAY_MS);
+    (0..3).for_each(|_| drop(gate.call(&read_call())));
+    gate.flush_all();
+    gate.now_ms.get()
+}
+
+#[test]
+fn what_is_left_of_a_pruned_chain_verifies_from_its_anchor() {
+    let gate = Gate::new();
+    let second_day = two_days(&gate);
+    assert_eq!(prune(&gate, second_day - DAY_MS), Ok(0));
+    assert_eq!(prune(&gate, second_day), Ok(5));
+    let anchor = gate.on_lane(|_, storage| Lane::anchor(storage)).unwrap();
+    let receipts = gate.receipts();
+    assert_eq!(receipts.iter().map(|receipt| receipt.seq).collect::<Vec<_>>(), [6, 7, 8]);
+    assert_eq!(receipt::verify(&receipts, 6, Some(&anchor.hash)), Ok(()));
+    assert_eq!(gate.text("SELECT receipt_hash FROM receipt_anchors WHERE seq = 5"), anchor.hash);
+    for (table, left) in [("decisions", 3), ("audit_events", 3)] {
+        assert_eq!(gate.count(&format!("SELECT count(*) FROM {table}")), left, "{table}");
+    }
+    // Again is a no-op, and the lane goes on.
+    assert_eq!(prune(&gate, second_day), Ok(5));
+    gate.evict();
+    assert_eq!(gate.call(&read_call()).1["receipt"]["seq"], 9);
+    gate.flush_all();
+    assert_eq!(prune(&gate, u64::from(u32::MAX) * 1_000_000), Ok(9));
+}
+
+#[test]
+fn a_chain_that_was_changed_is_not_pruned() {
+    for change in [
+        "UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE seq = 2",
+        "DELETE FROM receipts WHERE seq = 2",
+        "DELETE FROM receipts WHERE seq = 1",
+    ] {
+        let gate = Gate::new();
+        let second_day = two_days(&gate);
+        gate.database.execute(change, []).unwrap();
+        let left = gate.count("SELECT count(*) FROM receipts");
+        assert!(prune(&gate, second_day).is_err(), "{change}");
+        assert_eq!(gate.count("SELECT count(*) FROM receipts"), left, "{change}");
+    }
+}
+
+#[test]
+fn events_that_are_locks_and_approvals_that_may_be_open_are_kept() {
+    let gate = Gate::new();
+    gate.database
+        .execute_batch(
+            "UPDATE tenants SET epoch = 3;
+             INSERT INTO audit_events (tenant, event_id, at_ms, kind, source, detail) VALUES
+               ('demo', 'registry.2', 1, 'agent_created', 'ada', '{}'),
+               ('demo', 'registry.3', 2, 'agent_changed', 'ada', '{}'),
+               ('demo', '0.7.webhook_dead_lettered', 2, 'webhook_dead_lettered', 'webhook', '{}'),
+               ('demo', 'registry.1', 9, 'agent_created', 'ada', '{}'),
+               ('', 'bootstrap.0', 1, 'bootstrapped', 'bootstrap', '{}'),
+               ('', 'authentication_failed:x:0', 1, 'authentication_failed', 'x', '{}'),
+               ('other', 'registry.1', 1, 'agent_created', 'ada', '{}');
+             INSERT INTO approvals (tenant, approval_id, agent, status, created_at_ms, expires_at_ms,
+               revision, record) VALUES
+               ('demo', 'a', 'coder', 'used', 1, 2, 1, '{\"approver_groups\":[{\"group\":\"g\"},{\"group\":\"h\"}]}'),
+               ('demo', 'b', 'coder', 'pending', 1, 9, 1, '{\"approver_groups\":[{\"group\":\"g\"}]}');
+             INSERT INTO approval_groups (tenant, group_name, created_at_ms, approval_id) VALUES
+               ('demo', 'g', 1, 'a'), ('demo', 'h', 1, 'a'), ('demo', 'g', 1, 'b');",
+        )
+        .unwrap();
+    gate.call(&read_call());
+    assert_eq!(prune(&gate, 5), Ok(0));
+    let left = "SELECT group_concat(tenant || '/' || event_id, ' ') FROM (SELECT tenant, event_id \
+         FROM audit_events ORDER BY tenant, event_id)";
+    assert_eq!(gate.text(left), "/bootstrap.0 demo/registry.1 demo/registry.3 other/registry.1");
+    assert_eq!(gate.text("SELECT group_concat(approval_id) FROM approvals"), "b");
+    assert_eq!(
+        gate.text("SELECT group_concat(group_name || approval_id) FROM approval_groups"),
+        "gb"
+    );
+}

@@ -1,0 +1,88 @@
+//! What a lane's alarm deletes of its tenant's records.
+
+use gateward_core::gate::ChainHead;
+use gateward_core::receipt::StoredReceipt;
+use gateward_core::retention::MAX_PRUNED;
+use gateward_core::sql::d1::{
+    OLD_RECEIPTS, PRUNE_APPROVAL_GROUPS, PRUNE_APPROVALS, PRUNE_DECISIONS, PRUNE_EVENTS,
+    PRUNE_RECEIPTS, RETENTION, SAVE_ANCHOR,
+};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use worker::{Env, Result};
+
+use super::{database, number, prepare};
+
+#[derive(Deserialize)]
+struct RetentionRow {
+    retention_days: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct OldReceipt {
+    at_ms: u64,
+    seq: u64,
+    receipt_hash: String,
+    prev_receipt_hash: String,
+    body: String,
+}
+
+/// The tenant's own period.
+pub async fn retention_days(env: &Env, tenant: &str) -> Result<Option<u32>> {
+    let rows = prepare(env, RETENTION, &[tenant.into()])?.all().await?.results::<RetentionRow>()?;
+    Ok(rows.first().and_then(|row| row.retention_days))
+}
+
+/// The oldest receipts after `anchor`, each with its time; at most [`MAX_PRUNED`].
+pub async fn oldest(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    anchor: &ChainHead,
+) -> Result<Vec<(u64, StoredReceipt)>> {
+    let values =
+        [tenant.into(), number(lane.into()), number(anchor.seq), number(MAX_PRUNED.into())];
+    let rows = prepare(env, OLD_RECEIPTS, &values)?.all().await?.results::<OldReceipt>()?;
+    let receipt = |row: OldReceipt| StoredReceipt {
+        seq: row.seq,
+        receipt_hash: row.receipt_hash,
+        prev_receipt_hash: row.prev_receipt_hash,
+        body: row.body,
+    };
+    Ok(rows.into_iter().map(|row| (row.at_ms, receipt(row))).collect())
+}
+
+/// Deletes the lane's receipts and decisions up to `anchor`, and some of the tenant's events and
+/// approvals from before `cutoff_ms`. Returns whether there may be more of the latter.
+///
+/// Events of no tenant are deleted by whichever lane comes by, after `untold_cutoff_ms`.
+pub async fn prune(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    anchor: &ChainHead,
+    cutoff_ms: u64,
+    untold_cutoff_ms: u64,
+) -> Result<bool> {
+    let through = [tenant.into(), number(lane.into()), number(anchor.seq)];
+    let saved =
+        [tenant.into(), number(lane.into()), number(anchor.seq), anchor.hash.as_str().into()];
+    let before =
+        |tenant: &str, cutoff_ms| [tenant.into(), number(cutoff_ms), number(MAX_PRUNED.into())];
+    let old = before(tenant, cutoff_ms);
+    let mut statements = Vec::new();
+    if anchor.seq > 0 {
+        statements.push(prepare(env, SAVE_ANCHOR, &saved)?);
+        statements.push(prepare(env, PRUNE_DECISIONS, &through)?);
+        statements.push(prepare(env, PRUNE_RECEIPTS, &through)?);
+    }
+    statements.push(prepare(env, PRUNE_APPROVAL_GROUPS, &old)?);
+    statements.push(prepare(env, PRUNE_APPROVALS, &old)?);
+    statements.push(prepare(env, PRUNE_EVENTS, &old)?);
+    statements.push(prepare(env, PRUNE_EVENTS, &before("", untold_cutoff_ms))?);
+    let mut full = false;
+    for result in database(env)?.batch(statements).await? {
+        full |= result.results::<IgnoredAny>()?.len() >= MAX_PRUNED as usize;
+    }
+    Ok(full)
+}
