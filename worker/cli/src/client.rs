@@ -27,6 +27,8 @@ pub struct Client {
     agent: Agent,
     url: String,
     bearer: String,
+    /// The approval of the change that is sent.
+    approval_id: Option<String>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl Answer {
 
 impl Client {
     /// `url` is the worker's, without a path of the API.
-    pub fn new(url: &str, bearer: String) -> Result<Self, Failure> {
+    pub fn new(url: &str, bearer: String, approval_id: Option<String>) -> Result<Self, Failure> {
         let on_this_machine = checked(url).map_err(Failure::Other)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -61,7 +63,7 @@ impl Client {
             .user_agent(concat!("gateward/", env!("CARGO_PKG_VERSION")));
         config = config.proxy(if on_this_machine { None } else { Proxy::try_from_env() });
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { agent: config.build().new_agent(), url, bearer })
+        Ok(Self { agent: config.build().new_agent(), url, bearer, approval_id })
     }
 
     /// The answer, if it is a success.
@@ -97,6 +99,9 @@ impl Client {
             .header("accept", "application/json, application/problem+json");
         if let Some(key) = key {
             builder = builder.header("idempotency-key", key);
+        }
+        if let Some(approval_id) = &self.approval_id {
+            builder = builder.header("x-gateward-approval-id", approval_id);
         }
         if let Some(revision) = request.if_match {
             builder = builder.header("if-match", format!("\"{revision}\""));

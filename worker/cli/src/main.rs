@@ -72,6 +72,9 @@ struct Arguments {
     /// The file that holds the token; else GATEWARD_TOKEN, else GATEWARD_TOKEN_FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     token_file: Option<PathBuf>,
+    /// The approval of this change, where members of a protected group must approve it
+    #[arg(long, global = true, value_name = "APPROVAL_ID", help_heading = EVERYWHERE)]
+    approval: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -87,11 +90,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<u8, Failure> {
-    let Arguments { url, json, token_file, command } = arguments;
+    let Arguments { url, json, token_file, approval, command } = arguments;
     let plan = command.plan()?;
     let bearer = match plan.bearer() {
         Bearer::Token => secret::token(token_file.as_deref())?,
         Bearer::BootstrapSecret(file) => secret::bootstrap_secret(file.as_deref())?,
     };
-    Runner { client: Client::new(&url, bearer)?, json }.run(plan)
+    Runner { client: Client::new(&url, bearer, approval)?, json }.run(plan)
 }

@@ -1,5 +1,6 @@
 //! The nouns of the command line. Each turns its arguments into a [`Plan`] and reaches nothing.
 
+mod administrator;
 mod agent;
 mod approvals;
 mod audit;
@@ -40,6 +41,8 @@ pub enum Command {
     Limits(limits::Limits),
     #[command(subcommand)]
     Agent(agent::Agent),
+    #[command(subcommand)]
+    Administrator(administrator::Administrator),
     #[command(subcommand)]
     Credential(credential::Credential),
     #[command(subcommand)]
@@ -118,6 +121,7 @@ impl Command {
             Self::Tenant(command) => command.plan(),
             Self::Limits(command) => command.plan(),
             Self::Agent(command) => command.plan(),
+            Self::Administrator(command) => Ok(command.plan()),
             Self::Credential(command) => Ok(command.plan()),
             Self::Group(command) => Ok(command.plan()),
             Self::Server(command) => command.plan(),

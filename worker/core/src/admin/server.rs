@@ -345,6 +345,7 @@ fn naming_skipped(mut outcome: Outcome, said: Said<'_>) -> Outcome {
     let answer = match &mut outcome {
         Outcome::Unchanged(answer) => answer,
         Outcome::Changed(change) => &mut change.answer,
+        Outcome::Held(_) => return outcome,
     };
     answer.body.insert("skipped_tools".to_owned(), skipped);
     outcome
