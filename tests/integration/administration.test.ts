@@ -46,6 +46,7 @@ describe("names", () => {
     ["/v1/servers", (server) => ({ server, kind: "mcp" }), "server"],
     ["/v1/tenants", (name) => ({ tenant: name }), "tenant"],
     ["/v1/credentials", (agent) => ({ kind: "agent", agent }), "agent"],
+    ["/v1/administrators", (administrator) => ({ administrator }), "administrator"],
     ["/v1/credentials", (administrator) => ({ kind: "administrator", administrator, scopes: ["audit:read"] }), "administrator"],
     ["/v1/bans", (subject) => ({ kind: "agent", subject }), "subject"],
   ];
@@ -133,6 +134,7 @@ describe("fields", () => {
     ["POST", "/v1/agents", agent()],
     ["PATCH", "/v1/agents/coder", {}],
     ["POST", "/v1/groups", { group: "g" }],
+    ["POST", "/v1/administrators", { administrator: "p" }],
     ["POST", "/v1/credentials", issue],
     ["PATCH", "/v1/limits", {}],
     ["POST", "/v1/servers", { server: "s", kind: "mcp" }],
@@ -184,6 +186,7 @@ describe("lists", () => {
       await api.agent(`m${at}`);
       await api.change("PUT", `/v1/groups/all/members/agents/m${at}`);
     }],
+    ["/v1/administrators", "administrators", (api, at) => api.create("/v1/administrators", { administrator: `p${at}` })],
     ["/v1/credentials?agent=c", "credentials", async (api, at) => {
       if (at === 0) await api.agent("c");
       await api.credential("c");

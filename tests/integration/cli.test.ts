@@ -305,7 +305,7 @@ describe("the exit code", () => {
 test("help tells the commands, and how to give the token", async () => {
   const { code, stdout } = await bare(["--help"]);
   expect(code).toBe(0);
-  for (const command of ["bootstrap", "tenant", "agent", "credential", "group", "server", "tool", "ban", "approvals", "decisions"]) {
+  for (const command of ["bootstrap", "tenant", "agent", "administrator", "credential", "group", "server", "tool", "ban", "approvals", "decisions"]) {
     expect(stdout).toMatch(new RegExp(`^ +${command} `, "m"));
     expect((await bare([command, "--help"])).code).toBe(0);
   }

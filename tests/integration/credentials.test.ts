@@ -42,6 +42,8 @@ describe("a new credential", () => {
       allowed_networks: null,
       signed: false,
       assigns_runs: false,
+      issued_by: "admin",
+      issuer_key_id: tenant.administrator.keyId,
       revision: expect.any(Number),
       created_at: expect.any(String),
     });
@@ -53,12 +55,13 @@ describe("a new credential", () => {
   });
 
   test("of an administrator has a name that rotation keeps", async () => {
-    const issued = await api.administrator("ann", ["registry:read", "audit:read"]);
-    expect(issued).toMatchObject({ kind: "administrator", agent: null, administrator: "ann", scopes: ["registry:read", "audit:read"] });
+    const issued = await api.administrator("ann", ["registry:read", "registry:write"]);
+    expect(issued).toMatchObject({ kind: "administrator", agent: null, administrator: "ann", scopes: ["registry:read", "registry:write"] });
     expect(issued.token.startsWith(`gwa_${tenant.name}.${issued.key_id}.`)).toBe(true);
     expect(await new Api(gateward, issued.token).read("/v1/agents/coder")).toMatchObject({ agent: "coder" });
-    const rotated = await api.create<IssuedCredential>(`/v1/credentials/${issued.key_id}/rotate`, {});
-    expect(rotated).toMatchObject({ administrator: "ann", scopes: issued.scopes });
+    expectCode(await api.post(`/v1/credentials/${issued.key_id}/rotate`, {}), 403, "forbidden");
+    const rotated = await new Api(gateward, issued.token).create<IssuedCredential>(`/v1/credentials/${issued.key_id}/rotate`, {});
+    expect(rotated).toMatchObject({ administrator: "ann", scopes: issued.scopes, issued_by: "ann", issuer_key_id: issued.key_id });
   });
 
   test("has a secret of 256 bits, which is shown once and stored as SHA-256 alone", async () => {
@@ -266,6 +269,7 @@ describe("nobody grants what it has not", () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     const narrow = { expires_at, allowed_networks: ["127.0.0.0/8"] };
     const { token } = await api.administrator("narrow", ["registry:write"], narrow);
+    await api.create("/v1/administrators", { administrator: "next" });
     const narrowed = new Api(gateward, token);
     const issue = (fields: object) => narrowed.post("/v1/credentials", { kind: "administrator", administrator: "next", scopes: ["registry:write"], ...fields });
     for (const wider of [

@@ -50,6 +50,7 @@ const nothing: Ids = {
   group: "nothing",
   kind: "agents",
   member: "nothing",
+  administrator: "nothing",
   key_id: "k000000000000",
   server: "nothing",
   tool: "nothing",

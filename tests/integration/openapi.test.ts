@@ -138,7 +138,7 @@ describe("what it says of", () => {
 
   test("answers holds for what is created, for decisions, and for problems", async () => {
     const compile = compiler();
-    const creates = ROUTES.filter(({ method, path }) => method === "POST" && ["agents", "groups", "credentials", "servers", "bans", "tenants"].some((noun) => path === `/v1/${noun}`));
+    const creates = ROUTES.filter(({ method, path }) => method === "POST" && ["agents", "groups", "administrators", "credentials", "servers", "bans", "tenants"].some((noun) => path === `/v1/${noun}`));
     for (const route of [...creates, ...ROUTES.filter(({ scope }) => scope === "an agent")]) {
       const { path } = route;
       const decides = route.scope === "an agent";

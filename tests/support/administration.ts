@@ -49,6 +49,8 @@ export interface CredentialObject {
   allowed_networks: string[] | null;
   signed: boolean;
   assigns_runs: boolean;
+  issued_by: string | null;
+  issuer_key_id: string | null;
   revision: number;
   created_at: string;
 }
@@ -162,7 +164,7 @@ export interface Approval {
   reason: string;
   matched_policies: string[];
   approver_groups: { group: string; quorum: number }[];
-  approvers: { administrator: string; groups: string[]; at: string }[];
+  approvers: { administrator: string; key_id: string; issued_by: string | null; groups: string[]; at: string }[];
   action_hash: string;
   input: Record<string, unknown> | null;
   edited: { action_hash: string; by: string; input: Record<string, unknown> | null } | null;
@@ -247,7 +249,10 @@ export class Api {
     return this.create("/v1/credentials", { kind: "agent", agent, max_source_trust: "trusted_internal_signed", ...fields });
   }
 
-  administrator(name: string, scopes: string[], fields: object = {}): Promise<IssuedCredential> {
+  /** A credential of an administrator, who is created if there is none of the name. */
+  async administrator(name: string, scopes: string[], fields: object = {}): Promise<IssuedCredential> {
+    const { status } = await this.post("/v1/administrators", { administrator: name });
+    if (status !== 201 && status !== 409) throw new Error(`the administrator ${name} was answered ${status}`);
     return this.create("/v1/credentials", { kind: "administrator", administrator: name, scopes, ...fields });
   }
 

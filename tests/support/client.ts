@@ -11,6 +11,8 @@ export interface Problem {
   request_id: string;
   /** The dotted path of the field that is wrong. */
   field?: string;
+  /** The approval that a change waits for. */
+  approval_id?: string;
 }
 
 export interface DecisionRow {

@@ -173,6 +173,11 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
     if (groups !== undefined) statements.push(...memberships(tenant, agent, groups, created_at_ms));
   }
   for (const { credential, agent, ...rest } of rows.credentials ?? []) {
+    if (agent === undefined) {
+      const subject = rest.administrator ?? ADMINISTRATOR;
+      const first = Number(subject === ADMINISTRATOR);
+      statements.push(upsert("subjects", ["tenant", "subject"], { tenant, subject, created_by: "_bootstrap", first, created_at_ms }));
+    }
     statements.push(
       upsert("credentials", ["tenant", "key_id"], {
         tenant,

@@ -11,6 +11,7 @@ export interface Ids {
   group: string;
   kind: string;
   member: string;
+  administrator: string;
   key_id: string;
   server: string;
   tool: string;
@@ -82,15 +83,21 @@ export const ROUTES: Route[] = [
   write("POST", "/v1/groups", ({ group }) => ({ group: `${group}-2` })),
   read("/v1/groups/{group}"),
   write("DELETE", "/v1/groups/{group}"),
+  ...actions("/v1/groups/{group}", "protect", "unprotect"),
   read("/v1/groups/{group}/members"),
   write("PUT", MEMBER),
   write("DELETE", MEMBER),
 
   read("/v1/credentials"),
-  write("POST", "/v1/credentials", () => ({ kind: "administrator", administrator: "new", scopes: ["registry:read"] })),
+  write("POST", "/v1/credentials", ({ administrator }) => ({ kind: "administrator", administrator, scopes: ["registry:read"] })),
   read("/v1/credentials/{key_id}"),
   write("POST", "/v1/credentials/{key_id}/rotate", () => ({ overlap_s: 0 })),
   write("POST", "/v1/credentials/{key_id}/revoke"),
+
+  read("/v1/administrators"),
+  write("POST", "/v1/administrators", ({ administrator }) => ({ administrator: `${administrator}-2` })),
+  read("/v1/administrators/{administrator}"),
+  write("DELETE", "/v1/administrators/{administrator}"),
 
   read("/v1/servers"),
   write("POST", "/v1/servers", ({ server }) => ({ server: `${server}-2`, kind: "mcp" })),
@@ -165,11 +172,13 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
     group: `group-${mark}`,
     kind: "agents",
     member: `agent-${mark}`,
+    administrator: `admin-${mark}`,
     server: `server-${mark}`,
     tool: `tool-${mark}`,
   };
   await api.agent(ids.agent);
   await api.group(ids.group, ids.agent);
+  await api.create("/v1/administrators", { administrator: ids.administrator });
   await api.server(ids.server, ids.tool);
   const { key_id, token } = await api.credential(ids.agent);
   const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });

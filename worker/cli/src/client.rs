@@ -29,6 +29,8 @@ pub struct Client {
     url: String,
     bearer: String,
     signer: Option<Signer>,
+    /// The approval of the change that is sent.
+    approval_id: Option<String>,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,12 @@ impl Answer {
 
 impl Client {
     /// `url` is the worker's, without a path of the API.
-    pub fn new(url: &str, bearer: String, signer: Option<Signer>) -> Result<Self, Failure> {
+    pub fn new(
+        url: &str,
+        bearer: String,
+        signer: Option<Signer>,
+        approval_id: Option<String>,
+    ) -> Result<Self, Failure> {
         let on_this_machine = checked(url).map_err(Failure::Other)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -63,7 +70,7 @@ impl Client {
             .user_agent(concat!("gateward/", env!("CARGO_PKG_VERSION")));
         config = config.proxy(if on_this_machine { None } else { Proxy::try_from_env() });
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { agent: config.build().new_agent(), url, bearer, signer })
+        Ok(Self { agent: config.build().new_agent(), url, bearer, signer, approval_id })
     }
 
     /// The token and the headers that sign a request.
@@ -114,6 +121,9 @@ impl Client {
         let mut header = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(key) = key {
             header("idempotency-key", key.to_owned());
+        }
+        if let Some(approval_id) = &self.approval_id {
+            header("x-gateward-approval-id", approval_id.clone());
         }
         if let Some(revision) = request.if_match {
             header("if-match", format!("\"{revision}\""));

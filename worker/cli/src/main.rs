@@ -81,6 +81,9 @@ struct Arguments {
     /// GATEWARD_SIGNING_KEY_FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     signing_key_file: Option<PathBuf>,
+    /// The approval of this change, where members of a protected group must approve it
+    #[arg(long, global = true, value_name = "APPROVAL_ID", help_heading = EVERYWHERE)]
+    approval: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<u8, Failure> {
-    let Arguments { url, json, token_file, signing_key_file, command } = arguments;
+    let Arguments { url, json, token_file, signing_key_file, approval, command } = arguments;
     let plan = command.plan()?;
     let bearer = match plan.bearer() {
         Bearer::Token => secret::token(token_file.as_deref())?,
@@ -109,5 +112,5 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
             .transpose()?,
         Bearer::BootstrapSecret(_) => None,
     };
-    Runner { client: Client::new(&url, bearer, signer)?, json }.run(plan)
+    Runner { client: Client::new(&url, bearer, signer, approval)?, json }.run(plan)
 }

@@ -43,6 +43,14 @@ pub const MIN_APPROVAL_S: u32 = 60;
 /// The longest: a week, so that a long weekend passes.
 pub const MAX_APPROVAL_S: u32 = 7 * 24 * 60 * 60;
 
+/// Who asks for approval of a registry change, in place of an agent. No agent can have this name, so
+/// no call uses such an approval and no agent reads it.
+pub const REGISTRY: &str = "_registry";
+/// The server that a registry change is shown under.
+pub const REGISTRY_SERVER: &str = "gateward";
+/// How long a registry change waits: the members of a group may work in different time zones.
+pub const CHANGE_APPROVAL_S: u32 = 24 * 60 * 60;
+
 /// Bytes of an approver's comment.
 pub const MAX_COMMENT_BYTES: usize = 1_000;
 
@@ -94,6 +102,12 @@ pub struct ApproverGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approver {
     pub administrator: String,
+    /// Of the credential that approved; empty from before this was recorded.
+    #[serde(default)]
+    pub key_id: String,
+    /// Who issued that credential.
+    #[serde(default)]
+    pub issued_by: Option<String>,
     /// Those of the approver groups that the person was a member of. Sorted.
     pub groups: Vec<String>,
     pub at_ms: u64,
@@ -169,6 +183,8 @@ pub struct HeldApproval {
 /// What a step was; the audit names it so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalEvent {
+    /// An administrator asked for a change of the registry that members of a group must approve.
+    Requested,
     /// One more person approved, and more are needed.
     Endorsed,
     Approved,
@@ -183,6 +199,7 @@ impl ApprovalEvent {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Requested => "approval_requested",
             Self::Endorsed => "approval_endorsed",
             Self::Approved => "approval_approved",
             Self::Rejected => "approval_rejected",
@@ -238,6 +255,9 @@ pub struct DecideCommand {
     pub approval_id: String,
     pub administrator: String,
     pub key_id: String,
+    /// Who issued the credential.
+    #[serde(default)]
+    pub issued_by: Option<String>,
     /// Names the request in answers and logs.
     pub http_request_id: String,
     /// All groups that the administrator is a member of.
@@ -249,6 +269,37 @@ pub struct DecideCommand {
     pub action_hash: Option<String>,
     /// The header `If-Match`.
     pub if_match: Option<String>,
+}
+
+/// What an administrator asks of the lane that keeps approvals of registry changes. The worker has
+/// checked the credential, its scope and the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub administrator: String,
+    pub key_id: String,
+    pub epoch: u64,
+    /// Of the change, in lower-case hex.
+    pub action_hash: String,
+    pub step: ChangeStep,
+}
+
+/// What becomes of a change's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeStep {
+    /// The change waits for approval.
+    Ask {
+        /// What the audit would call it.
+        event: String,
+        resource: String,
+        /// The change as approvers read it, in canonical form.
+        input: String,
+        groups: Vec<ApproverGroup>,
+    },
+    /// The change is about to be made, by this request.
+    Use { approval_id: String, request_id: String },
 }
 
 /// Which decision a route takes.
@@ -424,7 +475,13 @@ impl Approval {
             }
             None => {
                 let administrator = name.to_owned();
-                self.approvers.push(Approver { administrator, groups, at_ms: now_ms });
+                self.approvers.push(Approver {
+                    administrator,
+                    key_id: command.key_id.clone(),
+                    issued_by: command.issued_by.clone(),
+                    groups,
+                    at_ms: now_ms,
+                });
             }
         }
         if !self.approver_groups.iter().all(|needed| self.covers(needed)) {
@@ -491,6 +548,9 @@ impl Approval {
         let read = |text: &str| {
             json::parse(text.as_bytes()).map_err(|error| Problem::field("edit", error.message))
         };
+        if self.agent == REGISTRY {
+            return Err(Problem::field("edit", "a change of the registry cannot be edited"));
+        }
         let current = input.edited.as_ref().or(input.asked.as_ref());
         let mut arguments = read(current.map_or("{}", String::as_str))?;
         merge(&mut arguments, read(patch)?);
@@ -531,6 +591,23 @@ impl Approval {
             self.close(ApprovalStatus::Cancelled, None, now_ms);
         }
         ApprovalEvent::Tampered
+    }
+
+    /// Whether it lets exactly this registry change be made now.
+    ///
+    /// # Errors
+    ///
+    /// What the administrator is told.
+    pub fn lets_change(&self, action_hash: &str, now_ms: u64) -> Result<(), Problem> {
+        let conflict = |detail: &str| Err(Problem::new(ProblemCode::StateConflict, detail));
+        match self.status_at(now_ms) {
+            _ if self.agent != REGISTRY || self.good_hash() != action_hash => {
+                conflict("the approval is for another change, or was asked for by somebody else")
+            }
+            ApprovalStatus::Approved => Ok(()),
+            ApprovalStatus::Pending => conflict("the approval still waits for approvers"),
+            status => Err(closed(status)),
+        }
     }
 
     /// Its time is over.

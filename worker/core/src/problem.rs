@@ -19,6 +19,7 @@ pub enum ProblemCode {
     SignatureInvalid,
     SignatureRequired,
     Forbidden,
+    ApprovalRequired,
     SourceAddressForbidden,
     AgentMismatch,
     EnvironmentMismatch,
@@ -54,7 +55,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::MalformedRequest,
         Self::InputInvalid,
         Self::Unauthorized,
@@ -62,6 +63,7 @@ impl ProblemCode {
         Self::SignatureInvalid,
         Self::SignatureRequired,
         Self::Forbidden,
+        Self::ApprovalRequired,
         Self::SourceAddressForbidden,
         Self::AgentMismatch,
         Self::EnvironmentMismatch,
@@ -108,6 +110,9 @@ impl ProblemCode {
                 ("signature_required", 401, "The credential needs signed requests")
             }
             Self::Forbidden => ("forbidden", 403, "The credential does not open this"),
+            Self::ApprovalRequired => {
+                ("approval_required", 403, "Members of a protected group must approve this")
+            }
             Self::SourceAddressForbidden => {
                 ("source_address_forbidden", 403, "The credential is not for this address")
             }
@@ -188,6 +193,8 @@ pub struct Problem {
     pub detail: String,
     /// The field that is wrong, as a dotted path, when the code is `invalid_field`.
     pub field: Option<String>,
+    /// The approval that was asked for, when the code is `approval_required`.
+    pub approval_id: Option<String>,
     /// Seconds after which trying again makes sense.
     pub retry_after_s: Option<u32>,
 }
@@ -208,6 +215,10 @@ pub(crate) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     field: Option<&'a str>,
+    /// The approval that was asked for; only with the code `approval_required`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    approval_id: Option<&'a str>,
     /// As in the header `X-Request-Id`.
     request_id: &'a str,
 }
@@ -220,7 +231,7 @@ impl Problem {
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         let retry_after_s = (code.status() == 503).then_some(RETRY_AFTER_UNAVAILABLE_S);
-        Self { code, detail: detail.into(), field: None, retry_after_s }
+        Self { code, detail: detail.into(), field: None, approval_id: None, retry_after_s }
     }
 
     /// `invalid_field`; `field` is a dotted path.
@@ -228,6 +239,17 @@ impl Problem {
     pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
         let field = Some(field.into());
         Self { field, ..Self::new(ProblemCode::InvalidField, detail) }
+    }
+
+    /// `approval_required`: the change waits for this approval.
+    #[must_use]
+    pub fn approval_required(approval_id: &str) -> Self {
+        let detail = format!(
+            "members of a protected group must approve this change: once they approved \
+             `{approval_id}`, send the same request with it"
+        );
+        let approval_id = Some(approval_id.to_owned());
+        Self { approval_id, ..Self::new(ProblemCode::ApprovalRequired, detail) }
     }
 
     /// The `application/problem+json` body.
@@ -247,6 +269,7 @@ impl Problem {
             detail: &self.detail,
             code,
             field: self.field.as_deref(),
+            approval_id: self.approval_id.as_deref(),
             request_id,
         })
         .unwrap_or_else(|_| String::from("{}"))

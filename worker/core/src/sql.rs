@@ -92,7 +92,8 @@ pub mod d1 {
            (SELECT json_group_array(m.group_name) FROM group_members m \
               JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
               WHERE m.tenant = c.tenant AND m.kind = 'administrator' \
-                AND m.member = c.administrator AND g.deleted_at_ms IS NULL) AS groups \
+                AND m.member = c.administrator AND g.deleted_at_ms IS NULL) AS groups, \
+           c.issued_by \
          FROM credentials c JOIN tenants t ON t.tenant = c.tenant \
          LEFT JOIN agents a ON a.tenant = c.tenant AND a.agent = c.agent \
            AND a.deleted_at_ms IS NULL \

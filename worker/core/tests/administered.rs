@@ -13,8 +13,8 @@ use gateward_core::command::GateCommand;
 use gateward_core::gate::LaneAction;
 use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
-    self, AlreadyBootstrapped, Forbidden, IdempotencyKeyReused, InvalidField, NameTaken, NotFound,
-    PreconditionFailed, RegistryUnavailable, StateConflict,
+    self, AlreadyBootstrapped, ApprovalRequired, Forbidden, IdempotencyKeyReused, InvalidField,
+    NameTaken, NotFound, PreconditionFailed, RegistryUnavailable, StateConflict,
 };
 use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, RegistryCache};
 use gateward_core::scope::Scope;
@@ -105,6 +105,9 @@ fn groups() -> impl Strategy<Value = Ask> {
             if put_in { put(&path) } else { delete(&path) }
         }),
         1 => any_of(GROUPS).prop_map(|group| delete(&format!("/v1/groups/{group}"))),
+        3 => any_of(PEOPLE)
+            .prop_map(|person| post("/v1/administrators", json!({"administrator": person}))),
+        1 => any_of(PEOPLE).prop_map(|person| delete(&format!("/v1/administrators/{person}"))),
     ]
 }
 
@@ -512,6 +515,7 @@ fn writes() -> Vec<Ask> {
         put("/v1/groups/g/members/agents/a"),
         delete("/v1/groups/g/members/agents/a"),
         put("/v1/groups/g/members/agents/a"),
+        post("/v1/administrators", json!({"administrator": "bob"})),
         post("/v1/credentials", json!({"kind": "agent", "agent": "a", "signed": true})),
         post("/v1/credentials/@0/rotate", json!({"overlap_s": 60})),
         post(
@@ -522,6 +526,9 @@ fn writes() -> Vec<Ask> {
         ),
         act("/v1/credentials/@2/revoke"),
         put("/v1/groups/g/members/administrators/bob"),
+        act("/v1/groups/g/protect"),
+        act("/v1/groups/g/unprotect").approved("g", &["bob"]),
+        delete("/v1/administrators/bob"),
         post("/v1/servers", json!({"server": "s", "kind": "mcp", "manifest": {"v": 1}})),
         act("/v1/servers/s/approve"),
         act("/v1/servers/s/disable"),
@@ -911,7 +918,10 @@ fn nobody_grants_what_it_has_not() {
         (signing, json!({}), false),
     ] {
         let registry = Registry::new();
-        let named = json!({"kind": "administrator", "administrator": "eve", "scopes": []});
+        for person in PEOPLE {
+            registry.ask(&post("/v1/administrators", json!({"administrator": person}))).unwrap();
+        }
+        let named = json!({"kind": "administrator", "administrator": "bob", "scopes": []});
         let grant = post("/v1/credentials", with(named, granted.clone()));
         // Nor is it taken over by rotating what somebody else granted.
         for ask in [&grant, &post("/v1/credentials/@0/rotate", Json::Null)] {
@@ -970,4 +980,148 @@ fn no_write_touches_another_tenants_rows() {
         assert!(registry.ask(ask).unwrap().changed(), "{ask:?}");
         assert_eq!(of_twin(&registry), before, "{ask:?}");
     }
+}
+
+/// A registry with a protected group `g` of these administrators, the first of whom protected it.
+fn protected(members: &[&str]) -> Registry {
+    let registry = Registry::new();
+    registry.ask(&post("/v1/groups", json!({"group": "g"}))).unwrap();
+    for person in ["bob", "carl", "eve", "puppet"] {
+        registry.ask(&post("/v1/administrators", json!({"administrator": person}))).unwrap();
+    }
+    for member in members {
+        registry.ask(&put(&format!("/v1/groups/g/members/administrators/{member}"))).unwrap();
+    }
+    registry.ask(&post("/v1/groups/g/protect", Json::Null)).unwrap();
+    registry
+}
+
+/// Of a person who may do everything in the tenant.
+fn by(ask: &Ask, person: &str) -> Ask {
+    let mut ask = ask.clone();
+    ask.actor.name = person.to_owned();
+    ask
+}
+
+fn credential_of(administrator: &str) -> Ask {
+    let scopes = ["approvals:decide"];
+    let body = json!({"kind": "administrator", "administrator": administrator, "scopes": scopes});
+    post("/v1/credentials", body)
+}
+
+/// Every change after which more votes of a protected group are in the hands of whoever asks.
+fn power_grabs() -> Vec<Ask> {
+    vec![
+        put("/v1/groups/g/members/administrators/puppet"),
+        put("/v1/groups/g/members/agents/a"),
+        credential_of("bob"),
+        delete("/v1/groups/g/members/administrators/bob"),
+        delete("/v1/administrators/bob"),
+        post("/v1/groups/g/unprotect", Json::Null),
+        delete("/v1/groups/g"),
+    ]
+}
+
+#[test]
+fn one_person_cannot_raise_the_number_of_its_votes_in_a_protected_group() {
+    let agent = post("/v1/agents", json!({"agent": "a", "environment": "e"}));
+    for (members, needed) in
+        [(&["bob"][..], 1), (&["bob", "carl"], 2), (&["ada", "bob", "carl"], 2)]
+    {
+        for grab in power_grabs() {
+            let lasts = members.len() > 1
+                || !(grab.method == "DELETE" && grab.path.ends_with("administrators/bob"));
+            // Members are held to it too, and so is the first administrator.
+            for person in ["eve", "bob", "ada"] {
+                let registry = protected(members);
+                registry.ask(&agent).unwrap();
+                let before = registry.dump();
+                let grab = by(&grab, person);
+                let refused = registry.ask(&grab).unwrap_err();
+                assert_eq!(registry.dump(), before, "{grab:?} by {person}");
+                if !lasts {
+                    assert_eq!(refused.code, StateConflict, "{grab:?}: a member must be left");
+                    continue;
+                }
+                assert_eq!(refused.code, ApprovalRequired, "{grab:?} by {person}");
+                assert_eq!(refused.detail, format!("g {needed}"), "{grab:?} by {person}");
+                let one = registry.ask(&grab.clone().approved("g", &["bob"]));
+                assert_eq!(one.is_ok(), needed == 1, "{grab:?} by {person}: {one:?}");
+                if needed > 1 {
+                    let elsewhere = grab.clone().approved("other", &["bob", "carl"]);
+                    assert_eq!(registry.ask(&elsewhere).unwrap_err().code, StateConflict);
+                    let answered = registry.ask(&grab.approved("g", &["bob", "carl"])).unwrap();
+                    assert!(answered.changed());
+                }
+                let events = registry.list("/v1/audit-events");
+                let used = events.iter().filter(|e| e["detail"]["approval_id"] == "appr_0_1");
+                assert_eq!(used.count(), 1, "{events:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_protected_group_does_not_hold_back() {
+    let agent = post("/v1/agents", json!({"agent": "a", "environment": "e"}));
+    let registry = Registry::new();
+    registry.ask(&agent).unwrap();
+    for ask in [
+        post("/v1/groups", json!({"group": "g"})),
+        put("/v1/groups/g/members/agents/a"),
+        post("/v1/administrators", json!({"administrator": "bob"})),
+        credential_of("bob"),
+        put("/v1/groups/g/members/administrators/bob"),
+        post("/v1/groups/g/protect", Json::Null),
+        // What contains an agent or a leaked credential waits for nobody.
+        delete("/v1/groups/g/members/agents/a"),
+        post("/v1/credentials/@0/revoke", Json::Null),
+        // Whoever is not a member has no vote in it.
+        post("/v1/administrators", json!({"administrator": "eve"})),
+        credential_of("eve"),
+        // One's own credential, rotated, is still one person's.
+        by(&post("/v1/credentials/@1/rotate", Json::Null), "eve"),
+        delete("/v1/administrators/eve"),
+    ] {
+        let mut ask = ask;
+        ask.actor.scopes = Scope::ALL.to_vec();
+        assert!(registry.ask(&ask).unwrap().changed(), "{ask:?}");
+    }
+}
+
+#[test]
+fn only_the_first_administrator_protects_a_group_and_only_one_with_a_member() {
+    let registry = Registry::new();
+    let protect = post("/v1/groups/g/protect", Json::Null);
+    registry.ask(&post("/v1/groups", json!({"group": "g"}))).unwrap();
+    registry.ask(&post("/v1/administrators", json!({"administrator": "bob"}))).unwrap();
+    assert_eq!(registry.ask(&protect).unwrap_err().code, StateConflict, "without a member");
+    registry.ask(&put("/v1/groups/g/members/administrators/bob")).unwrap();
+    assert_eq!(registry.ask(&by(&protect, "bob")).unwrap_err().code, Forbidden);
+    // Nor under the first administrator's name.
+    assert_eq!(registry.ask(&by(&credential_of("ada"), "bob")).unwrap_err().code, Forbidden);
+    assert!(registry.ask(&credential_of("ada")).unwrap().changed());
+    assert!(registry.ask(&protect).unwrap().changed());
+    assert_eq!(registry.ask(&by(&protect, "bob")).unwrap().effect, Effect::Unchanged);
+}
+
+#[test]
+fn nobody_is_issued_or_rotates_a_credential_as_somebody_who_is_not_there() {
+    let registry = Registry::new();
+    let refused = |ask: &Ask| registry.ask(ask).unwrap_err();
+    assert_eq!(refused(&credential_of("bob")).field.as_deref(), Some("administrator"));
+    let bob = post("/v1/administrators", json!({"administrator": "bob"}));
+    registry.ask(&bob).unwrap();
+    let issued = registry.ask(&credential_of("bob")).unwrap().body;
+    assert_eq!((&issued["issued_by"], &issued["issuer_key_id"]), (&json!("ada"), &json!("k0")));
+    let rotate = post("/v1/credentials/@0/rotate", Json::Null);
+    assert_eq!(refused(&rotate).code, Forbidden, "the secret would be somebody else's");
+    registry.ask(&by(&rotate, "bob")).unwrap();
+    registry.ask(&put("/v1/groups/g/members/administrators/bob")).unwrap_err();
+    registry.ask(&delete("/v1/administrators/bob")).unwrap();
+    for credential in registry.list("/v1/credentials") {
+        assert_eq!(credential["status"], "revoked", "{credential}");
+    }
+    assert_eq!(refused(&bob).code, NameTaken, "a person's name is given once");
+    assert_eq!(refused(&credential_of("bob")).field.as_deref(), Some("administrator"));
 }

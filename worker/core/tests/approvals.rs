@@ -7,7 +7,8 @@ mod support;
 use std::collections::{BTreeSet, HashMap};
 
 use gateward_core::approval::{
-    DecideCommand, HeldApproval, MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS, VerdictKind,
+    ApproverGroup, ChangeCommand, ChangeStep, DecideCommand, HeldApproval,
+    MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS, VerdictKind,
 };
 use gateward_core::lane::{DecideOutcome, Lane, StorageError};
 use gateward_core::policy::PolicyEngine;
@@ -71,6 +72,7 @@ fn verdict(id: &str, person: Person, kind: VerdictKind, body: &Value) -> DecideC
         approval_id: id.to_owned(),
         administrator: person.0.to_owned(),
         key_id: "ka".to_owned(),
+        issued_by: None,
         http_request_id: "test".to_owned(),
         groups: person.1.iter().map(|group| (*group).to_owned()).collect(),
         epoch: 1,
@@ -848,4 +850,103 @@ proptest! {
         let counted: i64 = gate.storage.connection.query_row(counted, [], |row| row.get(0)).unwrap();
         prop_assert_eq!(counted, open);
     }
+}
+
+/// An administrator's step of a registry change.
+fn change(gate: &Gate, hash: &str, step: ChangeStep) -> Result<String, String> {
+    let command = ChangeCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        administrator: "eve".to_owned(),
+        key_id: "ke".to_owned(),
+        epoch: 1,
+        action_hash: hash.to_owned(),
+        step,
+    };
+    let now_ms = gate.now_ms.get();
+    let settled = gate.on_lane(|lane, storage| {
+        lane.adopt(storage, TENANT, 0)?;
+        lane.settle_change(storage, &gate.config, &command, now_ms)
+    });
+    settled.unwrap().map_err(|problem| problem.code.code().to_owned())
+}
+
+/// Has a change wait for two people of `finance`.
+fn ask_change(gate: &Gate) -> String {
+    let step = ChangeStep::Ask {
+        event: "group_member_added".to_owned(),
+        resource: "puppet".to_owned(),
+        input: r#"{"administrator":"eve"}"#.to_owned(),
+        groups: vec![ApproverGroup { group: "finance".to_owned(), quorum: 2 }],
+    };
+    change(gate, &"a".repeat(64), step).unwrap()
+}
+
+fn use_change(gate: &Gate, id: &str, hash: &str) -> Result<String, String> {
+    let step = ChangeStep::Use { approval_id: id.to_owned(), request_id: "r".to_owned() };
+    change(gate, &hash.repeat(64), step)
+}
+
+#[test]
+fn a_registry_change_is_approved_as_a_call_is_and_made_once() {
+    let gate = gate();
+    let id = ask_change(&gate);
+    let shown = held(&gate, &id);
+    assert_eq!(shown.approval.user_id, "eve");
+    assert_eq!(shown.input.asked.as_deref(), Some(r#"{"administrator":"eve"}"#));
+    let refused = Err("state_conflict".to_owned());
+    assert_eq!(use_change(&gate, &id, "a"), refused, "nobody approved it");
+    assert_eq!(approve(&gate, &id, EVE).0, 403, "who asks is not a member");
+    let edit = verdict(&id, ADA, VerdictKind::Approve, &json!({"edit": {"administrator": "ada"}}));
+    assert_eq!(decide(&gate, &edit), (422, json!("invalid_field")));
+    assert_eq!(approve(&gate, &id, ADA).1["status"], "pending");
+    assert_eq!(approve(&gate, &id, ADA).1["already_decided"], true, "one person counts once");
+    assert_eq!(use_change(&gate, &id, "a"), refused, "one of two");
+    gate.flush_all();
+    gate.evict();
+    let (_, approved) = approve(&gate, &id, BOB);
+    assert_eq!(approved["status"], "approved");
+    assert_eq!(approved["approvers"][0]["key_id"], "ka");
+    assert_eq!(use_change(&gate, &id, "b"), refused, "another change");
+    assert_eq!(use_change(&gate, &id, "a"), Ok(id.clone()));
+    assert_eq!(use_change(&gate, &id, "a"), refused, "a second time");
+    for kind in ["approval_requested", "approval_endorsed", "approval_approved", "approval_used"] {
+        assert_eq!(audited(&gate, kind), 1, "{kind}");
+    }
+    let groups = "SELECT count(*) FROM approval_groups WHERE group_name = 'finance'";
+    assert_eq!(gate.count(groups), 1, "lists find it by its group");
+    assert_eq!(receipt::verify(&gate.receipts(), 1, Some(GENESIS)), Ok(()));
+}
+
+#[test]
+fn an_approval_is_good_for_what_it_was_asked_for_and_for_no_other_kind() {
+    let gate = gate();
+    let call = granted(&gate, 600);
+    let hash = held(&gate, &call).approval.action_hash;
+    let step = ChangeStep::Use { approval_id: call, request_id: "r".to_owned() };
+    assert_eq!(change(&gate, &hash, step), Err("state_conflict".to_owned()), "a call's");
+    let id = ask_change(&gate);
+    for person in [ADA, BOB] {
+        approve(&gate, &id, person);
+    }
+    expect(&gate, &refund(600, Some(&id)), "deny", "approval_unknown");
+    gate.now_ms.set(gate.now_ms.get() + 24 * 60 * MINUTE_MS);
+    assert_eq!(use_change(&gate, &id, "a"), Err("state_conflict".to_owned()), "expired");
+    assert_eq!(use_change(&gate, "appr_0_99", "a"), Err("not_found".to_owned()));
+}
+
+#[test]
+fn changes_that_wait_are_bounded() {
+    let gate = gate();
+    let ids: Vec<String> = (0..MAX_OPEN_APPROVALS).map(|_| ask_change(&gate)).collect();
+    let step = ChangeStep::Ask {
+        event: "group_deleted".to_owned(),
+        resource: String::new(),
+        input: "{}".to_owned(),
+        groups: Vec::new(),
+    };
+    assert_eq!(change(&gate, "", step), Err("limit_reached".to_owned()));
+    let cancel = verdict(&ids[0], EVE, VerdictKind::Cancel, &Value::Null);
+    assert_eq!(decide(&gate, &cancel).0, 200);
+    ask_change(&gate);
 }

@@ -79,6 +79,9 @@ fn no_read_endpoint_scans_a_table() {
         admin::LIST_AGENTS,
         admin::LIST_GROUPS,
         admin::LIST_MEMBERS,
+        admin::LIST_ADMINISTRATORS,
+        admin::LOAD_MEMBER,
+        admin::REVOKE_CREDENTIALS_OF_ADMINISTRATOR,
         admin::LIST_CREDENTIALS,
         admin::LIST_CREDENTIALS_OF_AGENT,
         admin::LIST_SERVERS,
@@ -118,6 +121,18 @@ fn what_is_known_of_tools_that_are_listed_is_found_by_their_names() {
     let plan = plan(&support::database(), admin::LOAD_SERVER);
     let found = "SEARCH tools USING PRIMARY KEY (tenant=? AND server=? AND tool=?)";
     assert!(plan.contains(found), "{plan}");
+}
+
+#[test]
+fn an_administrators_credentials_and_groups_are_found_by_its_name() {
+    let plan = plan(&support::database(), admin::LOAD_ADMINISTRATOR);
+    for found in [
+        "SEARCH c USING INDEX credentials_by_administrator (tenant=? AND administrator=?)",
+        "group_members_by_member (tenant=? AND kind=? AND member=?)",
+        "SEARCH a USING PRIMARY KEY (tenant=? AND group_name=? AND kind=?)",
+    ] {
+        assert!(plan.contains(found), "{found}\n{plan}");
+    }
 }
 
 #[test]
@@ -303,7 +318,7 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
     database.execute_batch(REGISTRY).unwrap();
     let mut statement = database.prepare(d1::LOAD_READER).unwrap();
     let columns = "kind,agent,administrator,secret_sha256,scopes,status,expires_at_ms,\
-        allowed_networks,signed,tenant_status,lanes,epoch,agent_status,groups";
+        allowed_networks,signed,tenant_status,lanes,epoch,agent_status,groups,issued_by";
     assert!(statement.column_names().eq(columns.split(',')));
     for (key_id, expected, groups) in [
         ("k1", (Some("coder"), None, Some("active")), "[]"),
@@ -321,4 +336,51 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
         let actual = (agent.as_deref(), administrator.as_deref(), status.as_deref());
         assert_eq!(actual, expected, "{key_id}");
     }
+}
+
+/// The migrations before the one that made administrators subjects, and that one.
+fn migrations() -> (Vec<String>, String) {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let at = files.iter().position(|file| file.ends_with("0011_subjects.sql")).unwrap();
+    let read = |file: &std::path::PathBuf| std::fs::read_to_string(file).unwrap();
+    (files[..at].iter().map(read).collect(), read(&files[at]))
+}
+
+#[test]
+fn a_database_from_before_subjects_gets_one_for_each_administrator() {
+    let database = Connection::open_in_memory().unwrap();
+    let (before, subjects) = migrations();
+    for migration in before {
+        database.execute_batch(&migration).unwrap();
+    }
+    database.execute_batch(REGISTRY).unwrap();
+    database
+        .execute_batch(
+            r#"INSERT INTO credentials (tenant, key_id, kind, administrator, secret_sha256, created_at_ms)
+                 VALUES ('demo', 'k5', 'administrator', 'ada', printf('%064d', 5), 9),
+                   ('demo', 'k6', 'administrator', 'bob', printf('%064d', 6), 5);
+               INSERT INTO audit_events (tenant, event_id, at_ms, kind, source, detail)
+                 VALUES ('demo', 'registry.2', 0, 'bootstrapped', 'bootstrap', '{"administrator":"ada"}'),
+                   ('other', 'registry.2', 0, 'credential_created', 'x', '{"administrator":"ada"}')"#,
+        )
+        .unwrap();
+    database.execute_batch(&subjects).unwrap();
+    let mut rows = database
+        .prepare(
+            "SELECT tenant || '/' || subject || ' ' || created_by || ' ' || first FROM subjects",
+        )
+        .unwrap();
+    let rows: Vec<String> =
+        rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let expected = [
+        "demo/ada _unknown 1",
+        "demo/bob _unknown 0",
+        // A member whose credentials are gone.
+        "demo/free _unknown 0",
+        "other/ada _unknown 0",
+    ];
+    assert_eq!(rows, expected);
 }

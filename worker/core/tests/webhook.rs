@@ -118,6 +118,7 @@ fn decide(gate: &Gate, approval_id: &str, verdict: Verdict) -> Result<(), Storag
         approval_id: approval_id.to_owned(),
         administrator: "mara".to_owned(),
         key_id: "k9".to_owned(),
+        issued_by: None,
         http_request_id: "test".to_owned(),
         groups: vec!["security".to_owned()],
         epoch: 1,

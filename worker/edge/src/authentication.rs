@@ -35,6 +35,8 @@ pub struct Caller {
     /// The administrator's name; empty for an agent.
     pub administrator: String,
     pub key_id: String,
+    /// Who issued the credential.
+    pub issued_by: Option<String>,
     /// The groups that the administrator is a member of.
     pub groups: Vec<String>,
     /// The tenant's epoch at which all this was so.
@@ -249,6 +251,7 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         agent: agent.map(str::to_owned),
         administrator: stored.administrator.unwrap_or_default(),
         key_id: token.key_id.to_owned(),
+        issued_by: stored.issued_by,
         groups: serde_json::from_str(&stored.groups).map_err(unreadable)?,
         epoch: stored.epoch,
         scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
@@ -290,6 +293,7 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
         agent: None,
         administrator: BOOTSTRAP.to_owned(),
         key_id: BOOTSTRAP.to_owned(),
+        issued_by: None,
         groups: Vec::new(),
         epoch: 0,
         scopes: Scope::ALL.to_vec(),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateward_core::admin::etag;
-use gateward_core::approval::DecideCommand;
+use gateward_core::approval::{ChangeCommand, DecideCommand};
 use gateward_core::command::GateCommand;
 use gateward_core::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
@@ -136,6 +136,7 @@ impl GateLane {
             ["outcome"] => self.record_outcome(&http::bytes(&request).await?).await,
             ["epoch"] => self.take_epoch(&http::bytes(&request).await?).await,
             ["decide"] => self.decide_approval(&http::bytes(&request).await?).await,
+            ["change"] => self.settle_change(&http::bytes(&request).await?).await,
             ["approval", id] => {
                 let held = self.with_lane(|_, storage| Lane::approval(storage, id))?;
                 // Whoever polls keeps the lane going, should an alarm ever have been lost.
@@ -378,6 +379,31 @@ impl GateLane {
             Err(failure) => {
                 console_error!("decision `{request_id}` failed: {}", failure.0);
                 http::problem(&storage_failed(), request_id)
+            }
+        }
+    }
+
+    /// A registry change that waits for approval, or uses its approval up.
+    async fn settle_change(&self, bytes: &[u8]) -> Result<Response> {
+        let Ok(command) = serde_json::from_slice::<ChangeCommand>(bytes) else {
+            return status(lanes::OTHER_VERSION);
+        };
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return http::problem(&problem, ""),
+        };
+        let now_ms = Date::now().as_millis();
+        let settled = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.settle_change(storage, &settings.config, &command, now_ms)
+        });
+        self.arm_if_behind(&settings.config).await;
+        match settled {
+            Ok(Ok(approval_id)) => text(Some(approval_id)),
+            Ok(Err(problem)) => http::problem(&problem, ""),
+            Err(failure) => {
+                console_error!("a change's approval failed: {}", failure.0);
+                http::problem(&storage_failed(), "")
             }
         }
     }

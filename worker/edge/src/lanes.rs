@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt as _, stream};
 use gateward_core::admin::AgentInLane;
-use gateward_core::approval::{DecideCommand, HeldApproval};
+use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -93,12 +93,17 @@ pub async fn judge(env: &Env, command: &GateCommand) -> std::result::Result<Judg
         let reply = serde_json::from_str(&body).map_err(unavailable)?;
         return Ok(Judged { reply, rate });
     }
-    let body: ProblemBody = serde_json::from_str(&body).map_err(unavailable)?;
-    let code = ProblemCode::ALL.into_iter().find(|code| code.code() == body.code);
-    let code = code.ok_or_else(|| unavailable("it answers with a code of another version"))?;
-    let mut problem = Problem::new(code, body.detail);
+    let mut problem = refusal(&body)?;
     problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
     Err(Refused { problem, rate })
+}
+
+/// The problem that a lane answers with.
+fn refusal(body: &str) -> std::result::Result<Problem, Problem> {
+    let body: ProblemBody = serde_json::from_str(body).map_err(unavailable)?;
+    let code = ProblemCode::ALL.into_iter().find(|code| code.code() == body.code);
+    let code = code.ok_or_else(|| unavailable("it answers with a code of another version"))?;
+    Ok(Problem::new(code, body.detail))
 }
 
 /// Tells a lane what became of a call that was forwarded.
@@ -225,6 +230,19 @@ pub async fn decide(
         return Err(unavailable("it runs a version that has no approvals"));
     }
     Ok(Some(response).filter(|response| response.status() != OUTDATED))
+}
+
+/// Has a registry change wait for approval, or uses its approval up. Returns the approval's id.
+pub async fn settle_change(
+    env: &Env,
+    command: &ChangeCommand,
+) -> std::result::Result<String, Problem> {
+    // Plain data always serializes; an empty body would be refused.
+    let body = serde_json::to_vec(command).unwrap_or_default();
+    let name = format!("{}/{}", command.tenant, command.lane);
+    let response = hop(env, &name, "/change", Some(&body)).await?;
+    let answer = text(&response).await?;
+    if response.status() == 200 { Ok(answer) } else { Err(refusal(&answer)?) }
 }
 
 /// Has an agent's lane carry out its part of an administrator's command.

@@ -23,6 +23,8 @@ pub const FIELDS: &[Field] = &[
     Field::detail("allowed_networks").null(ANY),
     Field::detail("signed"),
     Field::detail("assigns_runs"),
+    Field::detail("issued_by"),
+    Field::detail("issuer_key_id"),
     Field::detail("revision"),
     Field::detail("created_at"),
 ];

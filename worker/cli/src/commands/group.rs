@@ -5,7 +5,8 @@ use crate::arguments::{PageArguments, segment};
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 
-const FIELDS: &[Field] = &[Field::column("group"), Field::column("created_at")];
+const FIELDS: &[Field] =
+    &[Field::column("group"), Field::column("protected"), Field::column("created_at")];
 
 const MEMBER_FIELDS: &[Field] =
     &[Field::detail("group"), Field::column("kind"), Field::column("member")];
@@ -30,6 +31,16 @@ pub enum Group {
     },
     /// Delete a group for ever; its name is never given again
     Delete {
+        #[arg(value_parser = segment)]
+        group: String,
+    },
+    /// Protect a group: its members must then approve who else becomes a member
+    Protect {
+        #[arg(value_parser = segment)]
+        group: String,
+    },
+    /// End the protection of a group, which its members must approve
+    Unprotect {
         #[arg(value_parser = segment)]
         group: String,
     },
@@ -80,6 +91,8 @@ impl Group {
             }
             Self::Show { group } => Request::get(&["groups", &group]),
             Self::Delete { group } => Request::new(Method::Delete, &["groups", &group]),
+            Self::Protect { group } => Request::post(&["groups", &group, "protect"]),
+            Self::Unprotect { group } => Request::post(&["groups", &group, "unprotect"]),
             Self::Members { group, page } => {
                 let request = Request::get(&["groups", &group, "members"]);
                 return Plan::list(request, "members", MEMBER_FIELDS, &page);

@@ -1,5 +1,6 @@
 //! The nouns of the command line. Each turns its arguments into a [`Plan`] and reaches nothing.
 
+mod administrator;
 mod agent;
 mod approvals;
 mod audit;
@@ -44,6 +45,8 @@ pub enum Command {
     Limits(limits::Limits),
     #[command(subcommand)]
     Agent(agent::Agent),
+    #[command(subcommand)]
+    Administrator(administrator::Administrator),
     #[command(subcommand)]
     Credential(credential::Credential),
     #[command(subcommand)]
@@ -127,6 +130,7 @@ impl Command {
             Self::Tenant(command) => command.plan(),
             Self::Limits(command) => command.plan(),
             Self::Agent(command) => command.plan(),
+            Self::Administrator(command) => Ok(command.plan()),
             Self::Credential(command) => Ok(command.plan()),
             Self::Group(command) => Ok(command.plan()),
             Self::Server(command) => command.plan(),

@@ -100,6 +100,12 @@ fn every_command_asks_what_the_api_offers() {
         ("agent quarantine a", "POST /v1/agents/a/quarantine", none.clone()),
         ("agent grant a x/*", "GET /v1/agents/a", none.clone()),
         ("agent ungrant a x/*", "GET /v1/agents/a", none.clone()),
+        ("administrator create mara", "POST /v1/administrators", json!({"administrator": "mara"})),
+        ("administrator list", "GET /v1/administrators", none.clone()),
+        ("administrator show mara", "GET /v1/administrators/mara", none.clone()),
+        ("administrator delete mara", "DELETE /v1/administrators/mara", none.clone()),
+        ("group protect g", "POST /v1/groups/g/protect", none.clone()),
+        ("group unprotect g", "POST /v1/groups/g/unprotect", none.clone()),
         (
             "credential create --agent a --max-source-trust unknown",
             "POST /v1/credentials",

@@ -7,10 +7,11 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name, Time, Whole, bounded, present};
+use super::protection::{self, Protected};
 use super::sql::{self, Statement, Value};
 use super::{
     Actor, Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict,
-    limit_reached, not_found,
+    limit_reached, not_found, operators_only,
 };
 use crate::glob::Glob;
 use crate::network::Network;
@@ -68,6 +69,8 @@ pub struct CredentialRow {
     allowed_networks: Option<Vec<Network>>,
     signed: bool,
     assigns_runs: bool,
+    issued_by: Option<String>,
+    issuer_key_id: Option<String>,
     revision: u64,
     created_at_ms: Millis,
 }
@@ -99,6 +102,11 @@ pub struct Credential {
     /// Whether it belongs to a harness, which assigns runs and states users: taint and approvals
     /// then keep to the run.
     assigns_runs: bool,
+    /// The administrator who issued it, `<tenant>/<name>` for an operator of another tenant,
+    /// `_bootstrap` for the bootstrap secret; null from before this was recorded.
+    issued_by: Option<String>,
+    /// The credential that it was issued with.
+    issuer_key_id: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -156,6 +164,8 @@ impl Record for CredentialRow {
             allowed_networks: self.allowed_networks.clone(),
             signed: self.signed,
             assigns_runs: self.assigns_runs,
+            issued_by: self.issued_by.clone(),
+            issuer_key_id: self.issuer_key_id.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
         }
@@ -213,6 +223,8 @@ impl Mint<'_> {
                 Value::list(row.allowed_networks.as_ref()),
                 u64::from(row.signed).into(),
                 u64::from(row.assigns_runs).into(),
+                row.issued_by.as_deref().into(),
+                row.issuer_key_id.as_deref().into(),
                 row.expires_at_ms.map(|at| at.0).into(),
                 row.revision.into(),
                 row.created_at_ms.0.into(),
@@ -224,10 +236,9 @@ impl Mint<'_> {
     /// An administrator's credential without restrictions.
     pub(super) fn administrator(
         &self,
-        tenant: &str,
+        at: &At<'_>,
         name: &str,
         scopes: Vec<Scope>,
-        now_ms: u64,
         revision: u64,
     ) -> Issued {
         let row = CredentialRow {
@@ -244,10 +255,12 @@ impl Mint<'_> {
             allowed_networks: None,
             signed: false,
             assigns_runs: false,
+            issued_by: Some(at.issuer()),
+            issuer_key_id: Some(at.actor.key_id.clone()),
             revision,
-            created_at_ms: Millis(now_ms),
+            created_at_ms: Millis(at.now_ms),
         };
-        self.issue(tenant, row, 0)
+        self.issue(at.tenant, row, 0)
     }
 }
 
@@ -281,6 +294,12 @@ impl Issued {
 #[derive(Deserialize)]
 struct Around {
     agent: Option<AgentAround>,
+    /// Whether there is the administrator that the credential is of.
+    administrator: bool,
+    /// Whether that is the tenant's first administrator.
+    first: bool,
+    /// The protected groups that this administrator is a member of.
+    protected: Vec<Protected>,
     count: u64,
 }
 
@@ -290,9 +309,11 @@ struct AgentAround {
     revoked: bool,
 }
 
-fn load(at: &At<'_>, key_id: &str, agent: Option<&str>) -> Statement {
+fn load(at: &At<'_>, key_id: &str, agent: Option<&str>, administrator: Option<&str>) -> Statement {
     let most = (MAX_CREDENTIALS + 1).into();
-    Statement::new(sql::LOAD_CREDENTIAL, vec![at.tenant.into(), key_id.into(), agent.into(), most])
+    let (agent, administrator) = (agent.into(), administrator.into());
+    let values = vec![at.tenant.into(), key_id.into(), agent, most, administrator];
+    Statement::new(sql::LOAD_CREDENTIAL, values)
 }
 
 /// A new credential.
@@ -302,7 +323,7 @@ pub struct CreateCredential {
     kind: CredentialKind,
     /// The agent, for an agent's.
     agent: Option<Name>,
-    /// The person's name, for an administrator's.
+    /// The administrator, one person, for an administrator's.
     administrator: Option<Name>,
     /// An agent's are `tools:read` and `tools:write` when left out; an administrator's must be
     /// given, and nobody gives what it has not itself.
@@ -332,7 +353,8 @@ pub struct IssueCredential<'a> {
 
 impl Write for IssueCredential<'_> {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, "", self.request.agent.as_deref())
+        let request = &self.request;
+        load(at, "", request.agent.as_deref(), request.administrator.as_deref())
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -386,6 +408,14 @@ impl Write for IssueCredential<'_> {
                 let Some(scopes) = request.scopes.clone() else {
                     return refuse("scopes", "must say what the administrator may do");
                 };
+                if !around.administrator {
+                    return refuse("administrator", "there is no such administrator");
+                }
+                // It alone protects groups, so nobody else may act under its name.
+                if around.first && request.administrator.as_deref() != Some(&at.actor.name) {
+                    let detail = "the tenant's first administrator issues its own credentials";
+                    return Err(Problem::new(ProblemCode::Forbidden, detail));
+                }
                 scopes
             }
         };
@@ -406,12 +436,16 @@ impl Write for IssueCredential<'_> {
             allowed_networks: request.allowed_networks.clone(),
             signed: request.signed,
             assigns_runs: request.assigns_runs,
+            issued_by: Some(at.issuer()),
+            issuer_key_id: Some(at.actor.key_id.clone()),
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
         };
         check_grant(at.actor, &row)?;
         let issued = self.mint.issue(at.tenant, row, lane);
-        issued.change(at, "credential_created").map(Outcome::Changed)
+        let change = issued.change(at, "credential_created")?;
+        let holder = request.administrator.as_deref().unwrap_or_default();
+        protection::guard(at, &around.protected, holder, change)
     }
 }
 
@@ -482,7 +516,7 @@ pub struct RotateCredential<'a> {
 
 impl Write for RotateCredential<'_> {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.key_id, None)
+        load(at, &self.key_id, None, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -493,6 +527,11 @@ impl Write for RotateCredential<'_> {
         let around: Around = loaded.extra()?;
         let lane = match (&around.agent, old.kind) {
             (_, CredentialKind::Administrator) => {
+                // The new secret goes to whoever asks.
+                if old.administrator.as_deref() != Some(at.actor.name.as_str()) {
+                    let detail = "an administrator's credential is rotated by that administrator";
+                    return Err(Problem::new(ProblemCode::Forbidden, detail));
+                }
                 check_grant(at.actor, &old)?;
                 0
             }
@@ -505,7 +544,13 @@ impl Write for RotateCredential<'_> {
             return Err(limit_reached("credentials", MAX_CREDENTIALS));
         }
         let revision = loaded.next_epoch();
-        let new = CredentialRow { revision, created_at_ms: Millis(at.now_ms), ..old.clone() };
+        let new = CredentialRow {
+            issued_by: Some(at.issuer()),
+            issuer_key_id: Some(at.actor.key_id.clone()),
+            revision,
+            created_at_ms: Millis(at.now_ms),
+            ..old.clone()
+        };
         let overlap_s = self.request.overlap_s.map_or(DEFAULT_OVERLAP_S, |value| value.0);
         let ends = at.now_ms.saturating_add(u64::from(overlap_s) * 1_000);
         old.expires_at_ms = Some(Millis(old.expires_at_ms.map_or(ends, |time| time.0.min(ends))));
@@ -528,7 +573,7 @@ pub struct RevokeCredential {
 
 impl Write for RevokeCredential {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.key_id, None)
+        load(at, &self.key_id, None, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -539,8 +584,7 @@ impl Write for RevokeCredential {
         }
         let operates = row.scopes.contains(&Scope::TenantsAdmin);
         if operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
-            let detail = "only an operator revokes an operator's credential";
-            return Err(Problem::new(ProblemCode::Forbidden, detail));
+            return Err(operators_only());
         }
         row.revoked = true;
         row.revision = loaded.next_epoch();

@@ -5,12 +5,13 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name};
+use super::protection::{self, Protected};
 use super::sql::{self, Statement, Value};
 use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_no_match, limit_reached,
+    Answer, At, Change, Loaded, Outcome, Record, Write, check_no_match, conflict, limit_reached,
     name_taken, not_found,
 };
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
 
 /// Groups of a tenant, deleted ones included, since their names stay taken.
@@ -24,6 +25,7 @@ pub const MAX_MEMBERSHIPS: u64 = 64;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct GroupRow {
     group: String,
+    protected: bool,
     created_at_ms: Millis,
     deleted: bool,
 }
@@ -32,6 +34,8 @@ pub struct GroupRow {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Group {
     group: String,
+    /// Whether its members must approve who else becomes a member.
+    protected: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
 }
@@ -49,7 +53,11 @@ impl Record for GroupRow {
     }
 
     fn view(&self, _: u64) -> Group {
-        Group { group: self.group.clone(), created_at: self.created_at_ms }
+        Group {
+            group: self.group.clone(),
+            protected: self.protected,
+            created_at: self.created_at_ms,
+        }
     }
 }
 
@@ -61,7 +69,25 @@ pub struct CreateGroup {
 }
 
 fn load(at: &At<'_>, group: &str) -> Statement {
-    Statement::new(sql::LOAD_GROUP, vec![at.tenant.into(), group.into(), (MAX_GROUPS + 1).into()])
+    let (most, actor) = ((MAX_GROUPS + 1).into(), at.actor.name.as_str().into());
+    Statement::new(sql::LOAD_GROUP, vec![at.tenant.into(), group.into(), most, actor])
+}
+
+#[derive(Deserialize)]
+struct Around {
+    count: u64,
+    /// Administrators among the members, as far as it matters.
+    administrators: u8,
+    /// Whether the actor is the tenant's first administrator.
+    first: bool,
+}
+
+impl GroupRow {
+    /// Itself, if it is protected.
+    fn protected(&self, administrators: u8) -> Vec<Protected> {
+        let group = self.group.clone();
+        self.protected.then_some(Protected { group, administrators }).into_iter().collect()
+    }
 }
 
 impl Write for CreateGroup {
@@ -73,11 +99,12 @@ impl Write for CreateGroup {
         if let Some(row) = loaded.record::<GroupRow>()? {
             return Err(name_taken("group", row.deleted));
         }
-        if loaded.extra::<Room>()?.count >= MAX_GROUPS {
+        if loaded.extra::<Around>()?.count >= MAX_GROUPS {
             return Err(limit_reached("groups", MAX_GROUPS));
         }
         let row = GroupRow {
             group: self.group.to_string(),
+            protected: false,
             created_at_ms: Millis(at.now_ms),
             deleted: false,
         };
@@ -124,6 +151,52 @@ impl Write for DeleteGroup {
         change.detail = json!({ "group": row.group });
         // Its members may be many.
         change.keys = vec![ChangedKey::All];
+        let administrators = loaded.extra::<Around>()?.administrators;
+        protection::guard(at, &row.protected(administrators), &row.group, change)
+    }
+}
+
+/// Protects a group, or ends its protection.
+pub struct ProtectGroup {
+    pub group: Name,
+    /// Whether it is to be protected.
+    pub protected: bool,
+}
+
+impl Write for ProtectGroup {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.group)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        check_no_match(at)?;
+        let row: Option<GroupRow> = loaded.record()?;
+        let before = row.filter(|row| !row.deleted).ok_or_else(not_found)?;
+        let around: Around = loaded.extra()?;
+        let row = GroupRow { protected: self.protected, ..before.clone() };
+        let answer = Answer::of(&row.view(at.now_ms), None)?;
+        if row == before {
+            return Ok(Outcome::Unchanged(answer));
+        }
+        let event = if self.protected { "group_protected" } else { "group_unprotected" };
+        let values =
+            vec![at.tenant.into(), row.group.as_str().into(), u64::from(row.protected).into()];
+        let statement = Statement::new(sql::PROTECT_GROUP, values);
+        let mut change = Change::new(event, answer, vec![statement]);
+        change.detail = json!({ "group": row.group });
+        if !self.protected {
+            let protected = before.protected(around.administrators);
+            return protection::guard(at, &protected, &row.group, change);
+        }
+        // Else anybody who may write the registry could make its own group the one that nobody can
+        // change any more.
+        if !around.first {
+            let detail = "only the tenant's first administrator protects a group";
+            return Err(Problem::new(ProblemCode::Forbidden, detail));
+        }
+        if around.administrators == 0 {
+            return Err(conflict("the group has no administrator as a member: add the first one"));
+        }
         Ok(Outcome::Changed(change))
     }
 }
@@ -195,6 +268,7 @@ struct Membership {
     member: bool,
     exists: bool,
     members: u64,
+    administrators: u8,
     groups: u64,
 }
 
@@ -222,6 +296,7 @@ impl Write for SetMember {
         if !found.exists && !found.member {
             return Err(not_found());
         }
+        let mut protected = group.protected(found.administrators);
         let member =
             Member { group: group.group, kind: self.kind, member: self.member.to_string() };
         let answer = Answer::of(&member, None)?;
@@ -254,6 +329,12 @@ impl Write for SetMember {
             change.statements.push(Statement::new(sql::TOUCH_AGENT, values));
             change.keys = vec![ChangedKey::Agent(member.member)];
         }
-        Ok(Outcome::Changed(change))
+        match (self.present, self.kind) {
+            (true, _) => {}
+            (false, MemberKind::Administrator) => protection::keeps_a_member(&protected)?,
+            // It approves nothing, and what contains an agent waits for nobody.
+            (false, MemberKind::Agent) => protected.clear(),
+        }
+        protection::guard(at, &protected, &self.member, change)
     }
 }

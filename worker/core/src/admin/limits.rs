@@ -137,6 +137,7 @@ impl Write for PatchLimits {
                 change.detail = json!(row.limits);
                 (&mut change.answer, loaded.next_epoch())
             }
+            Outcome::Held(_) => return Ok(outcome),
         };
         *answer = Answer::of(&LimitsView { limits: row.limits, revision }, Some(revision))?;
         Ok(outcome)

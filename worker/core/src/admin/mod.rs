@@ -8,6 +8,7 @@
 //!
 //! INVARIANT (states are honest): what one action did is undone by its own opposite, or by nothing.
 
+pub mod administrator;
 pub mod agent;
 pub mod audit;
 pub mod ban;
@@ -19,6 +20,7 @@ pub mod manifest;
 // The worker serves the file that this writes.
 #[cfg(not(target_family = "wasm"))]
 pub mod openapi;
+pub mod protection;
 pub mod request;
 pub mod route;
 pub mod server;
@@ -34,7 +36,9 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use self::manifest::Listing;
+use self::protection::Held;
 use self::sql::{Statement, Value};
+use crate::approval::Approval;
 use crate::gate::LaneAction;
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
@@ -93,6 +97,22 @@ pub struct At<'a> {
     pub if_match: Option<&'a str>,
     /// What [`Write::discovers`] asked for, once the server has said it.
     pub discovered: Option<&'a Listing>,
+    /// The approval that the request presents for the change. Its status and its hash are checked
+    /// when its lane uses it up, before the change is committed.
+    pub approval: Option<&'a Approval>,
+}
+
+impl At<'_> {
+    /// Who makes a record or issues a credential. Nobody can have a name with an underscore in
+    /// front.
+    fn issuer(&self) -> String {
+        match self.actor.tenant.as_str() {
+            "" => format!("_{}", self.actor.name),
+            own if own == self.tenant => self.actor.name.clone(),
+            // An operator of another tenant.
+            other => format!("{other}/{}", self.actor.name),
+        }
+    }
 }
 
 /// What [`Write::read`] found, in one statement. JSON texts; `None` when there is none.
@@ -140,6 +160,8 @@ pub enum Outcome {
     /// Everything is already as it was asked to be.
     Unchanged(Answer),
     Changed(Change),
+    /// It is a change of who can approve, and members of protected groups must approve it first.
+    Held(Held),
 }
 
 /// The body of an answer, an object, and the record's revision.
@@ -167,6 +189,8 @@ pub struct Change {
     /// What lanes must forget.
     pub keys: Vec<ChangedKey>,
     pub created: bool,
+    /// Whether it uses up the approval that the request presented.
+    pub approved: bool,
     pub answer: Answer,
     /// JSON pointers to what in the answer is shown once, and stored nowhere.
     pub secrets: &'static [&'static str],
@@ -185,7 +209,16 @@ impl Change {
     fn new(event: &'static str, answer: Answer, statements: Vec<Statement>) -> Self {
         let keys = Vec::new();
         let detail = json!({});
-        Self { statements, event, detail, keys, created: false, answer, secrets: &[] }
+        Self {
+            statements,
+            event,
+            detail,
+            keys,
+            created: false,
+            approved: false,
+            answer,
+            secrets: &[],
+        }
     }
 }
 
@@ -402,6 +435,11 @@ pub fn etag(revision: u64) -> String {
 #[must_use]
 pub fn not_found() -> Problem {
     Problem::new(ProblemCode::NotFound, "there is no such thing")
+}
+
+/// An operator's credentials are ended by operators.
+fn operators_only() -> Problem {
+    Problem::new(ProblemCode::Forbidden, "only an operator revokes an operator's credential")
 }
 
 fn conflict(detail: &str) -> Problem {

@@ -17,14 +17,15 @@ use utoipa::openapi::{
 };
 
 use self::ProblemCode::{
-    AgentMismatch, AlreadyBootstrapped, BodyTooLarge, CredentialExpired, DefinitionChanged,
-    EnvironmentMismatch, Forbidden, IdempotencyKeyReused, InputInvalid, Internal, InvalidField,
-    JournalFull, LaneUnavailable, LimitReached, MalformedRequest, Misconfigured, NameTaken,
-    NonceReplayed, NotFound, PreconditionFailed, RateLimited, RegistryUnavailable,
-    RequestIdConflict, SignatureInvalid, SignatureRequired, SourceAddressForbidden, StateConflict,
-    TimestampStale, Unauthorized, UnsupportedMediaType, UpstreamForbidden, UpstreamInvalid,
-    UpstreamTimeout, UpstreamUnreachable,
+    AgentMismatch, AlreadyBootstrapped, ApprovalRequired, BodyTooLarge, CredentialExpired,
+    DefinitionChanged, EnvironmentMismatch, Forbidden, IdempotencyKeyReused, InputInvalid,
+    Internal, InvalidField, JournalFull, LaneUnavailable, LimitReached, MalformedRequest,
+    Misconfigured, NameTaken, NonceReplayed, NotFound, PreconditionFailed, RateLimited,
+    RegistryUnavailable, RequestIdConflict, SignatureInvalid, SignatureRequired,
+    SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized, UnsupportedMediaType,
+    UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable,
 };
+use super::administrator::{Administrator, AdministratorRow, CreateAdministrator};
 use super::agent::{Agent, AgentAction, AgentPatch, AgentRow, CreateAgent};
 use super::audit::EventRow;
 use super::ban::{Ban, BanRequest, BanRow};
@@ -60,7 +61,7 @@ const INFO: &str = "What a policy gate for agents' tool calls answers. Every ans
     an empty list allows nothing.";
 
 /// What the operations are about.
-const TAGS: [(&str, &str); 15] = [
+const TAGS: [(&str, &str); 16] = [
     ("worker", "What runs, and whether it works."),
     ("calls", "Whether a tool may be called."),
     ("decisions", "What was decided."),
@@ -72,6 +73,10 @@ const TAGS: [(&str, &str); 15] = [
     ("webhook", "Who is told what becomes of approvals."),
     ("agents", "Who calls tools."),
     ("groups", "Agents, which policies see, and administrators, who approve."),
+    (
+        "administrators",
+        "Who administers and approves: persons, each with any number of credentials.",
+    ),
     ("credentials", "What agents and administrators authenticate with."),
     ("servers", "Where tools are."),
     ("tools", "What agents call."),
@@ -403,7 +408,20 @@ fn entry(operation: Operation) -> Entry {
             "delete_group",
             "Deletes a group: nobody is in it any more, and its name is not given again.",
         )
-        .writes::<Group>(&DONE),
+        .writes::<Group>(&DONE)
+        .guarded(),
+        Operation::ProtectGroup => Entry::new(
+            "groups",
+            "protect_group",
+            "Protects a group: its members must approve who else becomes a member.",
+        )
+        .writes::<Group>(&DONE)
+        .refuses(&[StateConflict]),
+        Operation::UnprotectGroup => {
+            Entry::new("groups", "unprotect_group", "Ends the protection of a group.")
+                .writes::<Group>(&DONE)
+                .guarded()
+        }
         Operation::ListMembers => {
             Entry::new("groups", "list_members", "Lists who is in a group.").page::<Member>()
         }
@@ -411,11 +429,36 @@ fn entry(operation: Operation) -> Entry {
             Entry::new("groups", "add_member", "Puts an agent or administrator into a group.")
                 .writes::<Member>(&DONE)
                 .refuses(&[LimitReached])
+                .guarded()
         }
         Operation::RemoveMember => {
             Entry::new("groups", "remove_member", "Takes an agent or administrator out of a group.")
                 .writes::<Member>(&DONE)
+                .guarded()
         }
+        Operation::ListAdministrators => {
+            Entry::new("administrators", "list_administrators", "Lists administrators.")
+                .page::<AdministratorRow>()
+        }
+        Operation::CreateAdministrator => Entry::new(
+            "administrators",
+            "create_administrator",
+            "Creates an administrator, who is one person, without credentials.",
+        )
+        .takes::<CreateAdministrator>()
+        .writes::<Administrator>(&CREATED)
+        .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadAdministrator => {
+            Entry::new("administrators", "read_administrator", "Gives an administrator.")
+                .answers::<Administrator>()
+        }
+        Operation::DeleteAdministrator => Entry::new(
+            "administrators",
+            "delete_administrator",
+            "Deletes an administrator: its credentials are revoked and it leaves all groups.",
+        )
+        .writes::<Administrator>(&DONE)
+        .guarded(),
         Operation::ListCredentials => {
             Entry::new("credentials", "list_credentials", "Lists credentials without secrets.")
                 .filtered("agent", reference::<Name>(), "Only this agent's.")
@@ -429,7 +472,8 @@ fn entry(operation: Operation) -> Entry {
         .takes::<CreateCredential>()
         .writes::<IssuedCredential>(&CREATED)
         .tagged()
-        .refuses(&[StateConflict, LimitReached]),
+        .refuses(&[StateConflict, LimitReached])
+        .guarded(),
         Operation::ReadCredential => {
             Entry::new("credentials", "read_credential", "Gives a credential without secrets.")
                 .answers::<Credential>()
@@ -589,6 +633,7 @@ struct Entry {
     writes: bool,
     tagged: bool,
     matching: bool,
+    guarded: bool,
     polled: bool,
     problems: Vec<ProblemCode>,
     schemas: BTreeMap<String, RefOr<Schema>>,
@@ -607,6 +652,7 @@ impl Entry {
             writes: false,
             tagged: false,
             matching: false,
+            guarded: false,
             polled: false,
             problems: vec![Misconfigured, Internal],
             schemas: BTreeMap::new(),
@@ -721,6 +767,12 @@ impl Entry {
         self.refuses(&[PreconditionFailed])
     }
 
+    /// Members of a protected group may have to approve it.
+    fn guarded(mut self) -> Self {
+        self.guarded = true;
+        self.refuses(&[ApprovalRequired, StateConflict, LimitReached, JournalFull, LaneUnavailable])
+    }
+
     fn refuses(mut self, problems: &[ProblemCode]) -> Self {
         self.problems.extend_from_slice(problems);
         self
@@ -768,6 +820,9 @@ impl Entry {
         }
         if self.matching {
             operation = operation.parameter_ref(parameter("If-Match"));
+        }
+        if self.guarded {
+            operation = operation.parameter_ref(parameter("X-Gateward-Approval-Id"));
         }
         match route.access {
             Access::Open => {}
@@ -904,6 +959,7 @@ fn path_parameter(name: &str) -> Option<Parameter> {
         "agent" => (reference::<Name>(), "The agent's name."),
         "group" => (reference::<Name>(), "The group's name."),
         "member" => (reference::<Name>(), "The agent's or the administrator's name."),
+        "administrator" => (reference::<Name>(), "The administrator's name."),
         "key_id" => (reference::<Name>(), "The credential's key id."),
         "server" => (reference::<Name>(), "The server's name."),
         "ban_id" => (reference::<Name>(), "The ban's id."),
@@ -923,7 +979,7 @@ fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
 }
 
-fn headers_of_requests() -> [(&'static str, Parameter); 5] {
+fn headers_of_requests() -> [(&'static str, Parameter); 6] {
     let header = |name, schema, about| (name, optional(ParameterIn::Header, name, schema, about));
     let key = format!("^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_BYTES}}}$");
     let text = || Object::builder().schema_type(Type::String);
@@ -938,6 +994,11 @@ fn headers_of_requests() -> [(&'static str, Parameter); 5] {
             "If-Match",
             text().into(),
             "The `ETag` of what was read: if it was changed since, nothing is done.",
+        ),
+        header(
+            "X-Gateward-Approval-Id",
+            text().pattern(Some("^appr_[0-9]+_[0-9]+$")).into(),
+            "The approval of this change, where members of a protected group must approve it.",
         ),
         header(
             "Signature-Input",

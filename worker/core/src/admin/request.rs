@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::administrator::{AdministratorRow, CreateAdministrator, DeleteAdministrator};
 use super::agent::{ActOnAgent, AgentRow, CreateAgent, DeleteAgent, PatchAgent};
 use super::audit::EventRow;
 use super::ban::{self, BanRow, CreateBan, DeleteBan};
@@ -9,7 +10,9 @@ use super::credential::{
     self, CredentialRow, IssueCredential, Mint, RevokeCredential, RotateCredential,
 };
 use super::field::{Name, ToolName, parse, parse_time};
-use super::group::{CreateGroup, DeleteGroup, GroupRow, Member, MemberKind, SetMember};
+use super::group::{
+    CreateGroup, DeleteGroup, GroupRow, Member, MemberKind, ProtectGroup, SetMember,
+};
 use super::limits::{LimitsRow, PatchLimits};
 use super::route::Operation;
 use super::server::{
@@ -151,6 +154,12 @@ impl<'a> Request<'a> {
             Op::CreateGroup => self.write(parse::<CreateGroup>(self.body)?),
             Op::ReadGroup => self.one_named::<GroupRow>(sql::READ_GROUP, "group")?,
             Op::DeleteGroup => self.write(DeleteGroup { group: self.name(0, "group")? }),
+            Op::ProtectGroup => {
+                self.write(ProtectGroup { group: self.name(0, "group")?, protected: true })
+            }
+            Op::UnprotectGroup => {
+                self.write(ProtectGroup { group: self.name(0, "group")?, protected: false })
+            }
             Op::ListMembers => {
                 let group = self.name(0, "group")?.to_string();
                 let (limit, cursor) = self.page_query(&[])?;
@@ -164,6 +173,16 @@ impl<'a> Request<'a> {
             }
             Op::AddMember => self.member(true)?,
             Op::RemoveMember => self.member(false)?,
+
+            Op::ListAdministrators => self.page_of::<AdministratorRow>(sql::LIST_ADMINISTRATORS)?,
+            Op::CreateAdministrator => self.write(parse::<CreateAdministrator>(self.body)?),
+            Op::ReadAdministrator => {
+                self.one_named::<AdministratorRow>(sql::READ_ADMINISTRATOR, "administrator")?
+            }
+            Op::DeleteAdministrator => {
+                let administrator = self.name(0, "administrator")?;
+                self.write(DeleteAdministrator { administrator })
+            }
 
             Op::ListCredentials => match self.filter("agent") {
                 None => self.page_of::<CredentialRow>(sql::LIST_CREDENTIALS)?,
@@ -271,6 +290,7 @@ impl<'a> Request<'a> {
                 | Op::CreateAgent
                 | Op::PatchAgent
                 | Op::CreateGroup
+                | Op::CreateAdministrator
                 | Op::CreateCredential
                 | Op::CreateServer
                 | Op::PatchServer

@@ -357,6 +357,7 @@ fn naming_skipped(mut outcome: Outcome, said: Said<'_>) -> Outcome {
     let answer = match &mut outcome {
         Outcome::Unchanged(answer) => answer,
         Outcome::Changed(change) => &mut change.answer,
+        Outcome::Held(_) => return outcome,
     };
     answer.body.insert("skipped_tools".to_owned(), skipped);
     let instructions = said.listing().and_then(|listing| listing.instructions.as_deref());

@@ -127,7 +127,8 @@ macro_rules! credential_row {
             flag!("signed"),
             ", 'assigns_runs', ",
             flag!("assigns_runs"),
-            ", 'revision', revision, 'created_at_ms', created_at_ms)"
+            ", 'issued_by', issued_by, 'issuer_key_id', issuer_key_id, 'revision', revision, \
+               'created_at_ms', created_at_ms)"
         )
     };
 }
@@ -185,6 +186,56 @@ macro_rules! ban_row {
     };
 }
 
+macro_rules! administrator_row {
+    () => {
+        concat!(
+            "json_object('administrator', subject, 'created_by', created_by, 'first', ",
+            flag!("first"),
+            ", 'created_at_ms', created_at_ms, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ")"
+        )
+    };
+}
+
+macro_rules! group_row {
+    () => {
+        concat!(
+            "json_object('group', group_name, 'protected', ",
+            flag!("protected"),
+            ", 'created_at_ms', created_at_ms, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ")"
+        )
+    };
+}
+
+/// The administrators who are members of a group, counted up to the quorum of a protected group.
+macro_rules! administrators_of {
+    ($group:literal) => {
+        concat!(
+            "(SELECT count(*) FROM (SELECT 1 FROM group_members a WHERE a.tenant = ?1 \
+               AND a.group_name = ",
+            $group,
+            " AND a.kind = 'administrator' LIMIT 2))"
+        )
+    };
+}
+
+/// The protected groups that an administrator is a member of.
+macro_rules! protected_groups_of {
+    ($administrator:literal) => {
+        concat!(
+            "json((SELECT json_group_array(json_object('group', g.group_name, 'administrators', ",
+            administrators_of!("g.group_name"),
+            ")) FROM group_members m JOIN groups g USING (tenant, group_name) \
+               WHERE m.tenant = ?1 AND m.kind = 'administrator' AND m.member = ",
+            $administrator,
+            " AND g.protected AND g.deleted_at_ms IS NULL))"
+        )
+    };
+}
+
 macro_rules! epoch {
     () => {
         "SELECT (SELECT epoch FROM tenants WHERE tenant = ?1) AS epoch, \
@@ -227,14 +278,17 @@ statements! {
         rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
         risk_quiet_s = ?9, taint_s = ?10, rows_per_day = ?11, bytes_per_day = ?12, \
         retention_days = ?13, revision = ?14, updated_at_ms = ?15 WHERE tenant = ?1";
-    /// Tenant, now: whether somebody may administer tenants, and how often it was bootstrapped.
+    /// Tenant, now, administrator: whether somebody may administer tenants, how often it was
+    /// bootstrapped, and whether the administrator was deleted.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
         json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \
             WHERE c.kind = 'administrator' AND c.status = 'active' AND t.status <> 'deleted' \
               AND coalesce(c.expires_at_ms > ?2, true) \
               AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin')), \
           'bootstraps', (SELECT count(*) FROM audit_events \
-            WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/')) AS extra";
+            WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/'), \
+          'deleted', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?3 \
+            AND deleted_at_ms IS NOT NULL)"), ") AS extra";
 
     /// Tenant.
     LOAD_WEBHOOK = epoch!(), "(SELECT ", webhook_row!(), " FROM webhooks WHERE tenant = ?1) AS record, \
@@ -291,36 +345,67 @@ statements! {
         WHERE tenant = ?1 AND agent IN (SELECT member FROM group_members \
           WHERE tenant = ?1 AND group_name = ?2 AND kind = 'agent')";
 
-    /// Tenant, group, the most groups and one.
-    LOAD_GROUP = epoch!(), "(SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
-          'deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") FROM groups \
+    /// Tenant, administrator, the most administrators and one, now.
+    LOAD_ADMINISTRATOR = epoch!(), "(SELECT ", administrator_row!(), " FROM subjects \
+          WHERE tenant = ?1 AND subject = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM subjects WHERE tenant = ?1 LIMIT ?3)), \
+          'operates', ", flag!("EXISTS (SELECT 1 FROM credentials c INDEXED BY credentials_by_administrator \
+             WHERE c.tenant = ?1 AND c.administrator = ?2 AND c.status = 'active' AND coalesce(c.expires_at_ms > ?4, true) \
+             AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin'))"), ", \
+          'protected', ", protected_groups_of!("?2"), ") AS extra";
+    /// Tenant, administrator.
+    READ_ADMINISTRATOR = "SELECT ", administrator_row!(), " AS record FROM subjects \
+        WHERE tenant = ?1 AND subject = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_ADMINISTRATORS = "SELECT ", administrator_row!(), " AS record FROM subjects \
+        WHERE tenant = ?1 AND subject > ?2 AND deleted_at_ms IS NULL ORDER BY subject LIMIT ?3";
+    /// Tenant, administrator, who made it, whether it is the first, now. One that is there stays.
+    CREATE_ADMINISTRATOR = "INSERT INTO subjects (tenant, subject, created_by, first, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5) \
+        ON CONFLICT (tenant, subject) DO UPDATE SET first = max(first, excluded.first)";
+    /// Tenant, administrator, now.
+    DELETE_ADMINISTRATOR = "UPDATE subjects SET deleted_at_ms = ?3 WHERE tenant = ?1 AND subject = ?2";
+    /// Tenant, administrator.
+    DELETE_MEMBERSHIPS_OF_ADMINISTRATOR = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND kind = 'administrator' AND member = ?2";
+    /// Tenant, administrator, now, revision.
+    REVOKE_CREDENTIALS_OF_ADMINISTRATOR = "UPDATE credentials \
+        INDEXED BY credentials_by_administrator SET status = 'revoked', \
+          expires_at_ms = min(coalesce(expires_at_ms, ?3), ?3), revision = ?4 \
+        WHERE tenant = ?1 AND administrator = ?2 AND status <> 'revoked'";
+
+    /// Tenant, group, the most groups and one, the actor.
+    LOAD_GROUP = epoch!(), "(SELECT ", group_row!(), " FROM groups \
           WHERE tenant = ?1 AND group_name = ?2) AS record, \
-        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM groups WHERE tenant = ?1 LIMIT ?3))) AS extra";
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM groups WHERE tenant = ?1 LIMIT ?3)), \
+          'administrators', ", administrators_of!("?2"), ", \
+          'first', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?4 \
+             AND first AND deleted_at_ms IS NULL)"), ") AS extra";
     /// Tenant, group.
-    READ_GROUP = "SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
-          'deleted', json('false')) AS record FROM groups \
+    READ_GROUP = "SELECT ", group_row!(), " AS record FROM groups \
         WHERE tenant = ?1 AND group_name = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
-    LIST_GROUPS = "SELECT json_object('group', group_name, 'created_at_ms', created_at_ms, \
-          'deleted', json('false')) AS record FROM groups \
+    LIST_GROUPS = "SELECT ", group_row!(), " AS record FROM groups \
         WHERE tenant = ?1 AND group_name > ?2 AND deleted_at_ms IS NULL ORDER BY group_name LIMIT ?3";
     /// Tenant, group, now.
     CREATE_GROUP = "INSERT INTO groups (tenant, group_name, created_at_ms) VALUES (?1, ?2, ?3)";
+    /// Tenant, group, whether it is protected.
+    PROTECT_GROUP = "UPDATE groups SET protected = ?3 WHERE tenant = ?1 AND group_name = ?2";
     /// Tenant, group, now.
     DELETE_GROUP = "UPDATE groups SET deleted_at_ms = ?3 WHERE tenant = ?1 AND group_name = ?2";
     /// Tenant, group.
     DELETE_MEMBERS = "DELETE FROM group_members WHERE tenant = ?1 AND group_name = ?2";
     /// Tenant, group, kind, member, the most of the two counts and one.
-    LOAD_MEMBER = epoch!(), "(SELECT json_object('group', group_name, \
-          'created_at_ms', created_at_ms, 'deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") \
+    LOAD_MEMBER = epoch!(), "(SELECT ", group_row!(), " \
           FROM groups WHERE tenant = ?1 AND group_name = ?2) AS record, \
         json_object( \
           'member', ", flag!("EXISTS (SELECT 1 FROM group_members WHERE tenant = ?1 \
              AND group_name = ?2 AND kind = ?3 AND member = ?4)"), ", \
           'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
                WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
-             ELSE EXISTS (SELECT 1 FROM credentials WHERE tenant = ?1 AND kind = 'administrator' \
-               AND administrator = ?4) END"), ", \
+             ELSE EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?4 \
+               AND deleted_at_ms IS NULL) END"), ", \
+          'administrators', ", administrators_of!("?2"), ", \
           'members', (SELECT count(*) FROM (SELECT 1 FROM group_members \
              WHERE tenant = ?1 AND group_name = ?2 LIMIT ?5)), \
           'groups', (SELECT count(*) FROM (SELECT 1 FROM group_members \
@@ -336,12 +421,17 @@ statements! {
     REMOVE_MEMBER = "DELETE FROM group_members \
         WHERE tenant = ?1 AND group_name = ?2 AND kind = ?3 AND member = ?4";
 
-    /// Tenant, key id, agent, the most credentials and one.
+    /// Tenant, key id, agent, the most credentials and one, administrator.
     LOAD_CREDENTIAL = epoch!(), "(SELECT ", credential_row!(), " FROM credentials \
           WHERE tenant = ?1 AND key_id = ?2) AS record, \
         json_object('agent', json((SELECT json_object('lane', lane, 'revoked', ", flag!("revoked"), ") \
              FROM agents WHERE tenant = ?1 AND deleted_at_ms IS NULL AND agent = coalesce(?3, \
                (SELECT agent FROM credentials WHERE tenant = ?1 AND key_id = ?2)))), \
+          'administrator', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 \
+             AND subject = ?5 AND deleted_at_ms IS NULL)"), ", \
+          'first', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 \
+             AND subject = ?5 AND first)"), ", \
+          'protected', ", protected_groups_of!("?5"), ", \
           'count', (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE tenant = ?1 LIMIT ?4))) AS extra";
     /// Tenant, key id.
     READ_CREDENTIAL = "SELECT ", credential_row!(), " AS record FROM credentials \
@@ -354,11 +444,12 @@ statements! {
         INDEXED BY credentials_by_agent \
         WHERE tenant = ?1 AND agent = ?4 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
     /// Tenant, key id, kind, agent, administrator, hash, scopes, trust, three lists, signed, assigns
-    /// runs, expiry, revision, now.
+    /// runs, issuer and its key id, expiry, revision, now.
     CREATE_CREDENTIAL = "INSERT INTO credentials (tenant, key_id, kind, agent, administrator, \
           secret_sha256, scopes, max_source_trust, allowed_servers, allowed_tools, \
-          allowed_networks, signed, assigns_runs, expires_at_ms, revision, created_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+          allowed_networks, signed, assigns_runs, issued_by, issuer_key_id, expires_at_ms, \
+          revision, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
     /// Tenant, key id, status, expiry, revision.
     END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
         WHERE tenant = ?1 AND key_id = ?2";
@@ -487,7 +578,7 @@ statements! {
 macro_rules! event_row {
     () => {
         "json_object('event_id', event_id, 'at_ms', at_ms, 'kind', kind, 'source', source, \
-           'lane', lane, 'decision_id', decision_id, 'count', count, 'detail', json(detail))"
+           'lane', lane, 'decision_id', nullif(decision_id, ''), 'count', count, 'detail', json(detail))"
     };
 }
 use event_row;

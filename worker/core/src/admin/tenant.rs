@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::administrator;
 use super::credential::{IssuedCredential, Mint, SECRETS};
 use super::field::{Millis, Name, Whole, present};
 use super::limits::Limits;
@@ -226,12 +227,16 @@ impl Write for CreateTenant<'_> {
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
-        let issued = self.mint.administrator(at.tenant, name, scopes, at.now_ms, 1);
+        let issued = self.mint.administrator(at, name, scopes, 1);
         let created =
             CreatedTenant { tenant: row.view(at.now_ms), credential: issued.view(at.now_ms) };
         let answer = Answer::of(&created, Some(row.revision))?;
-        let create = create(at, u64::from(lanes));
-        let mut change = Change::new("tenant_created", answer, vec![create, issued.statement]);
+        let statements = vec![
+            create(at, u64::from(lanes)),
+            administrator::create(at, name, true),
+            issued.statement,
+        ];
+        let mut change = Change::new("tenant_created", answer, statements);
         change.detail = json!({ "tenant": at.tenant, "lanes": lanes, "administrator": name });
         change.created = true;
         change.secrets = &["/credential/token"];
@@ -343,9 +348,16 @@ pub struct Bootstrap<'a> {
     pub mint: Mint<'a>,
 }
 
+impl Bootstrap<'_> {
+    fn administrator(&self) -> &str {
+        self.request.administrator.as_deref().unwrap_or(FIRST_ADMINISTRATOR)
+    }
+}
+
 impl Write for Bootstrap<'_> {
     fn read(&self, at: &At<'_>) -> Statement {
-        Statement::new(sql::LOAD_BOOTSTRAP, vec![at.tenant.into(), at.now_ms.into()])
+        let values = vec![at.tenant.into(), at.now_ms.into(), self.administrator().into()];
+        Statement::new(sql::LOAD_BOOTSTRAP, values)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -353,6 +365,8 @@ impl Write for Bootstrap<'_> {
         struct Before {
             operators: u64,
             bootstraps: u64,
+            /// Whether the administrator was deleted.
+            deleted: bool,
         }
         let before: Before = loaded.extra()?;
         if before.operators > 0 {
@@ -363,10 +377,13 @@ impl Write for Bootstrap<'_> {
         if row.as_ref().is_some_and(|row| row.status == TenantStatus::Deleted) {
             return Err(name_taken("tenant", true));
         }
+        if before.deleted {
+            return Err(name_taken("administrator", true));
+        }
         let revision = loaded.next_epoch();
-        let name = self.request.administrator.as_deref().unwrap_or(FIRST_ADMINISTRATOR);
+        let name = self.administrator();
         let scopes = Scope::ALL.to_vec();
-        let issued = self.mint.administrator(at.tenant, name, scopes, at.now_ms, revision);
+        let issued = self.mint.administrator(at, name, scopes, revision);
         let answer = Answer::of(&issued.view(at.now_ms), Some(revision))?;
         let detail = json!({ "tenant": at.tenant, "administrator": name });
         // Of two at once, whatever their tenants, the second fails on this key.
@@ -385,6 +402,7 @@ impl Write for Bootstrap<'_> {
         if row.is_none() {
             statements.push(create(at, 1));
         }
+        statements.push(administrator::create(at, name, true));
         statements.push(issued.statement);
         let mut change = Change::new("bootstrapped", answer, statements);
         change.detail = detail;

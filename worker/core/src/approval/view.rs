@@ -13,8 +13,9 @@ pub struct ApprovalView<'a> {
     approval_id: &'a str,
     status: ApprovalStatus,
     revision: u64,
-    /// The decision that asked for it.
+    /// The decision that asked for it; empty for a change of the registry.
     decision_id: &'a str,
+    /// `_registry` for a change of the registry; `user_id` is then the administrator who asks.
     agent: &'a str,
     server: &'a str,
     tool: &'a str,
@@ -51,7 +52,7 @@ pub struct ApprovalView<'a> {
     comment: Option<&'a str>,
     /// How often it was used with another call; at the fifth it is cancelled.
     tampering: u8,
-    /// The decision that used it.
+    /// The decision that used it; of a change of the registry, the request.
     used_by: Option<&'a str>,
     #[schema(format = DateTime)]
     created_at: String,
@@ -70,6 +71,10 @@ pub struct ApprovalView<'a> {
 #[schema(as = Approver)]
 pub struct ApproverView<'a> {
     administrator: &'a str,
+    /// Of the credential that approved; empty from before this was recorded.
+    key_id: &'a str,
+    /// Who issued that credential; null from before this was recorded.
+    issued_by: Option<&'a str>,
     /// For which of the approver groups it counts.
     groups: &'a [String],
     #[schema(format = DateTime)]
@@ -121,6 +126,8 @@ impl Approval {
                 .iter()
                 .map(|approver| ApproverView {
                     administrator: &approver.administrator,
+                    key_id: &approver.key_id,
+                    issued_by: approver.issued_by.as_deref(),
                     groups: &approver.groups,
                     at: rfc3339(approver.at_ms),
                 })

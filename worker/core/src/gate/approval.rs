@@ -9,12 +9,14 @@ use super::journal::{self, JournalEntry, Room};
 use super::outcome::{Decision, ReasonCode, Ruling};
 use super::{AgentState, ChainHead, Draft};
 use crate::approval::{
-    Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, DEFAULT_APPROVAL_S, DecideCommand,
-    Decided, MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS,
+    Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, ApproverGroup, CHANGE_APPROVAL_S,
+    ChangeCommand, DEFAULT_APPROVAL_S, DecideCommand, Decided, MAX_APPROVAL_INPUT_BYTES,
+    MAX_OPEN_APPROVALS, REGISTRY, REGISTRY_SERVER,
 };
 use crate::id;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::receipt::{self, APPROVAL_KIND, ApprovalBody, BODY_VERSION};
+use crate::trust::SourceTrust;
 
 /// What the call's `approval_id` is good for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -276,6 +278,7 @@ pub fn entry(
 }
 
 /// What an approval's own step needs besides the approval.
+#[derive(Clone, Copy)]
 pub struct Around<'a> {
     pub room: Room<'a>,
     pub head: &'a ChainHead,
@@ -338,6 +341,100 @@ pub fn expire(
         decision_id: &decision_id,
     };
     Some(step(around, &occasion, approval, ApprovalInput::default(), event))
+}
+
+/// What a registry change is, for the approval that it needs.
+pub struct Change<'a> {
+    pub event: &'a str,
+    pub resource: &'a str,
+    pub input: &'a str,
+    pub groups: &'a [ApproverGroup],
+}
+
+/// The row of the approval that a registry change waits for, and the state after it.
+pub fn ask_change(
+    around: &Around<'_>,
+    command: &ChangeCommand,
+    change: &Change<'_>,
+) -> Result<(String, JournalEntry, AgentState), Problem> {
+    if around.state.open_approvals >= MAX_OPEN_APPROVALS {
+        let detail = format!("{MAX_OPEN_APPROVALS} changes wait for approval already, the most");
+        return Err(Problem::new(ProblemCode::LimitReached, detail));
+    }
+    if !around.room.takes(around.head, false) {
+        return Err(journal::full());
+    }
+    let now_ms = around.now_ms;
+    let approval = Approval {
+        approval_id: id::approval_id(command.lane, around.head.seq + 1),
+        decision_id: String::new(),
+        agent: REGISTRY.to_owned(),
+        server: REGISTRY_SERVER.to_owned(),
+        tool: change.event.to_owned(),
+        resource: change.resource.to_owned(),
+        user_id: command.administrator.clone(),
+        run_id: String::new(),
+        assigned: false,
+        session: None,
+        route: None,
+        source_trust: SourceTrust::Unknown,
+        reason: "It changes who can approve for a protected group.".to_owned(),
+        matched_policies: Vec::new(),
+        status: ApprovalStatus::Pending,
+        revision: 1,
+        approver_groups: change.groups.to_vec(),
+        action_hash: command.action_hash.clone(),
+        edited_action_hash: None,
+        edited_by: None,
+        approvers: Vec::new(),
+        closed_by: None,
+        comment: None,
+        tampering: 0,
+        used_by: None,
+        created_at_ms: now_ms,
+        expires_at_ms: now_ms.saturating_add(u64::from(CHANGE_APPROVAL_S) * 1_000),
+        approved_at_ms: None,
+        closed_at_ms: None,
+    };
+    let open_approvals = around.state.open_approvals + 1;
+    let state = AgentState { open_approvals, ..around.state.clone() };
+    let around = Around { state: &state, ..*around };
+    let input = ApprovalInput { asked: Some(change.input.to_owned()), edited: None };
+    let occasion = around.occasion(command);
+    let (entry, state) = step(&around, &occasion, &approval, input, ApprovalEvent::Requested);
+    Ok((approval.approval_id, entry, state))
+}
+
+/// The row that uses up the approval of a registry change, and the state after it.
+pub fn use_change(
+    around: &Around<'_>,
+    approval: &mut Approval,
+    command: &ChangeCommand,
+    request_id: &str,
+) -> Result<(JournalEntry, AgentState), Problem> {
+    approval.lets_change(&command.action_hash, around.now_ms)?;
+    if !around.room.takes_end(around.head) {
+        return Err(journal::full());
+    }
+    let event = approval.use_up(request_id, around.now_ms);
+    let occasion = around.occasion(command);
+    Ok(step(around, &occasion, approval, ApprovalInput::default(), event))
+}
+
+impl<'a> Around<'a> {
+    /// No decision belongs to a step of a registry change.
+    fn occasion(&self, command: &'a ChangeCommand) -> Occasion<'a> {
+        Occasion {
+            tenant: &command.tenant,
+            lane: command.lane,
+            epoch: command.epoch,
+            now_ms: self.now_ms,
+            head: self.head,
+            administrator: &command.administrator,
+            key_id: &command.key_id,
+            decision_id: "",
+        }
+    }
 }
 
 fn step(

@@ -112,6 +112,7 @@ pub fn admit(draft: &Draft<'_>, ruling: &Ruling) -> Result<(), Stop> {
 }
 
 /// How much the journal holds.
+#[derive(Clone, Copy)]
 pub struct Room<'a> {
     pub config: &'a Config,
     /// Rows that wait to be flushed.

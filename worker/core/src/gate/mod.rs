@@ -39,7 +39,10 @@ use crate::registry::{Records, TenantRecord};
 use crate::trust::SourceTrust;
 use crate::upstream::DenialForm;
 
-pub use approval::{Around, decide as decide_approval, expire as expire_approval};
+pub use approval::{
+    Around, Change as RegistryChange, ask_change, decide as decide_approval,
+    expire as expire_approval, use_change,
+};
 pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,

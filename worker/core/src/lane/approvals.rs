@@ -4,9 +4,13 @@ use serde_json::json;
 
 use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
 use super::{AgentState, Lane};
-use crate::approval::{Approval, ApprovalInput, DecideCommand, HeldApproval};
+use crate::approval::{
+    Approval, ApprovalInput, ChangeCommand, ChangeStep, DecideCommand, HeldApproval, REGISTRY,
+};
 use crate::config::Config;
-use crate::gate::{Around, JournalEntry, decide_approval, expire_approval};
+use crate::gate::{
+    Around, JournalEntry, RegistryChange, ask_change, decide_approval, expire_approval, use_change,
+};
 use crate::problem::Problem;
 use crate::sql::lane as sql;
 
@@ -112,6 +116,44 @@ impl Lane {
         // Plain data always serializes.
         let body = serde_json::to_string(&view).unwrap_or_default();
         Ok(Ok(DecideOutcome::Done { body, revision: approval.revision }))
+    }
+
+    /// Has a registry change wait for approval, or uses its approval up. Returns the approval's id.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`] for the administrator.
+    pub fn settle_change(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &ChangeCommand,
+        now_ms: u64,
+    ) -> Result<Result<String, Problem>, StorageError> {
+        let state = self.state_of(storage, REGISTRY)?;
+        let settled = match &command.step {
+            ChangeStep::Ask { event, resource, input, groups } => {
+                let around = self.around(config, &state, now_ms);
+                let change = RegistryChange { event, resource, input, groups };
+                ask_change(&around, command, &change)
+            }
+            ChangeStep::Use { approval_id, request_id } => {
+                let Some(HeldApproval { mut approval, .. }) = approval(storage, approval_id)?
+                else {
+                    return Ok(Err(crate::admin::not_found()));
+                };
+                let around = self.around(config, &state, now_ms);
+                use_change(&around, &mut approval, command, request_id)
+                    .map(|(entry, state)| (approval_id.clone(), entry, state))
+            }
+        };
+        match settled {
+            Err(problem) => Ok(Err(problem)),
+            Ok((approval_id, entry, state)) => {
+                self.journal(storage, entry, None, state, now_ms)?;
+                Ok(Ok(approval_id))
+            }
+        }
     }
 
     /// Ends approvals whose time is over, a bounded number of them. What the journal does not take

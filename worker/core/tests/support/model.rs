@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
-    self, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
+    self, Forbidden, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
 };
 use gateward_core::registry::Loaded;
 use gateward_core::token::secret_hash;
@@ -29,6 +29,7 @@ pub struct Model {
     tenant: Json,
     agents: Records,
     groups: Records,
+    administrators: Records,
     /// Group, kind and member.
     members: BTreeSet<(String, String, String)>,
     credentials: Records,
@@ -50,7 +51,12 @@ impl Model {
             "rows_per_day": null, "bytes_per_day": null, "retention_days": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
-        Self { epoch: 1, tenant, ..Self::default() }
+        let ada = json!({
+            "administrator": "ada", "created_by": "_bootstrap", "first": true,
+            "created_at": rfc3339(START_MS),
+        });
+        let administrators = Records::from([("ada".to_owned(), ada)]);
+        Self { epoch: 1, tenant, administrators, ..Self::default() }
     }
 
     /// What the request does, and the record that it should be answered with. Ids and secrets are
@@ -68,8 +74,9 @@ impl Model {
         }
         let body = ask.body.as_object().cloned().unwrap_or_default();
         let path: Vec<&str> = path.split('/').skip(2).collect();
-        // Groups, members and bans have no revision that could be matched.
-        let unmatched = matches!(path[0], "groups" | "bans") && ask.method != "POST";
+        // Administrators, groups, members and bans have no revision that could be matched.
+        let unmatched =
+            matches!(path[0], "administrators" | "groups" | "bans") && ask.method != "POST";
         if unmatched && ask.if_match.as_ref().is_some_and(|tags| tags != "*") {
             return Err(PreconditionFailed);
         }
@@ -148,7 +155,8 @@ impl Model {
             ("POST", ["groups"]) => {
                 let name = text(&body["group"]);
                 self.free(&self.groups, "groups", &name)?;
-                let group = json!({"group": name, "created_at": rfc3339(now_ms)});
+                let group =
+                    json!({"group": name, "protected": false, "created_at": rfc3339(now_ms)});
                 self.groups.insert(name, group.clone());
                 self.epoch += 1;
                 Ok((Effect::Created, group))
@@ -167,10 +175,9 @@ impl Model {
             (method, ["groups", group, "members", kind, member]) => {
                 self.groups.get(*group).ok_or(NotFound)?;
                 let kind = kind.trim_end_matches('s');
-                let named = |credential: &Json| credential["administrator"] == *member;
                 let exists = match kind {
                     "agent" => self.agents.contains_key(*member),
-                    _ => self.credentials.values().any(named),
+                    _ => self.administrators.contains_key(*member),
                 };
                 let key = ((*group).to_owned(), kind.to_owned(), (*member).to_owned());
                 let view = json!({"group": group, "kind": kind, "member": member});
@@ -189,6 +196,30 @@ impl Model {
                 Ok((Effect::Changed, view))
             }
 
+            ("POST", ["administrators"]) => {
+                let name = text(&body["administrator"]);
+                self.free(&self.administrators, "administrators", &name)?;
+                let administrator = json!({
+                    "administrator": name, "created_by": "ada", "first": false,
+                    "created_at": rfc3339(now_ms),
+                });
+                self.administrators.insert(name, administrator.clone());
+                self.epoch += 1;
+                Ok((Effect::Created, administrator))
+            }
+            ("DELETE", ["administrators", name]) => {
+                let view = self.administrators.remove(*name).ok_or(NotFound)?;
+                self.deleted.insert(format!("administrators/{name}"), view.clone());
+                self.epoch += 1;
+                self.members.retain(|(_, kind, member)| kind != "administrator" || member != name);
+                for credential in self.credentials.values_mut() {
+                    if credential["administrator"] == *name && credential["status"] == "active" {
+                        revoke(credential, self.epoch, now_ms);
+                    }
+                }
+                Ok((Effect::Changed, view))
+            }
+
             ("POST", ["credentials"]) => self.issue(body, answer),
             ("POST", ["credentials", key_id, "rotate"]) => {
                 let mut old = self.matched(ask, "credentials", key_id)?;
@@ -199,6 +230,9 @@ impl Model {
                     && self.agents.get(agent).is_none_or(|agent| agent["revoked"] == true)
                 {
                     return Err(StateConflict);
+                }
+                if old["administrator"].is_string() && old["administrator"] != "ada" {
+                    return Err(Forbidden);
                 }
                 let issued = self.issued(old.clone(), answer);
                 let overlap_s = body.get("overlap_s").map_or(86_400, |s| s.as_u64().unwrap());
@@ -421,6 +455,11 @@ impl Model {
                 Some(_) => {}
             }
         }
+        if let Some(administrator) = credential["administrator"].as_str()
+            && !self.administrators.contains_key(administrator)
+        {
+            return Err(InvalidField);
+        }
         Ok(self.issued(credential, answer))
     }
 
@@ -429,6 +468,8 @@ impl Model {
         let key_id = text(&answer["key_id"]);
         credential["key_id"] = json!(key_id);
         credential["status"] = json!("active");
+        credential["issued_by"] = json!("ada");
+        credential["issuer_key_id"] = json!("k0");
         credential["revision"] = json!(self.epoch);
         credential["created_at"] = json!(rfc3339(self.now_ms));
         let secret = text(&answer["token"]).rsplit('.').nth(1).unwrap().to_owned();
@@ -475,6 +516,7 @@ impl Model {
         let mut lists = BTreeMap::from([
             ("/v1/agents".to_owned(), agents),
             ("/v1/groups".to_owned(), self.groups.values().cloned().collect()),
+            ("/v1/administrators".to_owned(), self.administrators.values().cloned().collect()),
             ("/v1/credentials".to_owned(), self.credentials.values().map(credential).collect()),
             ("/v1/servers".to_owned(), self.servers.values().map(standing).collect()),
             ("/v1/bans".to_owned(), self.bans.values().cloned().collect()),

@@ -12,6 +12,7 @@ use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
 use gateward_core::admin::route::{Found, find};
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
 use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
+use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::gate::LaneAction;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, EpochPush};
@@ -40,6 +41,7 @@ pub struct Ask {
     pub body: Json,
     pub if_match: Option<String>,
     pub idempotency_key: Option<String>,
+    pub approval: Option<Approval>,
     pub actor: Actor,
 }
 
@@ -62,7 +64,7 @@ impl Ask {
             signed: false,
         };
         let path = path.to_owned();
-        Self { method, path, body, if_match: None, idempotency_key: None, actor }
+        Self { method, path, body, if_match: None, idempotency_key: None, approval: None, actor }
     }
 
     pub fn of_tenant(mut self, tenant: &str) -> Self {
@@ -77,6 +79,23 @@ impl Ask {
 
     pub fn matching(mut self, etag: &str) -> Self {
         self.if_match = Some(etag.to_owned());
+        self
+    }
+
+    /// With an approval of these people, each for this group.
+    pub fn approved(mut self, group: &str, people: &[&str]) -> Self {
+        let approver = |name: &&str| json!({"administrator": name, "groups": [group], "at_ms": 0});
+        let approvers: Vec<Json> = people.iter().map(approver).collect();
+        let approval = json!({
+            "approval_id": "appr_0_1", "decision_id": "", "agent": "_registry",
+            "server": "gateward", "tool": "group_member_added", "resource": "", "user_id": "ada",
+            "run_id": "", "source_trust": "unknown", "reason": "", "matched_policies": [],
+            "status": "approved", "revision": 2, "approver_groups": [], "action_hash": "",
+            "edited_action_hash": null, "edited_by": null, "approvers": approvers,
+            "closed_by": null, "comment": null, "tampering": 0, "used_by": null,
+            "created_at_ms": 0, "expires_at_ms": 1, "approved_at_ms": 1, "closed_at_ms": null,
+        });
+        self.approval = Some(serde_json::from_value(approval).unwrap());
         self
     }
 
@@ -154,7 +173,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// With a tenant in which there is nothing.
+    /// With a tenant in which there is nothing but its first administrator.
     pub fn new() -> Self {
         let registry = Self {
             database: database(),
@@ -176,6 +195,9 @@ impl Registry {
         let insert =
             "INSERT INTO tenants (tenant, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?2)";
         self.database.execute(insert, params![tenant, START_MS as i64]).unwrap();
+        let first = "INSERT INTO subjects (tenant, subject, created_by, first, created_at_ms) \
+            VALUES (?1, 'ada', '_bootstrap', 1, ?2)";
+        self.database.execute(first, params![tenant, START_MS as i64]).unwrap();
     }
 
     pub fn wait(&self, seconds: u64) {
@@ -301,13 +323,20 @@ impl Registry {
             }
             let if_match = ask.if_match.as_deref();
             let now_ms = self.now_ms.get();
-            let at = At { actor, tenant, now_ms, if_match, discovered: discovered.as_ref() };
+            let (discovered_now, approval) = (discovered.as_ref(), ask.approval.as_ref());
+            let at = At { actor, tenant, now_ms, if_match, discovered: discovered_now, approval };
             let loaded = self.loaded(&write.read(&at));
             if write.discovers(&at, &loaded)?.is_some() && discovered.is_none() {
                 discovered = Some(self.discover()?);
                 continue;
             }
             let (statements, done) = match write.apply(&at, &loaded)? {
+                Outcome::Held(held) => {
+                    let needed =
+                        |needed: &ApproverGroup| format!("{} {}", needed.group, needed.quorum);
+                    let needed: Vec<String> = held.groups.iter().map(needed).collect();
+                    return Err(Problem::new(ProblemCode::ApprovalRequired, needed.join(", ")));
+                }
                 Outcome::Unchanged(answer) => {
                     let epoch = loaded.epoch.unwrap_or(0);
                     let body = Json::Object(answer.body.clone());

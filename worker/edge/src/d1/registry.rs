@@ -26,6 +26,7 @@ pub struct ReaderRow {
     pub allowed_networks: Option<String>,
     /// 0 or 1, as SQLite has it.
     pub signed: u8,
+    pub issued_by: Option<String>,
     pub tenant_status: String,
     pub lanes: u16,
     pub epoch: u64,

@@ -3,12 +3,15 @@
 
 use gateward_core::admin::agent::AgentRow;
 use gateward_core::admin::manifest::Listing;
+use gateward_core::admin::protection::{Held, Proposal, propose};
 use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::admin::route::Route;
 use gateward_core::admin::{
     self as core, Actor, AgentInLane, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
     Write, not_found,
 };
+use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
+use gateward_core::id::approval_position;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
 use gateward_core::upstream::Upstream;
@@ -25,6 +28,12 @@ use crate::router::{Answer, Answered, App, whole};
 /// How often a change is decided anew because another one came first. Each attempt lets one other
 /// administrator's change pass.
 const MAX_ATTEMPTS: usize = 8;
+
+/// The approval of a change that members of a protected group must approve.
+const APPROVAL_ID: &str = "x-gateward-approval-id";
+
+/// The lane that keeps approvals of registry changes: every tenant has it.
+const APPROVALS_LANE: u16 = 0;
 
 pub async fn answer(
     request: &Request,
@@ -107,6 +116,8 @@ impl Change<'_> {
         let path = self.request.path();
         let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
         let mut discovered: Option<(Upstream, Listing)> = None;
+        let approval = self.approval().await?;
+        let mut approved = false;
         for _ in 0..MAX_ATTEMPTS {
             if let Some(key) = &key
                 && let Some(answered) = self.again(&actor.tenant, key, &fingerprint).await?
@@ -120,6 +131,7 @@ impl Change<'_> {
                 now_ms,
                 if_match: if_match.as_deref(),
                 discovered: discovered.as_ref().map(|(_, listing)| listing),
+                approval: approval.as_ref(),
             };
             let loaded = load(&app.env, &self.write.read(&at)).await?;
             if let Some(upstream) = self.write.discovers(&at, &loaded)?
@@ -147,8 +159,17 @@ impl Change<'_> {
                     let pending = lanes::push(&app.env, self.tenant, lanes, &push).await;
                     return respond(app, 200, answer, &pending, false);
                 }
+                Outcome::Held(held) => return Err(self.ask(held, loaded.epoch).await),
                 Outcome::Changed(change) => {
                     let epoch = loaded.next_epoch();
+                    if let Some(approval) = approval.as_ref().filter(|_| change.approved)
+                        && !approved
+                    {
+                        // Before the commit: an approval that is lost is asked for again, one
+                        // that is used twice is not an approval.
+                        self.use_up(approval, epoch).await?;
+                        approved = true;
+                    }
                     let statements = core::commit(&at, epoch, &change, kept);
                     if let Committed::Overtaken = commit(&app.env, &statements).await? {
                         continue;
@@ -162,6 +183,65 @@ impl Change<'_> {
             }
         }
         Err(overtaken())
+    }
+
+    /// The approval that the request presents.
+    async fn approval(&self) -> Result<Option<Approval>, Problem> {
+        let Some(id) = self.request.header(APPROVAL_ID) else { return Ok(None) };
+        let lane = approval_position(&id).map(|(lane, _)| lane);
+        let lane = lane.filter(|lane| *lane == APPROVALS_LANE);
+        let unknown = || {
+            let detail = "`X-Gateward-Approval-Id` is not an approval of a registry change";
+            Problem::new(ProblemCode::StateConflict, detail)
+        };
+        let held =
+            lanes::approval(&self.app.env, self.tenant, lane.ok_or_else(unknown)?, &id).await?;
+        held.map(|held| Some(held.approval)).ok_or_else(unknown)
+    }
+
+    fn proposal(&self) -> Result<Proposal, Problem> {
+        let (request, actor) = (self.request, self.caller.actor());
+        propose(self.tenant, &actor, &request.method, request.path(), self.body)
+    }
+
+    /// Has the change wait for approval; the caller is told which one.
+    async fn ask(&self, held: Held, epoch: Option<u64>) -> Problem {
+        let asked = async {
+            let Proposal { input, hash } = self.proposal()?;
+            let Held { event, resource, groups } = held;
+            let step = ChangeStep::Ask { event: event.to_owned(), resource, input, groups };
+            self.settle(hash, epoch.unwrap_or(0), step).await
+        };
+        match asked.await {
+            Ok(approval_id) => Problem::approval_required(&approval_id),
+            Err(problem) => problem,
+        }
+    }
+
+    async fn use_up(&self, approval: &Approval, epoch: u64) -> Result<(), Problem> {
+        let step = ChangeStep::Use {
+            approval_id: approval.approval_id.clone(),
+            request_id: self.app.request_id.clone(),
+        };
+        self.settle(self.proposal()?.hash, epoch, step).await.map(drop)
+    }
+
+    async fn settle(
+        &self,
+        action_hash: String,
+        epoch: u64,
+        step: ChangeStep,
+    ) -> Result<String, Problem> {
+        let command = ChangeCommand {
+            tenant: self.tenant.to_owned(),
+            lane: APPROVALS_LANE,
+            administrator: self.caller.administrator.clone(),
+            key_id: self.caller.key_id.clone(),
+            epoch,
+            action_hash,
+            step,
+        };
+        lanes::settle_change(&self.app.env, &command).await
     }
 
     /// The answer that the key has already.
@@ -199,7 +279,8 @@ pub async fn make_itself(env: &Env, tenant: &str, write: &dyn Write) -> Result<(
     let actor = Actor::gateward();
     for _ in 0..MAX_ATTEMPTS {
         let now_ms = Date::now().as_millis();
-        let at = At { actor: &actor, tenant, now_ms, if_match: None, discovered: None };
+        let at =
+            At { actor: &actor, tenant, now_ms, if_match: None, discovered: None, approval: None };
         let loaded = load(env, &write.read(&at)).await?;
         let Outcome::Changed(change) = write.apply(&at, &loaded)? else { return Ok(()) };
         let epoch = loaded.next_epoch();

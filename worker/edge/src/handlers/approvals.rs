@@ -129,6 +129,7 @@ pub async fn decide(
         approval_id: id.to_owned(),
         administrator: caller.administrator.clone(),
         key_id: caller.key_id.clone(),
+        issued_by: caller.issued_by.clone(),
         http_request_id: app.request_id.clone(),
         groups: Vec::new(),
         epoch: 0,

@@ -1,0 +1,60 @@
+use clap::Subcommand;
+
+use super::Plan;
+use crate::arguments::{PageArguments, segment};
+use crate::request::{Fields, Method, Request};
+use crate::table::Field;
+
+const FIELDS: &[Field] = &[
+    Field::column("administrator"),
+    Field::column("created_by"),
+    Field::column("first"),
+    Field::column("created_at"),
+];
+
+/// Administrators: each is one person, with any number of credentials
+#[derive(Subcommand, Debug)]
+pub enum Administrator {
+    /// Create an administrator, without credentials
+    #[command(after_long_help = "\
+Example:
+  gateward administrator create mara
+  gateward credential create --administrator mara --scope approvals:decide --token-out mara.token")]
+    Create {
+        /// The person's name; a deleted administrator's is never given again
+        administrator: String,
+    },
+    /// List administrators
+    List {
+        #[command(flatten)]
+        page: PageArguments,
+    },
+    /// Show an administrator
+    Show {
+        #[arg(value_parser = segment)]
+        administrator: String,
+    },
+    /// Delete an administrator for ever: revokes its credentials and removes it from all groups
+    Delete {
+        #[arg(value_parser = segment)]
+        administrator: String,
+    },
+}
+
+impl Administrator {
+    pub fn plan(self) -> Plan {
+        let request = match self {
+            Self::Create { administrator } => Request::post(&["administrators"])
+                .body(Fields::new().with("administrator", Some(administrator))),
+            Self::List { page } => {
+                let request = Request::get(&["administrators"]);
+                return Plan::list(request, "administrators", FIELDS, &page);
+            }
+            Self::Show { administrator } => Request::get(&["administrators", &administrator]),
+            Self::Delete { administrator } => {
+                Request::new(Method::Delete, &["administrators", &administrator])
+            }
+        };
+        Plan::Send { request, fields: FIELDS }
+    }
+}
