@@ -112,7 +112,9 @@ pub fn tool(
         // A trap is sprung by being called, with whatever arguments.
         None
     } else {
-        let misfit = tool.input_schema.as_ref().and_then(|schema| schema.check(&call.input).err());
+        // Only here, where nothing else keeps the tool from being called, is a schema compiled.
+        let check = |schema: &str| engine.schemas().borrow_mut().check(schema, &call.input).err();
+        let misfit = tool.input_schema.as_deref().and_then(check);
         misfit.map(|misfit| (ReasonCode::InputSchemaMismatch, Some(misfit)))
     };
     let Some((code, reason)) = refused else { return Ok(resolved) };
