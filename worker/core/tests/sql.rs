@@ -6,7 +6,6 @@ mod support;
 
 use gateward_core::admin::sql as admin;
 use gateward_core::bounds::{MAX_BANS, MAX_SERVER_TOOLS};
-use gateward_core::json::Json;
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
 use gateward_core::sql::{d1, lane};

@@ -12,6 +12,7 @@ use super::error::{
 };
 use super::raw::{items, quoted};
 use super::{BATCH_VERSION, Era, SESSION_VERSIONS, STATELESS_VERSION, TASKS_EXTENSION};
+use crate::bounds::MAX_PARAMETER_HEADERS;
 use crate::json::{self, Json, same_folded};
 
 /// Messages of one batch: each costs a hop to the lane, of which one HTTP request has a few dozen.
@@ -282,6 +283,9 @@ fn check_stateless(message: &Message, headers: &Headers) -> Result<(), RpcError>
 /// `Mcp-Param-*` mirrors arguments: one that mirrors none was not decided, and is not passed on.
 /// Which argument it must be, and whether one is missing, the server knows by its schema.
 fn check_parameters(arguments: Option<&Json>, headers: &Headers) -> Result<(), RpcError> {
+    if headers.parameters.len() > MAX_PARAMETER_HEADERS {
+        return Err(mismatch("there are too many Mcp-Param headers"));
+    }
     for (name, value) in &headers.parameters {
         let value = decode(value)?;
         if !arguments.is_some_and(|arguments| has_leaf(arguments, &value)) {
@@ -612,6 +616,13 @@ mod tests {
                 "tools/call",
                 call,
                 headers(V, "tools/call", "t", &[("region", "=?base64?!?=")]),
+                "Stateless 400 -32020 7",
+            ),
+            // Each is compared with every argument.
+            (
+                "tools/call",
+                call,
+                headers(V, "tools/call", "t", &[("n", "42"); MAX_PARAMETER_HEADERS + 1]),
                 "Stateless 400 -32020 7",
             ),
         ] {

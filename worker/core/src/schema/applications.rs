@@ -285,7 +285,11 @@ mod tests {
                 false,
             ),
             (r#"{"properties":{"a":{"format":"regex"}}}"#, &long, false),
-            (r#"{"properties":{"a":{"format":"regex","maxLength":9}}}"#, r#"{"a":"\\d+"}"#, true),
+            (
+                r#"{"properties":{"a":{"format":"regex","maxLength":9}}}"#,
+                &r#"{"a":"\\d+"}"#.to_owned(),
+                true,
+            ),
         ] {
             assert_eq!(
                 are_bounded(&parse(schema), &parse(input)),
