@@ -58,7 +58,7 @@ where
 fn wide(bytes: usize) -> String {
     let fields = MAX_JSON_NODES - 100;
     let length = bytes / fields - 12;
-    let field = |at| format!("\"é{}{at:05}\":1", "k".repeat(length - 6));
+    let field = |at| format!("\"é{}{at:05}\":1", "k".repeat(length));
     format!("{{{}}}", (0..fields).rev().map(field).collect::<Vec<_>>().join(","))
 }
 
