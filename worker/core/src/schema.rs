@@ -340,15 +340,12 @@ mod tests {
             format!(r#"{{"properties":{{{bombs}}}}}"#),
             format!(r#"{{"properties":{{{}}}}}"#, bomb(0)),
         ] {
-            let began = std::time::Instant::now();
             let refused = super::check(&schema, &mut { MAX_COST }).unwrap_err();
             assert_eq!(refused, "it has a pattern that compiles to too much");
             assert_eq!(Schema::compile(&schema).unwrap_err(), refused);
             let mut schemas = Schemas::default();
             let message = schemas.check(&schema, &Json::Object(Vec::new())).unwrap_err();
             assert!(message.contains(&refused), "{message}");
-            // Each took 12 ms to compile.
-            assert!(began.elapsed().as_millis() < 500, "{:?}", began.elapsed());
         }
     }
 }
