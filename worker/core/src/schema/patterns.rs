@@ -51,8 +51,8 @@ pub fn cost(pattern: &str) -> Result<usize, &'static str> {
         return Err("of more than 512 bytes");
     }
     // A parser reads one pattern only.
-    let parse = |text: &str| ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(text);
-    let ast = match parse(pattern) {
+    let parser = || ParserBuilder::new().nest_limit(MAX_NESTING).build();
+    let ast = match parser().parse(pattern) {
         Ok(ast) => ast,
         Err(error) => {
             let span = error.span();
@@ -79,7 +79,7 @@ pub fn cost(pattern: &str) -> Result<usize, &'static str> {
     if total > MAX_PATTERN_COST {
         return Err(TOO_LARGE);
     }
-    let ast = if found.perl.is_empty() { Ok(ast) } else { parse(&translated) };
+    let ast = if found.perl.is_empty() { Ok(ast) } else { parser().parse(&translated) };
     let hir = ast.ok().and_then(|ast| Translator::new().translate(&translated, &ast).ok());
     let Some(hir) = hir else { return Ok(total) };
     let properties = hir.properties();
