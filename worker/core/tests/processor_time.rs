@@ -1,8 +1,6 @@
 //! Attacks that took seconds of processor time; the bounds are far above what they take now, and far
 //! below what they took. The benches `worst_case_*` measure closely.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::{Duration, Instant};
 
 use gateward_core::bounds::MAX_RAW_PARTS;
