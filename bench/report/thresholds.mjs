@@ -65,6 +65,36 @@ const TIMES = [
 ];
 
 /**
+ * The worst cases (bench/core/src/worst_case.rs), natively and in Wasm: what takes outside input must
+ * take at most so long for each MiB of it, and compiling a schema at most so long.
+ */
+const WORST_CASE_NS_PER_MIB = 50e6;
+const WORST_CASE_COMPILE_NS = 20e6;
+
+/**
+ * @param {Results} results
+ * @returns {Verdict[]}
+ */
+function worstCases(results) {
+  return /** @type {const} */ (["core", "wasm"]).flatMap((file) =>
+    (results[file]?.results ?? []).flatMap((operation) => {
+      const [, kib] = /^worst_case_.*_(\d+)_kib$/.exec(operation.name) ?? [];
+      const compiles = operation.name.startsWith("worst_case_schema_compile");
+      if (kib === undefined && !compiles) return [];
+      const max_ns = kib === undefined ? WORST_CASE_COMPILE_NS : (Number(kib) / 1024) * WORST_CASE_NS_PER_MIB;
+      const found = timeOf(operation);
+      return {
+        name: `${operation.name} (${file})`,
+        target: kib === undefined ? "the worst accepted schema" : "the worst accepted input, for each MiB",
+        bound: `≤ ${duration(max_ns)}`,
+        measured: spread(found, duration),
+        met: found.median <= max_ns,
+      };
+    }),
+  );
+}
+
+/**
  * @param {Results} results
  * @param {Reference} reference
  * @returns {Spread | undefined}
@@ -181,7 +211,7 @@ export function judge(threshold, results) {
 }
 
 /**
- * Every target of the issue, in its order of thresholds.json, then the times.
+ * Every target of the issue, in its order of thresholds.json, then the times and the worst cases.
  * @param {Results} results
  * @param {Threshold[]} [thresholds]
  * @returns {Verdict[]}
@@ -197,7 +227,7 @@ export function judgeAll(results, thresholds = THRESHOLDS) {
       met: found && found.median <= max_ns,
     };
   });
-  return [...thresholds.map((threshold) => judge(threshold, results)), ...times];
+  return [...thresholds.map((threshold) => judge(threshold, results)), ...times, ...worstCases(results)];
 }
 
 /**

@@ -236,6 +236,8 @@ fn plain_request(call: &Call) -> plain_cedar::Request {
         resource: format!("Server::\"{TENANT}/{}\"", call.server),
         context: json!({
             "source_trust": call.trust,
+            "stated_trust": call.trust,
+            "taint": {"tainted": false, "servers": [], "age_s": 0, "tool": "require_approval"},
             "sensitive": call.sensitive,
             "resource": "",
             "input": call.parameters,

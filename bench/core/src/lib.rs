@@ -14,6 +14,7 @@ mod decide;
 mod parts;
 mod plain_cedar;
 mod policy;
+pub mod worst_case;
 
 use std::hint::black_box;
 
@@ -60,7 +61,13 @@ impl Operation {
 /// Every operation; the peers of one follow it directly.
 #[must_use]
 pub fn operations() -> Vec<Operation> {
-    let parts = [decide::operations, policy::operations, parts::operations, canonical::operations];
+    let parts = [
+        decide::operations,
+        policy::operations,
+        parts::operations,
+        canonical::operations,
+        worst_case::operations,
+    ];
     parts.iter().flat_map(|operations| operations()).collect()
 }
 

@@ -13,6 +13,14 @@ pub const MAX_JSON_DEPTH: usize = 32;
 /// the others of its lane.
 pub const MAX_JSON_NODES: usize = 10_000;
 
+/// Fields of one object, or items of one list, that is read piece by piece and passed on: as many as a
+/// document may have values. Each takes some 100 bytes, however short it is.
+pub const MAX_RAW_PARTS: usize = MAX_JSON_NODES;
+
+/// `Mcp-Param-*` headers of a request: each is compared with every argument,
+/// and nobody routes by more.
+pub const MAX_PARAMETER_HEADERS: usize = 32;
+
 /// Bytes of a request id, approval id or nonce: a UUID with a prefix fits several times.
 pub const MAX_REQUEST_ID_BYTES: usize = 128;
 

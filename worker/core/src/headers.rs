@@ -1,5 +1,7 @@
 //! Which headers a proxy passes on, in each direction, and who may store an answer.
 
+use std::collections::HashSet;
+
 /// Between two hops, not between the ends (RFC 9110, section 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
@@ -183,7 +185,7 @@ fn end_to_end(
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<(String, String)> {
     // A sender may name more that is for the next hop alone.
-    let named: Vec<String> = headers
+    let named: HashSet<String> = headers
         .iter()
         .filter(|(name, _)| name == "connection")
         .flat_map(|(_, value)| value.split(',').map(|name| name.trim().to_ascii_lowercase()))
@@ -191,7 +193,7 @@ fn end_to_end(
     let mut headers = headers;
     headers.retain(|(name, _)| {
         let name = name.as_str();
-        !HOP_BY_HOP.contains(&name) && !named.iter().any(|named| named == name) && wanted(name)
+        !HOP_BY_HOP.contains(&name) && !named.contains(name) && wanted(name)
     });
     headers
 }

@@ -13,7 +13,7 @@ use std::{fmt, mem};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RESOURCE_BYTES};
-use crate::json::{Json, folded, same_folded, utf16_order};
+use crate::json::{Json, Names, folded, same_folded, utf16_order};
 use crate::upstream::HttpRoute;
 
 /// The field that holds a body that is no object.
@@ -120,8 +120,8 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
 /// at any depth, out of the body. Returns whether that could be done: the path must stay whole.
 #[must_use]
 pub fn redact(request: &mut HttpRequest, route: &str, fields: &[String]) -> bool {
-    let taken: Vec<String> = fields.iter().map(|field| lenient(field)).collect();
-    let names = |name: &str| taken.contains(&lenient(name));
+    let fields = Names::by(fields, lenient);
+    let names = |name: &str| fields.has(name);
     if route.split('/').filter_map(parameter).any(names) {
         return false;
     }
@@ -134,7 +134,7 @@ pub fn redact(request: &mut HttpRequest, route: &str, fields: &[String]) -> bool
     // A body that is no object is a field itself.
     request.body.take_if(|body| !matches!(body, Json::Object(_)) && names(BODY));
     if let Some(body) = &mut request.body {
-        body.remove(fields);
+        body.remove(&fields);
     }
     true
 }

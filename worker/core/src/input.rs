@@ -103,9 +103,7 @@ fn typed_record(value: &Json, types: &RecordType) -> Converted {
         return Err(InputError::new(format!("must be an object, not {}", value.kind())));
     };
     for field in types.fields {
-        if field.required
-            && !fields.iter().any(|(name, value)| name == field.name && present(value))
-        {
+        if field.required && !value.get(field.name).is_some_and(present) {
             return Err(InputError::new("is required").within(field.name).within("."));
         }
     }

@@ -8,6 +8,7 @@
 //! The canonical form is RFC 8785 (JSON Canonicalization Scheme).
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
@@ -191,6 +192,31 @@ pub(crate) fn folded(key: &str) -> impl Iterator<Item = char> {
     characters.map(|c| if c == 'ſ' { 's' } else { c })
 }
 
+/// Names that are looked for however a lenient reader may spell them.
+pub struct Names {
+    folded: HashSet<String>,
+    fold: fn(&str) -> String,
+}
+
+impl Names {
+    #[must_use]
+    pub fn new(names: &[String]) -> Self {
+        Self::by(names, |name| folded(name).collect())
+    }
+
+    /// The same for readers that match names by what `fold` makes of them.
+    #[must_use]
+    pub fn by(names: &[String], fold: fn(&str) -> String) -> Self {
+        Self { folded: names.iter().map(|name| fold(name)).collect(), fold }
+    }
+
+    /// Whether a lenient reader may take the key for one of these.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        !self.folded.is_empty() && self.folded.contains(&(self.fold)(key))
+    }
+}
+
 /// Whether a lenient reader may take one key for the other.
 #[must_use]
 pub fn same_folded(a: &str, b: &str) -> bool {
@@ -222,7 +248,10 @@ impl Json {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Json> {
         match self {
-            Json::Object(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, v)| v),
+            Json::Object(fields) => {
+                let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
+                fields.get(at).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -236,10 +265,10 @@ impl Json {
     }
 
     /// Takes every field of these names out, at any depth and however a lenient reader may spell them.
-    pub fn remove(&mut self, names: &[String]) {
+    pub fn remove(&mut self, names: &Names) {
         match self {
             Json::Object(fields) => {
-                fields.retain(|(name, _)| !names.iter().any(|taken| same_folded(taken, name)));
+                fields.retain(|(name, _)| !names.has(name));
                 fields.iter_mut().for_each(|(_, value)| value.remove(names));
             }
             Json::Array(items) => items.iter_mut().for_each(|item| item.remove(names)),

@@ -34,6 +34,7 @@ use crate::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
 use crate::hierarchy;
+use crate::schema::Schemas;
 
 /// A value of Cedar: of an attribute, or in a context.
 pub use cedar_policy_core::ast::Value;
@@ -125,6 +126,7 @@ pub struct PolicyEngine {
     names: Names,
     parsed: RefCell<HashMap<u32, Rc<Rule>>>,
     slices: RefCell<Slices>,
+    schemas: RefCell<Schemas>,
 }
 
 /// The slices that are kept, by [`Symbols::key`].
@@ -170,7 +172,15 @@ impl PolicyEngine {
             names: Names::new(bundle),
             parsed: RefCell::default(),
             slices: RefCell::default(),
+            schemas: RefCell::default(),
         }
+    }
+
+    /// The schemas of tools that were called, compiled. There is one engine in an isolate, and so one
+    /// cache of them.
+    #[must_use]
+    pub fn schemas(&self) -> &RefCell<Schemas> {
+        &self.schemas
     }
 
     #[must_use]

@@ -32,7 +32,6 @@ use crate::glob::Glob;
 use crate::http_tool;
 use crate::network::Network;
 use crate::risk::RiskTier;
-use crate::schema::Schema;
 use crate::scope::Scope;
 use crate::trust::SourceTrust;
 use crate::upstream::Upstream;
@@ -40,6 +39,10 @@ use crate::upstream::Upstream;
 /// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
 /// record is some 300 bytes, so a full cache stays below 16 MB of the isolate's 128.
 const MAX_CACHED_RECORDS: usize = 10_000;
+
+/// Bytes of the tools' schemas that a lane was given since it last dropped all tools: each may have
+/// 64 KiB.
+const MAX_CACHED_SCHEMA_BYTES: usize = 16 * 1024 * 1024;
 
 /// Servers whose tools a lane keeps all of. A listing of the most tools that there can be is some
 /// 200 KB.
@@ -180,8 +183,8 @@ pub struct ToolRegistration {
     pub tainted: TaintRule,
     /// How long an approval of a call of it is open, in seconds.
     pub approval_ttl_s: Option<u32>,
-    /// What its arguments must be.
-    pub input_schema: Option<Rc<Schema>>,
+    /// What its arguments must be: the text of a JSON Schema. It is compiled when a call needs it.
+    pub input_schema: Option<Rc<str>>,
 }
 
 /// A tool as far as a listing needs it.
@@ -375,6 +378,7 @@ pub struct RegistryCache {
     credentials: HashMap<String, Option<CredentialRecord>>,
     servers: HashMap<String, Option<ServerRecord>>,
     tools: HashMap<String, Option<ToolRegistration>>,
+    schema_bytes: usize,
     /// All tools of a server.
     listings: HashMap<String, Rc<Listing>>,
     bans: Option<Rc<Bans>>,
@@ -475,6 +479,12 @@ impl RegistryCache {
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
         keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
         keep(&mut self.servers, command.call.server.clone(), loaded.server);
+        let schema = loaded.tool.as_ref().and_then(|tool| tool.input_schema.as_ref());
+        self.schema_bytes += schema.map_or(0, |schema| schema.len());
+        if self.schema_bytes > MAX_CACHED_SCHEMA_BYTES {
+            self.tools.clear();
+            self.schema_bytes = schema.map_or(0, |schema| schema.len());
+        }
         keep(&mut self.tools, tool_id(command), loaded.tool);
         if let Some(bans) = loaded.bans {
             self.bans = Some(Rc::new(bans));
@@ -620,6 +630,25 @@ mod tests {
             cache.accept(&command(&format!("tool-{at}")), loaded(1, "s"), 0);
         }
         assert_eq!(cache.tools.len(), 1);
+    }
+
+    #[test]
+    fn the_schemas_of_tools_stay_within_their_bytes() {
+        let mut cache = RegistryCache::default();
+        let mut most = 0;
+        for at in 0..600 {
+            let mut loaded = loaded(1, "s");
+            loaded.tool = serde_json::from_value(serde_json::json!({
+                "status": "pending", "mutates": 0, "risk": "low", "canary": 0,
+                "approval_ttl_s": null, "tainted": "require_approval",
+                "input_schema": "x".repeat(64 * 1024),
+            }))
+            .unwrap();
+            cache.accept(&command(&format!("tool-{at}")), loaded, 0);
+            assert!(cache.tools.contains_key(&format!("s/tool-{at}")));
+            most = most.max(cache.tools.len());
+        }
+        assert_eq!(most * 64 * 1024, MAX_CACHED_SCHEMA_BYTES);
     }
 
     #[test]

@@ -1,20 +1,29 @@
 //! A tool's JSON Schema: what its arguments must be before policies are asked.
 //!
-//! The schemas come from servers that nobody vouches for. So they are bounded before they are
-//! compiled, and what they take before they are applied; what they refer to elsewhere is never fetched; patterns are matched in linear time,
-//! by an engine that knows no backtracking; and a message never quotes an argument.
+//! The schemas come from servers that nobody vouches for. So nothing is compiled because a server said
+//! it: a listing is only held against bounds ([`check`]), and a schema is compiled when a call needs
+//! it, after everything else about the tool is known to be in order ([`Schemas`]). What compiling
+//! takes is bounded before it is done ([`cost`]), and so is what applying a schema takes
+//! ([`applications`]). What schemas refer to elsewhere is never fetched; patterns are matched in linear
+//! time, by an engine that knows no backtracking; and a message never quotes an argument.
 
+use std::cell::Cell;
 use std::error::Error;
 
-use boon::{Compiler, Draft, SchemaIndex, Schemas, UrlLoader, ValidationError};
-use serde::{Deserialize, Deserializer};
+use boon::{Compiler, Draft, SchemaIndex, UrlLoader, ValidationError};
 use serde_json::{Map, Number, Value};
 
 use self::applications::MAX_APPLICATIONS;
+use self::cost::{Cost, MAX_COST};
 use crate::json::{self, Json};
 
 mod applications;
+mod cache;
+pub mod cost;
 mod names;
+pub mod patterns;
+
+pub use self::cache::{MAX_CACHED_BYTES, Schemas};
 
 /// Bytes of a schema: a hundred arguments, each with a description of a paragraph.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
@@ -25,69 +34,115 @@ const MAX_PART_BYTES: usize = 128;
 /// Where the library takes the schema to be; nothing is ever fetched.
 const LOCATION: &str = "urn:tool:input";
 
-/// Compiled once, when the lane reads the tool's record.
-pub struct Schema {
-    text: String,
-    compiled: Result<Compiled, String>,
-}
+/// Bytes that a schema takes for each byte of its text: as values, and as the text itself.
+const BYTES_PER_TEXT: usize = 8;
 
-struct Compiled {
-    schemas: Schemas,
+/// Bytes that a schema takes for each unit that it costs.
+const BYTES_PER_COST: usize = 64;
+
+/// The most that matching one pattern makes the engine remember: two caches of states.
+const MAX_REMEMBERED_BYTES: usize = 2 * 2 * 1024 * 1024;
+
+/// Bytes that the engine may remember for each byte of a text that it matches: a state.
+const BYTES_PER_STATE: usize = 1_024;
+
+/// A schema that arguments can be held against.
+pub struct Schema {
+    document: Json,
+    text_bytes: usize,
+    schemas: boon::Schemas,
     root: SchemaIndex,
     /// What it takes per unit of the arguments' weight at most; `None` when that must be counted.
     size: Option<usize>,
+    cost: Cost,
+    /// Bytes of arguments that were held against it.
+    matched: Cell<usize>,
+}
+
+/// What is known of a schema within the bounds.
+struct Bounded {
+    document: Json,
+    size: Option<usize>,
+    cost: Cost,
+}
+
+/// Whether a schema is within the bounds of what may be compiled; compiles nothing. What its patterns
+/// would cost is taken off `patterns_left`: to find it out takes the most of the time.
+///
+/// # Errors
+///
+/// A sentence that says which bound it is beyond.
+pub fn check(text: &str, patterns_left: &mut usize) -> Result<(), String> {
+    bounded(text, patterns_left).map(drop)
+}
+
+fn bounded(text: &str, patterns_left: &mut usize) -> Result<Bounded, String> {
+    if text.len() > MAX_SCHEMA_BYTES {
+        return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
+    }
+    // For depth and number of values.
+    let document = json::parse(text.as_bytes()).map_err(|error| error.message)?;
+    let size = applications::size(&document)?;
+    let cost = cost::cost(&document, patterns_left)?;
+    if !applications::are_bounded_on_nothing(&document) {
+        return Err("it applies too many schemas to one value, or one without end".to_owned());
+    }
+    Ok(Bounded { document, size, cost })
 }
 
 impl Schema {
-    /// Reads a schema: draft 2020-12 unless it says otherwise.
+    /// Compiles a schema: draft 2020-12 unless it says otherwise.
     ///
     /// # Errors
     ///
     /// A sentence that says what is wrong with it.
     pub fn compile(text: &str) -> Result<Self, String> {
-        Self::read(text.to_owned()).usable()
-    }
-
-    fn read(text: String) -> Self {
-        let compiled = compile(&text);
-        Self { text, compiled }
-    }
-
-    fn usable(self) -> Result<Self, String> {
-        match &self.compiled {
-            Ok(_) => Ok(self),
-            Err(error) => Err(error.clone()),
-        }
+        let Bounded { document, size, cost } = bounded(text, &mut { MAX_COST })?;
+        let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut compiler = Compiler::new();
+        compiler.set_default_draft(Draft::V2020_12);
+        compiler.use_loader(Box::new(Nowhere));
+        compiler.add_resource(LOCATION, schema).map_err(|error| shortened(&error.to_string()))?;
+        let mut schemas = boon::Schemas::new();
+        let root = compiler
+            .compile(LOCATION, &mut schemas)
+            .map_err(|error| shortened(&error.to_string()))?;
+        let (text_bytes, matched) = (text.len(), Cell::new(0));
+        Ok(Self { document, text_bytes, schemas, root, size, cost, matched })
     }
 
     /// Whether the arguments fit.
     ///
     /// # Errors
     ///
-    /// A sentence that says where they do not and by which keyword; also when the schema itself
-    /// cannot be used, which fits nothing.
+    /// A sentence that says where they do not and by which keyword.
     pub fn check(&self, input: &Json) -> Result<(), String> {
-        let Compiled { schemas, root, size } = match &self.compiled {
-            Ok(compiled) => compiled,
-            Err(error) => return Err(format!("The tool's schema cannot be used: {error}")),
-        };
-        let most = size.map(|size| size.saturating_mul(applications::weight(input)));
-        let within = || {
-            json::parse(self.text.as_bytes())
-                .is_ok_and(|schema| applications::are_bounded(&schema, input))
-        };
+        let weight = applications::weight(input);
+        let most = self.size.map(|size| size.saturating_mul(weight));
+        let within = || applications::are_bounded(&self.document, input);
         if most.is_none_or(|most| most > MAX_APPLICATIONS) && !within() {
             return Err(
                 "The arguments take too long to check against the tool's schema.".to_owned()
             );
         }
-        schemas.validate(&value(input), *root).map_err(|error| describe(&error))
+        self.matched.set(self.matched.get().saturating_add(bytes(input)));
+        self.schemas.validate(&value(input), self.root).map_err(|error| describe(&error))
     }
 
-    /// The schema's own document; `None` when it is not JSON.
+    /// The most bytes that it takes: what it was compiled to, and what its patterns remember of the
+    /// arguments so far.
     #[must_use]
-    pub fn document(&self) -> Option<Json> {
-        json::parse(self.text.as_bytes()).ok()
+    pub fn bytes(&self) -> usize {
+        let remembered = self.matched.get().saturating_mul(BYTES_PER_STATE);
+        self.text_bytes * BYTES_PER_TEXT
+            + self.cost.total * BYTES_PER_COST
+            + self.cost.patterns * remembered.min(MAX_REMEMBERED_BYTES)
+    }
+
+    /// What was compiled.
+    #[must_use]
+    pub fn document(&self) -> &Json {
+        &self.document
     }
 
     /// Whether no argument has a name that an API may take for another one of the schema's.
@@ -96,8 +151,7 @@ impl Schema {
     ///
     /// A sentence that says which name can be taken so.
     pub fn check_names(&self, input: &Json) -> Result<(), String> {
-        let document = self.document().unwrap_or(Json::Null);
-        match names::mistaken(&document, input) {
+        match names::mistaken(&self.document, input) {
             None => Ok(()),
             Some("") => Err("The names of the arguments take too long to check.".to_owned()),
             Some(name) => {
@@ -108,25 +162,14 @@ impl Schema {
     }
 }
 
-fn compile(text: &str) -> Result<Compiled, String> {
-    if text.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
+/// Bytes of all texts of the arguments, names included.
+fn bytes(json: &Json) -> usize {
+    match json {
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(bytes).sum(),
+        Json::Object(fields) => fields.iter().map(|(name, field)| name.len() + bytes(field)).sum(),
+        _ => 0,
     }
-    // For depth and number of values.
-    let bounded = json::parse(text.as_bytes()).map_err(|error| error.message)?;
-    let size = applications::size(&bounded)?;
-    if !applications::are_bounded(&bounded, &Json::Object(Vec::new())) {
-        return Err("it applies too many schemas to one value, or one without end".to_owned());
-    }
-    drop(bounded);
-    let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let mut compiler = Compiler::new();
-    compiler.set_default_draft(Draft::V2020_12);
-    compiler.use_loader(Box::new(Nowhere));
-    compiler.add_resource(LOCATION, schema).map_err(|error| shortened(&error.to_string()))?;
-    let mut schemas = Schemas::new();
-    let root = compiler.compile(LOCATION, &mut schemas);
-    root.map(|root| Compiled { schemas, root, size }).map_err(|error| shortened(&error.to_string()))
 }
 
 /// Refuses what a schema refers to elsewhere.
@@ -216,23 +259,9 @@ fn value(json: &Json) -> Value {
     }
 }
 
-/// From the text that D1 holds. One that cannot be used is no error here: the call is denied, and
-/// says so.
-impl<'de> Deserialize<'de> for Schema {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::read)
-    }
-}
-
-impl PartialEq for Schema {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
 impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.document.canonical())
     }
 }
 
@@ -287,8 +316,7 @@ mod tests {
             &large,
         ] {
             assert!(Schema::compile(schema).is_err(), "{schema:.60}");
-            let stored: Schema = serde_json::from_value(Value::from(schema)).unwrap();
-            let message = stored.check(&Json::Object(Vec::new())).unwrap_err();
+            let message = Schemas::default().check(schema, &Json::Object(Vec::new())).unwrap_err();
             assert!(message.starts_with("The tool's schema cannot be used"), "{message}");
         }
     }
@@ -324,5 +352,22 @@ mod tests {
         let items = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
         assert_eq!(check(&many, &items(900)), Ok(()));
         assert!(check(&many, &items(1_000)).unwrap_err().contains("too long"));
+    }
+
+    #[test]
+    fn two_hundred_patterns_that_each_compile_to_megabytes_are_not_compiled() {
+        let bomb = |at| format!(r#""p{at}":{{"type":"string","pattern":"^\\p{{L}}{{0,60}}$"}}"#);
+        let bombs = (0..200).map(bomb).collect::<Vec<_>>().join(",");
+        for schema in [
+            format!(r#"{{"properties":{{{bombs}}}}}"#),
+            format!(r#"{{"properties":{{{}}}}}"#, bomb(0)),
+        ] {
+            let refused = super::check(&schema, &mut { MAX_COST }).unwrap_err();
+            assert_eq!(refused, "it has a pattern that compiles to too much");
+            assert_eq!(Schema::compile(&schema).unwrap_err(), refused);
+            let mut schemas = Schemas::default();
+            let message = schemas.check(&schema, &Json::Object(Vec::new())).unwrap_err();
+            assert!(message.contains(&refused), "{message}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use gateward_core::gate::{Ending, OutcomeCommand};
 use gateward_core::http_tool::{HttpRequest, Unresolved};
 use gateward_core::json;
 use gateward_core::receipt;
-use gateward_core::registry::{Listing, ServerRecord};
+use gateward_core::registry::{Listing, ServerRecord, ToolRegistration};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
 use support::{Gate, TENANT, command, read_call};
@@ -329,8 +329,7 @@ fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
 fn arguments_are_held_against_the_schema_before_policies_are_asked() {
     let mut gate = gate();
     let tool = gate.records.tool.as_mut().unwrap();
-    let schema = Json::from(r#"{"properties":{"n":{"maximum":0}}}"#);
-    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    tool.input_schema = Some(Rc::from(r#"{"properties":{"n":{"maximum":0}}}"#));
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "input_schema_mismatch");
     let reason = body["decision"]["reason"].as_str().unwrap();
@@ -343,12 +342,52 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
 }
 
+/// A server listed a schema that took a minute to compile; a call of the tool, which nobody had
+/// approved, compiled it.
+#[test]
+fn the_schema_of_a_tool_that_cannot_be_called_is_not_compiled() {
+    let schema: Rc<str> = Rc::from(r#"{"properties":{"n":{"maximum":0}}}"#);
+    type Change = fn(&mut Gate);
+    let cases: [(&str, Change, bool); 7] = [
+        ("an active tool", |_| {}, true),
+        ("a pending tool", |gate| tool(gate).status = "pending".to_owned(), false),
+        ("a quarantined tool", |gate| tool(gate).status = "quarantined".to_owned(), false),
+        (
+            "an inactive server",
+            |gate| gate.records.server.as_mut().unwrap().status = "pending".to_owned(),
+            false,
+        ),
+        (
+            "a tool that is not granted",
+            |gate| gate.records.agent.as_mut().unwrap().allowed_tools = Some(Vec::new()),
+            false,
+        ),
+        (
+            "a credential without the scope",
+            |gate| gate.records.credential.as_mut().unwrap().scopes = Vec::new(),
+            false,
+        ),
+        ("a canary", |gate| tool(gate).canary = 1, false),
+    ];
+    for (name, change, expected) in cases {
+        let mut gate = gate();
+        tool(&mut gate).input_schema = Some(Rc::clone(&schema));
+        change(&mut gate);
+        answer(&gate, &asking(Purpose::Forward));
+        assert_eq!(gate.engine.schemas().borrow().holds(&schema), expected, "{name}");
+    }
+}
+
+fn tool(gate: &mut Gate) -> &mut ToolRegistration {
+    gate.records.tool.as_mut().unwrap()
+}
+
 #[test]
 fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
     let mut gate = gate();
-    let schema = Json::from(r#"{"properties":{"amount":{"maximum":100}}}"#);
+    let schema = r#"{"properties":{"amount":{"maximum":100}}}"#;
     let tool = gate.records.tool.as_mut().unwrap();
-    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    tool.input_schema = Some(Rc::from(schema));
     for (input, expected) in [
         (r#"{"amount":1}"#, "policy_allow"),
         (r#"{"amount":5000}"#, "input_schema_mismatch"),
@@ -381,9 +420,9 @@ fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
     // Nothing is known of a tool without a schema.
     let eu = headers(&[("region", "eu")]);
     assert_eq!(reason(&gate, &eu), (json!("header_mismatch"), true));
-    let schema = Json::from(r#"{"properties":{"region":{"x-mcp-header":"Region"},"query":{}}}"#);
+    let schema = r#"{"properties":{"region":{"x-mcp-header":"Region"},"query":{}}}"#;
     let tool = gate.records.tool.as_mut().unwrap();
-    tool.input_schema = Some(Rc::new(serde_json::from_value(schema).unwrap()));
+    tool.input_schema = Some(Rc::from(schema));
     assert_eq!(reason(&gate, &eu), (json!("policy_allow"), false));
     // The value of another argument, which a proxy on the way would route by.
     let us = headers(&[("region", "us")]);

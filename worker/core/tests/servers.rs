@@ -13,7 +13,7 @@ use gateward_core::problem::ProblemCode::{
     DefinitionChanged, InvalidField, NotFound, StateConflict, UpstreamUnreachable,
 };
 use gateward_core::registry::ChangedKey;
-use gateward_core::schema::MAX_SCHEMA_BYTES;
+use gateward_core::schema::{MAX_SCHEMA_BYTES, Schemas};
 use gateward_core::upstream::{MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTES, Upstream};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -300,7 +300,8 @@ fn a_tools_schema_is_compiled_before_it_is_kept() {
     assert_eq!(created.body["definition_sha256"], Json::Null);
     let record = registry.load("a", "k", "s", "x").tool.unwrap();
     let schema = record.input_schema.unwrap();
-    let check = |input: &str| schema.check(&json::parse(input.as_bytes()).unwrap());
+    let mut schemas = Schemas::default();
+    let mut check = |input: &str| schemas.check(&schema, &json::parse(input.as_bytes()).unwrap());
     assert!(check(r#"{"n":1}"#).is_ok() && check(r#"{"n":"1"}"#).is_err());
 
     let large = json!({"description": "x".repeat(MAX_SCHEMA_BYTES)});
@@ -394,7 +395,7 @@ fn a_tool_that_cannot_be_registered_is_left_out_and_named() {
         tool("good", "the second"),
         tool("resources/read", ""),
         with_schema("reaches", json!({"$ref": "http://169.254.169.254/schema.json"})),
-        with_schema("wrong", json!({"type": "nothing"})),
+        with_schema("bomb", json!({"pattern": r"^\p{L}{0,60}$"})),
         with_schema("no_object", json!(true)),
         with_schema("deep", deep),
         large,
@@ -415,7 +416,7 @@ fn a_tool_that_cannot_be_registered_is_left_out_and_named() {
         "good",
         "resources/read",
         "reaches",
-        "wrong",
+        "bomb",
         "no_object",
         "deep",
         "large",
@@ -624,7 +625,7 @@ fn an_approval_is_for_the_definition_that_was_reviewed_and_for_no_other() {
     assert_eq!(refused("a", reviewed(&first)), DefinitionChanged);
 
     // A definition that cannot be used was reviewed by nobody.
-    let unusable = json!({"name": "a", "inputSchema": {"type": "nothing"}});
+    let unusable = json!({"name": "a", "inputSchema": []});
     registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
     assert!(registry.see("s", &json!([unusable])).unwrap().changed());
     assert_eq!(shown("a"), [json!(false), Json::Null, second]);
@@ -671,7 +672,7 @@ fn new_tools_are_written_down_once_a_minute_too() {
 #[test]
 fn a_tool_that_becomes_unusable_waits_and_stays_as_it_is_not() {
     let unusable = [
-        json!({"name": "a", "inputSchema": {"type": "nothing"}}),
+        json!({"name": "a", "inputSchema": {"pattern": r"^\p{L}{0,60}$"}}),
         json!({"name": "a", "inputSchema": {"$ref": "https://example.com/"}}),
         tool("a", &"x".repeat(MAX_DEFINITION_BYTES)),
         json!({"name": "a", "description": 9_007_199_254_740_993_u64}),
@@ -765,6 +766,27 @@ fn large_definitions_are_written_in_statements_that_d1_takes() {
     for name in &names {
         assert_eq!(tool_of(&registry, name)["input_schema"], schema(name), "{name}");
     }
+}
+
+/// One listing with bombs for patterns blocked the isolate for 24 s and took 515 MB.
+#[test]
+fn a_listing_compiles_no_pattern_and_looks_at_a_bounded_number_of_them() {
+    let bomb = |at| json!({"name": format!("t{at}"), "inputSchema": {"pattern": r"^\p{L}{0,60}$"}});
+    let plain = |name: &str| json!({"name": name, "inputSchema": {"pattern": "^[a-z]+$"}});
+    let tools: Vec<Json> = (0..200).map(bomb).chain([plain("z"), tool("zz", "")]).collect();
+    let registry = Registry::new();
+    registry.listing.replace(Some(json!({ "tools": tools })));
+    let created = registry.ask(&create("mcp", json!({"url": URL}))).unwrap();
+    let skipped = created.body["skipped_tools"].as_array().unwrap();
+    let why = |at: usize| skipped[at]["why"].as_str().unwrap_or_default();
+    assert!(
+        why(0).contains("compiles to too much") && why(99).contains("before it"),
+        "{skipped:?}"
+    );
+    let names = registry.list("/v1/servers/s/tools");
+    assert_eq!(names.iter().map(|tool| &tool["tool"]).collect::<Vec<_>>(), [&json!("zz")]);
+    let few = json!([bomb(0), plain("z")]);
+    assert_eq!(tool_of(&listed(&few), "z")["status"], "pending");
 }
 
 #[test]

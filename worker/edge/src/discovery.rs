@@ -20,6 +20,8 @@ use crate::router::App;
 
 /// Pages of a list: a server that has more has no end.
 const MAX_PAGES: usize = 100;
+/// Bytes of an answer whose events are held at a time.
+const PIECE_BYTES: usize = 64 * 1_024;
 /// How long all of it may take: an administrator waits for it.
 const LIMIT_MS: u64 = 30_000;
 /// What a client that could do everything says; some servers list only what such a one can use.
@@ -208,8 +210,12 @@ async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
         _ => None,
     };
     let found = if sse::is_stream(&kind) {
-        let events = Splitter::default().push(&bytes, bytes.len()).unwrap_or_default();
-        events.iter().find_map(|event| result(Event::read(event)?.data.as_deref()?))
+        // Piece by piece: a stream may consist of events of three bytes each.
+        let mut splitter = Splitter::default();
+        let mut events = bytes
+            .chunks(PIECE_BYTES)
+            .flat_map(|piece| splitter.push(piece, bytes.len()).unwrap_or_default());
+        events.find_map(|event| result(Event::read(&event)?.data.as_deref()?))
     } else {
         std::str::from_utf8(&bytes).ok().and_then(result)
     };

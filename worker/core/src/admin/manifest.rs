@@ -2,6 +2,8 @@
 //! for approval, what is not as it was waits again, and what is gone stays, since its name may come
 //! back as something else.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Detail, json};
@@ -18,7 +20,7 @@ use crate::json::{self, Json};
 use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
-use crate::schema::Schema;
+use crate::schema;
 
 /// Tools that a server registers by listing them: more than any model is given.
 pub const MAX_DISCOVERED_TOOLS: usize = 1_000;
@@ -37,6 +39,11 @@ pub const MAX_LISTING_BYTES: usize = 4 * 1024 * 1024;
 /// else at each listing does not raise the tenant's epoch each time. Only a tool that is approved and
 /// not as it was never waits.
 pub const MIN_MANIFEST_INTERVAL_MS: u64 = 60_000;
+
+/// What the patterns of all tools of a listing may cost, as `core/schema/cost.rs` counts it: to find out
+/// what they cost takes that long at each listing, before it is known whether anything is written.
+/// Two hundred tools with a dozen ordinary patterns each cost less.
+pub const MAX_LISTING_PATTERN_COST: usize = 300_000;
 
 /// Tools that an answer names as left out; beyond it, whoever asks has seen enough.
 const MAX_SKIPPED_TOOLS: usize = 100;
@@ -65,12 +72,18 @@ pub struct Discovered {
     pub instructions: Option<String>,
 }
 
-/// What a server says its tools are, read.
+/// What a server says its tools are, read. Nothing of it is compiled.
 #[derive(Debug)]
 pub struct Listing {
     /// SHA-256 over the RFC 8785 form of the manifest.
     pub(super) manifest_sha256: String,
     tools: Vec<ListedTool>,
+    /// Where each tool is among them.
+    places: HashMap<String, usize>,
+    /// How many of them are good for any use.
+    usable: usize,
+    /// What the patterns that follow may cost.
+    patterns_left: usize,
     pub(super) skipped: Vec<SkippedTool>,
     /// What the server tells models about itself; only if it is short enough to be pinned.
     pub(super) instructions: Option<String>,
@@ -128,17 +141,8 @@ pub fn definition_sha256(definition: &Json) -> String {
     hex::encode(Sha256::digest(definition.canonical()))
 }
 
-/// Whether arguments can be checked against a schema.
-///
-/// # Errors
-///
-/// A sentence that says what it must be.
-pub fn check_schema(text: &str) -> Result<(), String> {
-    if !text.starts_with('{') {
-        return Err("must be an object".to_owned());
-    }
-    Schema::compile(text).map(drop)
-}
+/// What a tool's schema must be, whoever gives it.
+pub(super) const NO_OBJECT: &str = "must be an object";
 
 impl Listing {
     /// Reads what a server listed.
@@ -208,6 +212,9 @@ impl Listing {
         Self {
             manifest_sha256: String::new(),
             tools: Vec::new(),
+            places: HashMap::new(),
+            usable: 0,
+            patterns_left: MAX_LISTING_PATTERN_COST,
             skipped: Vec::new(),
             instructions: None,
         }
@@ -229,7 +236,7 @@ impl Listing {
             let why = "a field of it can be taken for another".to_owned();
             return self.refuse(at, name, &canonical, why);
         }
-        match listed(definition, name, &canonical) {
+        match listed(definition, name, &canonical, &mut self.patterns_left) {
             Ok(tool) => self.push(tool),
             Err(why) => self.refuse(at, name, &canonical, why),
         }
@@ -256,20 +263,23 @@ impl Listing {
         if self.tools.len() >= MAX_SERVER_TOOLS {
             return self.skip(&tool.tool, "too many tools stand before it".to_owned());
         }
-        if let Some(first) = self.tools.iter_mut().find(|first| first.tool == tool.tool) {
+        let place = self.places.get(&tool.tool);
+        if let Some(first) = place.and_then(|place| self.tools.get_mut(*place)) {
             if first.good_for != Use::Nothing && first.definition_sha256 != tool.definition_sha256 {
                 let hash = first.definition_sha256.as_deref().unwrap_or_default();
                 first.definition_sha256 = Some(hash_of_unusable(hash));
+                self.usable -= usize::from(first.good_for == Use::Any);
                 first.good_for = Use::Nothing;
             }
             return self.skip(&tool.tool, "it stands twice".to_owned());
         }
-        let new = self.tools.iter().filter(|tool| tool.good_for == Use::Any).count();
-        if tool.good_for == Use::Any && new == MAX_DISCOVERED_TOOLS {
+        if tool.good_for == Use::Any && self.usable == MAX_DISCOVERED_TOOLS {
             tool.good_for = Use::IfKnown;
             let why = format!("{MAX_DISCOVERED_TOOLS} tools stand before it");
             self.skip(&tool.tool, why);
         }
+        self.usable += usize::from(tool.good_for == Use::Any);
+        self.places.insert(tool.tool.clone(), self.tools.len());
         self.tools.push(tool);
     }
 
@@ -287,8 +297,10 @@ impl Listing {
     ) -> Result<Difference<'_>, Problem> {
         let mut difference = Difference { passing, ..Difference::default() };
         let mut waits = passing && around.changed_at_ms + MIN_MANIFEST_INTERVAL_MS > at.now_ms;
+        let known: HashMap<&str, &Known> =
+            around.known.iter().map(|known| (known.tool.as_str(), known)).collect();
         for tool in &self.tools {
-            let Some(known) = around.known.iter().find(|known| known.tool == tool.tool) else {
+            let Some(known) = known.get(tool.tool.as_str()) else {
                 if tool.good_for == Use::Any {
                     difference.new.push(tool);
                 }
@@ -329,7 +341,12 @@ impl Listing {
 }
 
 /// What is listed as a tool of a name, of which this is the canonical form.
-fn listed(definition: &Json, name: Option<&str>, canonical: &str) -> Result<ListedTool, String> {
+fn listed(
+    definition: &Json,
+    name: Option<&str>,
+    canonical: &str,
+    patterns_left: &mut usize,
+) -> Result<ListedTool, String> {
     let name = name.ok_or("it has no name")?;
     is_own_name(name)?;
     if canonical.len() > MAX_DEFINITION_BYTES {
@@ -337,7 +354,11 @@ fn listed(definition: &Json, name: Option<&str>, canonical: &str) -> Result<List
     }
     let input_schema = definition.get("inputSchema").map(Json::canonical);
     if let Some(schema) = &input_schema {
-        check_schema(schema).map_err(|must| format!("its `inputSchema`: {must}"))?;
+        let refuse = |must: &str| format!("its `inputSchema`: {must}");
+        if !schema.starts_with('{') {
+            return Err(refuse(NO_OBJECT));
+        }
+        schema::check(schema, patterns_left).map_err(|error| refuse(&error))?;
     }
     let reads = definition.get("annotations").and_then(|given| given.get("readOnlyHint"));
     Ok(ListedTool {

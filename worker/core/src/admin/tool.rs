@@ -17,6 +17,7 @@ use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{ChangedKey, TaintRule};
+use crate::schema::Schema;
 
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
@@ -233,7 +234,11 @@ fn conclude(
 fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>, Problem> {
     let refuse = |must: String| Problem::field(SCHEMA, format!("`{SCHEMA}`: {must}"));
     let read = |text: &RawValue| {
-        manifest::check_schema(text.get()).map_err(refuse)?;
+        if !text.get().starts_with('{') {
+            return Err(refuse(manifest::NO_OBJECT.to_owned()));
+        }
+        // Whoever gives a schema is told at once whether it can be used.
+        Schema::compile(text.get()).map_err(refuse)?;
         let unreadable = |_| refuse("must be JSON".to_owned());
         serde_json::from_str(text.get()).map_err(unreadable)
     };

@@ -140,7 +140,7 @@ pub fn tool(
         // A trap is sprung by being called, with whatever arguments.
         None
     } else {
-        misfit(tool, command)
+        misfit(engine, tool, command)
     };
     let Some((code, reason)) = refused else { return Ok(resolved) };
     let mut ruling = Ruling::deny(code);
@@ -149,13 +149,20 @@ pub fn tool(
     Err(Box::new(ruling))
 }
 
-/// Why the call's arguments, or the headers that mirror them, do not fit the tool's schema.
-fn misfit(tool: &ToolRegistration, command: &GateCommand) -> Option<(ReasonCode, Option<String>)> {
-    let (schema, input) = (tool.input_schema.as_deref(), &command.call.input);
-    let misfit = schema.and_then(|schema| schema.check(input).err());
-    if misfit.is_some() {
-        return Some((ReasonCode::InputSchemaMismatch, misfit));
-    }
+/// Why the call's arguments, or the headers that mirror them, do not fit the tool's schema. Only here,
+/// where nothing else keeps the tool from being called, is a schema compiled.
+fn misfit(
+    engine: &PolicyEngine,
+    tool: &ToolRegistration,
+    command: &GateCommand,
+) -> Option<(ReasonCode, Option<String>)> {
+    let input = &command.call.input;
+    let check = |text: &str| engine.schemas().borrow_mut().check(text, input);
+    let schema = match tool.input_schema.as_deref().map(check).transpose() {
+        Ok(schema) => schema,
+        Err(misfit) => return Some((ReasonCode::InputSchemaMismatch, Some(misfit))),
+    };
+    let schema = schema.as_deref();
     let mistaken = schema.and_then(|schema| schema.check_names(input).err());
     if mistaken.is_some() {
         return Some((ReasonCode::InputInvalid, mistaken));

@@ -13,13 +13,11 @@ use super::error::{
 };
 use super::raw::{RawObject, items, quoted};
 use super::{BATCH_VERSION, Era, SESSION_VERSIONS, STATELESS_VERSION};
+use crate::bounds::MAX_PARAMETER_HEADERS;
 use crate::json::{self, Json};
 
 /// Messages of one batch: each costs a hop to the lane, of which one HTTP request has a few dozen.
 pub const MAX_BATCH: usize = 16;
-
-/// `Mcp-Param-*` headers of one call: more arguments than anybody routes by.
-pub const MAX_PARAMETERS: usize = 32;
 
 /// The headers that say something about the body; one that is absent is `None`.
 #[derive(Debug, Default, Clone)]
@@ -269,8 +267,8 @@ fn parameters(
     if era == Era::Session || !calls {
         return Ok(Vec::new());
     }
-    if headers.parameters.len() > MAX_PARAMETERS {
-        return Err(mismatch("a call has at most 32 Mcp-Param headers"));
+    if headers.parameters.len() > MAX_PARAMETER_HEADERS {
+        return Err(mismatch("there are too many Mcp-Param headers"));
     }
     headers.parameters.iter().map(|(name, value)| Ok((name.clone(), decode(value)?))).collect()
 }
@@ -588,7 +586,7 @@ mod tests {
             (
                 "tools/call",
                 call,
-                headers(V, "tools/call", "t", &[("region", "eu"); MAX_PARAMETERS + 1]),
+                headers(V, "tools/call", "t", &[("region", "eu"); MAX_PARAMETER_HEADERS + 1]),
                 "Stateless 400 -32020 7",
             ),
             (

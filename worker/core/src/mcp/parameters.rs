@@ -31,10 +31,9 @@ pub fn check(
     if headers.is_empty() {
         return Ok(());
     }
-    let document = schema.and_then(Schema::document);
     let mut mapped = Vec::new();
-    if let Some(document) = &document {
-        collect(document, Some(input), &mut mapped);
+    if let Some(schema) = schema {
+        collect(schema.document(), Some(input), &mut mapped);
     }
     for (name, value) in headers {
         let mut of_name = mapped.iter().filter(|(header, _)| header.eq_ignore_ascii_case(name));

@@ -2,8 +2,8 @@
 //! forwarded.
 
 use super::message::{decode, mirrors};
-use super::raw::{RawObject, array, items};
-use crate::json::{self, Json, same_folded};
+use crate::bounds::MAX_JSON_DEPTH;
+use crate::json::{self, Json, Names};
 
 /// What was taken out.
 #[derive(Debug, Default, PartialEq)]
@@ -26,38 +26,136 @@ fn shows(value: &Json, text: &str) -> bool {
     }
 }
 
-/// The JSON text without any field that a lenient reader may take for one of these, at any depth; `None` when there is
-/// none, and the text stays as it is. Its depth is bounded: it was read before.
+/// The JSON text without any field that a lenient reader may take for one of these, at any depth;
+/// `None` when there is no such field, and the text stays as it is. The text was read before, so it is
+/// known to be JSON within its bounds. It is gone through once, and what stays keeps its bytes.
 pub fn redact(text: &str, names: &[String], removed: &mut Removed) -> Option<String> {
-    let named = |name: &str| names.iter().any(|redacted| same_folded(redacted, name));
-    if let Some(mut object) = RawObject::parse(text) {
-        let mut changed = false;
-        for (name, value) in object.iter_mut() {
-            if named(name) {
-                removed.0.extend(json::parse(value.as_bytes()));
-            } else if let Some(inner) = redact(value, names, removed) {
-                *value = inner.into();
-                changed = true;
+    let names = Names::new(names);
+    let mut redactor = Redactor { text, at: 0, out: String::new(), copied: 0, names, removed };
+    if redactor.value(MAX_JSON_DEPTH, true).is_none() {
+        // It cannot be read after all: nothing of it goes on.
+        return Some("{}".to_owned());
+    }
+    if redactor.copied == 0 {
+        return None;
+    }
+    redactor.copy_to(text.len());
+    Some(redactor.out)
+}
+
+struct Redactor<'t> {
+    text: &'t str,
+    /// Where the next byte is that was not looked at.
+    at: usize,
+    out: String,
+    /// How far the text was copied, or left out.
+    copied: usize,
+    names: Names,
+    removed: &'t mut Removed,
+}
+
+/// `None` when the text cannot be read.
+impl<'t> Redactor<'t> {
+    /// Goes through a value; where it `redacts`, named fields are left out.
+    fn value(&mut self, levels: usize, redacts: bool) -> Option<()> {
+        match self.next()? {
+            b'{' => self.object(levels.checked_sub(1)?, redacts),
+            b'[' => self.array(levels.checked_sub(1)?, redacts),
+            b'"' => self.string().map(drop),
+            _ => {
+                let rest = self.text.get(self.at..)?;
+                let end = rest.find([',', ']', '}', ' ', '\t', '\n', '\r']);
+                self.at += end.unwrap_or(rest.len());
+                Some(())
             }
         }
-        changed |= object.retain(|name| !named(name));
-        return changed.then(|| object.write());
     }
-    let items = items(text)?;
-    let redacted: Vec<Option<String>> =
-        items.iter().map(|item| redact(item, names, removed)).collect();
-    redacted.iter().any(Option::is_some).then(|| {
-        let items: Vec<&str> = items
-            .iter()
-            .zip(&redacted)
-            .map(|(item, redacted)| redacted.as_deref().unwrap_or(item))
-            .collect();
-        array(&items)
-    })
+
+    fn array(&mut self, levels: usize, redacts: bool) -> Option<()> {
+        self.at += 1;
+        while self.next()? != b']' {
+            self.value(levels, redacts)?;
+            if self.next()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    fn object(&mut self, levels: usize, redacts: bool) -> Option<()> {
+        self.at += 1;
+        while self.next()? != b'}' {
+            let begin = self.at;
+            let name = self.string()?;
+            let taken = redacts && self.names.has(&serde_json::from_str::<String>(name).ok()?);
+            (self.next()? == b':').then_some(())?;
+            self.at += 1;
+            self.next()?;
+            let value = self.at;
+            self.value(levels, redacts && !taken)?;
+            if taken {
+                self.removed.0.extend(json::parse(self.text.get(value..self.at)?.as_bytes()));
+                self.copy_to(begin);
+                self.copied = self.at;
+            }
+            match self.next()? {
+                b',' => {
+                    self.at += 1;
+                    if taken {
+                        self.copied = self.at;
+                    }
+                }
+                // The last field: the comma before it goes too, if there is another before it.
+                _ if taken => {
+                    let kept = self.out.trim_end();
+                    let kept = kept.strip_suffix(',').unwrap_or(kept).len();
+                    self.out.truncate(kept);
+                }
+                _ => {}
+            }
+        }
+        self.at += 1;
+        Some(())
+    }
+
+    /// A string's text, with its quotation marks.
+    fn string(&mut self) -> Option<&'t str> {
+        let begin = self.at;
+        self.at += 1;
+        loop {
+            let rest = self.text.get(self.at..)?;
+            self.at += rest.find(['"', '\\'])?;
+            match self.text.as_bytes().get(self.at)? {
+                b'"' => break,
+                // What follows is escaped, and is one byte at least.
+                _ => self.at += 2,
+            }
+        }
+        self.at += 1;
+        self.text.get(begin..self.at)
+    }
+
+    /// The next byte that is no white space.
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                byte => return Some(*byte),
+            }
+        }
+    }
+
+    fn copy_to(&mut self, end: usize) {
+        self.out.push_str(self.text.get(self.copied..end).unwrap_or_default());
+        self.copied = end;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -67,17 +165,71 @@ mod tests {
             (r#"{"token":{"a":1}}"#, Some("{}")),
             (
                 r#"{"list":[1.0, {"b":2,"token":3},[{"ssn":4}]],"k": 1e2}"#,
-                Some(r#"{"list":[1.0,{"b":2},[{}]],"k":1e2}"#),
+                Some(r#"{"list":[1.0, {"b":2},[{}]],"k": 1e2}"#),
             ),
             (r#"{"t\u006fken":1,"TO\u212aEN":2,"\u017fsn":3,"b":4}"#, Some(r#"{"b":4}"#)),
             (r#"{"token\u0000":1,"tokens":2}"#, Some(r#"{"tokens":2}"#)),
             (r#"{"a":"token","b":["ssn"]}"#, None),
             (r#"{}"#, None),
+            (r#"[]"#, None),
+            (r#""token""#, None),
+            ("-1.5e3", None),
+            (
+                r#" { "ssn" : { "token" : 1 } , "a\"," : "\\" , "token":[1,"}"] } "#,
+                Some(r#" {  "a\"," : "\\"  } "#),
+            ),
+            (
+                r#"{"token":1,"ssn":2,"a":{"ssn":"é\u0022]"},"token\u0000":[{"ssn":1}]}"#,
+                Some(r#"{"a":{}}"#),
+            ),
+            (
+                r#"[{"ssn":1},{"a":1,"ssn":2,"b":[{}, true]},"{\"ssn\":1}"]"#,
+                Some(r#"[{},{"a":1,"b":[{}, true]},"{\"ssn\":1}"]"#),
+            ),
         ] {
             let names = ["token".to_owned(), "ssn".to_owned()];
             let redacted = redact(text, &names, &mut Removed::default());
             assert_eq!(redacted.as_deref(), expected, "{text}");
         }
+    }
+
+    proptest! {
+        /// What is left is what leaving the fields out of the parsed value leaves.
+        #[test]
+        fn redacting_text_is_redacting_its_value(
+            text in value(),
+        ) {
+            let names = ["token".to_owned(), "ssn".to_owned()];
+            let mut expected = json::parse(text.as_bytes()).unwrap();
+            let before = expected.clone();
+            expected.remove(&Names::new(&names));
+            let redacted = redact(&text, &names, &mut Removed::default());
+            prop_assert_eq!(redacted.is_some(), expected != before, "{}", text);
+            if let Some(redacted) = redacted {
+                prop_assert_eq!(json::parse(redacted.as_bytes()).unwrap(), expected, "{}", redacted);
+            }
+        }
+    }
+
+    /// JSON with white space where it may be, and fields that are redacted.
+    fn value() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("1".to_owned()),
+            Just("null".to_owned()),
+            Just(r#""a\"}],\\""#.to_owned()),
+            Just("\"é\"".to_owned()),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let name = prop_oneof![Just("token"), Just("SSN"), Just("a"), Just("b"), Just("c")];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[ {} ]", items.join(" ,"))),
+                prop::collection::btree_map(name, inner, 0..4).prop_map(|fields| {
+                    let fields = fields.iter().map(|(k, v)| format!("\n\"{k}\" :\t{v} "));
+                    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+                }),
+            ]
+        })
     }
 
     #[test]

@@ -82,9 +82,10 @@ impl Event {
     /// Reads a whole event; what is not UTF-8 is none.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(bytes).ok()?.replace("\r\n", "\n").replace('\r', "\n");
+        let text = std::str::from_utf8(bytes).ok()?;
         let mut event = Self { kind: String::new(), data: None, others: Vec::new() };
-        for line in text.split('\n').filter(|line| !line.is_empty()) {
+        // Both bytes of a line's end that has two: what is between them is empty.
+        for line in text.split(['\n', '\r']).filter(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':').unwrap_or((line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
             match name {
