@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually, type Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
-import { call, fails, inSession, outcome, Recorder, request, STREAM, stateless } from "../support/recorder.ts";
+import { call, fails, type Fields, inSession, outcome, Recorder, request, results, stateless, STREAM } from "../support/recorder.ts";
 import type { UpstreamFields } from "../support/registry.ts";
 import { type Answering, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
 

@@ -1,7 +1,7 @@
 // `/mcp/{server}` on the wire: what is refused and how, and what is changed on the way. Lists are in
 // mcp-lists.test.ts, what comes back in mcp-answers.test.ts, clients in mcp-clients.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Tenant } from "../support/gateward.ts";
+import { eventually, type Tenant } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
 import { asked, call, type Fields, inSession, outcome, Recorder, request, results, stateless, VERSION, type Wire } from "../support/recorder.ts";
 import { type Exchange, html, json, type Upstream } from "../support/upstream.ts";
@@ -32,6 +32,7 @@ describe("what is malformed is answered, and not forwarded", () => {
     ["a key that stands twice", '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"record","name":"change"}}', {}, "400 -32600"],
     ["a key that stands twice deep in the arguments", '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"record","arguments":{"a":[{"b":1,"b":2}]}}}', {}, "400 -32600"],
     ["an argument of 1 MB", call("record", { arguments: { text: "x".repeat(1_000_000) } }), {}, "413 -31413"],
+    ["a message of 64 KiB that is no call", request("ping", { text: "x".repeat(65_536) }), {}, "413 -32600"],
     ["a method that does not exist", request("tools/destroy"), {}, "200 -32601"],
     ["a notification that does not exist", { jsonrpc: "2.0", method: "notifications/strange" }, {}, "400 -32601"],
     ["a method that is refused by name", request("tasks/get", { taskId: "1" }), {}, "200 -32601"],
@@ -212,6 +213,19 @@ describe("what is forwarded", () => {
     expect(JSON.parse(upstream.received[0]?.text ?? "")).toEqual([call("record")]);
     expect(upstream.received).toHaveLength(1);
   });
+});
+
+test("messages that call nothing are charged and counted", async () => {
+  const { token, name } = await tenant.agent("chatty", { rate_capacity: 4, rate_refill_per_s: 0.001 });
+  upstream.answer = results({});
+  const answers = [];
+  for (let sent = 0; sent < 5; sent++) answers.push(await outcome(await recorder.send(request("ping"), { token })));
+  expect(answers).toEqual(["200 -", "200 -", "200 -", "200 -", "429 -31429"]);
+  const counted = async () => {
+    const events = await tenant.records<{ kind: string; source: string; count: number }>("audit_events");
+    return events.filter(({ kind, source }) => kind === "message_passed" && source === name);
+  };
+  await eventually("all of them are counted", async () => (await counted()).reduce((total, { count }) => total + count, 0) === 4);
 });
 
 describe("what is denied", () => {

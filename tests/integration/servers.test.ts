@@ -210,6 +210,7 @@ describe("manifests", () => {
     const tool = `${path}/tools/read`;
     await api.create("/v1/servers", { server: "changing", kind: "mcp", manifest: manifest("first") });
     await api.change("POST", `${path}/approve`);
+    await api.create(`${path}/tools`, { tool: "read", mutates: false, risk: "low" });
     const reviewed = await api.read<ToolDetail>(tool);
     expect(reviewed).toMatchObject({ definition: manifest("first").tools[0], approved_definition: null });
     await api.change("PATCH", path, { manifest: manifest("second") });

@@ -51,7 +51,7 @@ impl AuditCounts {
         Self { counters: HashMap::new(), max_sources, scope }
     }
 
-    /// Counts one rejection; returns what is to be written because of it.
+    /// Counts one; returns what is to be written because of it.
     pub fn record(&mut self, kind: &'static str, source: &str, now_ms: u64) -> Option<AuditCount> {
         let window = now_ms / WINDOW_MS;
         let mut key = (window, kind, source.to_owned());

@@ -1,6 +1,6 @@
 //! Step 6: who calls, and whether it may call at all.
 
-use super::{Draft, Facts, Rejection, Ruling, StatusDenial, Stop};
+use super::{Counted, Draft, Facts, Ruling, StatusDenial, Stop};
 use crate::command::{GateCommand, Purpose};
 use crate::gate::outcome::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
@@ -22,7 +22,7 @@ pub struct Identity<'a> {
 /// be: from its networks, and signed by a request that was not used before.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
     let refuse = |code, detail: &str| {
-        Stop::Problem(Problem::new(code, detail), Some(Rejection::AuthenticationFailed))
+        Stop::Problem(Problem::new(code, detail), Some(Counted::AuthenticationFailed))
     };
     let unauthorized = || refuse(ProblemCode::Unauthorized, "the credential is not valid");
     let records = facts.records;
@@ -52,7 +52,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
         return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
     }
     if let Some(nonce) = &command.signature_nonce {
-        let refuse = |problem| Err(Stop::Problem(problem, Some(Rejection::AuthenticationFailed)));
+        let refuse = |problem| Err(Stop::Problem(problem, Some(Counted::AuthenticationFailed)));
         // The worker looked by its own clock. A nonce is remembered by this one.
         if nonce.is_stale(facts.now_ms) {
             return refuse(signature::stale());

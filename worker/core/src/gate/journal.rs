@@ -7,7 +7,7 @@ use super::containment::{self, ContainmentRow};
 use super::outcome::{Decision, ReasonCode, Ruling};
 use super::respond::{self, Receipt};
 use super::{
-    AgentState, CALLS_WINDOW_MS, ChainHead, DENIALS_WINDOW_MS, Draft, Rejection, Step, Stop,
+    AgentState, CALLS_WINDOW_MS, ChainHead, Counted, DENIALS_WINDOW_MS, Draft, Step, Stop,
 };
 use super::{meter, replay};
 use crate::approval::{Approval, ApprovalInput};
@@ -155,9 +155,9 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         let known = known.map(|approval| (approval, facts.now_ms));
         let body = respond::response(call, &ruling, trust, bundle, &decision_id, known, None);
         let rejection = ruling.counted_only.then_some(match ruling.reason_code {
-            ReasonCode::TenantRowsExhausted => Rejection::TenantRowsExhausted,
-            ReasonCode::TenantBytesExhausted => Rejection::TenantBytesExhausted,
-            _ => Rejection::StatusDenied,
+            ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
+            ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
+            _ => Counted::StatusDenied,
         });
         return draft.answer(200, body, None, rejection);
     }

@@ -1,7 +1,7 @@
 //! Steps 6 to 8: the request rate, which everything costs; what the tenant may have written down in
 //! a day; and the agent's daily quota, which only what is allowed costs.
 
-use super::{Draft, Facts, Rejection, Ruling, Stop};
+use super::{Counted, Draft, Facts, Ruling, Stop};
 use crate::bucket::{Bucket, Rate};
 use crate::budget::{Budget, DAY_MS, Exhausted};
 use crate::command::Purpose;
@@ -44,7 +44,7 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let mut problem = Problem::new(ProblemCode::RateLimited, detail);
     let retry_after_s = bucket.retry_after_s(draft.rate, cost);
     problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
-    Err(Stop::Problem(problem, Some(Rejection::RateLimited)))
+    Err(Stop::Problem(problem, Some(Counted::RateLimited)))
 }
 
 /// The denial of every call of a tenant that has written down as much as it may today. It is counted

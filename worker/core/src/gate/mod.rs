@@ -149,17 +149,19 @@ pub struct Facts<'a> {
     pub written: Written,
 }
 
-/// Rejections that are counted, not journalled one by one.
+/// What is counted in the audit, not journalled one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rejection {
+pub enum Counted {
     AuthenticationFailed,
     RateLimited,
     StatusDenied,
     TenantRowsExhausted,
     TenantBytesExhausted,
+    /// A message that is no call was let through.
+    MessagePassed,
 }
 
-impl Rejection {
+impl Counted {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -168,6 +170,7 @@ impl Rejection {
             Self::StatusDenied => "status_denied",
             Self::TenantRowsExhausted => "tenant_rows_exhausted",
             Self::TenantBytesExhausted => "tenant_bytes_exhausted",
+            Self::MessagePassed => "message_passed",
         }
     }
 }
@@ -195,12 +198,12 @@ pub struct Step {
     /// at all.
     pub approval_entry: Option<JournalEntry>,
     /// What to count in the audit.
-    pub rejection: Option<Rejection>,
+    pub counted: Option<Counted>,
 }
 
 /// A way out before there is a ruling.
 enum Stop {
-    Problem(Problem, Option<Rejection>),
+    Problem(Problem, Option<Counted>),
     /// The request id's first answer, again.
     Stored(String),
 }
@@ -254,13 +257,14 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         Ok(Ok(visible)) => {
             let untrusted = untrusted(facts, command);
             let body = proxy::reply(None, upstream, untrusted, denial, command, &visible);
-            draft.answer(200, body, None, None)
+            let is_message = matches!(command.purpose, Purpose::Admit { .. });
+            draft.answer(200, body, None, is_message.then_some(Counted::MessagePassed))
         }
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
-        Err(Stop::Problem(problem, rejection)) => {
+        Err(Stop::Problem(problem, counted)) => {
             let body = problem.to_json(&command.http_request_id);
             let retry = problem.retry_after_s.map(u64::from);
-            draft.answer(problem.code.status(), body, retry, rejection)
+            draft.answer(problem.code.status(), body, retry, counted)
         }
     }
 }
@@ -371,11 +375,11 @@ impl<'a> Draft<'a> {
         status: u16,
         body: String,
         retry_after_s: Option<u64>,
-        rejection: Option<Rejection>,
+        counted: Option<Counted>,
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
         let reply = Reply { status, body, rate, retry_after_s };
-        Step { reply, agent: self.agent, entry: None, approval_entry: None, rejection }
+        Step { reply, agent: self.agent, entry: None, approval_entry: None, counted }
     }
 
     /// The lower of the caller's claim and what its credential may claim. Only a request whose

@@ -37,9 +37,9 @@ use crate::budget::Budget;
 use crate::command::GateCommand;
 use crate::config::Config;
 use crate::gate::{
-    AgentCommand, AgentState, ChainHead, Containment, Facts, JournalEntry, NONCE_MS,
-    OutcomeCommand, Rejection, Reply, Room, TaintCommand, carry_out, decide, needs_tool,
-    record_outcome, scoped_key, taint,
+    AgentCommand, AgentState, ChainHead, Containment, Counted, Facts, JournalEntry, NONCE_MS,
+    OutcomeCommand, Reply, Room, TaintCommand, carry_out, decide, needs_tool, record_outcome,
+    scoped_key, taint,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
@@ -55,7 +55,7 @@ pub const MAX_STORAGE_BYTES: u64 = 8_000_000_000;
 /// they call. A state is some 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
-/// Agents whose rejections are told apart within a minute.
+/// Agents whose counts are told apart within a minute.
 const MAX_COUNTED_AGENTS: usize = 1_024;
 
 /// Expired nonces of signatures that are deleted when one is written: more than one, so that they do not
@@ -236,7 +236,7 @@ impl Lane {
         let step = decide(engine, &facts, command);
         // Written first, whatever the answer is: should the rest fail, the request cannot be used again.
         if let Some(key) = signature_nonce
-            && step.rejection != Some(Rejection::AuthenticationFailed)
+            && step.counted != Some(Counted::AuthenticationFailed)
         {
             let expired = integer(now_ms.saturating_sub(NONCE_MS))?;
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
@@ -254,8 +254,8 @@ impl Lane {
                 }
             }
         }
-        if let Some(rejection) = step.rejection
-            && let Some(count) = self.counts.record(rejection.as_str(), &call.agent, now_ms)
+        if let Some(counted) = step.counted
+            && let Some(count) = self.counts.record(counted.as_str(), &call.agent, now_ms)
             && !self.storage_full
         {
             write_count(storage, &count)?;

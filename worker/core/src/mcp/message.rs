@@ -19,6 +19,10 @@ use crate::json::{self, Json};
 /// Messages of one batch: each costs a hop to the lane, of which one HTTP request has a few dozen.
 pub const MAX_BATCH: usize = 16;
 
+/// Bytes of a message that is no call: a model's answer of ten thousand words, or a subscription to a
+/// thousand resources. A call may take the whole body, since its arguments are decided.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+
 /// The headers that say something about the body; one that is absent is `None`.
 #[derive(Debug, Default, Clone)]
 pub struct Headers {

@@ -15,7 +15,7 @@ use gateward_core::json::Json;
 use gateward_core::mcp::error::{
     DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT,
 };
-use gateward_core::mcp::message::{self, Headers, Kind, Message};
+use gateward_core::mcp::message::{self, Headers, Kind, MAX_MESSAGE_BYTES, Message};
 use gateward_core::mcp::method::{self, ClientRule};
 use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::EVENT_STREAM;
@@ -323,6 +323,10 @@ async fn judge(
     };
     if let ClientRule::Call | ClientRule::Action = rule {
         return decide(asker, stated, message, rule).await;
+    }
+    if message.text.len() > MAX_MESSAGE_BYTES {
+        let detail = format!("a message that is no call has at most {MAX_MESSAGE_BYTES} bytes");
+        return Err(refuse(RpcError::new(413, INVALID_REQUEST, &detail)));
     }
     let what = if message.method.is_empty() { "response" } else { &message.method };
     let candidates = match rule {
