@@ -134,6 +134,7 @@ describe("what a client that folds case would take for something else", () => {
     ["`InputRequests`", stateless("tools/call", { name: "record", arguments: {} }), { resultType: "input_required", InputRequests: { secret } }],
     ["`Params` of what it asks", stateless("tools/call", { name: "record", arguments: {} }), { inputRequests: { k: { method: "roots/list", Params: { secret } } } }],
     ["`ResultType`", stateless("tools/call", { name: "record", arguments: {} }), { ResultType: "task", taskId: "secret" }],
+    ["`Instructions`", stateless("server/discover"), { capabilities: {}, Instructions: "secret" }],
     ["`Tasks` among capabilities", stateless("server/discover"), { capabilities: { tools: {}, Extensions: { secret } } }],
   ])("is no result: %s", async (_, sent, result) => {
     upstream.answer = results(result);

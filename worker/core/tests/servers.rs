@@ -186,6 +186,8 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
         ("mcp", upstream(json!({"routes": [{}]})), "upstream.routes[0].method"),
         ("mcp", routes(json!({})), "upstream.routes"),
         ("http", upstream(json!({ "routes": many })), "upstream.routes"),
+        // An approval is for a tool: one that reads must not also be the one that deletes.
+        ("http", routes(json!({"method": "DELETE", "tool": "first"})), "upstream.routes[1].tool"),
         ("http", json!({"url": "https://example.com/?tenant=a"}), "upstream.url"),
         url("http://example.com/"),
         url("https://127.0.0.1/"),

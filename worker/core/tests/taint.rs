@@ -182,14 +182,19 @@ fn an_administrator_lifts_taint_once_and_nothing_that_came_after() {
     assert_eq!(outcome(&gate, ""), HELD);
     assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 6), Ok(Ok(())));
     assert_eq!(outcome(&gate, ""), ALLOWED);
+    // The same of a command that had nothing to lift.
+    assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 7), Ok(Ok(())));
+    read_untrusted(&mut gate, "");
+    assert_eq!(gate.carry_out("coder", LaneAction::Untaint, 7), Ok(Ok(())));
+    assert_eq!(outcome(&gate, ""), HELD);
     gate.flush_all();
     assert_eq!(receipt::verify(&gate.receipts(), 1, Some(receipt::GENESIS)), Ok(()));
     let changes = "SELECT group_concat(body->>'change' || ' ' || (body->>'administrator')) \
         FROM receipts WHERE kind = 'registry'";
-    assert_eq!(gate.text(changes), "agent_untainted ada,agent_untainted ada");
+    assert_eq!(gate.text(changes), "agent_untainted ada,agent_untainted ada,agent_untainted ada");
     let events =
         "SELECT count(*) FROM audit_events WHERE kind = 'agent_untainted' AND source = 'ada'";
-    assert_eq!(gate.count(events), 2);
+    assert_eq!(gate.count(events), 3);
 }
 
 fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Ending, OutcomeCommand};
+use gateward_core::gate::{Ending, OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::target::Target;
@@ -360,6 +360,27 @@ fn named(name: &str) -> Ending {
         .into_iter()
         .find(|ending| ending.as_str() == name)
         .unwrap_or(Ending::UpstreamFailed)
+}
+
+/// Text of an untrusted server marks its agent anew when the last mark is older than this: a server
+/// that sends a thousand notifications then costs a hop a second.
+pub const MARK_INTERVAL_MS: u64 = 1_000;
+
+/// Marks the agent before text of an untrusted server reaches it.
+///
+/// # Errors
+///
+/// The lane did not take the mark: the text must not be passed on.
+pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Result<(), Problem> {
+    let command = TaintCommand {
+        tenant: command.tenant.clone(),
+        lane: command.lane,
+        agent: command.call.agent.clone(),
+        server: command.call.server.clone(),
+        run: untrusted.run.clone(),
+        period_ms: untrusted.period_ms,
+    };
+    lanes::taint(&app.env, &command).await
 }
 
 /// Has the lane write down what became of a forwarded call, without waiting for it.

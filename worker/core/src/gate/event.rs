@@ -110,8 +110,9 @@ pub fn carry_out(
             ("agent_restored", decision_id, ContainmentDetail::Restored { decision_id })
         }
         LaneAction::Untaint => {
-            // A command that is repeated lifts nothing that came after it.
-            if state.taint.is_default() || command.epoch <= state.untainted_epoch {
+            // A command that is repeated lifts nothing that came after it. So it is written down also
+            // if there is nothing to lift.
+            if command.epoch <= state.untainted_epoch {
                 return Ok(None);
             }
             next.taint = Taint::default();
@@ -149,7 +150,7 @@ pub fn taint(
 ) -> Result<Option<(JournalEntry, AgentState)>, Problem> {
     let scope = command.run.as_deref().map_or(Scope::Agent, Scope::Run);
     let server = command.server.as_str();
-    if state.taint.is_fresh(scope, server, now_ms) {
+    if state.taint.is_fresh(scope, server, command.period_ms, now_ms) {
         return Ok(None);
     }
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };

@@ -34,6 +34,9 @@ pub const MAX_TAINTING_SERVERS: usize = 4;
 /// server that sends a notification each second then costs one journal row a minute.
 pub const MARK_INTERVAL_MS: u64 = 60_000;
 
+/// In a short period a mark is written anew this often, so that taint ends at most so much too early.
+const MARKS_OF_A_PERIOD: u64 = 20;
+
 /// Whose calls a mark concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
@@ -167,11 +170,13 @@ impl Taint {
         }
     }
 
-    /// Whether a mark of this scope by this server is younger than [`MARK_INTERVAL_MS`].
+    /// Whether a mark of this scope by this server is younger than [`MARK_INTERVAL_MS`], or than a
+    /// small part of a shorter period.
     #[must_use]
-    pub fn is_fresh(&self, scope: Scope<'_>, server: &str, now_ms: u64) -> bool {
+    pub fn is_fresh(&self, scope: Scope<'_>, server: &str, period_ms: u64, now_ms: u64) -> bool {
+        let interval_ms = MARK_INTERVAL_MS.min(period_ms / MARKS_OF_A_PERIOD);
         let young = |mark: &Mark| {
-            mark.lasts(MARK_INTERVAL_MS, now_ms) && mark.servers.iter().any(|known| known == server)
+            mark.lasts(interval_ms, now_ms) && mark.servers.iter().any(|known| known == server)
         };
         let own = match scope {
             Scope::Agent => None,
@@ -258,7 +263,12 @@ mod tests {
             (Agent, "web", 1_001, false),
             (Run("a"), "web", 1_000 + MARK_INTERVAL_MS, false),
         ] {
-            assert_eq!(taint.is_fresh(scope, server, now_ms), expected, "{scope:?} {server}");
+            let fresh = taint.is_fresh(scope, server, 86_400_000, now_ms);
+            assert_eq!(fresh, expected, "{scope:?} {server}");
+        }
+        // Of a period of a minute, three seconds at most are lost.
+        for (now_ms, expected) in [(3_999, true), (4_000, false)] {
+            assert_eq!(taint.is_fresh(Run("a"), "web", 60_000, now_ms), expected, "{now_ms}");
         }
     }
 

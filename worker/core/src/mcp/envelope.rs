@@ -35,9 +35,9 @@ const READ: &[(&str, &[&str])] = &[
         "protocolVersion", "ref", "requestState", "task", "uri",
     ]),
     ("result", &[
-        "_meta", "cacheScope", "capabilities", "inputRequests", "nextCursor", "prompts",
-        "protocolVersion", "requestState", "resourceTemplates", "resources", "resultType",
-        "supportedVersions", "tools", "ttlMs",
+        "_meta", "cacheScope", "capabilities", "inputRequests", "instructions", "nextCursor",
+        "prompts", "protocolVersion", "requestState", "resourceTemplates", "resources",
+        "resultType", "supportedVersions", "tools", "ttlMs",
     ]),
     ("error", &["code", "data", "message"]),
     ("data", &["elicitations"]),

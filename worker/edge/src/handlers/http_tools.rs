@@ -9,6 +9,7 @@ use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::stated::Stated;
 use gateward_core::upstream::Upstream;
+use worker::Date;
 
 use crate::authentication;
 use crate::http::{Head, Request};
@@ -75,6 +76,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         fields.push(("content-type".to_owned(), "application/json".to_owned()));
     }
     fields.extend(relay::own_fields(&command, Some(&decision)));
+    let decided_at_ms = Date::now().as_millis();
     let sent = relay::send(
         app,
         request,
@@ -107,6 +109,16 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::TooLarge));
         let detail = "the server's answer is too large";
         return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
+    }
+    // The decision marked the agent; what comes later may come after that mark has ended.
+    let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
+    if let Some(untrusted) = untrusted
+        && waited_ms >= relay::MARK_INTERVAL_MS
+        && let Err(problem) = relay::mark(app, &command, untrusted).await
+    {
+        let ended = answer.refuse(Ending::Refused);
+        relay::record_outcome(app, &command, &decision, Some(untrusted), ended);
+        return refuse(problem);
     }
     let mut head = Head::bare(answer.status).decision(&decision);
     for (name, value) in headers::to_caller(answer.headers(), upstream.shared_cache) {

@@ -166,7 +166,7 @@ async fn post(
         return Err(Refusal { status, body, ..refusal });
     };
     let upstream = Rc::new(first.upstream.clone());
-    let untrusted = first.untrusted.clone();
+    let untrusted = forwarded.iter().filter_map(|go| go.untrusted.clone()).collect();
     let mut sent = fields.forwarded(received.era, &first.removed);
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
@@ -179,8 +179,7 @@ async fn post(
         rate = go.rate;
         pending.extend(go.pending);
     }
-    let mut filter = ResponseFilter::new(Rc::new(asker), stated, upstream, pending, answers);
-    filter.untrusted = untrusted;
+    let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, untrusted, pending, answers);
     exchange(filter, received.batch, sent, Some(body.as_bytes()), decided, rate).await
 }
 
@@ -239,10 +238,10 @@ async fn session(
     let mut sent = fields.forwarded(era, &Removed::default());
     sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
     let stated = vec![Rc::new(stated)];
+    let (upstream, untrusted) = (Rc::new(upstream), Vec::from_iter(untrusted));
     let mut filter =
-        ResponseFilter::new(Rc::new(asker), stated, Rc::new(upstream), Vec::new(), Vec::new());
+        ResponseFilter::new(Rc::new(asker), stated, upstream, untrusted, Vec::new(), Vec::new());
     filter.standalone = request.method == "GET";
-    filter.untrusted = untrusted;
     exchange(filter, false, sent, None, Vec::new(), rate).await
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use gateward_core::admin::field::Name;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Ending, TaintCommand};
+use gateward_core::gate::Ending;
 use gateward_core::json::Json;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
@@ -28,15 +28,10 @@ use worker::{Date, console_error};
 use super::JSON;
 use super::asker::Asker;
 use crate::handlers::administration::make_itself;
-use crate::lanes;
 use crate::relay::{self, Inspect, UpstreamRequest};
 
 /// What an error of a server can ask for.
 const ELICITATION: &str = "elicitation/create";
-
-/// The lane is told of unreviewed text at most this often: a server that sends a thousand
-/// notifications then costs a hop a second.
-const MARK_INTERVAL_MS: u64 = 1_000;
 
 /// A call that was let through, what let it, and what taints if its server is untrusted.
 pub type Decided = Rc<(GateCommand, ProxyDecision, Option<Untrusted>)>;
@@ -69,9 +64,10 @@ pub struct ResponseFilter {
     /// Of each message that was sent: which of them a server asks about, it does not say.
     stated: Vec<Rc<Stated>>,
     pub upstream: Rc<Upstream>,
-    /// Present when the server is untrusted.
-    pub untrusted: Option<Untrusted>,
-    /// When the lane was last told of unreviewed text.
+    /// What is known of an untrusted server, for each run that messages were sent in; empty for a
+    /// trusted one.
+    untrusted: Vec<Untrusted>,
+    /// When the lane last marked all of these runs.
     marked_at_ms: Cell<u64>,
     pending: Vec<Pending>,
     /// What Gateward itself answers beside the server.
@@ -88,16 +84,22 @@ impl ResponseFilter {
         asker: Rc<Asker>,
         mut stated: Vec<Rc<Stated>>,
         upstream: Rc<Upstream>,
+        mut untrusted: Vec<Untrusted>,
         pending: Vec<Pending>,
         answers: Vec<String>,
     ) -> Self {
         stated.dedup();
+        untrusted.dedup();
+        // A call that was decided just now has marked its run.
+        let is_marked =
+            untrusted.len() == 1 && pending.iter().any(|pending| pending.decided.is_some());
+        let marked_at_ms = if is_marked { Date::now().as_millis() } else { 0 };
         Self {
             asker,
             stated,
             upstream,
-            untrusted: None,
-            marked_at_ms: Cell::new(0),
+            untrusted,
+            marked_at_ms: Cell::new(marked_at_ms),
             pending,
             answers,
             standalone: false,
@@ -172,28 +174,20 @@ impl ResponseFilter {
         core::with(message, "error", &error)
     }
 
-    /// Marks the agent before unreviewed text of an untrusted server reaches it; nothing for a
-    /// trusted one.
+    /// Marks the agent before text of an untrusted server reaches it; nothing for a trusted one. Which
+    /// of the runs will read a text, nobody knows: all of them are marked.
     ///
     /// # Errors
     ///
     /// The lane did not take the mark: the text must not be passed on.
     async fn mark(&self) -> Result<(), Problem> {
         let now_ms = Date::now().as_millis();
-        let Some(untrusted) = &self.untrusted else { return Ok(()) };
-        if now_ms.saturating_sub(self.marked_at_ms.get()) < MARK_INTERVAL_MS {
+        if now_ms.saturating_sub(self.marked_at_ms.get()) < relay::MARK_INTERVAL_MS {
             return Ok(());
         }
-        let GateCommand { tenant, lane, call, .. } = &self.asker.template;
-        let command = TaintCommand {
-            tenant: tenant.clone(),
-            lane: *lane,
-            agent: call.agent.clone(),
-            server: call.server.clone(),
-            run: untrusted.run.clone(),
-            period_ms: untrusted.period_ms,
-        };
-        lanes::taint(&self.asker.app.env, &command).await?;
+        for untrusted in &self.untrusted {
+            relay::mark(&self.asker.app, &self.asker.template, untrusted).await?;
+        }
         self.marked_at_ms.set(now_ms);
         Ok(())
     }
@@ -248,8 +242,9 @@ impl ResponseFilter {
             }
         }
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
-        let pinned = self.untrusted.as_ref().and_then(|it| it.instructions_sha256.as_deref());
-        if pending.decided.is_none() && review::is_unreviewed(&result, asked, pinned) {
+        let pinned = self.untrusted.first().and_then(|it| it.instructions_sha256.as_deref());
+        // The decision of a call marked the agent too; its answer may come after that mark has ended.
+        if pending.decided.is_some() || review::is_unreviewed(&result, asked, pinned) {
             let failed = |problem| denial::problem(&problem, &self.asker.app.request_id);
             self.mark().await.map_err(failed)?;
         }
@@ -293,7 +288,10 @@ impl ResponseFilter {
                 let at = self.pending.iter().position(|pending| pending.id == id);
                 let pending = match at {
                     Some(at) => self.pending.swap_remove(at),
-                    None if self.standalone => self.resumed(id)?,
+                    None if self.standalone => {
+                        self.asker.count_asked();
+                        self.resumed(id)?
+                    }
                     None => return None,
                 };
                 Some(self.settle(&pending, message).await)
