@@ -179,7 +179,7 @@ fn parameters(template: &str, segments: &[String]) -> Option<Vec<(String, Source
             Some(name) if !segment.is_empty() => {
                 found.push((name.to_owned(), Source::Path, Json::String(segment.clone())));
             }
-            None if decode(part).as_ref() == Some(segment) => {}
+            None if decodes_to(part, segment) => {}
             _ => return None,
         }
     }
@@ -199,20 +199,39 @@ fn is_shadowed(other: &str, route: &str, segments: &[String]) -> bool {
     };
     let (other, route) = (parts(other), parts(route));
     let fits = |(part, segment): (&&str, &String)| {
-        parameter(part).is_some() || decode(part).is_some_and(|part| same_folded(&part, segment))
+        parameter(part).is_some()
+            || decodes_to(part, segment)
+            || decode(part).is_some_and(|part| same_folded(&part, segment))
     };
+    let mut pairs = other.iter().zip(&route);
     other.len() == segments.len()
+        && pairs.any(|(other, route)| parameter(other).is_none() && parameter(route).is_some())
         && other.iter().zip(segments).all(fits)
-        && other
-            .iter()
-            .zip(&route)
-            .any(|(other, route)| parameter(other).is_none() && parameter(route).is_some())
 }
 
 /// A template's segments, without an empty one at the end.
 fn parts(template: &str) -> Vec<&str> {
     let template = template.strip_prefix('/').unwrap_or(template);
     template.strip_suffix('/').unwrap_or(template).split('/').collect()
+}
+
+/// Whether a template's segment comes to `text` once it is decoded. Each request is compared with every
+/// route, so nothing is written down for it.
+fn decodes_to(part: &str, text: &str) -> bool {
+    let mut pieces = part.split('%');
+    let start = pieces.next().unwrap_or_default().as_bytes();
+    let Some(mut rest) = text.as_bytes().strip_prefix(start) else { return false };
+    for piece in pieces {
+        let Some((digits, literal)) = piece.as_bytes().split_at_checked(2) else { return false };
+        let mut byte = [0];
+        let decoded = hex::decode_to_slice(digits, &mut byte).is_ok();
+        let after = rest.strip_prefix(&byte).and_then(|rest| rest.strip_prefix(literal));
+        match after {
+            Some(after) if decoded => rest = after,
+            _ => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 /// The name of a template's segment that stands for any.
@@ -265,6 +284,9 @@ fn merge(mut fields: Vec<(String, Source, Json)>) -> Result<Vec<(String, Json)>,
 /// A name as the most lenient reader matches it: percent-encoding undone as often as can be, and case
 /// folded.
 pub(crate) fn lenient(name: &str) -> String {
+    if name.bytes().all(|byte| byte.is_ascii() && byte != b'%' && byte != 0) {
+        return name.to_ascii_lowercase();
+    }
     let mut bytes: Vec<u8> = Vec::with_capacity(name.len());
     for byte in name.bytes() {
         bytes.push(byte);
@@ -509,6 +531,17 @@ mod tests {
             &long,
         ] {
             assert!(matches!(resolved(line), Err(Unresolved::Unmapped(_))), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_segment_is_compared_as_if_it_were_decoded(part in "[a%46é/]{0,8}", text in "[ad%é/]{0,6}") {
+            let decoded = decode(&part);
+            prop_assert_eq!(decodes_to(&part, &text), decoded.as_deref() == Some(&*text));
+            if let Some(decoded) = decoded {
+                prop_assert!(decodes_to(&part, &decoded));
+            }
         }
     }
 
