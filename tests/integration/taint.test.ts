@@ -128,6 +128,18 @@ test("a harness keeps its runs apart", async () => {
   expect([await write(token, run("r1")), await write(token, run("r2")), await write(token)]).toEqual([HELD, "passed", HELD]);
 });
 
+// Attack: a ping in one run, and in the same batch what brings text into another.
+test("text that comes in a batch taints every run of the batch", async () => {
+  const { token } = await fresh({ assigns_runs: true });
+  const inRun = (id: number, method: string, run: string) => request(method, { _meta: { [`${PREFIX}run_id`]: run } }, id);
+  upstream.answer = json([{ jsonrpc: "2.0", id: 1, result: {} }, { jsonrpc: "2.0", id: 2, result: { note: INJECTED } }]);
+  const batch = [inRun(1, "ping", "r1"), inRun(2, "logging/setLevel", "r2")];
+  const response = await recorder.send(batch, { server: "wild", token, headers: { "mcp-protocol-version": "2025-03-26" } });
+  expect(await response.text()).toContain(INJECTED);
+  const run = (id: string) => ({ "x-gateward-run-id": id });
+  expect([await write(token, run("r1")), await write(token, run("r2")), await write(token, run("r3"))]).toEqual([HELD, HELD, "passed"]);
+});
+
 test("a tool's registration says what its tainted calls need", async () => {
   const rows = (["allow", "require_approval", "forbid"] as const).map((tainted) => ({ server: "recorder", tool: `on-${tainted}`, mutates: true, risk: "low" as const, tainted }));
   await tenant.register({ tools: rows });
@@ -172,4 +184,29 @@ test("an administrator sees taint, lifts it, and a call in progress taints again
   expect(await write(token)).toBe(HELD);
   const lifted = "SELECT source FROM audit_events WHERE tenant = ?1 AND kind = 'agent_untainted' AND lane IS NOT NULL AND source = 'admin'";
   await eventually("the audit has it", async () => (await gateward.rows(lifted, tenant.name)).length === 2);
+});
+
+// Attack: the server answers once the taint was lifted, and keeps the stream open so that no outcome comes.
+test("an answer that comes after the taint was lifted taints before its stream ends", async () => {
+  const { name, token } = await fresh();
+  let answer = () => {};
+  let end = () => {};
+  upstream.answer = (exchange, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    const content = [{ type: "text", text: INJECTED }];
+    answer = () => response.write(event({ jsonrpc: "2.0", id: asked(exchange).id, result: { content } }));
+    end = () => response.end();
+  };
+  const response = await recorder.send(call("record"), { server: "wild", token });
+  expect((await tenant.api.post(`/v1/agents/${name}/untaint`)).status).toBe(200);
+  // The decision's own mark counts for a second.
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  answer();
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes(INJECTED)) text += (await reader?.read())?.value ?? expect.fail("the stream ended");
+  expect(await write(token)).toBe(HELD);
+  end();
+  await reader?.cancel();
 });
