@@ -63,6 +63,14 @@ describe("what a server asks in a session", () => {
     expect(upstream.received.length).toBeLessThanOrEqual(33);
   });
 
+  test("is no way to send answers without end on the session's own stream", async () => {
+    const id = await recorder.session();
+    const answers = Array.from({ length: 500 }, (_, at) => event({ jsonrpc: "2.0", id: at, result: {} }));
+    upstream.answer = events(...answers);
+    const stream = await recorder.send(undefined, { method: "GET", headers: inSession(id) });
+    expect(await stream.text()).toBe(answers.slice(0, 32).join(""));
+  });
+
   test("beside a batch must be allowed for each of its messages", async () => {
     await recorder.server("asker", {}, []);
     await tenant.register({ tools: [{ server: "asker", tool: "sampling/createMessage", mutates: true, risk: "low" }] });

@@ -84,6 +84,9 @@ describe("what an untrusted server says without being called", () => {
     ["pinned instructions", async (token) => speak(token, "initialize", results({ capabilities: {}, instructions: INSTRUCTIONS })), "passed"],
     ["no instructions", async (token) => speak(token, "initialize", results({ capabilities: {} })), "passed"],
     ["other instructions", async (token) => speak(token, "initialize", results({ capabilities: {}, instructions: INJECTED })), HELD],
+    ["what it calls itself", async (token) => expect(await speak(token, "initialize", results({ serverInfo: { name: INJECTED, title: INJECTED, version: "1.2" } }))).toContain('"serverInfo":{"name":"wild","version":"1.2"}'), "passed"],
+    ["an experiment of its own", async (token) => speak(token, "initialize", results({ capabilities: { experimental: { [INJECTED]: {} } } })), HELD],
+    ["metadata beside its name", async (token) => speak(token, "initialize", results({ _meta: { note: INJECTED } })), HELD],
     ["an answer to `ping`", async (token) => speak(token, "ping", results({})), "passed"],
     ["text in an answer to `ping`", async (token) => speak(token, "ping", results({ note: INJECTED })), HELD],
     ["an error", async (token) => speak(token, "ping", fails({ code: -1, message: INJECTED })), HELD],
@@ -100,10 +103,10 @@ describe("what an untrusted server says without being called", () => {
     expect(await write(token)).toBe(expected);
   });
 
-  async function speak(token: string, method: string, answer: Answering, params: object = {}): Promise<void> {
+  async function speak(token: string, method: string, answer: Answering, params: object = {}): Promise<string> {
     upstream.answer = answer;
     const response = await recorder.send(request(method, params), { server: "wild", token });
-    await response.text();
+    return response.text();
   }
 
   async function listen(token: string, answer: Answering): Promise<void> {
@@ -206,6 +209,33 @@ test("an answer that comes after the taint was lifted taints before its stream e
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   while (!text.includes(INJECTED)) text += (await reader?.read())?.value ?? expect.fail("the stream ended");
+  expect(await write(token)).toBe(HELD);
+  end();
+  await reader?.cancel();
+});
+
+// Attack: the API answers once the taint was lifted, and keeps the body open so that no outcome comes.
+test("an HTTP answer that comes after the taint was lifted taints before its body ends", async () => {
+  const { name, token } = await fresh();
+  const routes = [{ method: "GET", path: "/page", tool: "page" }];
+  await tenant.register({
+    servers: [{ server: "wild-api", kind: "http", trust: "untrusted", upstream: { url: upstream.url(), local: true, routes } }],
+    tools: [{ server: "wild-api", tool: "page", mutates: false, risk: "low" }],
+  });
+  let answer = () => {};
+  let end = () => {};
+  upstream.answer = (_, response) => {
+    answer = () => response.write(INJECTED);
+    end = () => response.end();
+  };
+  const asked = fetch(new URL("/http/wild-api/page", gateward.url), { headers: { authorization: `Bearer ${token}` } });
+  await eventually("the API is asked", async () => upstream.received.length === 1);
+  expect((await tenant.api.post(`/v1/agents/${name}/untaint`)).status).toBe(200);
+  // The decision's own mark counts for a second.
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  answer();
+  const reader = (await asked).body?.getReader();
+  expect(new TextDecoder().decode((await reader?.read())?.value)).toBe(INJECTED);
   expect(await write(token)).toBe(HELD);
   end();
   await reader?.cancel();

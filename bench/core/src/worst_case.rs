@@ -24,7 +24,9 @@ use gateward_core::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
 use gateward_core::shield;
 use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::token::MacKeys;
-use gateward_core::upstream::{DEFAULT_MAX_RESULT_BYTES, HttpRoute};
+use gateward_core::upstream::{
+    DEFAULT_MAX_RESULT_BYTES, HttpRoute, MAX_ROUTE_SEGMENTS, MAX_ROUTES,
+};
 use gateward_core::{call, headers, input, json};
 
 use crate::decide::{Call, TENANT};
@@ -353,7 +355,7 @@ fn apply(schema: String, arguments: String) -> impl Fn() -> bool {
 fn texts() -> Vec<Operation> {
     vec![
         operation("worst_case_globs_192_kib", || {
-            let glob: Glob = format!("*{}b", "a".repeat(95)).parse().unwrap();
+            let glob: Glob = format!("*{}b*", "a".repeat(95)).parse().unwrap();
             let globs = vec![glob; gateward_core::admin::MAX_LIST_ENTRIES];
             let names: Vec<String> = vec!["a".repeat(192); MAX_CANDIDATES];
             let matches = move || {
@@ -364,15 +366,19 @@ fn texts() -> Vec<Operation> {
             matches
         }),
         operation("worst_case_url_16_kib", || {
+            // Each literal fits once case is folded, but the last.
             let route = |at| HttpRoute {
                 method: "GET".to_owned(),
-                path: format!("{}/{at}", "/%61".repeat(100)),
+                path: format!("{}/{at}", "/A".repeat(MAX_ROUTE_SEGMENTS - 1)),
                 tool: "t".to_owned(),
             };
-            let routes: Vec<HttpRoute> = (0..256).map(route).collect();
+            let any = |at| format!("/{{p{at}}}");
+            let any: String = (0..MAX_ROUTE_SEGMENTS).map(any).collect();
+            let mut routes: Vec<HttpRoute> = (0..MAX_ROUTES).map(route).collect();
+            routes[0].path = any;
             let request = HttpRequest {
                 method: "GET".to_owned(),
-                path: format!("{}/255", "/%61".repeat(100)),
+                path: "/%61".repeat(MAX_ROUTE_SEGMENTS),
                 query: "%61=%62&".repeat(URL_BYTES / 8),
                 body: None,
             };

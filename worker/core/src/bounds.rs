@@ -39,6 +39,10 @@ pub const MAX_TOOL_BYTES: usize = 128;
 /// Bytes of a glob: the longest `server/tool` that there can be.
 pub const MAX_GLOB_BYTES: usize = MAX_NAME_BYTES + 1 + MAX_TOOL_BYTES;
 
+/// `*` in a glob: a beginning, a part in the middle and an end. Each more would be a search more, and a
+/// listing compares a thousand names.
+pub const MAX_GLOB_STARS: usize = 2;
+
 /// Bytes of a credential: three names, a lane, a secret and a MAC.
 pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
 

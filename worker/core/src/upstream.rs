@@ -24,6 +24,8 @@ pub const MIN_RESULT_BYTES: u32 = 1_024;
 pub const MAX_ROUTES: usize = 256;
 /// Bytes of a route's path.
 pub const MAX_ROUTE_PATH_BYTES: usize = 512;
+/// Segments of a route's path: twice what the deepest APIs have. Each is compared for every request.
+pub const MAX_ROUTE_SEGMENTS: usize = 24;
 /// Headers that are registered to be forwarded: each is compared with each of a request's.
 pub const MAX_FORWARDED_HEADERS: usize = 32;
 /// How the names of bindings begin that hold upstream credentials, so that no other secret can be
@@ -118,7 +120,8 @@ pub enum DenialForm {
 pub struct HttpRoute {
     /// Upper case.
     pub method: String,
-    /// Segments, of which `{name}` stands for any one: `/repos/{owner}/{repo}/issues`.
+    /// Segments, not percent-encoded, of which `{name}` stands for any one:
+    /// `/repos/{owner}/{repo}/issues`.
     pub path: String,
     pub tool: String,
 }

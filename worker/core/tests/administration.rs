@@ -138,7 +138,7 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         (Some(&["crm/*"]), None, None, false),
         (None, Some(&[]), None, false),
         (None, Some(&["note"]), None, false),
-        (None, Some(&["note?"]), None, true),
+        (None, Some(&["note*"]), None, true),
         (None, None, Some(&[]), false),
         (None, None, Some(&["notes/get*"]), false),
         (Some(&["notes/*"]), Some(&["notes"]), Some(&["crm/*"]), false),

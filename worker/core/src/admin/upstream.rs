@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use crate::target::Target;
 use crate::upstream::{
     CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_RESULT_BYTES,
-    MAX_ROUTE_PATH_BYTES, MAX_ROUTES, MAX_TIMEOUT_MS, MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream,
-    UpstreamCredential,
+    MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, MAX_TIMEOUT_MS, MIN_RESULT_BYTES,
+    MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
 };
 
 /// The name of the field that all others are in.
@@ -160,9 +160,16 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     if path.len() > MAX_ROUTE_PATH_BYTES {
         return Err("must have at most 512 bytes");
     }
-    // A query is no part of a path, and what a URL cannot hold is never asked for.
-    if !path.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#\"<>\\^`|".contains(&byte)) {
-        return Err("must be a URL's path");
+    if segments.split('/').count() > MAX_ROUTE_SEGMENTS {
+        return Err("must have at most 24 segments");
+    }
+    // A request with one of these in a segment is refused.
+    if path.contains(|c: char| c.is_control() || c == '\\') {
+        return Err("must not have control characters and `\\`");
+    }
+    // It is compared with the decoded path: what is encoded here would fit nothing.
+    if path.contains(['%', '?', '#']) {
+        return Err("must be a path that is not percent-encoded, without query and fragment");
     }
     let mut names: Vec<&str> = Vec::new();
     for segment in segments.split('/') {

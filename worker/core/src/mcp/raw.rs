@@ -69,9 +69,14 @@ impl RawObject {
         self.fields.len() < before
     }
 
+    /// The fields with their JSON texts, in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), &**value))
+    }
+
     /// The fields' names, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().map(|(name, _)| name.as_str())
+        self.fields().map(|(name, _)| name)
     }
 
     /// Removes what `path` leads to through objects; whether it was there.

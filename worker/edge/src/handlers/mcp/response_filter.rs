@@ -241,6 +241,11 @@ impl ResponseFilter {
                 }
             }
         }
+        if !self.untrusted.is_empty() {
+            review::name_as_registered(&mut result, &pending.method, self.asker.server());
+        }
+        let decision = pending.decided.as_ref().map(|decided| &decided.1);
+        core::finish(&pending.method, &mut result, decision, era, &self.asker.seal())?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
         let pinned = self.untrusted.first().and_then(|it| it.instructions_sha256.as_deref());
         // The decision of a call marked the agent too; its answer may come after that mark has ended.
@@ -248,8 +253,6 @@ impl ResponseFilter {
             let failed = |problem| denial::problem(&problem, &self.asker.app.request_id);
             self.mark().await.map_err(failed)?;
         }
-        let decision = pending.decided.as_ref().map(|decided| &decided.1);
-        core::finish(&pending.method, &mut result, decision, era, &self.asker.seal())?;
         Ok(result)
     }
 
