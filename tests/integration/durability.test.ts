@@ -237,23 +237,25 @@ describe("while D1 fails", () => {
     expect(await gateward.decide(token, writeCall())).toMatchObject({ decision: "allow", receipt: { seq: after.length + 1 } });
   });
 
-  test("a lane that holds the records it needs goes on; one that does not answers 503", async () => {
+  test("a lane that holds the records it needs goes on, also after an eviction; one that does not answers 503", async () => {
     const tenant = await gateward.tenant();
-    const { token } = await tenant.agent();
+    const [{ token }, stranger] = [await tenant.agent(), await tenant.agent("stranger")];
     await gateward.decide(token, readCall());
     await tenant.flushed();
     await gateward.execute("ALTER TABLE agents RENAME TO agents_away");
     try {
       expect((await gateward.decide(token, readCall())).decision).toBe("allow");
       await tenant.evict();
-      const reply = await gateward.post<Problem>(token, "/v1/authorize", readCall());
+      expect((await gateward.decide(token, readCall())).decision).toBe("allow");
+      const reply = await gateward.post<Problem>(stranger.token, "/v1/authorize", readCall({ agent: { id: "stranger" } }));
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 503, code: "registry_unavailable" });
       expect(reply.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
       expect(JSON.stringify(reply.body)).not.toMatch(/no such table|sqlite|agents/i);
     } finally {
       await gateward.execute("ALTER TABLE agents_away RENAME TO agents");
     }
-    await eventually("the lane answers again", async () => (await gateward.post(token, "/v1/authorize", readCall())).status === 200);
+    const ask = () => gateward.post(stranger.token, "/v1/authorize", readCall({ agent: { id: "stranger" } }));
+    await eventually("the lane answers again", async () => (await ask()).status === 200);
   });
 
   test("the worker says that it is not ready", async () => {
@@ -293,20 +295,20 @@ describe("a lane that cannot confirm the registry", () => {
   });
   afterAll(() => gateward?.close());
 
-  test("answers 503 once its time to live has passed, and goes on when D1 is back", async () => {
+  test("refuses writes once its time to live has passed, and goes on when D1 is back", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
     await gateward.decide(token, readCall());
     await gateward.execute("ALTER TABLE tenants RENAME TO tenants_away");
     try {
       await eventually("the lane refuses", async () => {
-        const reply = await gateward.post<Problem>(token, "/v1/authorize", readCall());
+        const reply = await gateward.post<Problem>(token, "/v1/authorize", writeCall());
         return reply.status === 503 && reply.body.code === "registry_unavailable";
       });
     } finally {
       await gateward.execute("ALTER TABLE tenants_away RENAME TO tenants");
     }
-    await eventually("the lane answers again", async () => (await gateward.post(token, "/v1/authorize", readCall())).status === 200);
+    await eventually("the lane answers again", async () => (await gateward.post(token, "/v1/authorize", writeCall())).status === 200);
   });
 
   test("takes a revocation within its time to live", async () => {

@@ -343,6 +343,8 @@ describe("docs/signing.md", () => {
     const env = { PATH: process.env.PATH ?? "", GATEWARD_URL: gateward.url.href, GATEWARD_TOKEN: token, GATEWARD_SIGNING_KEY: signing_key ?? "" };
     return new Promise((resolve, reject) => {
       const child = execFile(command, args, { env }, (error, stdout, stderr) => (error === null ? resolve(stdout) : reject(new Error(`${command}: ${stderr}`))));
+      // One that reads no input may have ended before it is written.
+      child.stdin?.on("error", () => {});
       child.stdin?.end(input);
     });
   }

@@ -56,6 +56,12 @@ export interface Vars {
   CONNECTING_ADDRESS_HEADER?: string;
 }
 
+/** How D1 can be hindered. */
+export type DatabaseState = "up" | "slow" | "failing" | "losing" | "hanging" | "locked";
+
+/** How late D1's answers are while it is slow: within every limit. */
+const SLOW_DATABASE_MS = 300;
+
 /** An interval that no test lives to see: rows stay in the journal. */
 export const NEVER_MS = 3_600_000;
 
@@ -166,6 +172,27 @@ export class Gateward extends Client {
 
   evict(name: string): Promise<void> {
     return this.#miniflare.unsafeEvictDurableObject(this.#name, LANE_CLASS, { name });
+  }
+
+  /** From now on, D1 is so for the worker and its lanes, not for the tests; only of a hindered worker. */
+  databaseIs(state: DatabaseState, matches?: RegExp): Promise<unknown> {
+    const body = JSON.stringify({ state, delay_ms: SLOW_DATABASE_MS, matches: matches?.source });
+    return this.request("/_test/database", { method: "POST", body });
+  }
+
+  /** How many loads of records D1 was asked for so far; only of a hindered worker. */
+  async loads(): Promise<number> {
+    return (await this.request<{ loads: number }>("/_test/state")).body.loads;
+  }
+
+  /** From now on, the clock of the worker and its lanes is ahead by so much; only of a hindered worker. */
+  clockIsAhead(ms: number): Promise<unknown> {
+    return this.request("/_test/clock", { method: "POST", body: String(ms) });
+  }
+
+  /** The alarm of `<tenant>/<lane>` is gone; only of a hindered worker. */
+  loseAlarm(lane: string): Promise<unknown> {
+    return this.request("/_test/lose-alarm", { method: "POST", body: lane });
   }
 
   /** How many loads of records wait for D1's answer; only of a hindered worker. */

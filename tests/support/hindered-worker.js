@@ -1,7 +1,8 @@
-// The built worker where the registry's way to the lanes is hindered: D1's answers to a lane's
-// load of records arrive late, lanes that are named get no word of a new epoch, and decisions on
-// approvals wait on their way until they are let go. All are told to it under /_test/; worker and
-// lanes share this module, and so what it remembers.
+// The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
+// hangs or is locked; its answers to a lane's load of records arrive late; lanes that are named get no
+// word of a new epoch; decisions on approvals wait on their way until they are let go; alarms are lost;
+// and the clock is wrong. All are told to it under /_test/; worker and lanes share this module, and so
+// what it remembers.
 import { DurableObject } from "cloudflare:workers";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
@@ -12,6 +13,16 @@ const EPOCH_PATH = "/epoch";
 /** The path of the hop that takes a decision on an approval to its lane. */
 const DECIDE_PATH = "/decide";
 const HOLD_POLL_MS = 10;
+/** How long SQLite waits for a lock before it gives up. */
+const LOCKED_MS = 500;
+
+/** How D1 is, for statements that `matches`. */
+let database = { state: "up", matches: /(?:)/ };
+/** Loads of records that D1 was asked for. */
+let loads = 0;
+let clockOffsetMs = 0;
+const realNow = Date.now.bind(Date);
+Date.now = () => realNow() + clockOffsetMs;
 
 let loadDelayMs = 0;
 let loadsWaiting = 0;
@@ -51,27 +62,49 @@ function wrap(target, members) {
   });
 }
 
-/** Of statements that are late, those that D1 itself knows. */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What becomes of asking D1 for `sql`. */
+async function asked(sql, ask) {
+  if (LOAD_OF_RECORDS.test(sql)) loads += 1;
+  switch (database.matches.test(sql) ? database.state : "up") {
+    case "slow":
+      await pause(database.delay_ms);
+      return ask();
+    case "failing":
+      throw new Error("D1_ERROR: internal error");
+    case "losing":
+      await ask();
+      throw new Error("D1_ERROR: Network connection lost.");
+    case "hanging":
+      return new Promise(() => {});
+    case "locked":
+      await pause(LOCKED_MS);
+      throw new Error("D1_ERROR: database is locked: SQLITE_BUSY");
+    default:
+      return ask();
+  }
+}
+
+/** Of each statement, its SQL. */
+const texts = new WeakMap();
+/** Of statements that are hindered, those that D1 itself knows. */
 const statements = new WeakMap();
-function lateStatement(statement) {
-  const answersLate = (own) => (...args) => late(own(...args));
+function hinderedStatement(statement, sql) {
+  const isLoad = LOAD_OF_RECORDS.test(sql);
   const wrapped = wrap(statement, {
-    bind: (bind) => (...values) => lateStatement(bind(...values)),
-    all: answersLate,
-    first: answersLate,
-    raw: answersLate,
-    run: answersLate,
+    bind: (bind) => (...values) => hinderedStatement(bind(...values), sql),
+    all: (all) => () => asked(sql, () => (isLoad ? late(all()) : all())),
   });
   statements.set(wrapped, statement);
+  texts.set(wrapped, sql);
   return wrapped;
 }
-const lateDatabase = (database) =>
+const hinderedDatabase = (database) =>
   wrap(database, {
-    prepare: (prepare) => (sql) => (LOAD_OF_RECORDS.test(sql) ? lateStatement(prepare(sql)) : prepare(sql)),
-    batch: (batch) => (batched) => {
-      const answer = batch(batched.map((statement) => statements.get(statement) ?? statement));
-      return batched.some((statement) => statements.has(statement)) ? late(answer) : answer;
-    },
+    prepare: (prepare) => (sql) => hinderedStatement(prepare(sql), sql),
+    batch: (batch) => (batched) =>
+      asked(batched.map((statement) => texts.get(statement)).join(";\n"), () => batch(batched.map((statement) => statements.get(statement)))),
   });
 
 const hinderedStub = (name, stub) =>
@@ -86,7 +119,7 @@ const hinderedStub = (name, stub) =>
 
 const hindered = (env) => ({
   ...env,
-  DB: lateDatabase(env.DB),
+  DB: hinderedDatabase(env.DB),
   LANES: wrap(env.LANES, { getByName: (getByName) => (name) => hinderedStub(name, getByName(name)) }),
 });
 
@@ -99,8 +132,10 @@ export class GateLane extends DurableObject {
     this.#lane = new Lane(state, hindered(env));
   }
 
-  fetch(request) {
-    return this.#lane.fetch(request);
+  async fetch(request) {
+    if (new URL(request.url).pathname !== "/_test/lose-alarm") return this.#lane.fetch(request);
+    await this.ctx.storage.deleteAlarm();
+    return new Response();
   }
 
   alarm() {
@@ -118,6 +153,17 @@ export default class extends Gateward {
       case "/_test/load-delay":
         loadDelayMs = Number(await request.text());
         return Response.json({});
+      case "/_test/database": {
+        const { matches = "", ...rest } = await request.json();
+        database = { ...rest, matches: new RegExp(matches) };
+        return Response.json({});
+      }
+      case "/_test/clock":
+        clockOffsetMs = Number(await request.text());
+        return Response.json({});
+      case "/_test/lose-alarm":
+        await this.env.LANES.getByName(await request.text()).fetch(request.url);
+        return Response.json({});
       case "/_test/deaf-lanes":
         deafLanes = new Set(await request.json());
         return Response.json({});
@@ -129,7 +175,7 @@ export default class extends Gateward {
         releases += 1;
         return Response.json({});
       case "/_test/state":
-        return Response.json({ loads_waiting: loadsWaiting, decisions_held: decisionsHeld });
+        return Response.json({ loads, loads_waiting: loadsWaiting, decisions_held: decisionsHeld });
       default:
         return super.fetch(request);
     }

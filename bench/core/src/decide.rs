@@ -151,7 +151,8 @@ fn records(engine: &PolicyEngine, call: &Call) -> Records {
         "tool": tool,
     }));
     let Loaded { tenant, agent, credential, server, tool, .. } = loaded.unwrap();
-    Records { tenant, agent, credential, server, tool, bans: Rc::default(), listing: Rc::default() }
+    let (bans, listing) = (Rc::default(), Rc::default());
+    Records { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
 }
 
 pub fn operations() -> Vec<Operation> {

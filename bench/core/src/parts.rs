@@ -4,7 +4,9 @@ use std::hint::black_box;
 
 use gateward_core::call::{self, Action, ToolCall};
 use gateward_core::command::GateCommand;
-use gateward_core::gate::{Decision, ReasonCode, ReplyReceipt, Row, Ruling, encode_response};
+use gateward_core::gate::{
+    Decision, Engine, ReasonCode, ReplyReceipt, Row, Ruling, encode_response,
+};
 use gateward_core::receipt::{self, BODY_VERSION, Body, GENESIS, Obligations, StoredReceipt};
 use gateward_core::token::{self, MacKeys, TokenError};
 use gateward_core::trust::SourceTrust;
@@ -133,6 +135,8 @@ impl Sealing {
             bundle: gateward_policies::bundle().digest,
             decision: "allow",
             decision_id: &self.decision_id,
+            degraded_cause: None,
+            engine_mode: None,
             epoch: 1,
             key_id: "k1",
             kind: "decision",
@@ -171,7 +175,7 @@ fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &st
         call,
         ruling,
         SourceTrust::TrustedInternalSigned,
-        gateward_policies::bundle().digest,
+        Engine { bundle: gateward_policies::bundle().digest, degraded_cause: None },
         &sealing.decision_id,
         None,
         Some(ReplyReceipt::new(0, sealing.seq, hash, &sealing.previous)),

@@ -37,6 +37,7 @@ pub mod hierarchy;
 pub mod http_tool;
 pub mod id;
 pub mod input;
+pub mod outage;
 pub mod policy;
 pub mod proxy;
 pub mod readiness;

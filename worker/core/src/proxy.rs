@@ -99,6 +99,9 @@ pub struct ProxyDecision {
     pub redacted_fields: Vec<String>,
     pub approval: Option<ProxyApproval>,
     pub receipt: Option<ProxyReceipt>,
+    /// `degraded`, or absent.
+    #[serde(default)]
+    pub engine_mode: Option<String>,
 }
 
 /// What the decision asks for, or the call presented.

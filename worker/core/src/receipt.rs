@@ -32,6 +32,12 @@ pub struct Body<'a> {
     pub bundle: &'a str,
     pub decision: &'a str,
     pub decision_id: &'a str,
+    /// Only of a decision that was made while something was away that it would have asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degraded_cause: Option<&'a str>,
+    /// Likewise: `degraded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine_mode: Option<&'a str>,
     pub epoch: u64,
     pub key_id: &'a str,
     pub kind: &'a str,
@@ -239,6 +245,8 @@ mod tests {
             bundle: "b",
             decision: "allow",
             decision_id: "id",
+            degraded_cause: None,
+            engine_mode: None,
             epoch: 1,
             key_id: "k",
             kind: "decision",
@@ -283,6 +291,13 @@ mod tests {
         let obligations = Obligations { approver_groups: &group, redact_fields: &[] };
         let (asking, _) = seal(&Body { obligations, ..body(7, GENESIS, &[]) });
         assert_eq!(json::parse(asking.as_bytes()).unwrap().canonical(), asking);
+        let degraded = Body {
+            degraded_cause: Some("c"),
+            engine_mode: Some("degraded"),
+            ..body(7, GENESIS, &[])
+        };
+        let (degraded, _) = seal(&degraded);
+        assert_eq!(json::parse(degraded.as_bytes()).unwrap().canonical(), degraded);
         assert!(asking.contains(r#""approver_groups":[{"group":"g","quorum":2}]"#));
         assert_eq!(hash, "e6f6d65b93b7be66ee83175f795ce0a171b8d53af0af6b3845eb1d4ebd55705e");
     }

@@ -12,9 +12,13 @@
 //!   what else changed, and the cache is emptied. What is not newer than the cache is no news.
 //! - A confirmation of a newer epoch, which names no keys, empties the cache.
 //!
-//! The epoch never falls while the object lives. So once a push of an epoch was taken, no record
-//! from before it is used: not a held one, not one that a slow load brings. An object that starts
-//! anew holds nothing, and what it reads from D1 is no older than what was committed before.
+//! The epoch never falls: an object that starts anew begins at the one that its storage holds
+//! ([`crate::lane::Lane::stored_registry`]). So once a push of an epoch was taken, no record from
+//! before it is used: not a held one, not one that a slow load brings, not one that was stored.
+//!
+//! INVARIANT (nothing renews itself): the time of the last confirmation is when D1 was asked, in memory
+//! and in storage. Neither a start nor a push makes it later, and a time that lies in the future
+//! confirms nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -65,7 +69,17 @@ pub struct TenantRecord {
     pub lanes: Option<u16>,
     pub rows_per_day: Option<u32>,
     pub bytes_per_day: Option<u32>,
+    /// For how long a lane goes on without having confirmed the registry, for each kind of call.
+    pub grace_read_s: Option<u32>,
+    pub grace_write_s: Option<u32>,
+    pub grace_high_risk_s: Option<u32>,
 }
+
+/// For how long reads go on when a tenant has not said: D1's own incidents are mostly shorter.
+pub const DEFAULT_GRACE_READ_S: u32 = 15 * 60;
+
+/// The longest that can be registered: as long as the journal holds at full rate.
+pub const MAX_GRACE_S: u32 = 60 * 60;
 
 impl TenantRecord {
     #[must_use]
@@ -188,7 +202,7 @@ pub struct ToolRegistration {
 }
 
 /// A tool as far as a listing needs it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedTool {
     pub tool: String,
     pub status: String,
@@ -312,6 +326,145 @@ pub struct Records {
     pub bans: Rc<Bans>,
     /// All tools of the server; empty unless a listing is to be filtered.
     pub listing: Rc<Listing>,
+    /// Whether the epoch was confirmed within `REGISTRY_TTL_MS`. If not, the decision says so.
+    pub confirmed: bool,
+}
+
+impl Records {
+    /// For how long after its last confirmation the registry is good for this call, in milliseconds:
+    /// as the tenant registered for reads, for writes, and for tools of high or critical risk; never
+    /// less than `ttl_ms`.
+    #[must_use]
+    pub fn grace_ms(&self, command: &GateCommand, ttl_ms: u64) -> u64 {
+        let tenant = self.tenant.as_ref();
+        let (risk, mutates) = match &self.tool {
+            Some(tool) => (tool.risk, tool.mutates != 0 || command.call.mutates_state),
+            None => (Risk::Low, command.call.mutates_state),
+        };
+        let grace_s = if risk >= Risk::High {
+            tenant.and_then(|tenant| tenant.grace_high_risk_s)
+        } else if mutates {
+            tenant.and_then(|tenant| tenant.grace_write_s)
+        } else {
+            tenant.and_then(|tenant| tenant.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
+        };
+        ttl_ms.max(u64::from(grace_s.unwrap_or_default()) * 1_000)
+    }
+}
+
+/// What D1 answered to a load: each record as JSON text, `None` for what is not registered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct LoadedTexts {
+    pub tenant: Option<String>,
+    pub agent: Option<String>,
+    pub credential: Option<String>,
+    pub server: Option<String>,
+    pub tool: Option<String>,
+    /// `None` when they were not asked for.
+    pub bans: Option<String>,
+}
+
+impl LoadedTexts {
+    /// # Errors
+    ///
+    /// Absent is not the same as unreadable: a record that does not parse stops the call.
+    pub fn parse(&self) -> serde_json::Result<Loaded> {
+        Ok(Loaded {
+            tenant: record(&self.tenant)?,
+            agent: record(&self.agent)?,
+            credential: record(&self.credential)?,
+            server: record(&self.server)?,
+            tool: record(&self.tool)?,
+            bans: record(&self.bans)?,
+        })
+    }
+}
+
+fn record<'a, T: Deserialize<'a>>(text: &'a Option<String>) -> serde_json::Result<Option<T>> {
+    text.as_deref().map(serde_json::from_str).transpose()
+}
+
+/// A record as a lane stores it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRecord {
+    pub kind: RecordKind,
+    /// Empty where there is only one of its kind.
+    pub name: String,
+    /// JSON; `null` for what is not registered.
+    pub text: String,
+}
+
+/// What a stored record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    Tenant,
+    Agent,
+    Credential,
+    Server,
+    Tool,
+    Bans,
+    /// All tools of a server.
+    Listing,
+}
+
+impl RecordKind {
+    const ALL: [Self; 7] = [
+        Self::Tenant,
+        Self::Agent,
+        Self::Credential,
+        Self::Server,
+        Self::Tool,
+        Self::Bans,
+        Self::Listing,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tenant => "tenant",
+            Self::Agent => "agent",
+            Self::Credential => "credential",
+            Self::Server => "server",
+            Self::Tool => "tool",
+            Self::Bans => "bans",
+            Self::Listing => "listing",
+        }
+    }
+
+    /// The name of the one that a command needs.
+    fn name(self, command: &GateCommand) -> String {
+        match self {
+            Self::Tenant | Self::Bans => String::new(),
+            Self::Agent => command.call.agent.clone(),
+            Self::Credential => command.key_id.clone(),
+            Self::Server | Self::Listing => command.call.server.clone(),
+            Self::Tool => tool_id(command),
+        }
+    }
+}
+
+/// Kind and name of every record that a command needs.
+#[must_use]
+pub fn needed(command: &GateCommand) -> Vec<(RecordKind, String)> {
+    RecordKind::ALL.into_iter().map(|kind| (kind, kind.name(command))).collect()
+}
+
+/// What was loaded for a command, as it is stored.
+#[must_use]
+pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
+    let null = || "null".to_owned();
+    let LoadedTexts { tenant, agent, credential, server, tool, bans } = loaded;
+    [
+        (RecordKind::Tenant, Some(tenant.unwrap_or_else(null))),
+        (RecordKind::Agent, Some(agent.unwrap_or_else(null))),
+        (RecordKind::Credential, Some(credential.unwrap_or_else(null))),
+        (RecordKind::Server, Some(server.unwrap_or_else(null))),
+        (RecordKind::Tool, Some(tool.unwrap_or_else(null))),
+        (RecordKind::Bans, bans),
+    ]
+    .into_iter()
+    .filter_map(|(kind, text)| Some(StoredRecord { kind, name: kind.name(command), text: text? }))
+    .collect()
 }
 
 /// What D1 answered to a load, read in one statement.
@@ -331,6 +484,23 @@ pub struct Loaded {
 pub struct LoadedListing {
     pub epoch: u64,
     pub tools: Vec<ListedTool>,
+}
+
+/// All tools of a command's server, as they are stored.
+#[must_use]
+pub fn stored_listing(command: &GateCommand, loaded: &LoadedListing) -> StoredRecord {
+    let kind = RecordKind::Listing;
+    // Plain data always serializes; what were empty could not be read.
+    let text = serde_json::to_string(&loaded.tools).unwrap_or_default();
+    StoredRecord { kind, name: kind.name(command), text }
+}
+
+/// Lanes of a tenant that did not take an epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingPushes {
+    pub tenant: String,
+    pub lanes: Vec<u16>,
+    pub epoch: u64,
 }
 
 /// A change of the registry, as every lane of the tenant is told it.
@@ -395,8 +565,36 @@ impl RegistryCache {
         now_ms: u64,
         ttl_ms: u64,
     ) -> Option<(Records, bool)> {
+        if !self.is_confirmed(now_ms, ttl_ms) {
+            return None;
+        }
+        self.held(command)
+    }
+
+    /// The same for when D1 does not answer: they are good for as long as the tenant registered for
+    /// such a call, and they say that they were not confirmed.
+    #[must_use]
+    pub fn unconfirmed(
+        &self,
+        command: &GateCommand,
+        now_ms: u64,
+        ttl_ms: u64,
+    ) -> Option<(Records, bool)> {
+        let (mut records, complete) = self.held(command)?;
+        if !self.is_confirmed(now_ms, records.grace_ms(command, ttl_ms)) {
+            return None;
+        }
+        records.confirmed = self.is_confirmed(now_ms, ttl_ms);
+        Some((records, complete))
+    }
+
+    fn is_confirmed(&self, now_ms: u64, within_ms: u64) -> bool {
+        let age_ms = self.confirmed_at_ms.and_then(|at_ms| now_ms.checked_sub(at_ms));
+        age_ms.is_some_and(|age_ms| age_ms < within_ms)
+    }
+
+    fn held(&self, command: &GateCommand) -> Option<(Records, bool)> {
         let call = &command.call;
-        self.confirmed_at_ms.filter(|at| now_ms.saturating_sub(*at) < ttl_ms)?;
         let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
         let credential = self.credentials.get(&command.key_id).cloned()?;
@@ -410,7 +608,9 @@ impl RegistryCache {
         let complete = server.is_some() && tool.is_some() && listing.is_some();
         let (server, tool) = (server.flatten(), tool.flatten());
         let listing = listing.unwrap_or_default();
-        Some((Records { tenant, agent, credential, server, tool, bans, listing }, complete))
+        let confirmed = true;
+        let records = Records { tenant, agent, credential, server, tool, bans, listing, confirmed };
+        Some((records, complete))
     }
 
     /// The command with the tool that an HTTP request calls, as the server's routes say; as it is
@@ -445,16 +645,26 @@ impl RegistryCache {
             && !self.listings.contains_key(&command.call.server)
     }
 
-    /// Takes all tools of a server.
-    pub fn accept_listing(&mut self, server: &str, loaded: LoadedListing, asked_at_ms: u64) {
-        if self.confirm(loaded.epoch, asked_at_ms) {
-            let tools = loaded.tools.into_iter();
-            let listing = tools.map(|tool| (tool.tool.clone(), tool)).collect();
-            if self.listings.len() >= MAX_CACHED_LISTINGS {
-                self.listings.clear();
-            }
-            self.listings.insert(server.to_owned(), Rc::new(listing));
+    /// Takes all tools of a server; returns whether they may be kept.
+    pub fn accept_listing(
+        &mut self,
+        server: &str,
+        loaded: LoadedListing,
+        asked_at_ms: u64,
+    ) -> bool {
+        let may_be_kept = self.confirm(loaded.epoch, asked_at_ms);
+        if may_be_kept {
+            self.keep_listing(server.to_owned(), loaded.tools);
         }
+        may_be_kept
+    }
+
+    fn keep_listing(&mut self, server: String, tools: Vec<ListedTool>) {
+        let listing = tools.into_iter().map(|tool| (tool.tool.clone(), tool)).collect();
+        if self.listings.len() >= MAX_CACHED_LISTINGS {
+            self.listings.clear();
+        }
+        self.listings.insert(server, Rc::new(listing));
     }
 
     /// The newest epoch that it knows of.
@@ -470,25 +680,77 @@ impl RegistryCache {
     }
 
     /// Takes what D1 answered to the load for `command`; the time is when the read was begun,
-    /// since only what was true then is confirmed.
-    pub fn accept(&mut self, command: &GateCommand, loaded: Loaded, asked_at_ms: u64) {
-        if !self.confirm(loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch), asked_at_ms) {
-            return;
+    /// since only what was true then is confirmed. Returns whether it may be kept.
+    pub fn accept(&mut self, command: &GateCommand, loaded: Loaded, asked_at_ms: u64) -> bool {
+        let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
+        if !self.confirm(epoch, asked_at_ms) {
+            return false;
         }
         self.tenant = Some(loaded.tenant);
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
         keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
         keep(&mut self.servers, command.call.server.clone(), loaded.server);
-        let schema = loaded.tool.as_ref().and_then(|tool| tool.input_schema.as_ref());
-        self.schema_bytes += schema.map_or(0, |schema| schema.len());
-        if self.schema_bytes > MAX_CACHED_SCHEMA_BYTES {
-            self.tools.clear();
-            self.schema_bytes = schema.map_or(0, |schema| schema.len());
-        }
-        keep(&mut self.tools, tool_id(command), loaded.tool);
+        self.keep_tool(tool_id(command), loaded.tool);
         if let Some(bans) = loaded.bans {
             self.bans = Some(Rc::new(bans));
         }
+        true
+    }
+
+    fn keep_tool(&mut self, id: String, tool: Option<ToolRegistration>) {
+        let schema = tool.as_ref().and_then(|tool| tool.input_schema.as_ref());
+        let bytes = schema.map_or(0, |schema| schema.len());
+        self.schema_bytes += bytes;
+        if self.schema_bytes > MAX_CACHED_SCHEMA_BYTES {
+            self.tools.clear();
+            self.schema_bytes = bytes;
+        }
+        keep(&mut self.tools, id, tool);
+    }
+
+    /// Begins where the lane's storage says that it was.
+    pub fn resume(&mut self, epoch: u64, confirmed_at_ms: Option<u64>) {
+        if epoch > self.epoch || self.confirmed_at_ms.is_none() {
+            self.empty_at(epoch.max(self.epoch));
+            self.confirmed_at_ms = confirmed_at_ms.filter(|_| self.epoch == epoch);
+        }
+    }
+
+    /// Takes records that were stored at the cache's own epoch, as far as none are held.
+    ///
+    /// # Errors
+    ///
+    /// What is stored cannot be read.
+    pub fn restore(&mut self, stored: Vec<StoredRecord>) -> serde_json::Result<()> {
+        for StoredRecord { kind, name, text } in stored {
+            match kind {
+                RecordKind::Tenant if self.tenant.is_none() => {
+                    let tenant: Option<TenantRecord> = serde_json::from_str(&text)?;
+                    self.tenant =
+                        Some(tenant.map(|tenant| TenantRecord { epoch: self.epoch, ..tenant }));
+                }
+                RecordKind::Agent if !self.agents.contains_key(&name) => {
+                    keep(&mut self.agents, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Credential if !self.credentials.contains_key(&name) => {
+                    keep(&mut self.credentials, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Server if !self.servers.contains_key(&name) => {
+                    keep(&mut self.servers, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Tool if !self.tools.contains_key(&name) => {
+                    self.keep_tool(name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Bans if self.bans.is_none() => {
+                    self.bans = Some(Rc::new(serde_json::from_str(&text)?));
+                }
+                RecordKind::Listing if !self.listings.contains_key(&name) => {
+                    self.keep_listing(name, serde_json::from_str(&text)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// D1 said at `asked_at_ms` or later that the tenant is at `epoch` (0: there is no tenant).
@@ -500,7 +762,8 @@ impl RegistryCache {
         if epoch > self.epoch {
             self.empty_at(epoch);
         }
-        self.confirmed_at_ms = self.confirmed_at_ms.max(Some(asked_at_ms));
+        // Not the later of both: a clock that was ahead must not confirm what comes after it.
+        self.confirmed_at_ms = Some(asked_at_ms);
         true
     }
 

@@ -15,7 +15,9 @@ pub mod d1 {
            'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
            'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
            'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, 'lanes', lanes, \
-           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day) \
+           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+           'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
+           'grace_high_risk_s', grace_high_risk_s) \
            FROM tenants WHERE tenant = ?1) AS tenant, \
         (SELECT json_object('lane', lane, 'status', \
            CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -352,6 +354,13 @@ pub mod lane {
              NEW.row->>'approval', 0, NEW.at_ms \
            WHERE NEW.row->>'approval' IS NOT NULL; \
          END",
+        // Records of the registry, all of one epoch. record: JSON, 'null' for what is not registered.
+        "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
+           name TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, name)) STRICT",
+        // Lanes that did not take an epoch: only in the object that goes on telling them.
+        "CREATE TABLE IF NOT EXISTS pushes (tenant TEXT NOT NULL, lane INTEGER NOT NULL, \
+           epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, \
+           attempts INTEGER NOT NULL, PRIMARY KEY (tenant, lane)) STRICT, WITHOUT ROWID",
         "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
            at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
            count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -441,6 +450,37 @@ pub mod lane {
     pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
          (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) AND at_ms < ?1";
 
+    pub const RECORD: &str = "SELECT record FROM registry WHERE kind = ?1 AND name = ?2";
+    /// A JSON array of arrays: kind, name, record.
+    pub const KEEP_RECORDS: &str = "INSERT INTO registry (kind, name, record) \
+         SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true \
+         ON CONFLICT (kind, name) DO UPDATE SET record = excluded.record \
+           WHERE record <> excluded.record";
+    /// How many of the newest are kept.
+    pub const BOUND_RECORDS: &str =
+        "DELETE FROM registry WHERE id <= (SELECT max(id) FROM registry) - ?1";
+    pub const FORGET_RECORDS: &str = "DELETE FROM registry";
+    /// A JSON array of arrays: kind, first name, and the name before which the last one is.
+    pub const FORGET_NAMED_RECORDS: &str = "DELETE FROM registry WHERE id IN \
+         (SELECT r.id FROM json_each(?1) n JOIN registry r \
+           ON r.kind = n.value->>0 AND r.name >= n.value->>1 AND r.name < n.value->>2)";
+
+    /// Tenant, lane, epoch, until when, when it is due.
+    pub const KEEP_PUSH: &str = "INSERT INTO pushes (tenant, lane, epoch, until_ms, due_at_ms, \
+           attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0) \
+         ON CONFLICT (tenant, lane) DO UPDATE SET epoch = excluded.epoch, \
+           until_ms = excluded.until_ms, due_at_ms = excluded.due_at_ms, attempts = 0 \
+           WHERE epoch < excluded.epoch";
+    pub const FORGET_PUSHES: &str = "DELETE FROM pushes WHERE until_ms <= ?1";
+    pub const DUE_PUSHES: &str = "SELECT tenant, lane, epoch, attempts FROM pushes \
+         WHERE due_at_ms <= ?1 ORDER BY due_at_ms LIMIT ?2";
+    /// Tenant, lane, epoch.
+    pub const PUSHED: &str = "DELETE FROM pushes WHERE tenant = ?1 AND lane = ?2 AND epoch <= ?3";
+    /// Tenant, lane, epoch, when it is due.
+    pub const PUSH_FAILED: &str = "UPDATE pushes SET attempts = attempts + 1, due_at_ms = ?4 \
+         WHERE tenant = ?1 AND lane = ?2 AND epoch = ?3";
+    pub const NEXT_PUSH: &str = "SELECT due_at_ms FROM pushes ORDER BY due_at_ms LIMIT 1";
+
     pub const SET_COUNT: &str = "INSERT INTO audit_counts (event_id, at_ms, kind, source, count) \
          VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT (event_id) DO UPDATE SET count = max(count, excluded.count)";
@@ -457,6 +497,17 @@ pub mod lane {
         JOURNAL_HASH,
         JOURNAL_BYTES,
         JOURNAL_STATES,
+        KEEP_PUSH,
+        FORGET_PUSHES,
+        DUE_PUSHES,
+        PUSHED,
+        PUSH_FAILED,
+        NEXT_PUSH,
+        RECORD,
+        KEEP_RECORDS,
+        BOUND_RECORDS,
+        FORGET_RECORDS,
+        FORGET_NAMED_RECORDS,
         INSERT,
         INSERT_APPROVAL_STEPS,
         APPROVAL,

@@ -12,19 +12,22 @@ use gateward_core::admin::{Actor, AgentInLane};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::LaneAction;
 use gateward_core::id::rfc3339;
+use gateward_core::lane::{Lane, LaneSql};
 use gateward_core::problem::ProblemCode::{
     self, AlreadyBootstrapped, ApprovalRequired, Forbidden, IdempotencyKeyReused, InvalidField,
     NameTaken, NotFound, PreconditionFailed, RegistryUnavailable, StateConflict,
 };
-use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, RegistryCache};
+use gateward_core::registry::{
+    CredentialRecord, EpochPush, Loaded, LoadedTexts, RegistryCache, stored,
+};
 use gateward_core::scope::Scope;
-use gateward_core::token;
+use gateward_core::{sql, token};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use serde_json::{Value as Json, json};
 use support::model::Model;
 use support::registry::{Answered, Ask, Effect, MAC_KEY, Registry, delete, get, patch, post, put};
-use support::{Fault, START_MS, TENANT, command, read_call, with};
+use support::{Fault, START_MS, Storage, TENANT, command, read_call, with};
 
 const DAY_S: u64 = 24 * 60 * 60;
 /// How long a credential that is of no use stays.
@@ -388,23 +391,54 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
     Ok(())
 }
 
-/// Plays a history before a lane that holds everything there is, and misses some of the news.
+/// What is held for these calls is what D1 has.
+fn check_held(
+    cache: &RegistryCache,
+    calls: &[GateCommand],
+    loads: &[Loaded],
+    now_ms: u64,
+    ask: &Ask,
+) -> TestCaseResult {
+    for (call, now) in calls.iter().zip(loads) {
+        let Some((held, complete)) = cache.unconfirmed(call, now_ms, u64::MAX) else { continue };
+        prop_assert_eq!(&held.tenant, &now.tenant, "{:?}", ask);
+        prop_assert_eq!(&held.agent, &now.agent, "{:?}", ask);
+        // One that expired long ago is forgotten, and as good as none.
+        let old = |held: &CredentialRecord| {
+            held.expires_at_ms.is_some_and(|at| at < now_ms - KEPT_S * 1_000)
+        };
+        if now.credential.is_some() || !held.credential.as_ref().is_some_and(old) {
+            prop_assert_eq!(&held.credential, &now.credential, "{:?}", ask);
+        }
+        if complete || held.server.is_some() {
+            prop_assert_eq!(&held.server, &now.server, "{:?}", ask);
+        }
+        if complete || held.tool.is_some() {
+            prop_assert_eq!(&held.tool, &now.tool, "{:?}", ask);
+        }
+        prop_assert_eq!(Some(&*held.bans), now.bans.as_ref(), "{:?}", ask);
+    }
+    Ok(())
+}
+
+/// Plays a history before a lane that holds everything there is, in memory and in storage, and misses
+/// some of the news.
 fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
     let registry = Registry::new();
-    let mut cache = RegistryCache::default();
+    let mut copies = Copies::new();
     let there = one_of_each().map(|step| (step, false));
     for ((wait_s, ask), missed) in there.chain(steps) {
         if wait_s > 0 {
             registry.wait(wait_s);
             // Bans that expire are not read again: no change made them different.
-            cache = RegistryCache::default();
+            copies = Copies::new();
         }
         let now_ms = registry.now_ms.get();
         let ask = dated(ask, now_ms);
         let before = calls(&registry);
         for call in &before {
-            if !cache.records(call, now_ms, 1).is_some_and(|(_, complete)| complete) {
-                cache.accept(call, load(&registry, call), now_ms);
+            if !copies.cache.records(call, now_ms, 1).is_some_and(|(_, complete)| complete) {
+                copies.accept(call, load(&registry, call), now_ms);
             }
         }
         let nothing = load(&registry, &before[0]);
@@ -415,32 +449,18 @@ fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
         let calls = calls(&registry);
         // It may have been asked about a credential before that was there.
         if calls.len() > before.len() {
-            cache.accept(calls.last().unwrap(), nothing, now_ms);
+            copies.accept(calls.last().unwrap(), nothing, now_ms);
         }
-        cache.push(&push);
+        copies.push(&push);
         // Twice, the second time with what all calls share read again: nothing hides behind it.
-        let loads: Vec<Loaded> = calls.iter().map(|call| load(&registry, call)).collect();
+        let texts: Vec<LoadedTexts> = calls.iter().map(|call| load(&registry, call)).collect();
+        let loads: Vec<Loaded> = texts.iter().map(|texts| texts.parse().unwrap()).collect();
         for _ in 0..2 {
-            for (call, now) in calls.iter().zip(&loads) {
-                let Some((held, complete)) = cache.records(call, now_ms, 1) else { continue };
-                prop_assert_eq!(&held.tenant, &now.tenant, "{:?}", ask);
-                prop_assert_eq!(&held.agent, &now.agent, "{:?}", ask);
-                // One that expired long ago is forgotten, and as good as none.
-                let old = |held: &CredentialRecord| {
-                    held.expires_at_ms.is_some_and(|at| at < now_ms - KEPT_S * 1_000)
-                };
-                if now.credential.is_some() || !held.credential.as_ref().is_some_and(old) {
-                    prop_assert_eq!(&held.credential, &now.credential, "{:?}", ask);
-                }
-                if complete || held.server.is_some() {
-                    prop_assert_eq!(&held.server, &now.server, "{:?}", ask);
-                }
-                if complete || held.tool.is_some() {
-                    prop_assert_eq!(&held.tool, &now.tool, "{:?}", ask);
-                }
-                prop_assert_eq!(Some(&*held.bans), now.bans.as_ref(), "{:?}", ask);
-            }
-            cache.accept(&calls[0], loads[0].clone(), now_ms);
+            check_held(&copies.cache, &calls, &loads, now_ms, &ask)?;
+            let restarted = copies.restarted(&calls);
+            prop_assert_eq!(restarted.epoch(), copies.cache.epoch());
+            check_held(&restarted, &calls, &loads, now_ms, &ask)?;
+            copies.accept(&calls[0], texts[0].clone(), now_ms);
         }
     }
     Ok(())
@@ -490,9 +510,50 @@ fn calls(registry: &Registry) -> Vec<GateCommand> {
     calls
 }
 
-fn load(registry: &Registry, command: &GateCommand) -> Loaded {
+fn load(registry: &Registry, command: &GateCommand) -> LoadedTexts {
     let call = &command.call;
-    registry.load(&call.agent, &command.key_id, &call.server, &call.tool)
+    registry.load_texts(&call.agent, &command.key_id, &call.server, &call.tool)
+}
+
+/// A lane's memory and its storage, which are to say the same.
+struct Copies {
+    cache: RegistryCache,
+    storage: Storage,
+}
+
+impl Copies {
+    fn new() -> Self {
+        let storage = Storage::new();
+        for statement in sql::lane::SCHEMA {
+            storage.exec(statement, &[]).unwrap();
+        }
+        Self { cache: RegistryCache::default(), storage }
+    }
+
+    fn accept(&mut self, call: &GateCommand, texts: LoadedTexts, now_ms: u64) {
+        let loaded = texts.parse().unwrap();
+        let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
+        if self.cache.accept(call, loaded, now_ms) {
+            let records = stored(call, texts);
+            Lane::keep_records(&self.storage, epoch, now_ms, &records).unwrap();
+        }
+    }
+
+    fn push(&mut self, push: &EpochPush) {
+        self.cache.push(push);
+        Lane::take_push(&self.storage, push).unwrap();
+    }
+
+    /// The memory of an object that starts anew and has read everything that is stored for these calls.
+    fn restarted(&self, calls: &[GateCommand]) -> RegistryCache {
+        let mut cache = RegistryCache::default();
+        let (epoch, confirmed_at_ms) = Lane::stored_registry(&self.storage).unwrap();
+        cache.resume(epoch, confirmed_at_ms);
+        for call in calls {
+            cache.restore(Lane::stored_records(&self.storage, epoch, call).unwrap()).unwrap();
+        }
+        cache
+    }
 }
 
 /// Every write, each a change after those before it; the first is the only one without a tenant.

@@ -14,6 +14,7 @@ use gateward_core::lane::{DecideOutcome, Lane, StorageError};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::receipt::{self, GENESIS};
+use gateward_core::registry::EpochPush;
 use gateward_core::sql::d1;
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;
@@ -512,9 +513,9 @@ fn a_decision_on_what_was_read_before_a_change_is_refused() {
 fn a_decision_that_was_checked_at_an_older_epoch_is_refused_also_after_an_eviction() {
     let gate = gate();
     let id = asked(&gate, &refund(600, None));
-    gate.on_lane(|_, storage| Lane::note_epoch(storage, 5)).unwrap();
+    gate.on_lane(|_, storage| Lane::take_push(storage, &EpochPush::whole(5))).unwrap();
     // News that come late change nothing.
-    gate.on_lane(|_, storage| Lane::note_epoch(storage, 4)).unwrap();
+    gate.on_lane(|_, storage| Lane::take_push(storage, &EpochPush::whole(4))).unwrap();
     gate.evict();
     let mut command = verdict(&id, ADA, VerdictKind::Approve, &Value::Null);
     for (epoch, expected) in [(4, 425), (5, 200), (6, 200)] {

@@ -200,11 +200,16 @@ fn load(database: &Connection, agent: &str, key_id: &str, server: &str, bans: bo
 fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     let database = support::database();
     database.execute_batch(REGISTRY).unwrap();
+    let grace = "UPDATE tenants SET grace_read_s = 9, grace_write_s = 10, grace_high_risk_s = 11";
+    database.execute_batch(grace).unwrap();
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
             "quota_per_day": 3, "risk_denials": 4, "risk_window_s": 5, "risk_quiet_s": 6,
             "taint_s": 70,
+            "grace_read_s": 9,
+            "grace_write_s": 10,
+            "grace_high_risk_s": 11,
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
         },
         "agent": {

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use worker::Date;
 
 use crate::http::Request;
+use crate::limits::DISCOVERY_MS;
 use crate::relay::{self, UpstreamAnswer, UpstreamRequest};
 use crate::router::App;
 
@@ -22,8 +23,6 @@ use crate::router::App;
 const MAX_PAGES: usize = 100;
 /// Bytes of an answer whose events are held at a time.
 const PIECE_BYTES: usize = 64 * 1_024;
-/// How long all of it may take: an administrator waits for it.
-const LIMIT_MS: u64 = 30_000;
 /// What a client that could do everything says; some servers list only what such a one can use.
 const CAPABILITIES: &str = r#"{"elicitation":{},"roots":{},"sampling":{}}"#;
 
@@ -35,7 +34,7 @@ pub async fn discover(
     upstream: &Upstream,
 ) -> Result<Discovered, Problem> {
     let url = relay::address(app, upstream)?.as_str().to_owned();
-    let ends_at_ms = Date::now().as_millis() + LIMIT_MS;
+    let ends_at_ms = Date::now().as_millis() + u64::from(DISCOVERY_MS);
     let mut server = Server {
         app,
         caller,

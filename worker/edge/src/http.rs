@@ -268,6 +268,10 @@ impl Head {
             .field("x-gateward-decision-id", &decision.decision_id)
             .field("x-gateward-reason-code", &decision.reason_code)
             .field("x-gateward-policies", policies);
+        let head = match &decision.engine_mode {
+            Some(mode) => head.field("x-gateward-engine-mode", mode),
+            None => head,
+        };
         match &decision.approval {
             Some(approval) => head.field("x-gateward-approval-id", &approval.approval_id),
             None => head,

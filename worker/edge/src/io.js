@@ -99,17 +99,50 @@ function headersOf(fields) {
 }
 
 /**
+ * What a promise gives; when that takes longer than `ms`, what `late` gives or throws. Everything that
+ * is awaited outside of this isolate goes through here; `limits.rs` says how long each may take.
+ * @template T, L
+ * @param {Promise<T>} promise
+ * @param {number} ms
+ * @param {() => L} late
+ * @returns {Promise<T | L>}
+ */
+export async function within(promise, ms, late) {
+  let timer;
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms, TOO_LATE);
+  });
+  try {
+    const first = await Promise.race([promise, over]);
+    return first === TOO_LATE ? late() : first;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+const TOO_LATE = Symbol("too late");
+
+function noAnswer() {
+  throw new Error("no answer in time");
+}
+
+/**
  * The hop, with a command.
  * @param {string} url
  * @param {Uint8Array} body a view of Wasm's memory, which goes on changing
+ * @param {number} limitMs
  */
-export function post(env, binding, name, url, body) {
-  return env[binding].getByName(name).fetch(url, { method: "POST", body: body.slice() });
+export function post(env, binding, name, url, body, limitMs) {
+  return within(env[binding].getByName(name).fetch(url, { method: "POST", body: body.slice() }), limitMs, noAnswer);
 }
 
 /** The hop, for something to read. */
-export function get(env, binding, name, url) {
-  return env[binding].getByName(name).fetch(url);
+export function get(env, binding, name, url, limitMs) {
+  return within(env[binding].getByName(name).fetch(url), limitMs, noAnswer);
+}
+
+/** The text of an answer to a hop. */
+export function text(response, limitMs) {
+  return within(response.text(), limitMs, noAnswer);
 }
 
 /**
@@ -121,20 +154,39 @@ export function get(env, binding, name, url) {
  * @returns {Promise<number>} the status
  */
 export async function send(url, fields, body, limitMs) {
-  const signal = AbortSignal.timeout(limitMs);
-  const response = await fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal });
+  const abort = new AbortController();
+  const sent = fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal: abort.signal });
+  const response = await within(sent, limitMs, () => {
+    abort.abort();
+    noAnswer();
+  });
   // So that its connection is free.
-  await response.body?.cancel();
+  response.body?.cancel().catch(() => {});
   return response.status;
 }
 
 /**
- * The bytes that D1 reports of its database. worker-rs reads them as a 32-bit number, and fails.
- * @param {string} statement any that reads
+ * Runs one statement on D1, or several in one transaction.
+ * @param {[sql: string, ...values: unknown[]][]} statements
+ * @param {number} limitMs
+ * @returns {Promise<string>} JSON: an array with an array of rows for each statement
+ */
+export async function query(env, binding, statements, limitMs) {
+  const database = env[binding];
+  const prepared = statements.map(([sql, ...values]) => database.prepare(sql).bind(...values));
+  const [only, ...others] = prepared;
+  const ran = others.length === 0 ? only.all().then((answered) => [answered]) : database.batch(prepared);
+  const answered = await within(ran, limitMs, noAnswer);
+  return JSON.stringify(answered.map(({ results }) => results));
+}
+
+/**
+ * The bytes that D1 reports of its database.
+ * @param {string} sql any that reads
  * @returns {Promise<number | undefined>}
  */
-export async function size(database, statement) {
-  return (await database.prepare(statement).all()).meta.size_after;
+export async function size(env, binding, sql, limitMs) {
+  return (await within(env[binding].prepare(sql).all(), limitMs, noAnswer)).meta.size_after;
 }
 
 /**

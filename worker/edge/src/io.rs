@@ -24,16 +24,34 @@ extern "C" {
         name: &str,
         url: &str,
         body: &[u8],
+        limit_ms: u32,
     ) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn get(env: &Env, binding: &str, name: &str, url: &str) -> Result<Promise, JsValue>;
+    pub fn get(
+        env: &Env,
+        binding: &str,
+        name: &str,
+        url: &str,
+        limit_ms: u32,
+    ) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn text(response: &Response, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn send(url: &str, fields: &str, body: &str, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn size(database: &JsValue, statement: &str) -> Result<Promise, JsValue>;
+    pub fn query(
+        env: &Env,
+        binding: &str,
+        statements: &Array,
+        limit_ms: u32,
+    ) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn size(env: &Env, binding: &str, sql: &str, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn exec(sql: &JsValue, statement: &str, values: &Array) -> Result<Array, JsValue>;

@@ -1,25 +1,25 @@
 //! How the worker reaches a lane: one hop, by name.
 
-use std::pin::pin;
-use std::time::Duration;
+use std::cell::RefCell;
 
-use futures_util::future::{Either, select};
 use futures_util::{StreamExt as _, stream};
 use gateward_core::admin::AgentInLane;
 use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::outage::LogThrottle;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::ProxyReply;
-use gateward_core::registry::EpochPush;
+use gateward_core::registry::{EpochPush, PendingPushes};
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::worker_sys::web_sys::Response;
-use worker::{Delay, Env, console_error};
+use worker::{Date, Env, console_error};
 
 use crate::http::Head;
 use crate::io;
+use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "LANES";
@@ -37,6 +37,10 @@ pub const OUTDATED: u16 = 425;
 
 /// The object that `/readyz` asks: a name that no tenant can have.
 const READY_OBJECT: &str = "_ready/0";
+
+/// Begins the name of the object that goes on telling a tenant's lanes of an epoch, which the tenant
+/// ends. No lane has such a name.
+const PUSHES_OBJECT: &str = "_pushes/";
 
 /// Step 5. The lane's answer is the caller's, as it is.
 pub async fn call(env: &Env, command: &GateCommand) -> std::result::Result<Response, Problem> {
@@ -174,31 +178,36 @@ async fn link(
 /// Lanes that are told of a change at once.
 const CONCURRENT_PUSHES: usize = 32;
 
-/// How long a lane has to take an epoch: several times what a cold one needs to start. Whoever
-/// takes longer is named as pending, and the administrator need not wait for it.
-const PUSH_LIMIT: Duration = Duration::from_secs(2);
-
-/// Tells every lane of the tenant; returns those that did not confirm.
+/// Tells every lane of the tenant; returns those that did not confirm. These are told again until they
+/// do, or may no longer go on by what they hold.
 pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
-    // Plain data always serializes; what were empty would be refused, and the lane named.
-    let body = serde_json::to_vec(push).unwrap_or_default();
-    let body = body.as_slice();
     let mut pending: Vec<u16> = stream::iter(0..lanes)
-        .map(|lane| async move {
-            let name = format!("{tenant}/{lane}");
-            let taken = pin!(hop(env, &name, "/epoch", Some(body)));
-            let limit = pin!(Delay::from(PUSH_LIMIT));
-            match select(taken, limit).await {
-                Either::Left((Ok(response), _)) if response.ok() => None,
-                _ => Some(lane),
-            }
-        })
+        .map(|lane| async move { (!push_one(env, tenant, lane, push).await).then_some(lane) })
         .buffer_unordered(CONCURRENT_PUSHES)
         .filter_map(|lane| async move { lane })
         .collect()
         .await;
     pending.sort_unstable();
+    if !pending.is_empty() {
+        let (tenant, lanes) = (tenant.to_owned(), pending.clone());
+        let pushes = PendingPushes { tenant, lanes, epoch: push.epoch };
+        let body = serde_json::to_vec(&pushes).unwrap_or_default();
+        let name = [PUSHES_OBJECT, &pushes.tenant].concat();
+        let kept = hop_within(env, &name, "/push-again", Some(&body), EPOCH_PUSH_MS).await;
+        if !kept.is_ok_and(|response| response.ok()) {
+            console_error!("lanes {pending:?} of `{}` are not told again", pushes.tenant);
+        }
+    }
     pending
+}
+
+/// Tells one lane; whether it confirmed.
+pub async fn push_one(env: &Env, tenant: &str, lane: u16, push: &EpochPush) -> bool {
+    // Plain data always serializes; what were empty would be refused, and the lane named.
+    let body = serde_json::to_vec(push).unwrap_or_default();
+    let name = format!("{tenant}/{lane}");
+    let taken = hop_within(env, &name, "/epoch", Some(&body), EPOCH_PUSH_MS).await;
+    taken.is_ok_and(|response| response.ok())
 }
 
 /// An approval with its call's arguments; `None` when the lane does not hold it any more.
@@ -295,17 +304,31 @@ pub async fn ready(env: &Env) -> std::result::Result<(), Problem> {
     hop(env, READY_OBJECT, "/head", None).await.map(drop)
 }
 
+thread_local! {
+    static LOG: RefCell<LogThrottle> = RefCell::default();
+}
+
 async fn hop(
     env: &Env,
     name: &str,
     path: &str,
     body: Option<&[u8]>,
 ) -> std::result::Result<Response, Problem> {
+    hop_within(env, name, path, body, LANE_MS).await
+}
+
+async fn hop_within(
+    env: &Env,
+    name: &str,
+    path: &str,
+    body: Option<&[u8]>,
+    limit_ms: u32,
+) -> std::result::Result<Response, Problem> {
     let url = format!("{ORIGIN}{path}");
     let response: std::result::Result<Response, JsValue> = async {
         let promise = match body {
-            Some(body) => io::post(env, BINDING, name, &url, body)?,
-            None => io::get(env, BINDING, name, &url)?,
+            Some(body) => io::post(env, BINDING, name, &url, body, limit_ms)?,
+            None => io::get(env, BINDING, name, &url, limit_ms)?,
         };
         JsFuture::from(promise).await?.dyn_into()
     }
@@ -322,12 +345,15 @@ async fn hop(
 
 async fn text(response: &Response) -> std::result::Result<String, Problem> {
     let text: std::result::Result<JsValue, JsValue> =
-        async { JsFuture::from(response.text()?).await }.await;
+        async { JsFuture::from(io::text(response, LANE_MS)?).await }.await;
     let text = text.map_err(|error| unavailable(worker::Error::from(error)))?;
     text.as_string().ok_or_else(|| unavailable("its answer is no text"))
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Problem {
-    console_error!("lane unavailable: {error}");
+    let line = LOG.with(|log| log.borrow_mut().admit(Date::now().as_millis()));
+    if let Some(left_out) = line {
+        console_error!("lane unavailable: {error} ({left_out} lines like this one were left out)");
+    }
     Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
 }

@@ -13,6 +13,7 @@ mod http;
 mod io;
 mod lane_sql;
 mod lanes;
+mod limits;
 mod relay;
 mod router;
 mod settings;

@@ -2,7 +2,7 @@
 // not pass through Wasm's memory. What goes wrong is told as a string: an `Ending`, as the core
 // names it (gate/forwarded.rs).
 
-import { headers, joined } from "./io.js";
+import { headers, joined, within } from "./io.js";
 
 /** How long a stream of events may be silent towards the caller before a comment keeps it open. */
 const KEEP_ALIVE_MS = 15_000;
@@ -154,8 +154,8 @@ export class Exchange {
         const now = Date.now();
         const left = Math.min(silentSince + idleMs, this.#deadline) - now;
         if (left <= 0) throw this.#timedOut();
-        const result = await within(reading, keepAlive === undefined ? left : Math.min(left, KEEP_ALIVE_MS));
-        if (result === SILENT) {
+        const result = await within(reading, keepAlive === undefined ? left : Math.min(left, KEEP_ALIVE_MS), () => undefined);
+        if (result === undefined) {
           keepAlive?.();
           continue;
         }
@@ -198,19 +198,4 @@ function headersOf(fields) {
   const headers = new Headers();
   for (let at = 0; at + 1 < lines.length; at += 2) headers.append(lines[at], lines[at + 1]);
   return headers;
-}
-
-const SILENT = Symbol("silent");
-
-/** What a promise gives, or `SILENT` when that takes longer. */
-async function within(promise, ms) {
-  let timer;
-  const silent = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms, SILENT);
-  });
-  try {
-    return await Promise.race([promise, silent]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -9,11 +9,9 @@ use wasm_bindgen::JsValue;
 use worker::{Date, console_error};
 
 use crate::gate_do::{Failure, GateLane, MAX_BATCHES_PER_ALARM};
+use crate::limits::WEBHOOK_MS;
 use crate::settings::Settings;
 use crate::{d1, io};
-
-/// How long a receiver may take to answer: the least that Standard Webhooks recommends.
-const DELIVERY_LIMIT_MS: u32 = 15_000;
 
 impl GateLane {
     /// Tells what is due, a bounded number of messages at once, and gives D1 those that were given
@@ -76,7 +74,7 @@ async fn send(
         fields.extend([name, "\n", &value, "\n"]);
     }
     let status: Result<JsValue, JsValue> = async {
-        let answer = io::send(target.as_str(), &fields, &message.body, DELIVERY_LIMIT_MS)?;
+        let answer = io::send(target.as_str(), &fields, &message.body, WEBHOOK_MS)?;
         JsFuture::from(answer).await
     }
     .await;

@@ -14,6 +14,9 @@ const FIELDS: &[Field] = &[
     Field::column("risk_window_s").null(DEFAULT),
     Field::column("risk_quiet_s").null(DEFAULT),
     Field::column("taint_s").null(DEFAULT),
+    Field::column("grace_read_s").null(DEFAULT),
+    Field::column("grace_write_s").null(DEFAULT),
+    Field::column("grace_high_risk_s").null(DEFAULT),
     Field::column("revision"),
 ];
 
@@ -45,6 +48,15 @@ Example:
         /// a day
         #[arg(long, value_name = "SECONDS")]
         taint_s: Option<Limit>,
+        /// How long calls that read go on while the database is away, in seconds; or `default`, 900
+        #[arg(long, value_name = "SECONDS")]
+        grace_read_s: Option<Limit>,
+        /// The same for calls that write; or `default`, not at all
+        #[arg(long, value_name = "SECONDS")]
+        grace_write_s: Option<Limit>,
+        /// The same for tools of high or critical risk; or `default`, not at all
+        #[arg(long, value_name = "SECONDS")]
+        grace_high_risk_s: Option<Limit>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -54,13 +66,26 @@ impl Limits {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
             Self::Show => Request::get(&["limits"]),
-            Self::Set { rate, risk_denials, risk_window_s, risk_quiet_s, taint_s, revision } => {
+            Self::Set {
+                rate,
+                risk_denials,
+                risk_window_s,
+                risk_quiet_s,
+                taint_s,
+                grace_read_s,
+                grace_write_s,
+                grace_high_risk_s,
+                revision,
+            } => {
                 let fields = rate
                     .fields(Fields::new())
                     .with("risk_denials", risk_denials)
                     .with("risk_window_s", risk_window_s)
                     .with("risk_quiet_s", risk_quiet_s)
-                    .with("taint_s", taint_s);
+                    .with("taint_s", taint_s)
+                    .with("grace_read_s", grace_read_s)
+                    .with("grace_write_s", grace_write_s)
+                    .with("grace_high_risk_s", grace_high_risk_s);
                 patch(&["limits"], fields, revision.if_match)?
             }
         };

@@ -11,6 +11,7 @@ use super::tenant::{self, TenantRow};
 use super::{Answer, At, Loaded, Outcome, Record, Write};
 use crate::bucket::MAX_CAPACITY;
 use crate::problem::Problem;
+use crate::registry::MAX_GRACE_S;
 
 /// The shortest taint: a model reads on for about a minute after a result.
 const MIN_TAINT_S: u32 = 60;
@@ -33,6 +34,13 @@ pub struct Limits {
     pub risk_quiet_s: Option<u32>,
     /// How long taint lasts after the last text of an untrusted server.
     pub taint_s: Option<u32>,
+    /// How long lanes go on deciding calls that read while the database does not confirm the registry.
+    /// Default 900; less than `REGISTRY_TTL_MS` is as much as that.
+    pub grace_read_s: Option<u32>,
+    /// The same for calls that write. Default 0.
+    pub grace_write_s: Option<u32>,
+    /// The same for tools of high or critical risk, whether they read or write. Default 0.
+    pub grace_high_risk_s: Option<u32>,
 }
 
 impl Limits {
@@ -45,6 +53,9 @@ impl Limits {
         risk_window_s: None,
         risk_quiet_s: None,
         taint_s: None,
+        grace_read_s: None,
+        grace_write_s: None,
+        grace_high_risk_s: None,
     };
 }
 
@@ -102,6 +113,15 @@ pub struct PatchLimits {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 2_592_000)]
     taint_s: Option<Option<Whole<MIN_TAINT_S, MAX_PERIOD_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, maximum = 3_600)]
+    grace_read_s: Option<Option<Whole<0, MAX_GRACE_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, maximum = 3_600)]
+    grace_write_s: Option<Option<Whole<0, MAX_GRACE_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, maximum = 3_600)]
+    grace_high_risk_s: Option<Option<Whole<0, MAX_GRACE_S>>>,
 }
 
 impl Write for PatchLimits {
@@ -127,6 +147,9 @@ impl Write for PatchLimits {
         set(&mut limits.risk_window_s, self.risk_window_s);
         set(&mut limits.risk_quiet_s, self.risk_quiet_s);
         set(&mut limits.taint_s, self.taint_s);
+        set(&mut limits.grace_read_s, self.grace_read_s);
+        set(&mut limits.grace_write_s, self.grace_write_s);
+        set(&mut limits.grace_high_risk_s, self.grace_high_risk_s);
         if let Some(value) = self.rate_refill_per_s {
             limits.rate_refill_per_s = value.map(|value| value.0);
         }

@@ -84,6 +84,8 @@ macro_rules! tenant_row {
            'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
            'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
            'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, \
+           'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
+           'grace_high_risk_s', grace_high_risk_s, \
            'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
            'retention_days', retention_days, 'revision', revision, \
            'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
@@ -273,11 +275,12 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, seven limits, what is kept, revision, now.
+    /// Tenant, status, lanes, ten limits, what is kept, revision, now.
     SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
         rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
-        risk_quiet_s = ?9, taint_s = ?10, rows_per_day = ?11, bytes_per_day = ?12, \
-        retention_days = ?13, revision = ?14, updated_at_ms = ?15 WHERE tenant = ?1";
+        risk_quiet_s = ?9, taint_s = ?10, grace_read_s = ?11, grace_write_s = ?12, \
+        grace_high_risk_s = ?13, rows_per_day = ?14, bytes_per_day = ?15, retention_days = ?16, \
+        revision = ?17, updated_at_ms = ?18 WHERE tenant = ?1";
     /// Tenant, now, administrator: whether somebody may administer tenants, how often it was
     /// bootstrapped, and whether the administrator was deleted.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \

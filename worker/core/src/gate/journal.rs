@@ -5,9 +5,10 @@ use serde::Serialize;
 use super::approval::{self, Occasion, Presented};
 use super::containment::{self, ContainmentRow};
 use super::outcome::{Decision, ReasonCode, Ruling};
-use super::respond::{self, Receipt};
+use super::respond::{self, Engine, Receipt};
 use super::{
-    AgentState, CALLS_WINDOW_MS, ChainHead, Counted, DENIALS_WINDOW_MS, Draft, Step, Stop,
+    AgentState, CALLS_WINDOW_MS, ChainHead, Counted, DEGRADED, DENIALS_WINDOW_MS, Draft,
+    REGISTRY_UNCONFIRMED, Step, Stop,
 };
 use super::{meter, replay};
 use crate::approval::{Approval, ApprovalInput};
@@ -149,11 +150,13 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let call = &command.call;
     let trust = draft.effective_trust();
     let bundle = engine.bundle().digest;
+    let degraded_cause = (!facts.records.confirmed).then_some(REGISTRY_UNCONFIRMED);
+    let decided_by = Engine { bundle, degraded_cause };
     if call.dry_run || ruling.counted_only {
         let decision_id = id::decision_id(facts.now_ms, command.lane, 0, &call.fingerprint);
         let known = facts.approval.filter(|_| draft.presented != Presented::Nothing);
         let known = known.map(|approval| (approval, facts.now_ms));
-        let body = respond::response(call, &ruling, trust, bundle, &decision_id, known, None);
+        let body = respond::response(call, &ruling, trust, decided_by, &decision_id, known, None);
         let rejection = ruling.counted_only.then_some(match ruling.reason_code {
             ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
             ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
@@ -190,6 +193,8 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         bundle,
         decision: ruling.decision.as_str(),
         decision_id: &decision_id,
+        degraded_cause,
+        engine_mode: degraded_cause.map(|_| DEGRADED),
         epoch,
         key_id: &command.key_id,
         kind: "decision",
@@ -217,7 +222,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         call,
         &ruling,
         trust,
-        bundle,
+        decided_by,
         &decision_id,
         known.map(|approval| (approval, facts.now_ms)),
         Some(receipt),
@@ -266,7 +271,8 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         head,
         approval: asked.map(|(_, input)| input),
     };
-    let mut step = draft.answer(200, response, None, None);
+    let counted = degraded_cause.map(|_| Counted::DecidedDegraded);
+    let mut step = draft.answer(200, response, None, counted);
     step.entry = Some(entry);
     step.approval_entry = approval_entry;
     step

@@ -52,8 +52,13 @@ pub use forwarded::{Ending, OutcomeCommand, record as record_outcome};
 pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
-pub use respond::{Receipt as ReplyReceipt, response as encode_response};
+pub use respond::{Engine, Receipt as ReplyReceipt, response as encode_response};
 pub use taint::{DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, Tainted};
+
+/// The `engine_mode` of a decision that was made while something was away that it would have asked.
+pub const DEGRADED: &str = "degraded";
+/// The `degraded_cause` of one for which D1 did not confirm the registry in time.
+pub const REGISTRY_UNCONFIRMED: &str = "registry_unconfirmed";
 
 /// The window of `context.velocity.calls_1m`.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
@@ -159,6 +164,8 @@ pub enum Counted {
     TenantBytesExhausted,
     /// A message that is no call was let through.
     MessagePassed,
+    /// A decision was made while the registry was not confirmed.
+    DecidedDegraded,
 }
 
 impl Counted {
@@ -171,6 +178,7 @@ impl Counted {
             Self::TenantRowsExhausted => "tenant_rows_exhausted",
             Self::TenantBytesExhausted => "tenant_bytes_exhausted",
             Self::MessagePassed => "message_passed",
+            Self::DecidedDegraded => "decided_degraded",
         }
     }
 }

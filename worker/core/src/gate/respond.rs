@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::DEGRADED;
 use super::outcome::{Decision, Ruling};
 use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::bundle::Risk;
@@ -33,6 +34,12 @@ pub struct Response<'a> {
     dry_run: bool,
     bundle: &'a str,
     receipt: Option<Receipt<'a>>,
+    /// `degraded` while something was away that the decision would have asked; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_mode: Option<&'static str>,
+    /// Why it was degraded: `registry_unconfirmed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degraded_cause: Option<&'static str>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -73,6 +80,15 @@ impl<'a> Receipt<'a> {
     }
 }
 
+/// What decided.
+#[derive(Clone, Copy)]
+pub struct Engine<'a> {
+    /// The digest of its policies.
+    pub bundle: &'a str,
+    /// Why it was degraded, if it was.
+    pub degraded_cause: Option<&'static str>,
+}
+
 fn group_names(approval: &Record) -> Vec<&str> {
     approval.approver_groups.iter().map(|needed| needed.group.as_str()).collect()
 }
@@ -83,7 +99,7 @@ pub fn response(
     call: &ToolCall,
     ruling: &Ruling,
     effective_trust: SourceTrust,
-    bundle: &str,
+    engine: Engine<'_>,
     decision_id: &str,
     approval: Option<(&Record, u64)>,
     receipt: Option<Receipt<'_>>,
@@ -114,8 +130,10 @@ pub fn response(
         redacted_fields: &ruling.redact_fields,
         root_trust_level: root,
         dry_run: call.dry_run,
-        bundle,
+        bundle: engine.bundle,
         receipt,
+        engine_mode: engine.degraded_cause.map(|_| DEGRADED),
+        degraded_cause: engine.degraded_cause,
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()

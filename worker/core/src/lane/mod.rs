@@ -17,6 +17,8 @@ mod approvals;
 mod day;
 mod flush;
 mod outbox;
+mod pushes;
+mod registry;
 mod retention;
 mod storage;
 
@@ -27,6 +29,7 @@ use self::approvals::{approval, approval_steps};
 use self::day::Day;
 pub use self::flush::{Confirmed, FlushBatch};
 pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
+pub use self::pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use self::storage::{LaneSql, StorageError, Value};
 use self::storage::{
     first_text, integer, meta, parse_head, parse_identity, parse_state, set_head, set_meta,
@@ -462,24 +465,6 @@ impl Lane {
         let state = snapshot(storage, agent)?.unwrap_or_default();
         self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
         Ok(())
-    }
-
-    /// Writes down that the lane took this epoch.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`]: then the lane must not say that it did.
-    pub fn note_epoch(storage: &impl LaneSql, epoch: u64) -> Result<(), StorageError> {
-        let newest = epoch.max(Self::noted_epoch(storage)?);
-        set_meta(storage, "epoch", newest.to_string())
-    }
-
-    /// The newest epoch that the lane took.
-    pub(super) fn noted_epoch(storage: &impl LaneSql) -> Result<u64, StorageError> {
-        match meta(storage, "epoch")? {
-            Some(epoch) => epoch.parse().map_err(|_| unreadable("the epoch")),
-            None => Ok(0),
-        }
     }
 
     /// A journal row that was not flushed yet.

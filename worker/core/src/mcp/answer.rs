@@ -192,7 +192,7 @@ pub fn finish(
     let mut changed = meta.retain(|key| !is_own(key));
     if let Some(decision) = decision {
         let all = denial::meta(decision);
-        for key in ["decision_id", "redacted_fields"] {
+        for key in ["decision_id", "redacted_fields", "engine_mode"] {
             let key = [META_PREFIX, key].concat();
             if let Some(json) = all.get(&key) {
                 meta.set(&key, json);
@@ -446,6 +446,7 @@ mod tests {
             redacted_fields: vec!["ssn".to_owned()],
             approval: None,
             receipt: None,
+            engine_mode: None,
         };
         let mut result = RawObject::parse("{}").unwrap();
         finish("tools/call", &mut result, Some(&decision), Era::Session, &seal).unwrap();

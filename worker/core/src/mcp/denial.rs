@@ -73,6 +73,9 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
     if !decision.redacted_fields.is_empty() {
         set("redacted_fields", texts(&decision.redacted_fields));
     }
+    if let Some(mode) = &decision.engine_mode {
+        set("engine_mode", quoted(mode));
+    }
     meta
 }
 
@@ -148,6 +151,7 @@ mod tests {
                 expires_at: "2026-01-01T00:00:00Z".to_owned(),
             }),
             receipt: None,
+            engine_mode: None,
         }
     }
 

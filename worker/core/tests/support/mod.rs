@@ -74,6 +74,14 @@ impl LaneSql for Storage {
 }
 
 impl Storage {
+    pub fn new() -> Self {
+        Self {
+            connection: Connection::open_in_memory().unwrap(),
+            fault: Cell::new(None),
+            size_bytes: Cell::new(0),
+        }
+    }
+
     fn run(&self, statement: &str, values: &[Value]) -> rusqlite::Result<Vec<Vec<Value>>> {
         let mut prepared = self.connection.prepare_cached(statement)?;
         let columns = prepared.column_count();
@@ -163,11 +171,7 @@ impl Gate {
         Self {
             engine: PolicyEngine::new(gateward_policies::bundle()),
             config,
-            storage: Storage {
-                connection: Connection::open_in_memory().unwrap(),
-                fault: Cell::new(None),
-                size_bytes: Cell::new(0),
-            },
+            storage: Storage::new(),
             database,
             lane: RefCell::new(None),
             records: records(),
@@ -351,7 +355,8 @@ pub fn records() -> Records {
 pub fn records_of(loaded: Json) -> Records {
     let Loaded { tenant, agent, credential, server, tool, .. } =
         serde_json::from_value(loaded).unwrap();
-    Records { tenant, agent, credential, server, tool, bans: Rc::default(), listing: Rc::default() }
+    let (bans, listing) = (Rc::default(), Rc::default());
+    Records { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
 }
 
 /// Bans as a load brings them.

@@ -48,6 +48,7 @@ impl Model {
             "tenant": TENANT, "status": "active", "lanes": 1,
             "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
             "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "taint_s": null,
+            "grace_read_s": null, "grace_write_s": null, "grace_high_risk_s": null,
             "rows_per_day": null, "bytes_per_day": null, "retention_days": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });

@@ -15,7 +15,7 @@ use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome
 use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::gate::LaneAction;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{self, EpochPush};
+use gateward_core::registry::{self, EpochPush, LoadedTexts};
 use gateward_core::scope::Scope;
 use gateward_core::sql::d1;
 use gateward_core::token::MacKeys;
@@ -463,20 +463,25 @@ impl Registry {
 
     /// What a lane reads for a call.
     pub fn load(&self, agent: &str, key_id: &str, server: &str, tool: &str) -> registry::Loaded {
+        self.load_texts(agent, key_id, server, tool).parse().unwrap()
+    }
+
+    /// The same, as D1 gives it.
+    pub fn load_texts(&self, agent: &str, key_id: &str, server: &str, tool: &str) -> LoadedTexts {
         let mut prepared = self.database.prepare_cached(d1::LOAD_RECORDS).unwrap();
         let now_ms = self.now_ms.get() as i64;
-        let loaded = prepared
+        prepared
             .query_row(params![TENANT, agent, key_id, server, tool, 1, now_ms], |row| {
-                let mut loaded = json!({});
-                for column in ["tenant", "agent", "credential", "server", "tool", "bans"] {
-                    let text: Option<String> = row.get(column)?;
-                    let text = text.as_deref().unwrap_or("null");
-                    loaded[column] = serde_json::from_str(text).unwrap();
-                }
-                Ok(loaded)
+                Ok(LoadedTexts {
+                    tenant: row.get("tenant")?,
+                    agent: row.get("agent")?,
+                    credential: row.get("credential")?,
+                    server: row.get("server")?,
+                    tool: row.get("tool")?,
+                    bans: row.get("bans")?,
+                })
             })
-            .unwrap();
-        serde_json::from_value(loaded).unwrap()
+            .unwrap()
     }
 
     pub fn epoch(&self) -> u64 {

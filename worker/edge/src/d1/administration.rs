@@ -3,12 +3,14 @@
 use gateward_core::admin::Loaded;
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
 use gateward_core::problem::{Problem, ProblemCode};
+use js_sys::Array;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
-use worker::{D1PreparedStatement, Env, Result, console_error};
+use worker::{Env, console_error};
 
-use super::{database, prepare, read};
+use super::{query, read, statement, unavailable};
+use crate::limits::D1_CHANGE_MS;
 
 /// What a request with an idempotency key was answered.
 #[derive(Deserialize)]
@@ -38,8 +40,7 @@ pub enum Committed {
 
 pub async fn load(env: &Env, statement: &Statement) -> std::result::Result<Loaded, Problem> {
     let rows: Vec<Loaded> = rows(env, statement).await?;
-    let lost = || Problem::new(ProblemCode::RegistryUnavailable, "the database cannot answer now");
-    rows.into_iter().next().ok_or_else(lost)
+    rows.into_iter().next().ok_or_else(unavailable)
 }
 
 pub async fn records(
@@ -63,14 +64,9 @@ pub async fn commit(
     env: &Env,
     statements: &[Statement],
 ) -> std::result::Result<Committed, Problem> {
-    let result: Result<()> = async {
-        let prepared: Result<Vec<D1PreparedStatement>> = statements
-            .iter()
-            .map(|statement| prepare(env, statement.sql, &values(statement)))
-            .collect();
-        database(env)?.batch(prepared?).await.map(drop)
-    }
-    .await;
+    let statements: Vec<Array> =
+        statements.iter().map(|one| statement(one.sql, &values(one))).collect();
+    let result = query(env, &statements, D1_CHANGE_MS).await.map(drop);
     match result {
         Ok(()) => Ok(Committed::Whole),
         // Whoever came first has the event of this epoch, the idempotency key, or the name.

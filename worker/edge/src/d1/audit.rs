@@ -4,7 +4,8 @@ use gateward_core::audit::AuditCount;
 use gateward_core::sql::d1::COUNT_FAILED_AUTHENTICATION;
 use worker::{Env, Result};
 
-use super::{number, prepare};
+use super::{number, query, statement};
+use crate::limits::D1_BACKGROUND_MS;
 
 /// Adds to the count of a source and window.
 pub async fn count_failed_authentication(env: &Env, count: &AuditCount) -> Result<()> {
@@ -15,5 +16,6 @@ pub async fn count_failed_authentication(env: &Env, count: &AuditCount) -> Resul
         count.kind.into(),
         number(count.added),
     ];
-    prepare(env, COUNT_FAILED_AUTHENTICATION, &values)?.run().await.map(drop)
+    let count = statement(COUNT_FAILED_AUTHENTICATION, &values);
+    query(env, &[count], D1_BACKGROUND_MS).await.map(drop)
 }

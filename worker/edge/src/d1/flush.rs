@@ -9,8 +9,9 @@ use serde::Deserialize;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-use super::{database, number, prepare};
+use super::{BINDING, number, query, rows, statement};
 use crate::io;
+use crate::limits::D1_BACKGROUND_MS;
 
 /// What D1 holds after the batch.
 pub struct Flushed {
@@ -33,7 +34,7 @@ struct EpochRow {
 
 /// Bytes of the whole database, as D1 reports them; 0 when it does not.
 pub async fn size_bytes(env: &Env) -> Result<u64> {
-    let size = JsFuture::from(io::size(database(env)?.as_ref(), PING)?).await?;
+    let size = JsFuture::from(io::size(env, BINDING, PING, D1_BACKGROUND_MS)?).await?;
     Ok(size.as_f64().unwrap_or_default() as u64)
 }
 
@@ -49,23 +50,23 @@ pub async fn flush(
     let mut statements = Vec::new();
     if let Some((_, last)) = batch.range {
         let rows = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.rows)];
-        statements.push(prepare(env, FLUSH_ROWS, &rows)?);
+        statements.push(statement(FLUSH_ROWS, &rows));
         let through = [tenant.clone(), lane.clone(), number(last), number(now_ms)];
-        statements.push(prepare(env, FLUSHED_THROUGH, &through)?);
+        statements.push(statement(FLUSHED_THROUGH, &through));
     }
     if !batch.count_keys.is_empty() {
         let counts = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.counts)];
-        statements.push(prepare(env, FLUSH_COUNTS, &counts)?);
+        statements.push(statement(FLUSH_COUNTS, &counts));
     }
     let (first, last) = batch.range.unwrap_or((0, 0));
     let range = [tenant.clone(), lane, number(first), number(last)];
-    statements.push(prepare(env, STORED_HASHES, &range)?);
-    statements.push(prepare(env, EPOCH, &[tenant])?);
+    statements.push(statement(STORED_HASHES, &range));
+    statements.push(statement(EPOCH, &[tenant]));
 
-    let mut results = database(env)?.batch(statements).await?.into_iter().rev();
-    let lost = || worker::Error::RustError("a batch's result is missing".to_owned());
-    let epochs: Vec<EpochRow> = results.next().ok_or_else(lost)?.results()?;
-    let hashes: Vec<HashRow> = results.next().ok_or_else(lost)?.results()?;
+    let answered = query(env, &statements, D1_BACKGROUND_MS).await?;
+    let mut last = answered.iter().rev().map(Box::as_ref);
+    let epochs: Vec<EpochRow> = rows(last.next())?;
+    let hashes: Vec<HashRow> = rows(last.next())?;
     Ok(Flushed {
         stored: hashes.into_iter().map(|row| (row.seq, row.receipt_hash)).collect(),
         epoch: epochs.first().map_or(0, |row| row.epoch),

@@ -11,35 +11,83 @@ pub mod retention;
 pub mod signatures;
 pub mod webhooks;
 
+use std::cell::RefCell;
+
+use gateward_core::outage::LogThrottle;
 use gateward_core::problem::{Problem, ProblemCode};
+use js_sys::Array;
+use js_sys::futures::JsFuture;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
-use worker::{D1Database, D1PreparedStatement, Env, Result, console_error};
+use worker::{Date, Env, Error, Result, console_error};
+
+use crate::io;
+use crate::limits::D1_READ_MS;
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "DB";
 
-pub fn database(env: &Env) -> Result<D1Database> {
-    env.d1(BINDING)
+/// A statement with its values, as `io.js` takes it.
+fn statement(sql: &str, values: &[JsValue]) -> Array {
+    let mut statement = Array::of1(&sql.into());
+    statement.extend(values.iter().cloned());
+    statement
 }
 
-/// A statement with its values.
-pub fn prepare(env: &Env, statement: &str, values: &[JsValue]) -> Result<D1PreparedStatement> {
-    database(env)?.prepare(statement).bind(values)
+/// Runs one statement, or several in one transaction; returns the rows of each.
+async fn query(env: &Env, statements: &[Array], limit_ms: u32) -> Result<Vec<Box<RawValue>>> {
+    let statements: Array = statements.iter().collect();
+    let answered = JsFuture::from(io::query(env, BINDING, &statements, limit_ms)?).await?;
+    serde_json::from_str(&answered.as_string().unwrap_or_default()).map_err(unreadable)
 }
 
-/// All rows of a reading statement.
+/// The rows of one statement.
+fn rows<T: DeserializeOwned>(rows: Option<&RawValue>) -> Result<Vec<T>> {
+    serde_json::from_str(rows.map_or("", RawValue::get)).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::RustError(format!("D1's answer cannot be read: {error}"))
+}
+
+/// All rows of a reading statement, for somebody who waits for them.
 async fn read<T: DeserializeOwned>(
     env: &Env,
-    statement: &str,
+    sql: &str,
     values: &[JsValue],
 ) -> std::result::Result<Vec<T>, Problem> {
-    let rows: Result<Vec<T>> =
-        async { prepare(env, statement, values)?.all().await?.results() }.await;
-    rows.map_err(|error| {
-        console_error!("D1: {error}");
-        Problem::new(ProblemCode::RegistryUnavailable, "the database cannot answer now; try again")
+    read_within(env, sql, values, D1_READ_MS).await
+}
+
+async fn read_within<T: DeserializeOwned>(
+    env: &Env,
+    sql: &str,
+    values: &[JsValue],
+    limit_ms: u32,
+) -> std::result::Result<Vec<T>, Problem> {
+    let read: Result<Vec<T>> = async {
+        let answered = query(env, &[statement(sql, values)], limit_ms).await?;
+        rows(answered.first().map(Box::as_ref))
+    }
+    .await;
+    read.map_err(|error| {
+        let line = LOG.with(|log| log.borrow_mut().admit(Date::now().as_millis()));
+        if let Some(left_out) = line {
+            console_error!("D1: {error} ({left_out} lines like this one were left out)");
+        }
+        unavailable()
     })
+}
+
+thread_local! {
+    static LOG: RefCell<LogThrottle> = RefCell::default();
+}
+
+/// What is told of a read that failed. A change that needs it was not made.
+pub fn unavailable() -> Problem {
+    let detail = "the database does not answer; nothing was changed; try again";
+    Problem::new(ProblemCode::RegistryUnavailable, detail)
 }
 
 /// Numbers cross as doubles; all of ours are below 2^53.

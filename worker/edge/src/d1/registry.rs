@@ -3,13 +3,12 @@
 use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ListedTool, Loaded, LoadedListing};
+use gateward_core::registry::{ListedTool, LoadedListing, LoadedTexts};
 use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use worker::{Env, console_error};
 
-use super::{number, read};
+use super::{number, read, read_within};
 
 /// A reader's credential, with its tenant and agent.
 #[derive(Deserialize)]
@@ -35,24 +34,14 @@ pub struct ReaderRow {
     pub agent_status: Option<String>,
 }
 
-/// Each record as a JSON object, or null.
-#[derive(Deserialize)]
-struct RecordsRow {
-    tenant: Option<String>,
-    agent: Option<String>,
-    credential: Option<String>,
-    server: Option<String>,
-    tool: Option<String>,
-    bans: Option<String>,
-}
-
 /// Everything that `command` needs, at one epoch; the tenant's bans only if they are needed.
 pub async fn load_records(
     env: &Env,
     command: &GateCommand,
     with_bans: bool,
     now_ms: u64,
-) -> Result<Loaded, Problem> {
+    limit_ms: u32,
+) -> Result<LoadedTexts, Problem> {
     let call = &command.call;
     let values = [
         command.tenant.as_str().into(),
@@ -63,16 +52,8 @@ pub async fn load_records(
         number(with_bans.into()),
         number(now_ms),
     ];
-    let rows: Vec<RecordsRow> = read(env, LOAD_RECORDS, &values).await?;
-    let row = rows.into_iter().next().ok_or_else(|| unreadable("no row"))?;
-    Ok(Loaded {
-        tenant: record(row.tenant)?,
-        agent: record(row.agent)?,
-        credential: record(row.credential)?,
-        server: record(row.server)?,
-        tool: record(row.tool)?,
-        bans: record(row.bans)?,
-    })
+    let rows: Vec<LoadedTexts> = read_within(env, LOAD_RECORDS, &values, limit_ms).await?;
+    rows.into_iter().next().ok_or_else(|| unreadable("no row"))
 }
 
 #[derive(Deserialize)]
@@ -81,25 +62,26 @@ struct ListingRow {
     tools: Option<String>,
 }
 
-/// All tools of a server.
-pub async fn load_listing(env: &Env, tenant: &str, server: &str) -> Result<LoadedListing, Problem> {
-    let rows: Vec<ListingRow> = read(env, LOAD_LISTING, &[tenant.into(), server.into()]).await?;
+/// All tools of the command's server.
+pub async fn load_listing(
+    env: &Env,
+    command: &GateCommand,
+    limit_ms: u32,
+) -> Result<LoadedListing, Problem> {
+    let values = [command.tenant.as_str().into(), command.call.server.as_str().into()];
+    let rows: Vec<ListingRow> = read_within(env, LOAD_LISTING, &values, limit_ms).await?;
     let Some(row) = rows.into_iter().next() else {
         return Ok(LoadedListing { epoch: 0, tools: Vec::new() });
     };
-    let tools: Vec<ListedTool> = record(row.tools)?.unwrap_or_default();
+    let tools = row.tools.as_deref().map_or(Ok(Vec::new()), serde_json::from_str);
+    let tools: Vec<ListedTool> = tools.map_err(unreadable)?;
     if tools.len() > MAX_SERVER_TOOLS {
         return Err(unreadable("a server has too many tools"));
     }
     Ok(LoadedListing { epoch: row.epoch, tools })
 }
 
-/// Absent is not the same as unreadable: a record that does not parse stops the call.
-fn record<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>, Problem> {
-    text.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()
-}
-
-fn unreadable(error: impl std::fmt::Display) -> Problem {
+pub fn unreadable(error: impl std::fmt::Display) -> Problem {
     console_error!("a registry record cannot be read: {error}");
     Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
 }

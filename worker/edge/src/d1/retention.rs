@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use worker::{Env, Result};
 
-use super::{database, number, prepare};
+use super::{number, query, rows, statement};
+use crate::limits::D1_BACKGROUND_MS;
 
 #[derive(Deserialize)]
 struct RetentionRow {
@@ -29,8 +30,10 @@ struct OldReceipt {
 
 /// The tenant's own period.
 pub async fn retention_days(env: &Env, tenant: &str) -> Result<Option<u32>> {
-    let rows = prepare(env, RETENTION, &[tenant.into()])?.all().await?.results::<RetentionRow>()?;
-    Ok(rows.first().and_then(|row| row.retention_days))
+    let period = statement(RETENTION, &[tenant.into()]);
+    let answered = query(env, &[period], D1_BACKGROUND_MS).await?;
+    let periods: Vec<RetentionRow> = rows(answered.first().map(Box::as_ref))?;
+    Ok(periods.first().and_then(|row| row.retention_days))
 }
 
 /// The oldest receipts after `anchor`, each with its time; at most [`MAX_PRUNED`].
@@ -42,14 +45,15 @@ pub async fn oldest(
 ) -> Result<Vec<(u64, StoredReceipt)>> {
     let values =
         [tenant.into(), number(lane.into()), number(anchor.seq), number(MAX_PRUNED.into())];
-    let rows = prepare(env, OLD_RECEIPTS, &values)?.all().await?.results::<OldReceipt>()?;
+    let answered = query(env, &[statement(OLD_RECEIPTS, &values)], D1_BACKGROUND_MS).await?;
+    let oldest: Vec<OldReceipt> = rows(answered.first().map(Box::as_ref))?;
     let receipt = |row: OldReceipt| StoredReceipt {
         seq: row.seq,
         receipt_hash: row.receipt_hash,
         prev_receipt_hash: row.prev_receipt_hash,
         body: row.body,
     };
-    Ok(rows.into_iter().map(|row| (row.at_ms, receipt(row))).collect())
+    Ok(oldest.into_iter().map(|row| (row.at_ms, receipt(row))).collect())
 }
 
 /// Deletes the lane's receipts and decisions up to `anchor`, and some of the tenant's events and
@@ -72,17 +76,17 @@ pub async fn prune(
     let old = before(tenant, cutoff_ms);
     let mut statements = Vec::new();
     if anchor.seq > 0 {
-        statements.push(prepare(env, SAVE_ANCHOR, &saved)?);
-        statements.push(prepare(env, PRUNE_DECISIONS, &through)?);
-        statements.push(prepare(env, PRUNE_RECEIPTS, &through)?);
+        statements.push(statement(SAVE_ANCHOR, &saved));
+        statements.push(statement(PRUNE_DECISIONS, &through));
+        statements.push(statement(PRUNE_RECEIPTS, &through));
     }
-    statements.push(prepare(env, PRUNE_APPROVAL_GROUPS, &old)?);
-    statements.push(prepare(env, PRUNE_APPROVALS, &old)?);
-    statements.push(prepare(env, PRUNE_EVENTS, &old)?);
-    statements.push(prepare(env, PRUNE_EVENTS, &before("", untold_cutoff_ms))?);
+    statements.push(statement(PRUNE_APPROVAL_GROUPS, &old));
+    statements.push(statement(PRUNE_APPROVALS, &old));
+    statements.push(statement(PRUNE_EVENTS, &old));
+    statements.push(statement(PRUNE_EVENTS, &before("", untold_cutoff_ms)));
     let mut full = false;
-    for result in database(env)?.batch(statements).await? {
-        full |= result.results::<IgnoredAny>()?.len() >= MAX_PRUNED as usize;
+    for pruned in query(env, &statements, D1_BACKGROUND_MS).await? {
+        full |= rows::<IgnoredAny>(Some(&pruned))?.len() >= MAX_PRUNED as usize;
     }
     Ok(full)
 }

@@ -7,7 +7,8 @@ use gateward_core::sql::d1::{FORGET_SIGNATURE_NONCES, USE_SIGNATURE_NONCE};
 use serde::de::IgnoredAny;
 use worker::{Env, Result, console_error};
 
-use super::{database, number, prepare};
+use super::{number, query, rows, statement};
+use crate::limits::D1_CHANGE_MS;
 
 /// Expired nonces that are deleted when one is used: more than one, so that they do not pile up.
 const MAX_FORGOTTEN: u64 = 10;
@@ -26,17 +27,18 @@ pub async fn use_nonce(
         // Twice as long as it is good for: clocks differ.
         let expired = number(now_ms.saturating_sub(NONCE_MS));
         let values_of_expired = [tenant.into(), expired, number(MAX_FORGOTTEN)];
-        let statements = vec![
-            prepare(env, USE_SIGNATURE_NONCE, &values)?,
-            prepare(env, FORGET_SIGNATURE_NONCES, &values_of_expired)?,
+        let statements = [
+            statement(USE_SIGNATURE_NONCE, &values),
+            statement(FORGET_SIGNATURE_NONCES, &values_of_expired),
         ];
-        let results = database(env)?.batch(statements).await?;
-        results.first().map_or(Ok(Vec::new()), |result| result.results())
+        let answered = query(env, &statements, D1_CHANGE_MS).await?;
+        rows(answered.first().map(Box::as_ref))
     }
     .await;
     used.map(|rows| !rows.is_empty()).map_err(|error| {
         console_error!("a signature's nonce could not be written: {error}");
-        let detail = "the database cannot answer now; sign the request anew and try again";
+        let detail =
+            "the database does not answer; nothing was changed; sign the request anew and try again";
         Problem::new(ProblemCode::RegistryUnavailable, detail)
     })
 }

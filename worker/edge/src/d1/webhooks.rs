@@ -6,7 +6,8 @@ use gateward_core::sql::d1::{WEBHOOK, WRITE_DEAD_LETTERS};
 use gateward_core::webhook::Webhook;
 use worker::{Env, Result};
 
-use super::{number, prepare, read};
+use super::{number, query, read, statement};
+use crate::limits::D1_BACKGROUND_MS;
 
 /// `None` when the tenant has none.
 pub async fn of_tenant(env: &Env, tenant: &str) -> std::result::Result<Option<Webhook>, Problem> {
@@ -23,5 +24,6 @@ pub async fn write_dead_letters(
     now_ms: u64,
 ) -> Result<()> {
     let values = [tenant.into(), number(lane.into()), dead.rows.as_str().into(), number(now_ms)];
-    prepare(env, WRITE_DEAD_LETTERS, &values)?.run().await.map(drop)
+    let letters = statement(WRITE_DEAD_LETTERS, &values);
+    query(env, &[letters], D1_BACKGROUND_MS).await.map(drop)
 }

@@ -270,7 +270,13 @@ impl Change<'_> {
         let Some(action) = self.write.lane_action() else { return Ok(()) };
         let agent: AgentInLane = core::read_record(&Json::Object(answer.clone()).to_string())?;
         let administrator = self.caller.actor().name;
-        lanes::carry_out(&self.app.env, self.tenant, &agent, action, &administrator, epoch).await
+        let done =
+            lanes::carry_out(&self.app.env, self.tenant, &agent, action, &administrator, epoch);
+        done.await.map_err(|problem| {
+            let detail =
+                "the change is committed, but the agent's lane has not done its part; try again";
+            Problem::new(problem.code, detail)
+        })
     }
 }
 

@@ -1,0 +1,185 @@
+//! A call to decide: the records that it needs, and the core's synchronous step.
+//!
+//! Records are loaded from D1 when they are not held, or when D1 has not confirmed their epoch in time.
+//! Calls that need the same load share it. While D1 does not answer, the lane goes on by what it holds,
+//! in memory or in its storage, for as long as the tenant registered, and each decision says so.
+
+use std::rc::Rc;
+
+use futures_util::future::join;
+use futures_util::lock::Mutex;
+use gateward_core::command::GateCommand;
+use gateward_core::gate::Reply;
+use gateward_core::lane::Lane;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::{self, Records};
+use worker::{Date, console_error};
+
+use super::{GateLane, storage_failed};
+use crate::d1;
+use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
+use crate::settings::Settings;
+
+/// Loads that one call waits for: one for its records, one for the tool that a server's routes name,
+/// one when the registry changed meanwhile, and one more for a change during that.
+const MAX_LOADS: usize = 4;
+
+/// A load under way; what it came to, once it has ended.
+pub type Flight = Rc<Mutex<Option<Problem>>>;
+
+impl GateLane {
+    pub(super) async fn decide(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+    ) -> Result<Reply, Problem> {
+        let ttl_ms = settings.config.registry_ttl_ms;
+        for load in 0..=MAX_LOADS {
+            let now_ms = Date::now().as_millis();
+            let command = &*self.registry.borrow().routed(command);
+            let held = self.registry.borrow().records(command, now_ms, ttl_ms);
+            if let Some(reply) = self.step(settings, command, held, now_ms)? {
+                return Ok(reply);
+            }
+            if load < MAX_LOADS
+                && let Err(problem) = self.load(command, now_ms, ttl_ms).await
+            {
+                // A record that cannot be read stops the call; one that does not come need not.
+                let is_away = self.database.borrow().is_away();
+                let reply =
+                    if is_away { self.decide_unconfirmed(settings, command)? } else { None };
+                return reply.ok_or(problem);
+            }
+        }
+        let detail = "the registry keeps changing; try again";
+        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
+    }
+
+    /// What the lane decides while D1 does not answer; `None` when it holds too little, or for too long.
+    fn decide_unconfirmed(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+    ) -> Result<Option<Reply>, Problem> {
+        self.restore(command)?;
+        let routed = &*self.registry.borrow().routed(command);
+        // What an HTTP request calls is known only now.
+        self.restore(routed)?;
+        let now_ms = Date::now().as_millis();
+        let ttl_ms = settings.config.registry_ttl_ms;
+        let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
+        self.step(settings, routed, held, now_ms)
+    }
+
+    /// Takes from storage what memory does not hold.
+    fn restore(&self, command: &GateCommand) -> Result<(), Problem> {
+        let epoch = self.registry.borrow().epoch();
+        let stored = self.with_lane(|_, storage| Lane::stored_records(storage, epoch, command));
+        let stored = stored.map_err(|failure| {
+            console_error!("stored records cannot be read: {}", failure.0);
+            storage_failed()
+        })?;
+        self.registry.borrow_mut().restore(stored).map_err(d1::registry::unreadable)
+    }
+
+    /// Reads what the command needs and is not held, or waits for another call that does.
+    async fn load(&self, command: &GateCommand, now_ms: u64, ttl_ms: u64) -> Result<(), Problem> {
+        if !self.database.borrow_mut().may_ask(now_ms) {
+            return Err(d1::unavailable());
+        }
+        let key = format!("{:?}", registry::needed(command));
+        let flight = Rc::clone(self.loads.borrow_mut().entry(key.clone()).or_default());
+        let Some(mut ended) = flight.try_lock() else {
+            let ended = flight.lock().await;
+            return ended.clone().map_or(Ok(()), Err);
+        };
+        let loaded = self.load_alone(command, now_ms, ttl_ms).await;
+        *ended = loaded.clone().err();
+        self.loads.borrow_mut().remove(&key);
+        loaded
+    }
+
+    async fn load_alone(
+        &self,
+        command: &GateCommand,
+        now_ms: u64,
+        ttl_ms: u64,
+    ) -> Result<(), Problem> {
+        let (with_bans, with_listing, can_go_on) = {
+            let registry = self.registry.borrow();
+            let can_go_on = registry.unconfirmed(command, now_ms, ttl_ms);
+            let can_go_on = can_go_on.is_some_and(|(_, complete)| complete);
+            (registry.needs_bans(), registry.needs_listing(command), can_go_on)
+        };
+        let limit_ms = if can_go_on { REGISTRY_CONFIRM_MS } else { D1_READ_MS };
+        let listing = async {
+            match with_listing {
+                true => d1::registry::load_listing(&self.env, command, limit_ms).await.map(Some),
+                false => Ok(None),
+            }
+        };
+        let records = d1::registry::load_records(&self.env, command, with_bans, now_ms, limit_ms);
+        let (records, listing) = join(records, listing).await;
+        let (records, listing) = match records.and_then(|records| Ok((records, listing?))) {
+            Ok(loaded) => loaded,
+            Err(problem) => {
+                self.database.borrow_mut().failed(Date::now().as_millis());
+                return Err(problem);
+            }
+        };
+        if self.database.borrow_mut().answered() {
+            self.flush_soon().await;
+        }
+        let loaded = records.parse().map_err(d1::registry::unreadable)?;
+        let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
+        if self.registry.borrow_mut().accept(command, loaded, now_ms) {
+            self.keep(epoch, now_ms, &registry::stored(command, records))?;
+        }
+        if let Some(listing) = listing {
+            let record = registry::stored_listing(command, &listing);
+            let epoch = listing.epoch;
+            let server = &command.call.server;
+            if self.registry.borrow_mut().accept_listing(server, listing, now_ms) {
+                self.keep(epoch, now_ms, &[record])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &self,
+        epoch: u64,
+        asked_at_ms: u64,
+        records: &[registry::StoredRecord],
+    ) -> Result<(), Problem> {
+        let kept =
+            self.with_lane(|_, storage| Lane::keep_records(storage, epoch, asked_at_ms, records));
+        kept.map_err(|failure| {
+            console_error!("records cannot be stored: {}", failure.0);
+            storage_failed()
+        })
+    }
+
+    /// Steps 6 to 12, without an await; `None` when registry records must be read first.
+    fn step(
+        &self,
+        settings: &Settings,
+        command: &GateCommand,
+        held: Option<(Records, bool)>,
+        now_ms: u64,
+    ) -> Result<Option<Reply>, Problem> {
+        let (config, engine) = (&settings.config, &settings.engine);
+        let Some((records, complete)) = held else { return Ok(None) };
+        let reply = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            if !complete && lane.needs_tool(storage, config, command, &records, now_ms)? {
+                return Ok(None);
+            }
+            lane.call(storage, engine, config, command, &records, now_ms).map(Some)
+        });
+        reply.map_err(|failure| {
+            console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
+            storage_failed()
+        })
+    }
+}
