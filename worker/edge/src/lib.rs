@@ -13,9 +13,11 @@ mod http;
 mod io;
 mod lane_sql;
 mod lanes;
+mod memory;
 mod relay;
 mod router;
 mod settings;
+mod terminal_refusals;
 mod webhook;
 
 use worker::worker_sys::web_sys::{Request, Response};
