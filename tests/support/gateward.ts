@@ -69,11 +69,12 @@ export interface Options {
   vars?: Vars;
   secrets?: Record<string, string>;
   /** A module to run around the built worker; its own comment says what for. */
-  entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED;
+  entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED | typeof MEASURED;
 }
 export const INSPECTABLE = "tests/support/inspectable-worker.js";
 export const COUNTING = "tests/support/counting-worker.js";
 export const HINDERED = "tests/support/hindered-worker.js";
+export const MEASURED = "tests/support/measured-worker.js";
 
 /** What is used of wrangler.toml. */
 interface Configuration {
@@ -114,6 +115,7 @@ export class Gateward extends Client {
         cf: false,
         modules: [
           ...(entry === undefined ? [] : [source(entry)]),
+          ...(entry === MEASURED ? [source(HINDERED)] : []),
           source(BUILT_WORKER),
           { type: "CompiledWasm", path: BUILT_WASM, contents: new Uint8Array(readFileSync(BUILT_WASM)) },
         ],
@@ -193,6 +195,11 @@ export class Gateward extends Client {
   /** The alarm of `<tenant>/<lane>` is gone; only of a hindered worker. */
   loseAlarm(lane: string): Promise<unknown> {
     return this.request("/_test/lose-alarm", { method: "POST", body: lane });
+  }
+
+  /** Bytes of linear memory, which never shrinks; only of a measured worker. */
+  async linearMemory(): Promise<number> {
+    return (await this.request<{ bytes: number }>("/_test/memory")).body.bytes;
   }
 
   /** How many loads of records wait for D1's answer; only of a hindered worker. */

@@ -3,6 +3,8 @@
 //! Nothing here is believed yet: who is calling comes from the credential, what the tool does
 //! from the registry. A field that is present must have its type; unknown fields are ignored.
 
+use std::mem;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -56,7 +58,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
-    let document = json::parse(body).map_err(|error| {
+    let mut document = json::parse(body).map_err(|error| {
         let code = match error.ambiguous {
             true => ProblemCode::InputInvalid,
             false => ProblemCode::MalformedRequest,
@@ -109,7 +111,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         tool: tool.to_owned(),
         resource: tool_call.optional_text("resource", MAX_RESOURCE_BYTES)?.unwrap_or("").to_owned(),
         mutates_state: tool_call.flag("mutates_state")?,
-        input: input.clone(),
+        input: Json::Null,
         route: None,
         source_trust: SourceTrust::from_claim(context.text("source_trust", MAX_LABEL_BYTES)?),
         contains_sensitive_data: context.flag("contains_sensitive_data")?,
@@ -131,6 +133,10 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
     // Traces are bounded too, though only the run's id is kept.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
+    // Taken, not copied: arguments are most of a large body.
+    let input = document.get_mut("tool_call").and_then(|call| call.get_mut("parameters"));
+    call.input = input.map_or(Json::Object(Vec::new()), |input| mem::replace(input, Json::Null));
+    drop(document);
     complete(&mut call, tenant);
     Ok(call)
 }

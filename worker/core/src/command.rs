@@ -92,6 +92,21 @@ impl GateCommand {
         postcard::to_extend(self, vec![COMMAND_VERSION]).unwrap_or_default()
     }
 
+    /// Bytes of memory that its arguments hold while a lane decides: those of an HTTP request twice, as
+    /// they came and as the call's input.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let purpose = match &self.purpose {
+            Purpose::Route(request) => 2 * request.body.as_ref().map_or(0, Json::heap_bytes),
+            Purpose::Filter(candidates) => {
+                let inputs = candidates.iter().filter_map(|candidate| candidate.input.as_ref());
+                inputs.map(Json::heap_bytes).sum()
+            }
+            _ => 0,
+        };
+        purpose + self.call.input.heap_bytes()
+    }
+
     /// `None` when this is not a command of this version.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {

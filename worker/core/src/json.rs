@@ -22,6 +22,9 @@ pub const MAX_INTEGER: i64 = 1 << 53;
 /// Bytes to begin a canonical form with: most arguments take fewer, so it grows seldom.
 const CANONICAL_BYTES: usize = 256;
 
+/// Bytes that an allocation takes beside its own: dlmalloc's header, and rounding up to 8.
+const ALLOCATION_BYTES: usize = 8;
+
 /// A JSON value within the bounds of [`crate::bounds`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Json {
@@ -256,6 +259,38 @@ impl Json {
         }
     }
 
+    /// The same, to be changed.
+    #[must_use]
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        match self {
+            Json::Object(fields) => {
+                let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
+                fields.get_mut(at).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of memory that the value holds beside itself, with what an allocator adds to each part.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let part = |bytes: usize| if bytes == 0 { 0 } else { bytes + ALLOCATION_BYTES };
+        match self {
+            Json::String(text) => part(text.capacity()),
+            Json::Array(items) => {
+                let inner: usize = items.iter().map(Json::heap_bytes).sum();
+                part(items.capacity() * size_of::<Json>()) + inner
+            }
+            Json::Object(fields) => {
+                let inner =
+                    |(key, value): &(String, Json)| part(key.capacity()) + value.heap_bytes();
+                let inner: usize = fields.iter().map(inner).sum();
+                part(fields.capacity() * size_of::<(String, Json)>()) + inner
+            }
+            _ => 0,
+        }
+    }
+
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -451,6 +486,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_value_holds_is_measured_and_not_estimated_from_its_text() {
+        let text = format!("[{}{{}}]", r#"{"a":0},"#.repeat(4_000));
+        let value = parse(text.as_bytes()).unwrap();
+        // Each object has room for four fields, and a key.
+        let each = 4 * size_of::<(String, Json)>() + 1 + 2 * ALLOCATION_BYTES;
+        assert!(value.heap_bytes() >= 4_000 * (each + size_of::<Json>()), "{}", value.heap_bytes());
+        assert_eq!(parse(b"[]").unwrap().heap_bytes(), 0);
+        assert_eq!(Json::String("x".repeat(100)).heap_bytes(), 100 + ALLOCATION_BYTES);
     }
 
     #[test]

@@ -51,11 +51,12 @@ pub enum ProblemCode {
     RegistryUnavailable,
     Misconfigured,
     DefinitionChanged,
+    Overloaded,
 }
 
 impl ProblemCode {
     /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::MalformedRequest,
         Self::InputInvalid,
         Self::Unauthorized,
@@ -95,6 +96,7 @@ impl ProblemCode {
         Self::RegistryUnavailable,
         Self::Misconfigured,
         Self::DefinitionChanged,
+        Self::Overloaded,
     ];
 
     /// Code, HTTP status and title: the whole closed list.
@@ -172,6 +174,7 @@ impl ProblemCode {
             Self::DefinitionChanged => {
                 ("definition_changed", 409, "The tool's definition is not the reviewed one")
             }
+            Self::Overloaded => ("overloaded", 503, "Too much is under way"),
         }
     }
 
@@ -227,6 +230,10 @@ pub(crate) struct Body<'a> {
 /// start anew, short enough that an agent does not give up.
 pub const RETRY_AFTER_UNAVAILABLE_S: u32 = 2;
 
+/// Seconds that a caller is asked to wait when the isolate's memory is in use: most calls end within a
+/// fraction of one.
+pub const RETRY_AFTER_OVERLOADED_S: u32 = 1;
+
 impl Problem {
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
@@ -250,6 +257,14 @@ impl Problem {
         );
         let approval_id = Some(approval_id.to_owned());
         Self { approval_id, ..Self::new(ProblemCode::ApprovalRequired, detail) }
+    }
+
+    /// `overloaded`: the isolate's memory is in use by other requests.
+    #[must_use]
+    pub fn overloaded() -> Self {
+        let detail = "other requests hold the memory that this one needs; try again";
+        let retry_after_s = Some(RETRY_AFTER_OVERLOADED_S);
+        Self { retry_after_s, ..Self::new(ProblemCode::Overloaded, detail) }
     }
 
     /// The `application/problem+json` body.

@@ -88,6 +88,58 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
 }
 
 #[test]
+fn only_what_nobody_can_lift_is_refused_for_good() {
+    type Change = fn(&mut Gate);
+    let cases: [(&str, Change, bool); 9] = [
+        ("nothing wrong", |_| {}, false),
+        (
+            "a revoked credential",
+            |g| g.records.credential.as_mut().unwrap().status = "revoked".into(),
+            true,
+        ),
+        (
+            "a revoked credential of a deleted agent",
+            |g| {
+                g.records.credential.as_mut().unwrap().status = "revoked".into();
+                g.records.agent = None;
+            },
+            true,
+        ),
+        (
+            "an expired credential",
+            |g| g.records.credential.as_mut().unwrap().expires_at_ms = Some(support::START_MS),
+            true,
+        ),
+        (
+            "another secret, of a revoked credential",
+            |g| {
+                let credential = g.records.credential.as_mut().unwrap();
+                credential.status = "revoked".into();
+                credential.secret_sha256 = "0".repeat(64);
+            },
+            false,
+        ),
+        ("a credential that is not registered yet", |g| g.records.credential = None, false),
+        (
+            "a frozen agent",
+            |g| g.records.agent.as_mut().unwrap().status = AgentStatus::Frozen,
+            false,
+        ),
+        (
+            "a quarantined agent",
+            |g| g.records.agent.as_mut().unwrap().status = AgentStatus::Quarantined,
+            false,
+        ),
+        ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), false),
+    ];
+    for (name, change, terminal) in cases {
+        let mut gate = Gate::new();
+        change(&mut gate);
+        assert_eq!(gate.try_call(&command(&read_call())).unwrap().terminal, terminal, "{name}");
+    }
+}
+
+#[test]
 fn the_body_must_name_the_registered_environment() {
     let gate = Gate::new();
     let (status, body) =

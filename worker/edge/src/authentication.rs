@@ -20,7 +20,7 @@ use worker::{Date, console_error};
 
 use crate::http::Request;
 use crate::router::App;
-use crate::{d1, failed_authentications, lanes};
+use crate::{d1, failed_authentications, lanes, terminal_refusals};
 
 /// Who makes the first operator, in the audit.
 const BOOTSTRAP: &str = "bootstrap";
@@ -114,11 +114,18 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
     Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
-/// The token of the request, if Gateward issued it.
+/// The token of the request, if Gateward issued it and this isolate does not know that it has ended.
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
-    bearer(&request.authorization)
+    let token = bearer(&request.authorization)
         .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
-        .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))
+        .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
+    match terminal_refusals::find(&token) {
+        None => Ok(token),
+        Some(problem) => {
+            failed_authentications::count(request, app);
+            Err(problem)
+        }
+    }
 }
 
 /// The same of an agent, with its name and lane.
@@ -213,16 +220,26 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         Holder::Administrator => None,
     };
     let kind = if agent.is_some() { "agent" } else { "administrator" };
-    if !token::hash_matches(&token::secret_hash(token.secret), &stored.secret_sha256)
+    let secret_hash = token::secret_hash(token.secret);
+    if !token::hash_matches(&secret_hash, &stored.secret_sha256)
         || stored.kind != kind
         || stored.agent.as_deref() != agent
-        || stored.status != "active"
-        || stored.tenant_status == "deleted"
     {
         return refuse(ProblemCode::Unauthorized, INVALID);
     }
+    let refuse_for_good = |code, detail| {
+        refuse(code, detail).inspect_err(|problem: &Problem| {
+            terminal_refusals::remember(secret_hash, problem.clone());
+        })
+    };
+    if stored.status == "revoked" {
+        return refuse_for_good(ProblemCode::Unauthorized, INVALID);
+    }
+    if stored.status != "active" || stored.tenant_status == "deleted" {
+        return refuse(ProblemCode::Unauthorized, INVALID);
+    }
     if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
-        return refuse(ProblemCode::CredentialExpired, "the credential has expired");
+        return refuse_for_good(ProblemCode::CredentialExpired, "the credential has expired");
     }
     if stored.signed != 0 && signature.is_none() {
         let detail = "the credential has a signing key; sign the request (RFC 9421)";

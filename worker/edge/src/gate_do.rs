@@ -17,7 +17,6 @@ use std::panic::AssertUnwindSafe;
 
 use gateward_core::admin::etag;
 use gateward_core::approval::{ChangeCommand, DecideCommand};
-use gateward_core::command::GateCommand;
 use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
 use gateward_core::outage::Outage;
@@ -126,7 +125,7 @@ impl GateLane {
         let path = url.strip_prefix(lanes::ORIGIN).unwrap_or_default();
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         match segments.as_slice() {
-            ["call"] => self.call(&http::bytes(&request).await?).await,
+            ["call"] => self.call(&request).await,
             ["outcome"] => self.record_outcome(&http::bytes(&request).await?).await,
             ["epoch"] => self.take_epoch(&http::bytes(&request).await?).await,
             ["push-again"] => self.take_pending(&http::bytes(&request).await?).await,
@@ -318,10 +317,10 @@ impl GateLane {
     }
 
     /// A call to decide: its answer is what the caller gets.
-    async fn call(&self, bytes: &[u8]) -> Result<Response> {
-        let Some(command) = GateCommand::decode(bytes) else {
-            // The worker tells the caller: this version cannot even read who that is.
-            return status(lanes::OTHER_VERSION);
+    async fn call(&self, request: &Request) -> Result<Response> {
+        let (command, _held) = match lanes::receive(request).await? {
+            Ok(received) => received,
+            Err(refused) => return status(refused),
         };
         let reply = match settings(&self.env) {
             Ok(settings) => self.decide(&settings, &command).await,
@@ -339,7 +338,8 @@ fn storage_failed() -> Problem {
 }
 
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
-    Head::new(reply.status, request_id)
+    let status = if reply.terminal { lanes::TERMINAL } else { reply.status };
+    Head::new(status, request_id)
         .rate_limit(reply.rate)
         .retry_after(reply.retry_after_s)
         .with(&reply.body)

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
+use gateward_core::memory::Held;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::ProxyDecision;
 use js_sys::Uint8Array;
@@ -17,7 +18,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Result;
 use worker::worker_sys::web_sys::{self, Response};
 
-use crate::io;
+use crate::limits::BODY_MS;
+use crate::{io, memory};
 
 #[wasm_bindgen]
 extern "C" {
@@ -43,9 +45,6 @@ pub const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
 /// them the connection is closed on the sender.
 const MAX_DROPPED_BYTES: u32 = 8 * 1024 * 1024;
 
-/// How long a body that is too long, or that nobody reads, may take to arrive.
-const DROP_LIMIT_MS: u32 = 10_000;
-
 /// The longest request id that is taken over from a caller.
 const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 
@@ -53,12 +52,20 @@ const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 /// takes 4 KiB of headers in all.
 const MAX_POLICIES_BYTES: usize = 1_024;
 
+/// A request's body, and what is counted for it until this is dropped.
+#[derive(Default)]
+pub struct Body {
+    pub bytes: Vec<u8>,
+    pub held: Held,
+}
+
 /// A request; a header that is absent is empty.
 pub struct Request {
     pub method: String,
     url: String,
     pub authorization: String,
     content_type: String,
+    /// As the header says it; `0` when there is no body, empty when its length is not known.
     content_length: String,
     request_id: String,
     /// The address that connected, as the platform in front says.
@@ -156,7 +163,7 @@ impl Request {
     }
 
     /// Step 1: a JSON body within its bound; more than that is never held in memory.
-    pub async fn json_body(&self) -> std::result::Result<Vec<u8>, Problem> {
+    pub async fn json_body(&self) -> std::result::Result<Body, Problem> {
         self.require_json()?;
         self.body().await
     }
@@ -170,25 +177,35 @@ impl Request {
         Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
     }
 
-    /// A body of any type, within the same bound.
-    pub async fn body(&self) -> std::result::Result<Vec<u8>, Problem> {
-        // The runtime holds a body to its declared length.
-        let short = self.content_length.parse().is_ok_and(|length: usize| length <= MAX_BODY_BYTES);
-        self.read.set(true);
-        if short {
-            return bytes(&self.raw).await.map_err(|_| unreadable());
-        }
-        self.read_at_most(MAX_BODY_BYTES).await?.ok_or_else(|| {
+    /// A body of any type, within the same bound. What it will hold is counted before any of it is read.
+    pub async fn body(&self) -> std::result::Result<Body, Problem> {
+        let too_large = || {
             let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
             Problem::new(ProblemCode::BodyTooLarge, detail)
-        })
+        };
+        // The runtime holds a body to its declared length.
+        let length: Option<usize> = self.content_length.parse().ok();
+        match length {
+            Some(0) => return Ok(Body::default()),
+            Some(length) if length > MAX_BODY_BYTES => return Err(too_large()),
+            _ => {}
+        }
+        let mut held = memory::hold_body(length.unwrap_or(MAX_BODY_BYTES))?;
+        self.read.set(true);
+        let bytes = if length.is_some() {
+            let read = JsFuture::from(io::body(&self.raw, BODY_MS)).await;
+            Uint8Array::new(&read.map_err(|_| unreadable())?).to_vec()
+        } else {
+            self.read_at_most(MAX_BODY_BYTES).await?.ok_or_else(too_large)?
+        };
+        held.resize(memory::of_body(bytes.len()));
+        Ok(Body { bytes, held })
     }
 
     /// Reads and drops a body that no handler has read, so that its sender gets the answer: a
     /// connection that is closed while its client still sends is a broken one to most clients.
     pub async fn drop_unread_body(&self) {
-        let expected = !matches!(self.method.as_str(), "GET" | "HEAD");
-        if !self.read.replace(true) && (expected || !self.content_length.is_empty()) {
+        if !self.read.replace(true) && self.content_length != "0" {
             // A body that breaks off has no sender that waits for the answer.
             let _ = self.read_at_most(0).await;
         }
@@ -196,7 +213,7 @@ impl Request {
 
     /// `None` when there is more; then the rest was dropped.
     async fn read_at_most(&self, max: usize) -> std::result::Result<Option<Vec<u8>>, Problem> {
-        let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, DROP_LIMIT_MS);
+        let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, BODY_MS);
         let read = JsFuture::from(read).await.map_err(|_| unreadable())?;
         Ok((!read.is_undefined()).then(|| Uint8Array::from(read).to_vec()))
     }

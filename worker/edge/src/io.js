@@ -21,10 +21,22 @@ globalThis.queueMicrotask = (turn) => {
  * @param {Request} request
  * @param {string} addressHeader the header that holds the address that connected; empty when none does
  */
-export function describe({ method, url, headers }, addressHeader) {
+export function describe(request, addressHeader) {
+  const { method, url, headers } = request;
   const of = (name) => headers.get(name) ?? "";
+  const length = headers.get("content-length") ?? (request.body === null ? "0" : "");
   const address = addressHeader === "" ? "" : of(addressHeader);
-  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${of("content-length")}\n${of("x-request-id")}\n${address}\n${of("signature-input")}`;
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${length}\n${of("x-request-id")}\n${address}\n${of("signature-input")}`;
+}
+
+/**
+ * A body of known length, whole.
+ * @param {Request} request
+ * @param {number} limitMs
+ * @returns {Promise<ArrayBuffer>}
+ */
+export function body(request, limitMs) {
+  return within(request.arrayBuffer(), limitMs, noAnswer);
 }
 
 /**
@@ -62,6 +74,7 @@ export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
 
 /** @param {Uint8Array[]} pieces */
 export function joined(pieces, length) {
+  if (pieces.length === 1) return pieces[0];
   const whole = new Uint8Array(length);
   let at = 0;
   for (const piece of pieces) {

@@ -12,6 +12,8 @@ extern "C" {
 
     pub fn headers(request: &Request) -> String;
 
+    pub fn body(request: &Request, limit_ms: u32) -> Promise;
+
     pub fn read(request: &Request, max: u32, max_dropped: u32, limit_ms: u32) -> Promise;
 
     #[wasm_bindgen(catch)]

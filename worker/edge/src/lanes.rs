@@ -7,19 +7,21 @@ use gateward_core::admin::AgentInLane;
 use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::memory::Held;
 use gateward_core::outage::LogThrottle;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::ProxyReply;
 use gateward_core::registry::{EpochPush, PendingPushes};
+use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use wasm_bindgen::{JsCast as _, JsValue};
-use worker::worker_sys::web_sys::Response;
+use worker::worker_sys::web_sys::{Request, Response};
 use worker::{Date, Env, console_error};
 
 use crate::http::Head;
-use crate::io;
 use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
+use crate::{io, memory, terminal_refusals};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "LANES";
@@ -35,6 +37,14 @@ pub const OTHER_VERSION: u16 = 421;
 /// caller sees it).
 pub const OUTDATED: u16 = 425;
 
+/// How a lane answers a call whose credential is revoked or has expired, which is for good (410 Gone; the
+/// caller gets the problem's own status).
+pub const TERMINAL: u16 = 410;
+
+/// How a lane answers a command that it has no memory for (507 Insufficient Storage; the caller gets a
+/// 503).
+pub const NO_MEMORY: u16 = 507;
+
 /// The object that `/readyz` asks: a name that no tenant can have.
 const READY_OBJECT: &str = "_ready/0";
 
@@ -42,10 +52,40 @@ const READY_OBJECT: &str = "_ready/0";
 /// ends. No lane has such a name.
 const PUSHES_OBJECT: &str = "_pushes/";
 
-/// Step 5. The lane's answer is the caller's, as it is.
-pub async fn call(env: &Env, command: &GateCommand) -> std::result::Result<Response, Problem> {
+/// Step 5. The lane's answer is the caller's, as it is. The command is sent at once: it need not be held
+/// while the lane decides.
+pub fn call(
+    env: &Env,
+    command: &GateCommand,
+) -> impl Future<Output = std::result::Result<Response, Problem>> + use<> {
     let name = format!("{}/{}", command.tenant, command.lane);
-    hop(env, &name, "/call", Some(&command.encode())).await
+    let secret_hash = command.secret_hash;
+    let answer = hop(env, &name, "/call", Some(&command.encode()));
+    async move {
+        let response = answer.await?;
+        if response.status() != TERMINAL {
+            return Ok(response);
+        }
+        let problem = refusal(&text(&response).await?)?;
+        terminal_refusals::remember(secret_hash, problem.clone());
+        Err(problem)
+    }
+}
+
+/// Reads a command in its lane; an error is the status to answer with. Its bytes are dropped once it is
+/// decoded; what it holds then is measured, since a list of small objects takes many times its text.
+pub async fn receive(
+    request: &Request,
+) -> std::result::Result<std::result::Result<(GateCommand, Held), u16>, JsValue> {
+    let buffer = JsFuture::from(request.array_buffer()?).await?;
+    let bytes = Uint8Array::new(&buffer);
+    let Some(mut held) = memory::hold_command(bytes.length() as usize) else {
+        return Ok(Err(NO_MEMORY));
+    };
+    // The worker tells the caller: this version cannot even read who that is.
+    let Some(command) = GateCommand::decode(&bytes.to_vec()) else { return Ok(Err(OTHER_VERSION)) };
+    let fits = held.resize(command.heap_bytes());
+    Ok(if fits { Ok((command, held)) } else { Err(NO_MEMORY) })
 }
 
 /// What a lane says to a proxy.
@@ -87,9 +127,16 @@ struct ProblemBody {
     detail: String,
 }
 
-/// Step 5 of a proxy, which forwards or answers by itself.
-pub async fn judge(env: &Env, command: &GateCommand) -> std::result::Result<Judged, Refused> {
-    let response = call(env, command).await?;
+/// Step 5 of a proxy, which forwards or answers by itself. The command is sent at once.
+pub fn judge(
+    env: &Env,
+    command: &GateCommand,
+) -> impl Future<Output = std::result::Result<Judged, Refused>> + use<> {
+    let answer = call(env, command);
+    async move { judged(answer.await?).await }
+}
+
+async fn judged(response: Response) -> std::result::Result<Judged, Refused> {
     let header = |name: &str| response.headers().get(name).ok().flatten();
     let rate = RateFields(RATE_FIELDS.map(header));
     let body = text(&response).await?;
@@ -308,32 +355,39 @@ thread_local! {
     static LOG: RefCell<LogThrottle> = RefCell::default();
 }
 
-async fn hop(
+/// Sends at once; the result waits for the answer, and borrows nothing.
+fn hop(
     env: &Env,
     name: &str,
     path: &str,
     body: Option<&[u8]>,
-) -> std::result::Result<Response, Problem> {
-    hop_within(env, name, path, body, LANE_MS).await
+) -> impl Future<Output = std::result::Result<Response, Problem>> + use<> {
+    hop_within(env, name, path, body, LANE_MS)
 }
 
-async fn hop_within(
+fn hop_within(
     env: &Env,
     name: &str,
     path: &str,
     body: Option<&[u8]>,
     limit_ms: u32,
-) -> std::result::Result<Response, Problem> {
+) -> impl Future<Output = std::result::Result<Response, Problem>> + use<> {
     let url = format!("{ORIGIN}{path}");
-    let response: std::result::Result<Response, JsValue> = async {
-        let promise = match body {
-            Some(body) => io::post(env, BINDING, name, &url, body, limit_ms)?,
-            None => io::get(env, BINDING, name, &url, limit_ms)?,
-        };
-        JsFuture::from(promise).await?.dyn_into()
+    let sent = match body {
+        Some(body) => io::post(env, BINDING, name, &url, body, limit_ms),
+        None => io::get(env, BINDING, name, &url, limit_ms),
+    };
+    async move {
+        let response = async { JsFuture::from(sent?).await?.dyn_into() };
+        answered(response.await)
     }
-    .await;
+}
+
+fn answered(
+    response: std::result::Result<Response, JsValue>,
+) -> std::result::Result<Response, Problem> {
     match response {
+        Ok(response) if response.status() == NO_MEMORY => Err(Problem::overloaded()),
         Ok(response) if response.status() == OTHER_VERSION => {
             Err(unavailable("it runs another version than the worker"))
         }

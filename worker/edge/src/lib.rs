@@ -14,9 +14,11 @@ mod io;
 mod lane_sql;
 mod lanes;
 mod limits;
+mod memory;
 mod relay;
 mod router;
 mod settings;
+mod terminal_refusals;
 mod webhook;
 
 use worker::worker_sys::web_sys::{Request, Response};

@@ -1,8 +1,7 @@
 //! How long the shell waits for anything outside of it. A caller or an administrator has an answer
 //! within five seconds, whatever hangs.
 //!
-//! What an upstream may take is registered with its server (`core/upstream.rs`), and what the body of a
-//! request may take stands in `http.rs`.
+//! What an upstream may take is registered with its server (`core/upstream.rs`).
 
 /// A read of D1 that somebody waits for: some two hundred times what it takes.
 pub const D1_READ_MS: u32 = 4_000;
@@ -28,3 +27,7 @@ pub const WEBHOOK_MS: u32 = 15_000;
 
 /// Asking a server for its tools, all of it: an administrator waits for it, and was told so.
 pub const DISCOVERY_MS: u32 = 30_000;
+
+/// How long a body may take to arrive, whether it is read or dropped: what it will hold of the isolate's
+/// memory is counted from the beginning, and then no other request's.
+pub const BODY_MS: u32 = 10_000;

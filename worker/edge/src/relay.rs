@@ -178,14 +178,43 @@ pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Pr
     })
 }
 
-/// Sends a request, with the server's own credential.
-pub async fn send(
+type Sent = std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem>;
+
+/// Sends a request at once, with the server's own credential; the result waits for the answer's head,
+/// and borrows nothing.
+pub fn send(
     app: &App,
     caller: &Request,
     tenant: &str,
     upstream: &Upstream,
     request: UpstreamRequest<'_>,
-) -> std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem> {
+) -> impl Future<Output = Sent> + use<> {
+    let begun = begin(app, caller, tenant, upstream, request);
+    async move {
+        match begun {
+            Ok(begun) => Ok(begun.answer().await),
+            Err(problem) => Err(problem),
+        }
+    }
+}
+
+/// An exchange whose answer is not there yet.
+struct Begun {
+    hold: Hold,
+    exchange: Exchange,
+    status: js_sys::Promise,
+    started_at_ms: u64,
+    max_result_bytes: u32,
+    idle_timeout_ms: u32,
+}
+
+fn begin(
+    app: &App,
+    caller: &Request,
+    tenant: &str,
+    upstream: &Upstream,
+    request: UpstreamRequest<'_>,
+) -> std::result::Result<Begun, Problem> {
     let mut fields = String::new();
     let mut field = |name: &str, value: &str| fields.extend([name, "\n", value, "\n"]);
     // A caller must not stand before the credential with one of its own.
@@ -201,7 +230,7 @@ pub async fn send(
     let started_at_ms = Date::now().as_millis();
     let hold = Hold::new(app);
     let exchange = Exchange::new();
-    let begun = exchange.begin(
+    let status = exchange.begin(
         caller.raw(),
         request.url,
         request.method,
@@ -210,20 +239,35 @@ pub async fn send(
         upstream.first_byte_timeout_ms,
         upstream.whole_timeout_ms,
     );
-    Ok(match JsFuture::from(begun).await {
-        Ok(status) => Ok(UpstreamAnswer {
-            hold,
-            exchange,
-            status: status.as_f64().unwrap_or_default() as u16,
-            started_at_ms,
-            max_result_bytes: upstream.max_result_bytes,
-            idle_timeout_ms: upstream.idle_timeout_ms,
-        }),
-        Err(why) => {
-            let ended = ended(started_at_ms, ending(&why), 0, 0, String::new());
-            Err(Broken { ended, _hold: Some(hold) })
-        }
+    Ok(Begun {
+        hold,
+        exchange,
+        status,
+        started_at_ms,
+        max_result_bytes: upstream.max_result_bytes,
+        idle_timeout_ms: upstream.idle_timeout_ms,
     })
+}
+
+impl Begun {
+    async fn answer(self) -> std::result::Result<UpstreamAnswer, Broken> {
+        let Self { hold, exchange, status, started_at_ms, max_result_bytes, idle_timeout_ms } =
+            self;
+        match JsFuture::from(status).await {
+            Ok(status) => Ok(UpstreamAnswer {
+                hold,
+                exchange,
+                status: status.as_f64().unwrap_or_default() as u16,
+                started_at_ms,
+                max_result_bytes,
+                idle_timeout_ms,
+            }),
+            Err(why) => {
+                let ended = ended(started_at_ms, ending(&why), 0, 0, String::new());
+                Err(Broken { ended, _hold: Some(hold) })
+            }
+        }
+    }
 }
 
 /// What Gateward says to an upstream in its own name.

@@ -20,7 +20,7 @@ use self::ProblemCode::{
     AgentMismatch, AlreadyBootstrapped, ApprovalRequired, BodyTooLarge, CredentialExpired,
     DefinitionChanged, EnvironmentMismatch, Forbidden, IdempotencyKeyReused, InputInvalid,
     Internal, InvalidField, JournalFull, LaneUnavailable, LimitReached, MalformedRequest,
-    Misconfigured, NameTaken, NonceReplayed, NotFound, PreconditionFailed, RateLimited,
+    Misconfigured, NameTaken, NonceReplayed, NotFound, Overloaded, PreconditionFailed, RateLimited,
     RegistryUnavailable, RequestIdConflict, SignatureInvalid, SignatureRequired,
     SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized, UnsupportedMediaType,
     UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable,
@@ -104,7 +104,7 @@ const DISCOVERY: [ProblemCode; 4] =
     [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
 
 /// What any request with a body can come to.
-const BODY: [ProblemCode; 3] = [MalformedRequest, BodyTooLarge, UnsupportedMediaType];
+const BODY: [ProblemCode; 4] = [MalformedRequest, BodyTooLarge, UnsupportedMediaType, Overloaded];
 
 /// The API as OpenAPI 3.1 has it.
 #[must_use]

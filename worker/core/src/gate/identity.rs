@@ -11,6 +11,9 @@ use crate::token;
 /// An agent's status denials are journalled once in this time; repeats are counted.
 pub const STATUS_DENIAL_WINDOW_MS: u64 = 60_000;
 
+/// Does not say why: whether a credential was ever there is nobody's to learn.
+const INVALID: &str = "the credential is not valid";
+
 /// Records that are known to exist and to belong together.
 pub struct Identity<'a> {
     pub tenant: &'a TenantRecord,
@@ -24,22 +27,27 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     let refuse = |code, detail: &str| {
         Stop::Problem(Problem::new(code, detail), Some(Counted::AuthenticationFailed))
     };
-    let unauthorized = || refuse(ProblemCode::Unauthorized, "the credential is not valid");
+    let unauthorized = || refuse(ProblemCode::Unauthorized, INVALID);
     let records = facts.records;
-    let (Some(tenant), Some(agent), Some(credential)) =
-        (&records.tenant, &records.agent, &records.credential)
-    else {
+    let Some(credential) = &records.credential else { return Err(unauthorized()) };
+    if !token::hash_matches(&command.secret_hash, &credential.secret_sha256) {
+        return Err(unauthorized());
+    }
+    if credential.status == "revoked" {
+        return Err(Stop::Terminal(Problem::new(ProblemCode::Unauthorized, INVALID)));
+    }
+    let (Some(tenant), Some(agent)) = (&records.tenant, &records.agent) else {
         return Err(unauthorized());
     };
-    if !token::hash_matches(&command.secret_hash, &credential.secret_sha256)
-        || credential.agent.as_deref() != Some(command.call.agent.as_str())
+    if credential.agent.as_deref() != Some(command.call.agent.as_str())
         || credential.status != "active"
         || agent.lane != command.lane
     {
         return Err(unauthorized());
     }
     if credential.expires_at_ms.is_some_and(|at| facts.now_ms >= at) {
-        return Err(refuse(ProblemCode::CredentialExpired, "the credential has expired"));
+        let detail = "the credential has expired";
+        return Err(Stop::Terminal(Problem::new(ProblemCode::CredentialExpired, detail)));
     }
     if credential.signed && !command.signed {
         let detail = "the credential has a signing key; sign the request (RFC 9421)";

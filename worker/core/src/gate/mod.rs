@@ -192,6 +192,8 @@ pub struct Reply {
     /// Present once the call was charged.
     pub rate: Option<RateStatus>,
     pub retry_after_s: Option<u64>,
+    /// Whether the credential is refused for good: it is revoked or has expired.
+    pub terminal: bool,
 }
 
 /// What a call comes to.
@@ -212,6 +214,8 @@ pub struct Step {
 /// A way out before there is a ruling.
 enum Stop {
     Problem(Problem, Option<Counted>),
+    /// The credential is refused for good.
+    Terminal(Problem),
     /// The request id's first answer, again.
     Stored(String),
 }
@@ -273,6 +277,13 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             let body = problem.to_json(&command.http_request_id);
             let retry = problem.retry_after_s.map(u64::from);
             draft.answer(problem.code.status(), body, retry, counted)
+        }
+        Err(Stop::Terminal(problem)) => {
+            let body = problem.to_json(&command.http_request_id);
+            let counted = Some(Counted::AuthenticationFailed);
+            let mut step = draft.answer(problem.code.status(), body, None, counted);
+            step.reply.terminal = true;
+            step
         }
     }
 }
@@ -386,7 +397,7 @@ impl<'a> Draft<'a> {
         counted: Option<Counted>,
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
-        let reply = Reply { status, body, rate, retry_after_s };
+        let reply = Reply { status, body, rate, retry_after_s, terminal: false };
         Step { reply, agent: self.agent, entry: None, approval_entry: None, counted }
     }
 

@@ -1,6 +1,6 @@
 //! `POST /v1/authorize`: steps 1 to 5 of a call; the lane does the rest.
 
-use crate::http::Request;
+use crate::http::{Body, Request};
 use crate::router::{Answer, Answered, App};
 use crate::{authentication, lanes};
 use gateward_core::call;
@@ -9,14 +9,17 @@ use gateward_core::problem::{Problem, ProblemCode};
 
 pub async fn authorize(request: &Request, app: &App) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
-    let body = request.json_body().await?;
-    let signature = authentication::verify_signature(request, app, &token, &body, true)?;
-    let call = call::parse(&body, token.tenant)?;
+    let Body { bytes, held: _held } = request.json_body().await?;
+    let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
+    let call = call::parse(&bytes, token.tenant)?;
+    drop(bytes);
     if call.agent != agent {
         let detail = "`agent.id` is not the agent whose credential this is";
         return Err(Problem::new(ProblemCode::AgentMismatch, detail));
     }
     let purpose = Purpose::Authorize;
     let command = authentication::command(request, app, &token, lane, signature, purpose, call);
-    lanes::call(&app.env, &command).await.map(Answer::Whole)
+    let answer = lanes::call(&app.env, &command);
+    drop(command);
+    answer.await.map(Answer::Whole)
 }

@@ -12,14 +12,14 @@ use gateward_core::upstream::Upstream;
 use worker::Date;
 
 use crate::authentication;
-use crate::http::{Head, Request};
+use crate::http::{Body, Head, Request};
 use crate::lanes::{self, Judged, Refused};
 use crate::relay::{self, Done, UpstreamRequest};
 use crate::router::{Answered, App, whole};
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
-    let bytes = request.body().await?;
+    let Body { bytes, mut held } = request.body().await?;
     if matches!(request.method.as_str(), "GET" | "HEAD") && !bytes.is_empty() {
         // The runtime sends none on.
         let detail = "a request of this method must not have a body";
@@ -28,7 +28,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let body = read_body(request, &bytes)?;
     let stated = Stated::from_headers(|name| request.header(name))?;
-    let mut asked = HttpRequest {
+    let asked = HttpRequest {
         method: request.method.clone(),
         path: path.to_owned(),
         query: request.raw_query().to_owned(),
@@ -36,9 +36,14 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     };
     // The lane knows the routes, and with them the tool.
     let call = stated.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
-    let purpose = Purpose::Route(asked.clone());
-    let command = authentication::command(request, app, &token, lane, signature, purpose, call);
-    let Judged { mut reply, rate } = match lanes::judge(&app.env, &command).await {
+    let purpose = Purpose::Route(asked);
+    let mut command = authentication::command(request, app, &token, lane, signature, purpose, call);
+    let judged = lanes::judge(&app.env, &command);
+    // The text is kept, and read again if a field must be left out: parsed, it takes many times as much.
+    if let Purpose::Route(asked) = &mut command.purpose {
+        asked.body = None;
+    }
+    let Judged { mut reply, rate } = match judged.await {
         Ok(judged) => judged,
         Err(Refused { problem, rate }) => {
             let head = rate.add_to(Head::of_problem(&problem, &app.request_id));
@@ -60,16 +65,27 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         refuse(problem)
     };
     let redacted = &decision.redacted_fields;
-    if !redacted.is_empty() && !http_tool::redact(&mut asked, &reply.route, redacted) {
-        let detail = "a field that must be left out is part of the path";
-        return not_sent(Problem::new(ProblemCode::CallDenied, detail));
-    }
+    let mut asked = match &command.purpose {
+        Purpose::Route(asked) => asked.clone(),
+        _ => return not_sent(unreadable()),
+    };
+    let body = if redacted.is_empty() {
+        bytes
+    } else {
+        asked.body = match read_body(request, &bytes) {
+            Ok(body) => body,
+            Err(problem) => return not_sent(problem),
+        };
+        if !http_tool::redact(&mut asked, &reply.route, redacted) {
+            let detail = "a field that must be left out is part of the path";
+            return not_sent(Problem::new(ProblemCode::CallDenied, detail));
+        }
+        asked.body.take().map(|body| body.canonical()).unwrap_or_default().into_bytes()
+    };
     let url = match url(app, &upstream, &asked) {
         Ok(url) => url,
         Err(problem) => return not_sent(problem),
     };
-    let rewritten = asked.body.map(|body| body.canonical()).unwrap_or_default();
-    let body = if redacted.is_empty() { bytes.as_slice() } else { rewritten.as_bytes() };
     let mut fields = headers::to_upstream(request.headers(), &upstream.forwarded_headers);
     if !body.is_empty() {
         // Without a character set: the body is UTF-8, as it was read.
@@ -86,9 +102,12 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
             method: &request.method,
             url: &url,
             headers: fields,
-            body: Some(body).filter(|body| !body.is_empty()),
+            body: Some(body.as_slice()).filter(|body| !body.is_empty()),
         },
     );
+    // From here on only the runtime holds it, until it is sent.
+    held.resize(body.len());
+    drop(body);
     let answer = match sent.await {
         Ok(Ok(answer)) => answer,
         Ok(Err(broken)) => {
@@ -97,6 +116,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         }
         Err(problem) => return not_sent(problem),
     };
+    drop(held);
     if !(200..600).contains(&answer.status) {
         relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::Refused));
         let detail = "the server's answer has a status that there is not";

@@ -8,6 +8,7 @@ mod exchange;
 mod fields;
 mod response_filter;
 
+use std::mem;
 use std::rc::Rc;
 
 use gateward_core::command::Purpose;
@@ -27,11 +28,11 @@ use gateward_core::upstream::Upstream;
 use worker::worker_sys::web_sys::Response;
 
 use self::asker::Asker;
-use self::exchange::exchange;
+use self::exchange::{Forwarded, exchange};
 use self::fields::Fields;
 use self::response_filter::{Decided, Pending, ResponseFilter};
 use crate::authentication;
-use crate::http::{AUTHENTICATE, Head, Request};
+use crate::http::{AUTHENTICATE, Body, Head, Request};
 use crate::lanes::{Judged, RateFields, Refused};
 use crate::relay;
 use crate::router::{Answered, App, whole};
@@ -129,10 +130,16 @@ async fn post(
     fields: &Fields,
     headers: &Headers,
 ) -> Result<Response, Refusal> {
-    let (mut asker, body) = authenticate(request, app, server, fields).await?;
+    let (mut asker, Body { bytes, mut held }) = authenticate(request, app, server, fields).await?;
     let received =
-        message::receive(&body, headers).map_err(|(era, error)| Refusal::new(era, &error))?;
+        message::receive(&bytes, headers).map_err(|(era, error)| Refusal::new(era, &error))?;
     asker.era = received.era;
+    // The text as it came and as it goes on; and the arguments, of which the call has a copy.
+    let parsed: usize = received.messages.iter().map(|message| message.params.heap_bytes()).sum();
+    if !held.resize(2 * (bytes.len() + parsed)) {
+        return Err(Refusal::problem(app, asker.era, None, &Problem::overloaded()));
+    }
+    drop(bytes);
     asker.open_session(fields.get("mcp-session-id"))?;
     // All of it is read before any of it is decided.
     let mut stated = Vec::new();
@@ -141,13 +148,14 @@ async fn post(
     }
 
     let (mut forwarded, mut answers, mut refused) = (Vec::new(), Vec::new(), None);
-    for (message, stated) in received.messages.iter().zip(&stated) {
+    for (message, stated) in received.messages.into_iter().zip(&stated) {
+        let kind = message.kind;
         match judge(&asker, stated, message).await {
             Ok(go) => forwarded.push(go),
             Err(refusal) if !received.batch => return Err(refusal),
             Err(refusal) => {
                 // Nobody is told what became of a notification in a batch.
-                if message.kind == Kind::Request {
+                if kind == Kind::Request {
                     answers.push(refusal.body.clone());
                 }
                 refused = Some(refusal);
@@ -170,8 +178,9 @@ async fn post(
     let mut sent = fields.forwarded(received.era, &first.removed);
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
-    let texts: Vec<String> = forwarded.iter().map(|go| go.text.clone()).collect();
-    let body = core::together(&texts, received.batch);
+    let texts: Vec<String> = forwarded.iter_mut().map(|go| mem::take(&mut go.text)).collect();
+    let text = core::together(&texts, received.batch);
+    drop(texts);
     let decided: Vec<Decided> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
     let mut rate = RateFields::default();
     let mut pending = Vec::new();
@@ -180,7 +189,7 @@ async fn post(
         pending.extend(go.pending);
     }
     let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, untrusted, pending, answers);
-    exchange(filter, received.batch, sent, Some(body.as_bytes()), decided, rate).await
+    exchange(filter, received.batch, sent, Some(Forwarded { text, held }), decided, rate).await
 }
 
 /// Who sends a request that can be answered, and its body.
@@ -189,7 +198,7 @@ async fn authenticate(
     app: &App,
     server: &str,
     fields: &Fields,
-) -> Result<(Asker, Vec<u8>), Refusal> {
+) -> Result<(Asker, Body), Refusal> {
     let era = message::era_of_header(&fields.about_the_body());
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (token, agent, lane) = authentication::agent_token(request, app).map_err(problem)?;
@@ -206,9 +215,9 @@ async fn authenticate(
     }
     let body = match request.method.as_str() {
         "POST" => request.json_body().await.map_err(problem)?,
-        _ => Vec::new(),
+        _ => Body::default(),
     };
-    let signature = authentication::verify_signature(request, app, &token, &body, true);
+    let signature = authentication::verify_signature(request, app, &token, &body.bytes, true);
     let signature = signature.map_err(problem)?;
     let admit =
         Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
@@ -295,8 +304,9 @@ fn undecided(asker: &Asker, id: Option<&str>) -> Refusal {
 async fn judge(
     asker: &Asker,
     stated: &Rc<Stated>,
-    message: &Message,
+    message: Message,
 ) -> Result<Forwardable, Refusal> {
+    let message = &message;
     let id = message.id_if_request();
     let refuse = |error: RpcError| Refusal::new(asker.era, &error.with_id(id));
     let rule = match message.kind {
@@ -403,6 +413,8 @@ async fn decide(
     let text = forward::rewrite(message, &decision.redacted_fields, &asker.seal(), &mut removed);
     let text = text.map_err(refuse)?;
     let untrusted = reply.untrusted;
+    // What becomes of the call is written down without its arguments.
+    command.call.input = Json::Object(Vec::new());
     let decided: Decided = Rc::new((command, decision, untrusted.clone()));
     let let_through = Some(Rc::clone(&decided));
     let pending = id.map(|id| Pending::new(id, &message.method, stated, None, let_through));

@@ -7,6 +7,7 @@ use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT};
 use gateward_core::mcp::seal::Handle;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, answer as core};
+use gateward_core::memory::Held;
 use gateward_core::problem::Problem;
 use worker::worker_sys::web_sys::Response;
 
@@ -20,12 +21,18 @@ use crate::relay::{self, Ended, UpstreamAnswer, UpstreamRequest};
 /// Bytes of a session's id: its form is the server's, and many times what any has.
 const MAX_SESSION_BYTES: usize = 1_024;
 
+/// What goes on, and what is counted for it.
+pub struct Forwarded {
+    pub text: String,
+    pub held: Held,
+}
+
 /// Sends what goes on, and answers with what comes back.
 pub async fn exchange(
     mut filter: ResponseFilter,
     batch: bool,
     mut fields: Vec<(String, String)>,
-    body: Option<&[u8]>,
+    body: Option<Forwarded>,
     decided: Vec<Decided>,
     rate: RateFields,
 ) -> Result<Response, Refusal> {
@@ -52,8 +59,15 @@ pub async fn exchange(
     let http_method = asker.request.method.as_str();
     let upstream = Rc::clone(&filter.upstream);
     let url = relay::address(app, &upstream).map_err(not_sent)?;
+    let (text, mut held) = body.map_or_else(Default::default, |body| (body.text, body.held));
+    let body = Some(text.as_bytes()).filter(|text| !text.is_empty());
     let request = UpstreamRequest { method: http_method, url: url.as_str(), headers: fields, body };
-    let sent = relay::send(app, &asker.request, &asker.template.tenant, &upstream, request).await;
+    let sent = relay::send(app, &asker.request, &asker.template.tenant, &upstream, request);
+    // From here on only the runtime holds it, until it is sent.
+    held.resize(text.len());
+    drop(text);
+    let sent = sent.await;
+    drop(held);
     let answer = match sent.map_err(not_sent)? {
         Ok(answer) => answer,
         Err(broken) => {

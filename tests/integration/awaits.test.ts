@@ -1,0 +1,86 @@
+// Everything that the shell awaits outside of its isolate has a time limit: this lists the places.
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const ROOT = "worker/edge/src";
+
+const sources = (extension: string): [string, string][] =>
+  readdirSync(ROOT, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(extension))
+    .sort()
+    .map((file) => [relative(ROOT, join(ROOT, file)), readFileSync(join(ROOT, file), "utf8").replace(/\/\/.*$/gm, "")]);
+
+/** Each match with the file that it stands in, and how often. */
+function found(extension: string, pattern: RegExp): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const [file, text] of sources(extension)) {
+    for (const [match] of text.matchAll(pattern)) {
+      const place = `${file}: ${match.replace(/\s+/g, "")}`;
+      counts[place] = (counts[place] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
+/** What JavaScript offers to Rust that is awaited. Each takes how long it may take. */
+const PROMISES: [file: string, name: string, limit: string][] = [
+  ["io.rs", "body", "limit_ms"],
+  ["io.rs", "read", "limit_ms"],
+  ["io.rs", "post", "limit_ms"],
+  ["io.rs", "get", "limit_ms"],
+  ["io.rs", "text", "limit_ms"],
+  ["io.rs", "send", "limit_ms"],
+  ["io.rs", "query", "limit_ms"],
+  ["io.rs", "size", "limit_ms"],
+  ["relay.rs", "begin", "first_byte_ms"],
+  ["relay.rs", "bytes", "idle_ms"],
+];
+
+describe("what is awaited outside", () => {
+  test("is asked for through these functions, each with a limit", () => {
+    const declared = sources(".rs").flatMap(([file, text]) =>
+      [...text.matchAll(/\bfn (\w+)\(([^;{]*?)\)\s*->\s*(?:Result<)?(?:js_sys::)?Promise\b/g)].map(([, name, parameters]) => [file, name, parameters] as const),
+    );
+    expect(declared.map(([file, name]) => `${file} ${name}`).sort()).toEqual(PROMISES.map(([file, name]) => `${file} ${name}`).sort());
+    for (const [file, name, limit] of PROMISES) {
+      const parameters = declared.find((one) => one[0] === file && one[1] === name)?.[2];
+      expect(parameters, `${file} ${name}`).toContain(limit);
+    }
+  });
+
+  test("becomes a future of Rust's only here", () => {
+    expect(found(".rs", /JsFuture::from\(/g)).toEqual({
+      "d1/flush.rs: JsFuture::from(": 1,
+      "d1/mod.rs: JsFuture::from(": 1,
+      // One of each reads, in the object, what the worker has sent it whole.
+      "http.rs: JsFuture::from(": 3,
+      "lanes.rs: JsFuture::from(": 3,
+      // One is the request's own context, which is settled when it is dropped.
+      "relay.rs: JsFuture::from(": 3,
+      "webhook.rs: JsFuture::from(": 1,
+    });
+  });
+
+  test("is awaited by JavaScript within a limit", () => {
+    expect(found(".js", /\.(?:fetch|all|batch|arrayBuffer|text|json)\(|\bfetch\(/g)).toEqual({
+      "io.js: .arrayBuffer(": 1,
+      "io.js: .text(": 1,
+      "io.js: .all(": 2,
+      "io.js: .batch(": 1,
+      "io.js: .fetch(": 2,
+      "io.js: fetch(": 1,
+      // Its own timer aborts it.
+      "relay.js: fetch(": 1,
+    });
+    const [, io] = sources(".js").find(([file]) => file === "io.js") ?? ["", ""];
+    for (const awaited of ["request.arrayBuffer()", "response.text()", "fetch(url, { method: \"POST\", body: body.slice() })", "fetch(url)", "sent", "ran", "env[binding].prepare(sql).all()"]) {
+      expect(io.replace(/\s+/g, " "), awaited).toMatch(new RegExp(`within\\([^;]*${awaited.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}, limitMs`));
+    }
+  });
+
+  test("is nothing of worker-rs but the alarm, timers, and what goes on after the answer", () => {
+    const calls = found(".rs", /\b(?:Fetch|Fetcher|D1Database|Stub|ObjectNamespace|Cache|Kv\w*)\b|\.(?:set_alarm|delete_alarm|get_alarm|fetch_with_str|fetch_with_request)\(/g);
+    expect(Object.keys(calls)).toEqual(["gate_do/alarm.rs: .delete_alarm(", "gate_do/alarm.rs: .set_alarm("]);
+  });
+});

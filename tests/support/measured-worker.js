@@ -1,0 +1,24 @@
+// The hindered worker with a look at its Wasm: GET /_test/memory says how many bytes of linear memory it
+// has. Linear memory never shrinks, so this is also the most that it ever had. Worker and lanes share
+// this module, and so the memory.
+
+/** @type {WebAssembly.Instance[]} */
+const instances = [];
+const { Instance } = WebAssembly;
+WebAssembly.Instance = function (module, imports) {
+  const instance = new Instance(module, imports);
+  instances.push(instance);
+  return instance;
+};
+// No static import, which would run before the lines above.
+const { default: Hindered, GateLane } = await import("./hindered-worker.js");
+
+export { GateLane };
+
+export default class extends Hindered {
+  async fetch(request) {
+    if (new URL(request.url).pathname !== "/_test/memory") return super.fetch(request);
+    const bytes = instances.reduce((sum, { exports }) => sum + exports.memory.buffer.byteLength, 0);
+    return Response.json({ bytes });
+  }
+}
