@@ -361,14 +361,17 @@ pub mod lane {
     pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-    pub const JOURNAL_EXTENT: &str =
-        "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) FROM journal";
+    /// The first and the last number. Of one `SELECT` with both, SQLite would read every row.
+    pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal), 0), \
+         coalesce((SELECT max(seq) FROM journal), 0)";
     pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
     /// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
     pub const JOURNAL_BYTES: &str =
         "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
-    /// The newest state of each agent; SQLite takes `state` from the row of the maximum.
-    pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
+    /// The newest state of each agent among the rows after a sequence number, and how many of them
+    /// are the agent's; SQLite takes `state` from the row of the maximum.
+    pub const JOURNAL_STATES: &str =
+        "SELECT agent, state, max(seq), count(*) FROM journal WHERE seq > ?1 GROUP BY agent";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
          request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     /// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
@@ -432,7 +435,9 @@ pub mod lane {
     pub const KEEP_NONCES: &str = "INSERT INTO nonces (seq, at_ms, nonce_key) \
          SELECT seq, at_ms, nonce_key FROM journal WHERE seq <= ?1 AND nonce_key IS NOT NULL \
          ON CONFLICT (nonce_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms";
-    pub const SET_AGENT: &str = "INSERT INTO agents (agent, state) VALUES (?1, ?2) \
+    /// The newest state of each agent among the rows after a sequence number.
+    pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, state FROM journal \
+         WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
          ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
     pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
     /// The oldest rows that are past their time, a bounded number of them.
@@ -480,7 +485,7 @@ pub mod lane {
         ROW,
         KEEP_REPLAYS,
         KEEP_NONCES,
-        SET_AGENT,
+        KEEP_STATES,
         PRUNE,
         EXPIRE_REPLAYS,
         EXPIRE_NONCES,

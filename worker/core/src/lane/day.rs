@@ -1,8 +1,8 @@
 //! How much the lane has written down today.
 //!
 //! Rows cost nothing to count: they are the sequence numbers since the day began. Bytes are added up
-//! in memory. What `meta` holds of them reaches to a sequence number; a start adds what the journal
-//! holds beyond it.
+//! in memory. What `meta` holds of them reaches to a sequence number, at least to the newest
+//! checkpoint; a start adds what the journal holds beyond it.
 //!
 //! INVARIANT (the count is exact): rows leave the journal only after `meta` has their bytes, so a
 //! start comes to the same numbers as the memory that was lost.

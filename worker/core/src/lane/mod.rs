@@ -7,13 +7,14 @@
 //! INVARIANT (no await inside): every method is synchronous, so in a Durable Object nothing
 //! else runs while one does, and writes made in one become durable together.
 //!
-//! State rebuilt at a start: the chain's head from `meta` and the journal's last row; an agent's
-//! state from whichever of its snapshot (`agents`) and its last journal row has the higher
-//! revision.
+//! State rebuilt at a start: the chain's head from `meta` and the journal's last row; agents' states
+//! from the rows after the newest checkpoint. Any other agent's state is read from its snapshot
+//! (`agents`) when the agent calls.
 //!
 //! Out of scope: talking to D1 (`worker/edge`), deciding ([`crate::gate`]).
 
 mod approvals;
+mod checkpoint;
 mod day;
 mod flush;
 mod outbox;
@@ -29,8 +30,8 @@ pub use self::flush::{Confirmed, FlushBatch};
 pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use self::storage::{LaneSql, StorageError, Value};
 use self::storage::{
-    first_text, integer, meta, parse_head, parse_identity, parse_state, set_head, set_meta,
-    snapshot, stored_answer, unreadable, unsigned, write_count,
+    first_text, integer, meta, missing_rows, parse_head, parse_identity, parse_state, set_head,
+    set_meta, snapshot, stored_answer, unreadable, unsigned, write_count,
 };
 use crate::audit::AuditCounts;
 use crate::budget::Budget;
@@ -51,8 +52,8 @@ use crate::sql::lane as sql;
 /// lets the flush and its bookkeeping go on.
 pub const MAX_STORAGE_BYTES: u64 = 8_000_000_000;
 
-/// Agents held in memory; beyond it those that need no snapshot are dropped and read again when
-/// they call. A state is some 300 bytes.
+/// Agents held in memory; beyond it those without a row after the checkpoint are dropped and read
+/// again when they call. A state is some 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
 /// Agents whose counts are told apart within a minute.
@@ -66,7 +67,8 @@ const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
 #[derive(Debug)]
 struct Held {
     state: AgentState,
-    /// Sequence number of the agent's newest journal row; 0 when its snapshot is as new.
+    /// Sequence number of the agent's newest journal row since the lane holds it, else 0. Up to the
+    /// checkpoint, the agent's snapshot is as new.
     journalled: u64,
 }
 
@@ -76,6 +78,8 @@ pub struct Lane {
     identity: Option<(String, u16)>,
     head: ChainHead,
     journal_rows: u64,
+    /// Sequence number of the newest checkpoint.
+    checkpoint: u64,
     agents: HashMap<String, Held>,
     counts: AuditCounts,
     day: Day,
@@ -103,31 +107,34 @@ impl Lane {
         };
         let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
         let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
-        let [Value::Integer(rows), Value::Integer(first), Value::Integer(last)] = numbers else {
+        let [Value::Integer(first), Value::Integer(last)] = numbers else {
             return Err(unreadable("the journal's extent"));
         };
-        let (rows, first, last) = (unsigned(*rows)?, unsigned(*first)?, unsigned(*last)?);
-        if rows > 0 && (last - first + 1 != rows || first > head.seq + 1 || last < head.seq) {
-            return Err(unreadable("the journal: rows are missing"));
+        let (first, last) = (unsigned(*first)?, unsigned(*last)?);
+        let rows = if last > 0 { last - first + 1 } else { 0 };
+        if rows > 0 && (first > head.seq + 1 || last < head.seq) {
+            return Err(missing_rows());
         }
         if last > head.seq {
             let hash = storage.exec(sql::JOURNAL_HASH, &[integer(last)?])?;
             let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
             head = ChainHead { seq: last, hash: hash.to_owned() };
         }
-        let mut agents = HashMap::new();
-        for row in storage.exec(sql::JOURNAL_STATES, &[])? {
-            let [Value::Text(agent), Value::Text(state), Value::Integer(seq)] = row.as_slice()
+        let checkpoint = checkpoint::read(storage)?;
+        let (mut agents, mut found) = (HashMap::new(), 0);
+        for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
+            let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
+                row.as_slice()
             else {
                 return Err(unreadable("an agent's journal row"));
             };
-            let mut held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
-            if let Some(snapshot) = snapshot(storage, agent)?
-                && snapshot.revision > held.state.revision
-            {
-                held = Held { state: snapshot, journalled: 0 };
-            }
+            let held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
             agents.insert(agent.clone(), held);
+            found += unsigned(*rows)?;
+        }
+        let before = checkpoint.max(first.saturating_sub(1));
+        if head.seq < checkpoint || found != last.saturating_sub(before) {
+            return Err(missing_rows());
         }
         // Counts begin anew, so what they write must not meet what an earlier start wrote.
         let starts =
@@ -137,6 +144,7 @@ impl Lane {
             identity,
             head,
             journal_rows: rows,
+            checkpoint,
             agents,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
@@ -448,7 +456,7 @@ impl Lane {
         self.head = head;
         self.day.add(bytes);
         self.journal_rows += rows;
-        Ok(())
+        self.checkpoint_if_due(storage)
     }
 
     /// Brings the agent's state into memory.
@@ -457,7 +465,7 @@ impl Lane {
             return Ok(());
         }
         if self.agents.len() >= MAX_AGENTS {
-            self.agents.retain(|_, held| held.journalled > 0);
+            self.agents.retain(|_, held| held.journalled > self.checkpoint);
         }
         let state = snapshot(storage, agent)?.unwrap_or_default();
         self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
