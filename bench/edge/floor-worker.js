@@ -221,8 +221,8 @@ export class GateLane extends DurableObject {
     const sql = this.#sql;
     const lane = this.#lane;
     const now = Date.now();
-    sql.exec(lane.EXPIRE_REPLAYS, now - REPLAY_MS, MAX_EXPIRED_ROWS);
-    sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS);
+    sql.exec(lane.EXPIRE_REPLAYS, now - REPLAY_MS, MAX_EXPIRED_ROWS, 0, now);
+    sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS, 0, now);
     if (sql.databaseSize === 0) throw new Error("the lane has no storage");
     const texts = [];
     const hashes = [];

@@ -372,6 +372,8 @@ pub mod lane {
     /// are the agent's; SQLite takes `state` from the row of the maximum.
     pub const JOURNAL_STATES: &str =
         "SELECT agent, state, max(seq), count(*) FROM journal WHERE seq > ?1 GROUP BY agent";
+    /// The latest time of the rows after a sequence number.
+    pub const JOURNAL_LATEST: &str = "SELECT coalesce(max(at_ms), 0) FROM journal WHERE seq > ?1";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
          request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     /// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
@@ -403,6 +405,12 @@ pub mod lane {
         "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
     pub const DELIVERY_FAILED: &str =
         "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
+    /// Now, and the time beyond which none can be due.
+    pub const REPAIR_DELIVERIES: &str =
+        "UPDATE webhook_outbox SET due_at_ms = ?1 WHERE due_at_ms > ?2";
+    /// Now, and the time beyond which none can have been asked for.
+    pub const REPAIR_APPROVALS: &str = "UPDATE approvals SET expires_at_ms = ?1 \
+         WHERE closed_at_ms IS NULL AND expires_at_ms > ?2 AND record->>'created_at_ms' > ?2";
     /// A JSON array of sequence numbers.
     pub const DROP_MESSAGES: &str =
         "DELETE FROM webhook_outbox WHERE seq IN (SELECT value FROM json_each(?1))";
@@ -440,11 +448,14 @@ pub mod lane {
          WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
          ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
     pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
-    /// The oldest rows that are past their time, a bounded number of them.
+    /// The oldest rows that are past their time, a bounded number of them: those from before a time, and
+    /// those up to a number that bear a time after another, which a clock that was ahead gave them.
     pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
-         (SELECT seq FROM replay ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+         (SELECT seq FROM replay ORDER BY seq LIMIT ?2) \
+         AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
     pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
-         (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+         (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) \
+         AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
 
     pub const SET_COUNT: &str = "INSERT INTO audit_counts (event_id, at_ms, kind, source, count) \
          VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -462,6 +473,7 @@ pub mod lane {
         JOURNAL_HASH,
         JOURNAL_BYTES,
         JOURNAL_STATES,
+        JOURNAL_LATEST,
         INSERT,
         INSERT_APPROVAL_STEPS,
         APPROVAL,
@@ -472,6 +484,8 @@ pub mod lane {
         DEAD_LETTERS,
         NEXT_DELIVERY,
         DELIVERY_FAILED,
+        REPAIR_DELIVERIES,
+        REPAIR_APPROVALS,
         DROP_MESSAGES,
         FORGET_DELIVERIES,
         AGENT_STATE,

@@ -57,6 +57,7 @@ impl Lane {
         config: &Config,
         now_ms: u64,
     ) -> Result<Option<FlushBatch>, StorageError> {
+        self.look_at_clock(storage, now_ms)?;
         for count in self.counts.close(now_ms) {
             write_count(storage, &count)?;
         }
@@ -144,14 +145,16 @@ impl Lane {
 
     /// Deletes answers and nonces that are past their time, a bounded number at once.
     fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
-        for (statement, kept_ms) in [
-            (sql::EXPIRE_REPLAYS, REPLAY_MS),
-            (sql::EXPIRE_NONCES, NONCE_MS),
-            (sql::FORGET_APPROVALS, REPLAY_MS),
-        ] {
-            let before = integer(now_ms.saturating_sub(kept_ms))?;
-            storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
+        let (most, now) = (Value::Integer(MAX_EXPIRED_ROWS), integer(now_ms)?);
+        for (statement, kept_ms) in
+            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
+        {
+            let before = integer(self.clock.expired_ms(kept_ms))?;
+            let through = integer(self.clock.expired_seq(kept_ms))?;
+            storage.exec(statement, &[before, most.clone(), through, now.clone()])?;
         }
+        let before = integer(self.clock.expired_ms(REPLAY_MS))?;
+        storage.exec(sql::FORGET_APPROVALS, &[before, most])?;
         self.look_at_storage(storage);
         Ok(())
     }

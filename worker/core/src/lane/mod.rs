@@ -15,6 +15,7 @@
 
 mod approvals;
 mod checkpoint;
+mod clock;
 mod day;
 mod flush;
 mod outbox;
@@ -25,6 +26,7 @@ use std::collections::HashMap;
 
 pub use self::approvals::DecideOutcome;
 use self::approvals::{approval, approval_steps};
+use self::clock::Clock;
 use self::day::Day;
 pub use self::flush::{Confirmed, FlushBatch};
 pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
@@ -80,6 +82,9 @@ pub struct Lane {
     journal_rows: u64,
     /// Sequence number of the newest checkpoint.
     checkpoint: u64,
+    /// The latest time of any row, of those that were pruned too.
+    latest_ms: u64,
+    clock: Clock,
     agents: HashMap<String, Held>,
     counts: AuditCounts,
     day: Day,
@@ -120,7 +125,7 @@ impl Lane {
             let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
             head = ChainHead { seq: last, hash: hash.to_owned() };
         }
-        let checkpoint = checkpoint::read(storage)?;
+        let (checkpoint, latest_ms) = checkpoint::read(storage)?;
         let (mut agents, mut found) = (HashMap::new(), 0);
         for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
             let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
@@ -145,6 +150,8 @@ impl Lane {
             head,
             journal_rows: rows,
             checkpoint,
+            latest_ms,
+            clock: Clock::start(storage)?,
             agents,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
@@ -231,7 +238,7 @@ impl Lane {
             Some(id) => approval(storage, id)?.map(|held| held.approval),
             None => None,
         };
-        self.hold(storage, &call.agent)?;
+        self.hold(storage, &call.agent, now_ms)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
         let facts = Facts {
@@ -246,7 +253,7 @@ impl Lane {
         if let Some(key) = signature_nonce
             && step.counted != Some(Counted::AuthenticationFailed)
         {
-            let expired = integer(now_ms.saturating_sub(NONCE_MS))?;
+            let expired = integer(self.clock.expired_ms(NONCE_MS))?;
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
             storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
             storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
@@ -262,11 +269,8 @@ impl Lane {
                 }
             }
         }
-        if let Some(counted) = step.counted
-            && let Some(count) = self.counts.record(counted.as_str(), &call.agent, now_ms)
-            && !self.storage_full
-        {
-            write_count(storage, &count)?;
+        if let Some(counted) = step.counted {
+            self.count(storage, counted, &call.agent, now_ms)?;
         }
         if !self.storage_full {
             let budget = Budget::of(records.tenant.as_ref());
@@ -291,7 +295,7 @@ impl Lane {
         command: &AgentCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = carry_out(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event, now_ms)
@@ -310,7 +314,7 @@ impl Lane {
         command: &TaintCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = taint(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event, now_ms)
@@ -343,7 +347,7 @@ impl Lane {
         command: &OutcomeCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = record_outcome(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event.map(Some), now_ms)
@@ -362,7 +366,7 @@ impl Lane {
         now_ms: u64,
     ) -> Result<Containment, StorageError> {
         storage.exec(sql::TOUCH, &[])?;
-        self.hold(storage, agent)?;
+        self.hold(storage, agent, now_ms)?;
         let held = self.agents.get(agent);
         let state = held.ok_or_else(|| unreadable("an agent's state"))?;
         Ok(Containment::of(&state.state, tenant, now_ms))
@@ -381,7 +385,7 @@ impl Lane {
         records: &Records,
         now_ms: u64,
     ) -> Result<bool, StorageError> {
-        self.hold(storage, &command.call.agent)?;
+        self.hold(storage, &command.call.agent, now_ms)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
         Ok(needs_tool(&facts, command))
@@ -403,6 +407,7 @@ impl Lane {
             records,
             agent: held.map_or(fresh, |held| &held.state),
             head: &self.head,
+            latest_ms: self.latest_ms,
             stored: None,
             nonce_used: false,
             signature_nonce_used: false,
@@ -454,22 +459,46 @@ impl Lane {
         }
         self.agents.insert(entry.agent, Held { state, journalled: head.seq });
         self.head = head;
+        self.latest_ms = self.latest_ms.max(now_ms);
         self.day.add(bytes);
         self.journal_rows += rows;
         self.checkpoint_if_due(storage)
     }
 
-    /// Brings the agent's state into memory.
-    fn hold(&mut self, storage: &impl LaneSql, agent: &str) -> Result<(), StorageError> {
-        if self.agents.contains_key(agent) {
-            return Ok(());
+    /// Brings the agent's state into memory, with no time in it that lies in the future.
+    fn hold(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        self.look_at_clock(storage, now_ms)?;
+        if !self.agents.contains_key(agent) {
+            if self.agents.len() >= MAX_AGENTS {
+                self.agents.retain(|_, held| held.journalled > self.checkpoint);
+            }
+            let state = snapshot(storage, agent)?.unwrap_or_default();
+            self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
         }
-        if self.agents.len() >= MAX_AGENTS {
-            self.agents.retain(|_, held| held.journalled > self.checkpoint);
+        let held = self.agents.get_mut(agent);
+        if held.is_some_and(|held| held.state.repair_clock(now_ms)) {
+            self.count(storage, Counted::ClockRepaired, agent, now_ms)?;
         }
-        let state = snapshot(storage, agent)?.unwrap_or_default();
-        self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
         Ok(())
+    }
+
+    /// Counts one in the audit.
+    fn count(
+        &mut self,
+        storage: &impl LaneSql,
+        counted: Counted,
+        source: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        match self.counts.record(counted.as_str(), source, now_ms) {
+            Some(count) if !self.storage_full => write_count(storage, &count),
+            _ => Ok(()),
+        }
     }
 
     /// Writes down that the lane took this epoch.
