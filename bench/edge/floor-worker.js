@@ -88,8 +88,8 @@ export class GateLane extends DurableObject {
     this.#batchRows = env.FLUSH_BATCH_ROWS;
     for (const statement of this.#lane.SCHEMA) this.#sql.exec(statement);
     const [head] = this.#sql.exec(this.#lane.META, "head");
-    const [[rows, , last]] = this.#sql.exec(this.#lane.JOURNAL_EXTENT).raw();
-    if (rows > 0) {
+    const [[, last]] = this.#sql.exec(this.#lane.JOURNAL_EXTENT).raw();
+    if (last > 0) {
       const [[hash]] = this.#sql.exec(this.#lane.JOURNAL_HASH, last).raw();
       this.#head = { seq: last, hash };
     } else if (head !== undefined) {
@@ -221,8 +221,8 @@ export class GateLane extends DurableObject {
     const sql = this.#sql;
     const lane = this.#lane;
     const now = Date.now();
-    sql.exec(lane.EXPIRE_REPLAYS, now - REPLAY_MS, MAX_EXPIRED_ROWS);
-    sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS);
+    sql.exec(lane.EXPIRE_REPLAYS, now - REPLAY_MS, MAX_EXPIRED_ROWS, 0, now);
+    sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS, 0, now);
     if (sql.databaseSize === 0) throw new Error("the lane has no storage");
     const texts = [];
     const hashes = [];
@@ -257,7 +257,7 @@ export class GateLane extends DurableObject {
 
     sql.exec(lane.KEEP_REPLAYS, last);
     sql.exec(lane.KEEP_NONCES, last);
-    sql.exec(lane.SET_AGENT, this.#agent, JSON.stringify(this.#state));
+    sql.exec(lane.KEEP_STATES, first - 1);
     this.#setHead();
     sql.exec(lane.PRUNE, last);
     return true;

@@ -111,6 +111,7 @@ impl Scenario {
             records: &self.records,
             agent: &self.agent,
             head: &self.head,
+            latest_ms: 0,
             stored: None,
             nonce_used: false,
             signature_nonce_used: false,

@@ -21,6 +21,7 @@ pub use self::view::{ApprovalPage, ApprovalView, ApproverView, Edited};
 use crate::admin::field::parse as parse_body;
 use crate::admin::matches_etag;
 use crate::call::Action;
+use crate::gate::CLOCK_TOLERANCE_MS;
 use crate::json::{self, Json};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
@@ -349,10 +350,13 @@ pub enum Decided {
 }
 
 impl Approval {
-    /// Where it stands at `now_ms`: expiry holds before the lane has written it down.
+    /// Where it stands at `now_ms`: expiry holds before the lane has written it down. One that was
+    /// asked for in the future has expired: it would be open for longer than its time.
     #[must_use]
     pub fn status_at(&self, now_ms: u64) -> ApprovalStatus {
-        match self.status.is_open() && now_ms >= self.expires_at_ms {
+        let latest_ms = now_ms.saturating_add(CLOCK_TOLERANCE_MS);
+        let over = now_ms >= self.expires_at_ms || self.created_at_ms > latest_ms;
+        match self.status.is_open() && over {
             true => ApprovalStatus::Expired,
             false => self.status,
         }

@@ -63,15 +63,18 @@ impl AuditCounts {
         counter.count.is_power_of_two().then(|| take(&key, counter, &self.scope))
     }
 
-    /// What closed windows still have to tell; they are forgotten.
+    /// What closed windows still have to tell; they are forgotten. A window is closed when its minute
+    /// has passed, and also when it lies in the future, as after a clock that was ahead.
     pub fn close(&mut self, now_ms: u64) -> Vec<AuditCount> {
         let window = now_ms / WINDOW_MS;
         let mut closed = Vec::new();
         self.counters.retain(|key, counter| {
-            if key.0 < window && counter.count > counter.written {
+            // The next window, too: a clock that goes back by a second may leave it behind.
+            let open = (window..=window + 1).contains(&key.0);
+            if !open && counter.count > counter.written {
                 closed.push(take(key, counter, &self.scope));
             }
-            key.0 >= window
+            open
         });
         closed
     }
@@ -116,6 +119,15 @@ mod tests {
         assert_eq!(closed.len(), 1);
         assert_eq!((closed[0].count, closed[0].added), (1_000, 488));
         assert_eq!(closed[0].event_id, "rate_limited:bot:0.a");
+        assert!(counts.is_empty());
+    }
+
+    #[test]
+    fn a_window_in_the_future_is_closed() {
+        let mut counts = AuditCounts::new(1_000, String::new());
+        (0..3).for_each(|_| drop(counts.record("rate_limited", "bot", 5 * WINDOW_MS)));
+        assert_eq!(counts.close(4 * WINDOW_MS), []);
+        assert_eq!(counts.close(3 * WINDOW_MS)[0].count, 3);
         assert!(counts.is_empty());
     }
 

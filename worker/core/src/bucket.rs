@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::repair_window;
+
 /// Millionths in one token.
 const MICRO: u64 = 1_000_000;
 
@@ -88,6 +90,11 @@ impl Bucket {
         left.is_some()
     }
 
+    /// Refills from now on if the last charge lies in the future. Its tokens stay as they are.
+    pub fn repair_clock(&mut self, now_ms: u64) -> bool {
+        repair_window(&mut self.at_ms, 1, now_ms)
+    }
+
     /// Seconds until so many tokens are there; 0 when they are.
     #[must_use]
     pub fn retry_after_s(&self, rate: Rate, tokens: u32) -> u64 {
@@ -123,6 +130,11 @@ impl SlidingCount {
             self.current = 0;
             self.window = window;
         }
+    }
+
+    /// Counts from now on if the window lies in the future. What was counted stays.
+    pub fn repair_clock(&mut self, now_ms: u64, width_ms: u64) -> bool {
+        repair_window(&mut self.window, width_ms, now_ms)
     }
 
     pub fn add(&mut self, now_ms: u64, width_ms: u64) {

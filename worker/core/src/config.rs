@@ -4,6 +4,7 @@
 //! worker answers 503 `misconfigured` and the log names the var.
 
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
+use crate::lane::MAX_STORAGE_BYTES;
 
 /// Bytes of D1's database that flushes leave free, so that administrators can still freeze agents and
 /// change the registry. A registry's change takes some kilobytes; between two looks at the size,
@@ -13,6 +14,21 @@ pub const DATABASE_RESERVE_BYTES: u64 = 256_000_000;
 /// How often a lane that flushes looks at the size of D1's database.
 pub const DATABASE_LOOK_MS: u64 = 10_000;
 
+/// Rows that a lane writes while D1 is out for one hour, at 300 rows a second: the default of
+/// `JOURNAL_HARD_ROWS`.
+pub const OUTAGE_ROWS: u64 = 3_600 * 300;
+
+/// Bytes that an ordinary journal row takes in the lane's storage: a page of SQLite, which has no room
+/// for a second row, and entries in the indexes of request ids and nonces. The largest row of a call
+/// takes some 65 KB, with its approval: should there be many, storage is full before the journal is, and
+/// refuses calls too ([`MAX_STORAGE_BYTES`]).
+pub const JOURNAL_ROW_BYTES: u64 = 4_400;
+
+/// The most that the journal's bounds can be set to: as many ordinary rows as storage takes.
+const MAX_JOURNAL_ROWS: u64 = MAX_STORAGE_BYTES / JOURNAL_ROW_BYTES;
+
+const _: () = assert!(OUTAGE_ROWS <= MAX_JOURNAL_ROWS, "an hour's journal fits the storage");
+
 /// The lane's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -20,9 +36,10 @@ pub struct Config {
     pub flush_interval_ms: u64,
     /// Rows of one flush: 500 took 46 ms of D1's single writer.
     pub flush_batch_rows: u32,
-    /// Journal rows from which calls that write are refused.
+    /// Journal rows from which calls that write are refused. By default the last 80,000 rows of an
+    /// hour's outage are left to reads and to what ends something.
     pub journal_soft_rows: u64,
-    /// Journal rows from which every call is refused. At 4 KB a row, 60,000 are 240 MB.
+    /// Journal rows from which every call is refused; by default [`OUTAGE_ROWS`].
     pub journal_hard_rows: u64,
     /// How long a lane decides without having confirmed the registry's epoch: the longest that a
     /// revocation can take when no push reaches the lane.
@@ -50,8 +67,8 @@ impl Config {
         let config = Self {
             flush_interval_ms: number("FLUSH_INTERVAL_MS", 10.0, 3_600_000.0)? as u64,
             flush_batch_rows: number("FLUSH_BATCH_ROWS", 1.0, 2_000.0)? as u32,
-            journal_soft_rows: number("JOURNAL_SOFT_ROWS", 1.0, 1_000_000.0)? as u64,
-            journal_hard_rows: number("JOURNAL_HARD_ROWS", 1.0, 1_000_000.0)? as u64,
+            journal_soft_rows: number("JOURNAL_SOFT_ROWS", 1.0, MAX_JOURNAL_ROWS as f64)? as u64,
+            journal_hard_rows: number("JOURNAL_HARD_ROWS", 1.0, MAX_JOURNAL_ROWS as f64)? as u64,
             registry_ttl_ms: number("REGISTRY_TTL_MS", 100.0, 3_600_000.0)? as u64,
             flush_until_bytes: number("D1_MAX_BYTES", DATABASE_RESERVE_BYTES as f64, 1e15)? as u64
                 - DATABASE_RESERVE_BYTES,
@@ -115,6 +132,13 @@ mod tests {
             let error = Config::read(|var| if var == name { value.clone() } else { good(var) });
             assert!(error.unwrap_err().contains(expected), "{name}");
         }
+    }
+
+    #[test]
+    fn the_journal_holds_an_hour_of_an_outage_by_default() {
+        let settings = include_str!("../../../wrangler.toml");
+        let hard = format!("JOURNAL_HARD_ROWS = {OUTAGE_ROWS}\n");
+        assert!(settings.contains(&hard) && settings.contains("JOURNAL_SOFT_ROWS = 1000000\n"));
     }
 
     #[test]

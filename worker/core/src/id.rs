@@ -16,14 +16,17 @@ pub const MAX_SEQ: u64 = (1 << 40) - 1;
 
 const SALT_BITS: u32 = 22;
 
+/// The 48 bits that an id has for its time: up to the year 10889.
+const MAX_MS: u64 = (1 << 48) - 1;
+
 const _: () = assert!(MAX_LANES == 1 << 12, "a decision id has 12 bits for the lane");
 
-/// The id of the decision at `seq` of `lane`. `seq` 0 is for answers that are not journalled.
+/// The id of the decision at `seq` of `lane`. Where `at_ms` never goes back, ids increase. `seq` 0 is for answers that are not journalled.
 #[must_use]
 pub fn decision_id(at_ms: u64, lane: u16, seq: u64, salt: &[u8; 32]) -> String {
     let [a, b, c, d, ..] = *salt;
     let salt = u64::from(u32::from_be_bytes([a, b, c, d])) >> (32 - SALT_BITS);
-    let high = (at_ms << 16) | (7 << 12) | u64::from(lane & 0xfff);
+    let high = (at_ms.min(MAX_MS) << 16) | (7 << 12) | u64::from(lane & 0xfff);
     let low = (2 << 62) | ((seq & MAX_SEQ) << SALT_BITS) | salt;
     Uuid::from_u64_pair(high, low).hyphenated().to_string()
 }

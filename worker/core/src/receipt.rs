@@ -34,9 +34,11 @@ pub struct Body<'a> {
     pub decision_id: &'a str,
     /// Only of a decision that was made while something was away that it would have asked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub degraded_cause: Option<&'a str>,
     /// Likewise: `degraded`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub engine_mode: Option<&'a str>,
     pub epoch: u64,
     pub key_id: &'a str,

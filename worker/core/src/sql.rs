@@ -370,14 +370,19 @@ pub mod lane {
     pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-    pub const JOURNAL_EXTENT: &str =
-        "SELECT count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) FROM journal";
+    /// The first and the last number. Of one `SELECT` with both, SQLite would read every row.
+    pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal), 0), \
+         coalesce((SELECT max(seq) FROM journal), 0)";
     pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
     /// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
     pub const JOURNAL_BYTES: &str =
         "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
-    /// The newest state of each agent; SQLite takes `state` from the row of the maximum.
-    pub const JOURNAL_STATES: &str = "SELECT agent, state, max(seq) FROM journal GROUP BY agent";
+    /// The newest state of each agent among the rows after a sequence number, and how many of them
+    /// are the agent's; SQLite takes `state` from the row of the maximum.
+    pub const JOURNAL_STATES: &str =
+        "SELECT agent, state, max(seq), count(*) FROM journal WHERE seq > ?1 GROUP BY agent";
+    /// The latest time of the rows after a sequence number.
+    pub const JOURNAL_LATEST: &str = "SELECT coalesce(max(at_ms), 0) FROM journal WHERE seq > ?1";
     pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
          request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     /// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
@@ -409,6 +414,12 @@ pub mod lane {
         "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
     pub const DELIVERY_FAILED: &str =
         "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
+    /// Now, and the time beyond which none can be due.
+    pub const REPAIR_DELIVERIES: &str =
+        "UPDATE webhook_outbox SET due_at_ms = ?1 WHERE due_at_ms > ?2";
+    /// Now, and the time beyond which none can have been asked for.
+    pub const REPAIR_APPROVALS: &str = "UPDATE approvals SET expires_at_ms = ?1 \
+         WHERE closed_at_ms IS NULL AND expires_at_ms > ?2 AND record->>'created_at_ms' > ?2";
     /// A JSON array of sequence numbers.
     pub const DROP_MESSAGES: &str =
         "DELETE FROM webhook_outbox WHERE seq IN (SELECT value FROM json_each(?1))";
@@ -441,14 +452,19 @@ pub mod lane {
     pub const KEEP_NONCES: &str = "INSERT INTO nonces (seq, at_ms, nonce_key) \
          SELECT seq, at_ms, nonce_key FROM journal WHERE seq <= ?1 AND nonce_key IS NOT NULL \
          ON CONFLICT (nonce_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms";
-    pub const SET_AGENT: &str = "INSERT INTO agents (agent, state) VALUES (?1, ?2) \
+    /// The newest state of each agent among the rows after a sequence number.
+    pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, state FROM journal \
+         WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
          ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
     pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
-    /// The oldest rows that are past their time, a bounded number of them.
+    /// The oldest rows that are past their time, a bounded number of them: those from before a time, and
+    /// those up to a number that bear a time after another, which a clock that was ahead gave them.
     pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
-         (SELECT seq FROM replay ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+         (SELECT seq FROM replay ORDER BY seq LIMIT ?2) \
+         AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
     pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
-         (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) AND at_ms < ?1";
+         (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) \
+         AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
 
     pub const RECORD: &str = "SELECT record FROM registry WHERE kind = ?1 AND name = ?2";
     /// A JSON array of arrays: kind, name, record.
@@ -508,6 +524,7 @@ pub mod lane {
         BOUND_RECORDS,
         FORGET_RECORDS,
         FORGET_NAMED_RECORDS,
+        JOURNAL_LATEST,
         INSERT,
         INSERT_APPROVAL_STEPS,
         APPROVAL,
@@ -518,6 +535,8 @@ pub mod lane {
         DEAD_LETTERS,
         NEXT_DELIVERY,
         DELIVERY_FAILED,
+        REPAIR_DELIVERIES,
+        REPAIR_APPROVALS,
         DROP_MESSAGES,
         FORGET_DELIVERIES,
         AGENT_STATE,
@@ -531,7 +550,7 @@ pub mod lane {
         ROW,
         KEEP_REPLAYS,
         KEEP_NONCES,
-        SET_AGENT,
+        KEEP_STATES,
         PRUNE,
         EXPIRE_REPLAYS,
         EXPIRE_NONCES,

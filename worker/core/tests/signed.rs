@@ -143,9 +143,12 @@ fn nonces_of_a_lane_that_is_never_flushed_do_not_pile_up() {
         request.signature_nonce.as_mut().unwrap().created_ms = at_ms;
         assert_eq!(outcome(&gate, &request).0, 200);
     };
-    let expired = START_MS + NONCE_MS + 1;
+    const HOUR_MS: u64 = 3_600_000;
+    const { assert!(NONCE_MS < HOUR_MS) };
     (0..50).for_each(|number| ask(START_MS, number));
-    (50..100).for_each(|number| ask(expired, number));
+    // By what the clock said an hour ago, they have expired after two.
+    ask(START_MS + HOUR_MS, 50);
+    (51..100).for_each(|number| ask(START_MS + 2 * HOUR_MS, number));
     assert_eq!(kept(&gate), 50);
 }
 

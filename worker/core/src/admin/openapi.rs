@@ -911,11 +911,16 @@ fn reference<T: ToSchema>() -> RefOr<Schema> {
     Ref::from_schema_name(T::name()).into()
 }
 
-/// Makes every field of an object required.
+/// Fields that only a degraded decision has.
+const SOMETIMES_ABSENT: [&str; 2] = ["degraded_cause", "engine_mode"];
+
+/// Makes every field of an object required, but for those that only some have.
 fn require_all(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {
-            object.required = object.properties.keys().cloned().collect();
+            let names = object.properties.keys().cloned();
+            let always = names.filter(|name| !SOMETIMES_ABSENT.contains(&name.as_str()));
+            object.required = always.collect();
         }
         RefOr::T(Schema::AllOf(all)) => all.items.iter_mut().for_each(require_all),
         _ => {}

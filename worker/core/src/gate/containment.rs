@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::clock::repair_time;
 use super::outcome::Decision;
 use super::taint::{Scope, Tainted};
 use super::{AgentState, Draft, QuarantinedBy};
@@ -83,6 +84,13 @@ impl RiskState {
     /// Steps as they were when the state was last journalled: what D1 was told.
     pub(super) fn stored_steps(&self) -> u8 {
         self.steps
+    }
+
+    /// Quiet begins now if the last denial lies in the future.
+    pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
+        // The width is 0 before the first denial.
+        repair_time(&mut self.since_ms, now_ms)
+            | (self.window_ms > 0 && self.denials.repair_clock(now_ms, self.window_ms))
     }
 
     /// Brings the state to `now_ms`. One that says nothing more is as if it had never been, so that

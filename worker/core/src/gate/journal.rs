@@ -152,8 +152,10 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let bundle = engine.bundle().digest;
     let degraded_cause = (!facts.records.confirmed).then_some(REGISTRY_UNCONFIRMED);
     let decided_by = Engine { bundle, degraded_cause };
+    // The row and the receipt say what the clock says. Ids never go back, as it may.
+    let id_ms = facts.now_ms.max(facts.latest_ms);
     if call.dry_run || ruling.counted_only {
-        let decision_id = id::decision_id(facts.now_ms, command.lane, 0, &call.fingerprint);
+        let decision_id = id::decision_id(id_ms, command.lane, 0, &call.fingerprint);
         let known = facts.approval.filter(|_| draft.presented != Presented::Nothing);
         let known = known.map(|approval| (approval, facts.now_ms));
         let body = respond::response(call, &ruling, trust, decided_by, &decision_id, known, None);
@@ -166,7 +168,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     }
 
     let (seq, previous) = (facts.head.seq + 1, facts.head.hash.as_str());
-    let decision_id = id::decision_id(facts.now_ms, command.lane, seq, &salt(previous, call));
+    let decision_id = id::decision_id(id_ms, command.lane, seq, &salt(previous, call));
     // What a server asks is not the agent's doing.
     let counted = match command.purpose {
         Purpose::Ask => None,

@@ -9,6 +9,7 @@
 //! Out of scope: reading the registry (step 5 to 6), storing (the lane), flushing (step 13).
 
 mod approval;
+mod clock;
 mod containment;
 mod event;
 mod forwarded;
@@ -43,6 +44,8 @@ pub use approval::{
     Around, Change as RegistryChange, ask_change, decide as decide_approval,
     expire as expire_approval, use_change,
 };
+pub use clock::CLOCK_TOLERANCE_MS;
+pub(crate) use clock::repair_window;
 pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
@@ -138,6 +141,8 @@ pub struct Facts<'a> {
     pub records: &'a Records,
     pub agent: &'a AgentState,
     pub head: &'a ChainHead,
+    /// The latest time at which the lane wrote a row. Ids bear no earlier one.
+    pub latest_ms: u64,
     /// What storage holds under the call's request id.
     pub stored: Option<StoredAnswer>,
     /// Whether storage holds the call's nonce.
@@ -166,6 +171,8 @@ pub enum Counted {
     MessagePassed,
     /// A decision was made while the registry was not confirmed.
     DecidedDegraded,
+    /// Something stored bore a time in the future, and was moved to now.
+    ClockRepaired,
 }
 
 impl Counted {
@@ -179,6 +186,7 @@ impl Counted {
             Self::TenantBytesExhausted => "tenant_bytes_exhausted",
             Self::MessagePassed => "message_passed",
             Self::DecidedDegraded => "decided_degraded",
+            Self::ClockRepaired => "clock_repaired",
         }
     }
 }

@@ -36,9 +36,11 @@ pub struct Response<'a> {
     receipt: Option<Receipt<'a>>,
     /// `degraded` while something was away that the decision would have asked; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     engine_mode: Option<&'static str>,
     /// Why it was degraded: `registry_unconfirmed`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     degraded_cause: Option<&'static str>,
 }
 

@@ -13,6 +13,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::clock::repair_time;
 use crate::trust::SourceTrust;
 
 /// The most that a tainted call is trusted.
@@ -161,6 +162,18 @@ impl Taint {
         }
         self.runs.push(RunMark { run, mark: new });
         fresh
+    }
+
+    /// A mark in the future lasts for the period from now on: none ends earlier for it.
+    pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
+        let marks = self.agent.iter_mut().chain(self.runs.iter_mut().map(|run| &mut run.mark));
+        marks.fold(false, |repaired, mark| {
+            let moves = repair_time(&mut mark.at_ms, now_ms);
+            if moves {
+                mark.since_ms = mark.since_ms.min(now_ms);
+            }
+            repaired | moves
+        })
     }
 
     fn mark_agent(&mut self, mark: &Mark) {

@@ -102,7 +102,7 @@ impl Lane {
         let Some(HeldApproval { mut approval, mut input }) = held else {
             return Ok(Err(crate::admin::not_found()));
         };
-        let state = self.state_of(storage, &approval.agent)?;
+        let state = self.state_of(storage, &approval.agent, now_ms)?;
         let around = self.around(config, &state, now_ms);
         let already = match decide_approval(&around, &mut approval, &mut input, command) {
             Err(problem) => return Ok(Err(problem)),
@@ -130,7 +130,7 @@ impl Lane {
         command: &ChangeCommand,
         now_ms: u64,
     ) -> Result<Result<String, Problem>, StorageError> {
-        let state = self.state_of(storage, REGISTRY)?;
+        let state = self.state_of(storage, REGISTRY, now_ms)?;
         let settled = match &command.step {
             ChangeStep::Ask { event, resource, input, groups } => {
                 let around = self.around(config, &state, now_ms);
@@ -175,7 +175,7 @@ impl Lane {
                 return Err(unreadable("an approval"));
             };
             let mut approval = parse(record)?;
-            let state = self.state_of(storage, &approval.agent)?;
+            let state = self.state_of(storage, &approval.agent, now_ms)?;
             let around = self.around(config, &state, now_ms);
             let Some((entry, state)) = expire_approval(&around, (&tenant, lane), &mut approval)
             else {
@@ -203,8 +203,9 @@ impl Lane {
         &mut self,
         storage: &impl LaneSql,
         agent: &str,
+        now_ms: u64,
     ) -> Result<AgentState, StorageError> {
-        self.hold(storage, agent)?;
+        self.hold(storage, agent, now_ms)?;
         let held = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
         Ok(held.state.clone())
     }

@@ -1,8 +1,8 @@
 //! How much the lane has written down today.
 //!
 //! Rows cost nothing to count: they are the sequence numbers since the day began. Bytes are added up
-//! in memory. What `meta` holds of them reaches to a sequence number; a start adds what the journal
-//! holds beyond it.
+//! in memory. What `meta` holds of them reaches to a sequence number, at least to the newest
+//! checkpoint; a start adds what the journal holds beyond it.
 //!
 //! INVARIANT (the count is exact): rows leave the journal only after `meta` has their bytes, so a
 //! start comes to the same numbers as the memory that was lost.
@@ -10,7 +10,7 @@
 use super::storage::{LaneSql, StorageError, Value, meta, set_meta, unreadable, unsigned};
 use crate::audit::AuditCount;
 use crate::budget::{Budget, DAY_MS, Written};
-use crate::gate::ChainHead;
+use crate::gate::{ChainHead, repair_window};
 use crate::sql::lane as sql;
 
 const NAME: &str = "day";
@@ -42,12 +42,28 @@ impl Day {
         Ok(Self { day: *day, begins_after: *begins_after, bytes, told: Vec::new() })
     }
 
-    /// What was written on the day of `now_ms`. While time runs backwards, the later day counts.
+    /// What was written on the day of `now_ms`. While time runs backwards within
+    /// [`crate::gate::CLOCK_TOLERANCE_MS`], the later day counts.
     pub(super) fn written(&self, head: &ChainHead, now_ms: u64) -> Written {
         if now_ms / DAY_MS > self.day {
             return Written::default();
         }
         Written { rows: head.seq.saturating_sub(self.begins_after), bytes: self.bytes }
+    }
+
+    /// Counts for today if the day lies in the future, with what was counted for it. Returns whether it
+    /// does.
+    pub(super) fn repair_clock(
+        &mut self,
+        storage: &impl LaneSql,
+        head: &ChainHead,
+        now_ms: u64,
+    ) -> Result<bool, StorageError> {
+        let repaired = repair_window(&mut self.day, DAY_MS, now_ms);
+        if repaired {
+            self.save(storage, head)?;
+        }
+        Ok(repaired)
     }
 
     /// Begins the day of `now_ms`, if it is a new one, before its first row is written after `head`.

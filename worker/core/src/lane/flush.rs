@@ -2,12 +2,14 @@
 //!
 //! INVARIANT (any statement may be the last): the statements of [`Lane::confirm_flushed`] stand in
 //! an order in which each prefix leaves a lane that starts as it was: copies first, then the
-//! head and the day's count, the deletion last.
+//! checkpoint and the head, the deletion last.
 
-use super::storage::{StorageError, Value, integer, set_head, unreadable, unsigned, write_count};
-use super::{Lane, LaneSql, MAX_STORAGE_BYTES};
+use super::storage::{
+    StorageError, Value, integer, missing_rows, set_head, unreadable, unsigned, write_count,
+};
+use super::{Lane, LaneSql};
 use crate::config::Config;
-use crate::gate::{NONCE_MS, REPLAY_MS, encode_state};
+use crate::gate::{NONCE_MS, REPLAY_MS};
 use crate::sql::lane as sql;
 
 /// Bytes of one flush: D1 takes strings of up to 2 MB.
@@ -55,6 +57,7 @@ impl Lane {
         config: &Config,
         now_ms: u64,
     ) -> Result<Option<FlushBatch>, StorageError> {
+        self.look_at_clock(storage, now_ms)?;
         for count in self.counts.close(now_ms) {
             write_count(storage, &count)?;
         }
@@ -63,10 +66,16 @@ impl Lane {
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
-        for row in storage.exec(sql::ROWS, &[Value::Integer(0), limit])? {
+        // A start counts only the rows after the checkpoint.
+        let first = (self.head.seq + 1).saturating_sub(self.journal_rows);
+        for (row, next) in storage.exec(sql::ROWS, &[Value::Integer(0), limit])?.iter().zip(first..)
+        {
             let [Value::Integer(seq), Value::Text(hash), Value::Text(text)] = row.as_slice() else {
                 return Err(unreadable("a journal row"));
             };
+            if unsigned(*seq)? != next {
+                return Err(missing_rows());
+            }
             if !hashes.is_empty() {
                 if rows.len() + text.len() > MAX_FLUSH_BYTES {
                     break;
@@ -74,7 +83,7 @@ impl Lane {
                 rows.push(',');
             }
             rows.push_str(text);
-            hashes.push((unsigned(*seq)?, hash.clone()));
+            hashes.push((next, hash.clone()));
         }
         rows.push(']');
         let mut counts = Vec::new();
@@ -125,15 +134,10 @@ impl Lane {
         let through = integer(last)?;
         storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
         storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
-        for (agent, held) in &mut self.agents {
-            if (1..=last).contains(&held.journalled) {
-                let values = [Value::Text(agent.clone()), Value::Text(encode_state(&held.state))];
-                storage.exec(sql::SET_AGENT, &values)?;
-                held.journalled = 0;
-            }
+        if self.checkpoint < last {
+            self.take_checkpoint(storage)?;
         }
         set_head(storage, &self.head)?;
-        self.day.save(storage, &self.head)?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         Ok(Confirmed::Pruned)
@@ -141,15 +145,17 @@ impl Lane {
 
     /// Deletes answers and nonces that are past their time, a bounded number at once.
     fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
-        for (statement, kept_ms) in [
-            (sql::EXPIRE_REPLAYS, REPLAY_MS),
-            (sql::EXPIRE_NONCES, NONCE_MS),
-            (sql::FORGET_APPROVALS, REPLAY_MS),
-        ] {
-            let before = integer(now_ms.saturating_sub(kept_ms))?;
-            storage.exec(statement, &[before, Value::Integer(MAX_EXPIRED_ROWS)])?;
+        let (most, now) = (Value::Integer(MAX_EXPIRED_ROWS), integer(now_ms)?);
+        for (statement, kept_ms) in
+            [(sql::EXPIRE_REPLAYS, REPLAY_MS), (sql::EXPIRE_NONCES, NONCE_MS)]
+        {
+            let before = integer(self.clock.expired_ms(kept_ms))?;
+            let through = integer(self.clock.expired_seq(kept_ms))?;
+            storage.exec(statement, &[before, most.clone(), through, now.clone()])?;
         }
-        self.storage_full = storage.size_bytes() > MAX_STORAGE_BYTES;
+        let before = integer(self.clock.expired_ms(REPLAY_MS))?;
+        storage.exec(sql::FORGET_APPROVALS, &[before, most])?;
+        self.look_at_storage(storage);
         Ok(())
     }
 }

@@ -7,13 +7,15 @@
 //! INVARIANT (no await inside): every method is synchronous, so in a Durable Object nothing
 //! else runs while one does, and writes made in one become durable together.
 //!
-//! State rebuilt at a start: the chain's head from `meta` and the journal's last row; an agent's
-//! state from whichever of its snapshot (`agents`) and its last journal row has the higher
-//! revision.
+//! State rebuilt at a start: the chain's head from `meta` and the journal's last row; agents' states
+//! from the rows after the newest checkpoint. Any other agent's state is read from its snapshot
+//! (`agents`) when the agent calls.
 //!
 //! Out of scope: talking to D1 (`worker/edge`), deciding ([`crate::gate`]).
 
 mod approvals;
+mod checkpoint;
+mod clock;
 mod day;
 mod flush;
 mod outbox;
@@ -26,14 +28,15 @@ use std::collections::HashMap;
 
 pub use self::approvals::DecideOutcome;
 use self::approvals::{approval, approval_steps};
+use self::clock::Clock;
 use self::day::Day;
 pub use self::flush::{Confirmed, FlushBatch};
 pub use self::outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use self::pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use self::storage::{LaneSql, StorageError, Value};
 use self::storage::{
-    first_text, integer, meta, parse_head, parse_identity, parse_state, set_head, set_meta,
-    snapshot, stored_answer, unreadable, unsigned, write_count,
+    first_text, integer, meta, missing_rows, parse_head, parse_identity, parse_state, set_head,
+    set_meta, snapshot, stored_answer, unreadable, unsigned, write_count,
 };
 use crate::audit::AuditCounts;
 use crate::budget::Budget;
@@ -54,8 +57,8 @@ use crate::sql::lane as sql;
 /// lets the flush and its bookkeeping go on.
 pub const MAX_STORAGE_BYTES: u64 = 8_000_000_000;
 
-/// Agents held in memory; beyond it those that need no snapshot are dropped and read again when
-/// they call. A state is some 300 bytes.
+/// Agents held in memory; beyond it those without a row after the checkpoint are dropped and read
+/// again when they call. A state is some 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
 /// Agents whose counts are told apart within a minute.
@@ -69,7 +72,8 @@ const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
 #[derive(Debug)]
 struct Held {
     state: AgentState,
-    /// Sequence number of the agent's newest journal row; 0 when its snapshot is as new.
+    /// Sequence number of the agent's newest journal row since the lane holds it, else 0. Up to the
+    /// checkpoint, the agent's snapshot is as new.
     journalled: u64,
 }
 
@@ -79,6 +83,11 @@ pub struct Lane {
     identity: Option<(String, u16)>,
     head: ChainHead,
     journal_rows: u64,
+    /// Sequence number of the newest checkpoint.
+    checkpoint: u64,
+    /// The latest time of any row, of those that were pruned too.
+    latest_ms: u64,
+    clock: Clock,
     agents: HashMap<String, Held>,
     counts: AuditCounts,
     day: Day,
@@ -106,31 +115,34 @@ impl Lane {
         };
         let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
         let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
-        let [Value::Integer(rows), Value::Integer(first), Value::Integer(last)] = numbers else {
+        let [Value::Integer(first), Value::Integer(last)] = numbers else {
             return Err(unreadable("the journal's extent"));
         };
-        let (rows, first, last) = (unsigned(*rows)?, unsigned(*first)?, unsigned(*last)?);
-        if rows > 0 && (last - first + 1 != rows || first > head.seq + 1 || last < head.seq) {
-            return Err(unreadable("the journal: rows are missing"));
+        let (first, last) = (unsigned(*first)?, unsigned(*last)?);
+        let rows = if last > 0 { last - first + 1 } else { 0 };
+        if rows > 0 && (first > head.seq + 1 || last < head.seq) {
+            return Err(missing_rows());
         }
         if last > head.seq {
             let hash = storage.exec(sql::JOURNAL_HASH, &[integer(last)?])?;
             let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
             head = ChainHead { seq: last, hash: hash.to_owned() };
         }
-        let mut agents = HashMap::new();
-        for row in storage.exec(sql::JOURNAL_STATES, &[])? {
-            let [Value::Text(agent), Value::Text(state), Value::Integer(seq)] = row.as_slice()
+        let (checkpoint, latest_ms) = checkpoint::read(storage)?;
+        let (mut agents, mut found) = (HashMap::new(), 0);
+        for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
+            let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
+                row.as_slice()
             else {
                 return Err(unreadable("an agent's journal row"));
             };
-            let mut held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
-            if let Some(snapshot) = snapshot(storage, agent)?
-                && snapshot.revision > held.state.revision
-            {
-                held = Held { state: snapshot, journalled: 0 };
-            }
+            let held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
             agents.insert(agent.clone(), held);
+            found += unsigned(*rows)?;
+        }
+        let before = checkpoint.max(first.saturating_sub(1));
+        if head.seq < checkpoint || found != last.saturating_sub(before) {
+            return Err(missing_rows());
         }
         // Counts begin anew, so what they write must not meet what an earlier start wrote.
         let starts =
@@ -140,6 +152,9 @@ impl Lane {
             identity,
             head,
             journal_rows: rows,
+            checkpoint,
+            latest_ms,
+            clock: Clock::start(storage)?,
             agents,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
@@ -226,7 +241,7 @@ impl Lane {
             Some(id) => approval(storage, id)?.map(|held| held.approval),
             None => None,
         };
-        self.hold(storage, &call.agent)?;
+        self.hold(storage, &call.agent, now_ms)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
         let facts = Facts {
@@ -241,7 +256,7 @@ impl Lane {
         if let Some(key) = signature_nonce
             && step.counted != Some(Counted::AuthenticationFailed)
         {
-            let expired = integer(now_ms.saturating_sub(NONCE_MS))?;
+            let expired = integer(self.clock.expired_ms(NONCE_MS))?;
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
             storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
             storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
@@ -257,11 +272,8 @@ impl Lane {
                 }
             }
         }
-        if let Some(counted) = step.counted
-            && let Some(count) = self.counts.record(counted.as_str(), &call.agent, now_ms)
-            && !self.storage_full
-        {
-            write_count(storage, &count)?;
+        if let Some(counted) = step.counted {
+            self.count(storage, counted, &call.agent, now_ms)?;
         }
         if !self.storage_full {
             let budget = Budget::of(records.tenant.as_ref());
@@ -286,7 +298,7 @@ impl Lane {
         command: &AgentCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = carry_out(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event, now_ms)
@@ -305,7 +317,7 @@ impl Lane {
         command: &TaintCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = taint(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event, now_ms)
@@ -338,7 +350,7 @@ impl Lane {
         command: &OutcomeCommand,
         now_ms: u64,
     ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent)?;
+        self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = record_outcome(&self.room(config), &self.head, &held.state, command, now_ms);
         self.write_event(storage, event.map(Some), now_ms)
@@ -357,7 +369,7 @@ impl Lane {
         now_ms: u64,
     ) -> Result<Containment, StorageError> {
         storage.exec(sql::TOUCH, &[])?;
-        self.hold(storage, agent)?;
+        self.hold(storage, agent, now_ms)?;
         let held = self.agents.get(agent);
         let state = held.ok_or_else(|| unreadable("an agent's state"))?;
         Ok(Containment::of(&state.state, tenant, now_ms))
@@ -376,7 +388,7 @@ impl Lane {
         records: &Records,
         now_ms: u64,
     ) -> Result<bool, StorageError> {
-        self.hold(storage, &command.call.agent)?;
+        self.hold(storage, &command.call.agent, now_ms)?;
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
         Ok(needs_tool(&facts, command))
@@ -398,6 +410,7 @@ impl Lane {
             records,
             agent: held.map_or(fresh, |held| &held.state),
             head: &self.head,
+            latest_ms: self.latest_ms,
             stored: None,
             nonce_used: false,
             signature_nonce_used: false,
@@ -449,22 +462,46 @@ impl Lane {
         }
         self.agents.insert(entry.agent, Held { state, journalled: head.seq });
         self.head = head;
+        self.latest_ms = self.latest_ms.max(now_ms);
         self.day.add(bytes);
         self.journal_rows += rows;
+        self.checkpoint_if_due(storage)
+    }
+
+    /// Brings the agent's state into memory, with no time in it that lies in the future.
+    fn hold(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        self.look_at_clock(storage, now_ms)?;
+        if !self.agents.contains_key(agent) {
+            if self.agents.len() >= MAX_AGENTS {
+                self.agents.retain(|_, held| held.journalled > self.checkpoint);
+            }
+            let state = snapshot(storage, agent)?.unwrap_or_default();
+            self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
+        }
+        let held = self.agents.get_mut(agent);
+        if held.is_some_and(|held| held.state.repair_clock(now_ms)) {
+            self.count(storage, Counted::ClockRepaired, agent, now_ms)?;
+        }
         Ok(())
     }
 
-    /// Brings the agent's state into memory.
-    fn hold(&mut self, storage: &impl LaneSql, agent: &str) -> Result<(), StorageError> {
-        if self.agents.contains_key(agent) {
-            return Ok(());
+    /// Counts one in the audit.
+    fn count(
+        &mut self,
+        storage: &impl LaneSql,
+        counted: Counted,
+        source: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        match self.counts.record(counted.as_str(), source, now_ms) {
+            Some(count) if !self.storage_full => write_count(storage, &count),
+            _ => Ok(()),
         }
-        if self.agents.len() >= MAX_AGENTS {
-            self.agents.retain(|_, held| held.journalled > 0);
-        }
-        let state = snapshot(storage, agent)?.unwrap_or_default();
-        self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
-        Ok(())
     }
 
     /// A journal row that was not flushed yet.

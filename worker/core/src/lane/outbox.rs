@@ -27,7 +27,7 @@ pub const MAX_ATTEMPTS: u32 = 12;
 const FIRST_PAUSE_MS: u64 = 5_000;
 const PAUSE_FACTOR: u64 = 4;
 /// The longest pause: 6 hours, so that a receiver that is back is found within a shift.
-const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
+pub(super) const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 
 /// Messages that wait for a receiver that does not take them; the oldest beyond are given up. At
 /// some 2 KB each they take 20 MB.

@@ -105,6 +105,10 @@ pub(super) fn unreadable(what: &str) -> StorageError {
     StorageError(format!("{what} cannot be read"))
 }
 
+pub(super) fn missing_rows() -> StorageError {
+    unreadable("the journal: rows are missing")
+}
+
 /// SQLite's integers are signed.
 pub(super) fn integer(value: u64) -> Result<Value, StorageError> {
     i64::try_from(value).map(Value::Integer).map_err(|_| unreadable("a number above 2^63"))

@@ -176,15 +176,15 @@ impl GateLane {
     /// that was never called.
     async fn prune_if_due(&self, interval_ms: u64) -> std::result::Result<Option<u64>, Failure> {
         let now_ms = Date::now().as_millis();
-        let (identity, due_ms) = self.with_lane(|lane, storage| {
-            Ok((lane.identity().cloned(), Lane::next_prune(storage)?))
+        let (identity, due_ms, steady_ms) = self.with_lane(|lane, storage| {
+            Ok((lane.identity().cloned(), Lane::next_prune(storage)?, lane.steady_ms()))
         })?;
         let Some((tenant, lane)) = identity else { return Ok(None) };
         let next_ms = match due_ms {
             Some(due_ms) if due_ms > now_ms => return Ok(Some(due_ms)),
             // A new lane has nothing yet.
             None => now_ms + PRUNE_INTERVAL_MS,
-            Some(_) => match self.prune(&tenant, lane, now_ms).await {
+            Some(_) => match self.prune(&tenant, lane, steady_ms).await {
                 Ok(true) => now_ms + interval_ms,
                 Ok(false) => now_ms + PRUNE_INTERVAL_MS,
                 Err(Failure(error)) => {
@@ -197,15 +197,15 @@ impl GateLane {
         Ok(Some(next_ms))
     }
 
-    /// One batch; whether there may be more.
+    /// One batch, by a time that the clock has passed for an hour; whether there may be more.
     async fn prune(
         &self,
         tenant: &str,
         lane: u16,
-        now_ms: u64,
+        steady_ms: u64,
     ) -> std::result::Result<bool, Failure> {
         let days = d1::retention::retention_days(&self.env, tenant).await?;
-        let cutoff_ms = retention::cutoff_ms(days, now_ms);
+        let cutoff_ms = retention::cutoff_ms(days, steady_ms);
         let mut anchor = self.with_lane(|_, storage| Lane::anchor(storage))?;
         let oldest = d1::retention::oldest(&self.env, tenant, lane, &anchor).await?;
         let full = oldest.len() >= MAX_PRUNED as usize;
@@ -217,7 +217,7 @@ impl GateLane {
             self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
             anchor = next;
         }
-        let untold_cutoff_ms = retention::cutoff_ms(None, now_ms);
+        let untold_cutoff_ms = retention::cutoff_ms(None, steady_ms);
         let pruned =
             d1::retention::prune(&self.env, tenant, lane, &anchor, cutoff_ms, untold_cutoff_ms);
         Ok(pruned.await? || (advanced && full))
@@ -247,7 +247,8 @@ impl GateLane {
     /// the journal, whose own bounds then refuse calls.
     async fn check_room(&self, config: &Config, now_ms: u64) -> std::result::Result<(), Failure> {
         let (looked_ms, had_room) = self.database_size.get();
-        if had_room && now_ms < looked_ms + DATABASE_LOOK_MS {
+        let age_ms = now_ms.checked_sub(looked_ms);
+        if had_room && age_ms.is_some_and(|age_ms| age_ms < DATABASE_LOOK_MS) {
             return Ok(());
         }
         let bytes = d1::flush::size_bytes(&self.env).await?;

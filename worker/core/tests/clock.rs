@@ -1,0 +1,376 @@
+//! What a clock that jumps does to a lane, on real SQLite: nothing that outlasts the jump.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::HashMap;
+
+use gateward_core::budget::DAY_MS;
+use gateward_core::gate::{CLOCK_TOLERANCE_MS, DEFAULT_TAINT_S, REPLAY_MS};
+use gateward_core::lane::Lane;
+use gateward_core::receipt::{self, GENESIS};
+use gateward_core::registry::AgentStatus;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{Gate, START_MS, read_call, server, tool, with};
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn at(gate: &Gate, now_ms: u64) {
+    gate.now_ms.set(now_ms);
+}
+
+fn reason(gate: &Gate) -> String {
+    let (status, body) = gate.call(&read_call());
+    let field = if status == 200 { "reason_code" } else { "code" };
+    body[field].as_str().unwrap().to_owned()
+}
+
+/// How often the audit has it that something of this source was repaired.
+fn repairs(gate: &Gate, source: &str) -> i64 {
+    gate.flush_all();
+    at(gate, gate.now_ms.get() + 2 * 60_000);
+    gate.flush_all();
+    gate.count(&format!(
+        "SELECT coalesce(sum(count), 0) FROM audit_events \
+         WHERE kind = 'clock_repaired' AND source = '{source}'"
+    ))
+}
+
+/// A number that a query on the lane's storage gives.
+fn stored(gate: &Gate, query: &str) -> i64 {
+    gate.storage.connection.query_row(query, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_clock_that_was_ahead_refuses_nobody_for_longer_than_its_window_and_is_counted_once() {
+    for ahead_ms in [20_000, HOUR_MS, DAY_MS, 400 * DAY_MS] {
+        let mut gate = Gate::new();
+        let agent = gate.records.agent.as_mut().unwrap();
+        (agent.rate_capacity, agent.rate_refill_per_s) = (Some(2), Some(0.5));
+        assert_eq!(reason(&gate), "policy_allow");
+        at(&gate, START_MS + ahead_ms);
+        let reasons: Vec<String> = (0..3).map(|_| reason(&gate)).collect();
+        assert_eq!(reasons, ["policy_allow", "policy_allow", "rate_limited"]);
+        // Back: nothing is granted at once, and a window later all is as ever.
+        at(&gate, START_MS + 1_000);
+        assert_eq!(reason(&gate), "rate_limited");
+        at(&gate, START_MS + 5_000);
+        let reasons: Vec<String> = (0..3).map(|_| reason(&gate)).collect();
+        assert_eq!(reasons, ["policy_allow", "policy_allow", "rate_limited"], "{ahead_ms}");
+        gate.evict();
+        assert_eq!(repairs(&gate, "coder"), 1, "{ahead_ms}");
+    }
+}
+
+#[test]
+fn a_day_that_lies_in_the_future_becomes_today_with_what_was_used_of_it() {
+    let bound = |gate: &mut Gate, quota: bool| {
+        let tenant = json!({"status": "active", "epoch": 1, "lanes": 1,
+            "rows_per_day": if quota { None } else { Some(3) }});
+        gate.records.tenant = serde_json::from_value(tenant).unwrap();
+        gate.records.agent.as_mut().unwrap().quota_per_day = quota.then_some(3);
+    };
+    for (quota, exhausted) in [(true, "quota_exhausted"), (false, "tenant_rows_exhausted")] {
+        let mut gate = Gate::new();
+        bound(&mut gate, quota);
+        at(&gate, START_MS + 30 * DAY_MS);
+        (0..2).for_each(|_| assert_eq!(reason(&gate), "policy_allow"));
+        for evicts in [false, true] {
+            if evicts {
+                gate.evict();
+            }
+            at(&gate, START_MS);
+            let expected = if evicts { exhausted } else { "policy_allow" };
+            assert_eq!(reason(&gate), expected, "{evicts}");
+        }
+        // The next day is a new one, a month before the clock would have caught up.
+        at(&gate, START_MS + DAY_MS);
+        assert_eq!(reason(&gate), "policy_allow");
+        assert!(repairs(&gate, if quota { "coder" } else { "lane" }) >= 1);
+    }
+}
+
+#[test]
+fn a_status_denial_of_a_clock_that_was_ahead_hides_others_for_a_minute() {
+    let mut gate = Gate::new();
+    at(&gate, START_MS + 40 * DAY_MS);
+    gate.records.agent.as_mut().unwrap().status = AgentStatus::Frozen;
+    assert!(gate.call(&read_call()).1["receipt"].is_object());
+    at(&gate, START_MS);
+    // A repeat within the minute, and then a receipt again.
+    for (later_ms, journalled) in [(0, false), (59_000, false), (60_000, true)] {
+        at(&gate, START_MS + later_ms);
+        assert_eq!(gate.call(&read_call()).1["receipt"].is_object(), journalled, "{later_ms}");
+    }
+}
+
+#[test]
+fn taint_of_a_clock_that_was_ahead_lasts_for_its_period_from_then_on() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let write = with(read_call(), json!({"tool_call": {"mutates_state": true}}));
+    let held = |gate: &Gate| gate.call(&write).1["decision"] == "require_approval";
+    assert!(!held(&gate));
+    at(&gate, START_MS + 40 * DAY_MS);
+    gate.records.server = server("active");
+    "untrusted".clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+    gate.records.tool = tool(false, false);
+    assert_eq!(gate.call(&read_call()).1["decision"], "allow");
+    "trusted".clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+    gate.records.tool = tool(true, false);
+    let period_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
+    for (later_ms, expected) in [(0, true), (period_ms - 1, true), (period_ms, false)] {
+        at(&gate, START_MS + later_ms);
+        assert_eq!(held(&gate), expected, "{later_ms}");
+        gate.flush_all();
+        gate.evict();
+    }
+}
+
+#[test]
+fn an_approval_that_was_asked_for_in_the_future_has_expired() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let call = with(
+        read_call(),
+        json!({"tool_call": {"mutates_state": true}, "context": {"source_trust": "semi_trusted_customer"}}),
+    );
+    gate.on_lane(|lane, storage| lane.adopt(storage, "demo", 0)).unwrap();
+    for ahead_ms in [20_000, 3 * HOUR_MS, 30 * DAY_MS] {
+        at(&gate, START_MS + ahead_ms);
+        let (_, asked) = gate.call(&call);
+        let id = asked["approval"]["approval_id"].as_str().unwrap().to_owned();
+        at(&gate, START_MS);
+        let used = with(call.clone(), json!({"approval_id": id}));
+        assert_eq!(gate.call(&used).1["reason_code"], "approval_expired", "{ahead_ms}");
+        let expire = |gate: &Gate| {
+            let now_ms = gate.now_ms.get();
+            gate.on_lane(|lane, storage| lane.expire_approvals(storage, &gate.config, now_ms))
+                .unwrap();
+        };
+        expire(&gate);
+        let held = gate.on_lane(|_, storage| Lane::approval(storage, &id)).unwrap().unwrap();
+        // It is written down as soon as the lane notices, which it does after a jump of an hour, else
+        // at its time.
+        assert!(held.approval.closed_at_ms.is_some() || ahead_ms < HOUR_MS, "{ahead_ms}");
+        at(&gate, START_MS + HOUR_MS);
+        expire(&gate);
+        let open = stored(&gate, "SELECT count(*) FROM approvals WHERE closed_at_ms IS NULL");
+        assert_eq!(open, 0, "{ahead_ms}");
+        gate.evict();
+    }
+}
+
+#[test]
+fn what_is_due_at_a_time_in_the_future_is_due_at_once_when_the_clock_is_back() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let call = with(
+        read_call(),
+        json!({"tool_call": {"mutates_state": true}, "context": {"source_trust": "semi_trusted_customer"}}),
+    );
+    let ahead_ms = START_MS + 30 * DAY_MS;
+    at(&gate, ahead_ms);
+    gate.call(&call);
+    gate.on_lane(|_, storage| Lane::set_next_prune(storage, ahead_ms + DAY_MS)).unwrap();
+    gate.evict();
+    at(&gate, START_MS);
+    gate.flush_all();
+    let due = |gate: &Gate| {
+        gate.on_lane(|_, storage| Ok((Lane::next_prune(storage)?, Lane::next_delivery(storage)?)))
+    };
+    assert_eq!(due(&gate), Ok((Some(START_MS), Some(START_MS))));
+    assert_eq!(repairs(&gate, "lane"), 1);
+    // What is due within its own time is left alone.
+    gate.on_lane(|_, storage| Lane::set_next_prune(storage, START_MS + 20 * HOUR_MS)).unwrap();
+    at(&gate, START_MS - HOUR_MS);
+    gate.flush_all();
+    assert_eq!(due(&gate).unwrap().0, Some(START_MS + 20 * HOUR_MS));
+}
+
+#[test]
+fn ids_go_on_from_the_newest_across_restarts_and_prunes_and_receipts_say_what_the_clock_says() {
+    let gate = Gate::new();
+    let mut ids = Vec::new();
+    let mut times = Vec::new();
+    for now_ms in [START_MS, START_MS + 400 * DAY_MS, START_MS, START_MS - DAY_MS, START_MS + 5] {
+        at(&gate, now_ms);
+        ids.push(gate.call(&read_call()).1["decision_id"].as_str().unwrap().to_owned());
+        times.push(gateward_core::id::rfc3339(now_ms));
+        gate.flush_all();
+        gate.evict();
+    }
+    assert!(ids.is_sorted() && ids[1] < ids[2], "{ids:?}");
+    let told: Vec<String> = gate
+        .receipts()
+        .iter()
+        .map(|receipt| {
+            serde_json::from_str::<Value>(&receipt.body).unwrap()["time"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(told, times);
+}
+
+#[test]
+fn answers_are_forgotten_once_the_clock_has_passed_their_day_for_an_hour() {
+    let gate = Gate::new();
+    let call = |gate: &Gate, id: &str| gate.call(&with(read_call(), json!({"request_id": id}))).1;
+    let kept = |gate: &Gate| {
+        gate.flush_all();
+        stored(gate, "SELECT count(*) FROM replay")
+    };
+    let first = call(&gate, "r");
+    assert_eq!(kept(&gate), 1);
+    // A jump ahead, with an answer, and back within the hour.
+    for minutes in [0, 30, 59] {
+        at(&gate, START_MS + 40 * DAY_MS + minutes * 60_000);
+        call(&gate, &format!("ahead-{minutes}"));
+        assert_eq!(kept(&gate), 2 + i64::try_from(minutes / 29).unwrap(), "{minutes}");
+        gate.evict();
+    }
+    at(&gate, START_MS + HOUR_MS);
+    assert_eq!(call(&gate, "r"), first);
+    assert_eq!(kept(&gate), 4);
+    // The answers of the future, too, go a day after the clock came back.
+    for (hours, left) in [(13, 4), (24, 4), (25, 4), (26, 3), (27, 0)] {
+        at(&gate, START_MS + hours * HOUR_MS);
+        assert_eq!(kept(&gate), left, "{hours}");
+    }
+}
+
+/// What happens in a generated history.
+#[derive(Debug, Clone)]
+enum Event {
+    /// Time goes on.
+    Wait(u64),
+    /// The clock is set off from the true time by so much.
+    Jump(i64),
+    Call(Option<u8>),
+    Flush,
+    Evict,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    const YEAR_MS: i64 = 365 * DAY_MS as i64;
+    let day_ms = DAY_MS as i64;
+    prop_oneof![
+        2 => (0..3 * HOUR_MS).prop_map(Event::Wait),
+        1 => (0..100_000u64).prop_map(Event::Wait),
+        1 => (-2 * day_ms..2 * day_ms).prop_map(Event::Jump),
+        1 => (-YEAR_MS..YEAR_MS).prop_map(Event::Jump),
+        2 => Just(Event::Jump(0)),
+        6 => prop::option::of(0..5u8).prop_map(Event::Call),
+        2 => Just(Event::Flush),
+        1 => Just(Event::Evict),
+    ]
+}
+
+const QUOTA: u32 = 4;
+const CAPACITY: u32 = 6;
+const REFILL_PER_S: f64 = 0.5;
+const WINDOW_MS: u64 = 12_000;
+
+fn limited() -> Gate {
+    let mut gate = Gate::new();
+    let agent = gate.records.agent.as_mut().unwrap();
+    agent.quota_per_day = Some(QUOTA);
+    (agent.rate_capacity, agent.rate_refill_per_s) = (Some(CAPACITY), Some(REFILL_PER_S));
+    let tenant = json!({"status": "active", "epoch": 1, "lanes": 1, "rows_per_day": 500});
+    gate.records.tenant = serde_json::from_value(tenant).unwrap();
+    gate
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Any jumps: ids increase, receipts verify, each later day of the clock hands out one quota and
+    /// nothing else does, and once the clock is right an agent waits for its window at the most.
+    #[test]
+    fn no_jump_outlasts_itself(events in prop::collection::vec(event(), 1..60)) {
+        let gate = limited();
+        let mut true_ms = START_MS + 1_000 * DAY_MS;
+        let mut offset_ms = 0i64;
+        let (mut last_day, mut days) = (0, 0);
+        for event in events {
+            match event {
+                Event::Wait(ms) => true_ms += ms,
+                Event::Jump(ms) => offset_ms = ms,
+                Event::Flush => gate.flush_all(),
+                Event::Evict => gate.evict(),
+                Event::Call(request) => {
+                    let id = request.map(|id| format!("r{id}"));
+                    let (status, _) = gate.call(&with(read_call(), json!({"request_id": id})));
+                    prop_assert!(status == 200 || status == 429, "{}", status);
+                    let day = gate.now_ms.get() / DAY_MS;
+                    days += u32::from(day > last_day);
+                    last_day = day;
+                }
+            }
+            at(&gate, true_ms.checked_add_signed(offset_ms).unwrap());
+        }
+        // The clock is right again, from here on.
+        at(&gate, true_ms);
+        gate.call(&read_call());
+        at(&gate, true_ms + WINDOW_MS + CLOCK_TOLERANCE_MS);
+        for _ in 0..CAPACITY {
+            let (status, body) = gate.call(&read_call());
+            prop_assert_eq!((status, &body["code"]), (200, &Value::Null));
+            prop_assert_ne!(&body["reason_code"], "tenant_rows_exhausted");
+        }
+        at(&gate, true_ms + DAY_MS);
+        prop_assert_eq!(reason(&gate), "policy_allow");
+        gate.flush_all();
+        let receipts = gate.receipts();
+        prop_assert_eq!(receipt::verify(&receipts, 1, Some(GENESIS)), Ok(()));
+        let bodies: Vec<Value> = receipts.iter().map(|r| serde_json::from_str(&r.body).unwrap()).collect();
+        let ids: Vec<&str> = bodies.iter().map(|body| body["decision_id"].as_str().unwrap()).collect();
+        prop_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", ids);
+        let allowed = bodies.iter().filter(|body| body["decision"] == "allow").count();
+        // Today's and tomorrow's quota are from after the history.
+        prop_assert!(allowed <= ((days + 2) * QUOTA) as usize, "{} in {} days", allowed, days);
+    }
+
+    /// A clock that is ahead for less than an hour each time, and seen to be right in between: every
+    /// answer is given again for a day.
+    #[test]
+    fn answers_replay_for_a_day_through_jumps_ahead(
+        jumps in prop::collection::vec(
+            (0..9 * HOUR_MS, 0..400 * DAY_MS, prop::collection::vec(0..HOUR_MS, 1..5), any::<bool>()),
+            1..12,
+        ),
+    ) {
+        let gate = Gate::new();
+        let mut true_ms = START_MS;
+        let mut answers: HashMap<String, (u64, Value)> = HashMap::new();
+        let visit = |answers: &mut HashMap<String, (u64, Value)>, true_ms: u64, ahead_ms: u64| {
+            at(&gate, true_ms + ahead_ms);
+            answers.retain(|_, (at_ms, _)| *at_ms + REPLAY_MS > true_ms);
+            let id = format!("r{true_ms}-{ahead_ms}");
+            let call = |id: &str| gate.call(&with(read_call(), json!({"request_id": id}))).1;
+            let answer = call(&id);
+            answers.insert(id, (true_ms, answer));
+            gate.flush_all();
+            for (id, (_, answer)) in &*answers {
+                assert_eq!(&call(id), answer, "{id}");
+            }
+        };
+        for (pause_ms, ahead_ms, mut moments, evicts) in jumps {
+            true_ms += pause_ms;
+            visit(&mut answers, true_ms, 0);
+            moments.sort_unstable();
+            for moment in &moments {
+                visit(&mut answers, true_ms + moment, ahead_ms);
+                if evicts {
+                    gate.evict();
+                }
+            }
+            true_ms += HOUR_MS;
+            visit(&mut answers, true_ms, 0);
+        }
+    }
+}
