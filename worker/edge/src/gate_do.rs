@@ -19,7 +19,6 @@ use gateward_core::admin::etag;
 use gateward_core::approval::{ChangeCommand, DecideCommand};
 use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
-use gateward_core::outage::Outage;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes, RegistryCache, TenantRecord};
 use wasm_bindgen::JsValue;
@@ -35,7 +34,7 @@ use crate::lanes;
 use crate::settings::settings;
 
 pub use self::alarm::MAX_BATCHES_PER_ALARM;
-use self::decide::Flight;
+use self::decide::{Database, Flight};
 
 /// Journal rows that one read returns.
 const MAX_ROWS_READ: u32 = 500;
@@ -49,7 +48,7 @@ pub struct GateLane {
     lane: RefCell<Option<Lane>>,
     registry: RefCell<RegistryCache>,
     /// Whether D1 answers loads.
-    database: RefCell<Outage>,
+    database: RefCell<Database>,
     /// Loads under way, by what they bring.
     loads: RefCell<HashMap<String, Flight>>,
     /// When the alarm is due that flushes; `None` when none is set.

@@ -11,6 +11,7 @@ use futures_util::lock::Mutex;
 use gateward_core::command::GateCommand;
 use gateward_core::gate::Reply;
 use gateward_core::lane::Lane;
+use gateward_core::outage::Outage;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, Records};
 use worker::{Date, console_error};
@@ -23,6 +24,32 @@ use crate::settings::Settings;
 /// Loads that one call waits for: one for its records, one for the tool that a server's routes name,
 /// one when the registry changed meanwhile, and one more for a change during that.
 const MAX_LOADS: usize = 4;
+
+/// Whether D1 answers loads.
+#[derive(Default)]
+pub struct Database {
+    /// Those for which a call waits as long as it takes.
+    loading: Outage,
+    /// Those without which a call can go on, and for which it waits less: a D1 that is slow for these
+    /// is there for the others.
+    confirming: Outage,
+}
+
+impl Database {
+    fn of(&mut self, can_go_on: bool) -> &mut Outage {
+        if can_go_on { &mut self.confirming } else { &mut self.loading }
+    }
+
+    fn is_away(&self) -> bool {
+        self.loading.is_away() || self.confirming.is_away()
+    }
+
+    /// It answered; returns whether it was away.
+    fn answered(&mut self) -> bool {
+        // Both, whichever answers.
+        self.loading.answered() | self.confirming.answered()
+    }
+}
 
 /// A load under way; what it came to, once it has ended.
 pub type Flight = Rc<Mutex<Option<Problem>>>;
@@ -84,7 +111,9 @@ impl GateLane {
 
     /// Reads what the command needs and is not held, or waits for another call that does.
     async fn load(&self, command: &GateCommand, now_ms: u64, ttl_ms: u64) -> Result<(), Problem> {
-        if !self.database.borrow_mut().may_ask(now_ms) {
+        let can_go_on = self.registry.borrow().unconfirmed(command, now_ms, ttl_ms);
+        let can_go_on = can_go_on.is_some_and(|(_, complete)| complete);
+        if !self.database.borrow_mut().of(can_go_on).may_ask(now_ms) {
             return Err(d1::unavailable());
         }
         let key = format!("{:?}", registry::needed(command));
@@ -93,7 +122,7 @@ impl GateLane {
             let ended = flight.lock().await;
             return ended.clone().map_or(Ok(()), Err);
         };
-        let loaded = self.load_alone(command, now_ms, ttl_ms).await;
+        let loaded = self.load_alone(command, now_ms, can_go_on).await;
         *ended = loaded.clone().err();
         self.loads.borrow_mut().remove(&key);
         loaded
@@ -103,13 +132,11 @@ impl GateLane {
         &self,
         command: &GateCommand,
         now_ms: u64,
-        ttl_ms: u64,
+        can_go_on: bool,
     ) -> Result<(), Problem> {
-        let (with_bans, with_listing, can_go_on) = {
+        let (with_bans, with_listing) = {
             let registry = self.registry.borrow();
-            let can_go_on = registry.unconfirmed(command, now_ms, ttl_ms);
-            let can_go_on = can_go_on.is_some_and(|(_, complete)| complete);
-            (registry.needs_bans(), registry.needs_listing(command), can_go_on)
+            (registry.needs_bans(), registry.needs_listing(command))
         };
         let limit_ms = if can_go_on { REGISTRY_CONFIRM_MS } else { D1_READ_MS };
         let listing = async {
@@ -123,7 +150,7 @@ impl GateLane {
         let (records, listing) = match records.and_then(|records| Ok((records, listing?))) {
             Ok(loaded) => loaded,
             Err(problem) => {
-                self.database.borrow_mut().failed(Date::now().as_millis());
+                self.database.borrow_mut().of(can_go_on).failed(Date::now().as_millis());
                 return Err(problem);
             }
         };
