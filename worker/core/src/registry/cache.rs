@@ -1,0 +1,458 @@
+//! A lane's copy of the registry.
+//!
+//! INVARIANT (one epoch): every record in the cache is as it was in D1 at the cache's epoch, and
+//! the cache never mixes epochs, so a decision never sees half of a change. Three things change it:
+//!
+//! - A load brings records that were read in one statement with the tenant's epoch. At a newer
+//!   epoch the cache is emptied first; at an older one the load is thrown away, however late it
+//!   comes.
+//! - A push says that the tenant went from one epoch to another and which keys changed on the way.
+//!   Where it begins at the cache's epoch, every other record is the same at both, so only the named
+//!   ones are dropped. Where it does not (a push was lost, or came before another), it is not known
+//!   what else changed, and the cache is emptied. What is not newer than the cache is no news.
+//! - A confirmation of a newer epoch, which names no keys, empties the cache.
+//!
+//! The epoch never falls: an object that starts anew begins at the one that its storage holds
+//! ([`crate::lane::Lane::stored_registry`]). So once a push of an epoch was taken, no record from
+//! before it is used: not a held one, not one that a slow load brings, not one that was stored.
+//!
+//! INVARIANT (nothing renews itself): the time of the last confirmation is when D1 was asked, in memory
+//! and in storage. Neither a start nor a push makes it later, and a time that lies in the future
+//! confirms nothing.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{
+    AgentRecord, Bans, ChangedKey, CredentialRecord, EpochPush, ListedTool, Listing, Loaded,
+    LoadedListing, RecordKind, Records, ServerRecord, StoredRecord, TenantRecord, ToolRegistration,
+    tool_id,
+};
+use crate::call;
+use crate::command::{GateCommand, Purpose};
+use crate::http_tool;
+
+/// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
+/// record is some 300 bytes, so a full cache stays below 16 MB of the isolate's 128.
+const MAX_CACHED_RECORDS: usize = 10_000;
+
+/// Bytes of the tools' schemas that a lane was given since it last dropped all tools: each may have
+/// 64 KiB.
+const MAX_CACHED_SCHEMA_BYTES: usize = 16 * 1024 * 1024;
+
+/// Servers whose tools a lane keeps all of. A listing of the most tools that there can be is some
+/// 200 KB.
+const MAX_CACHED_LISTINGS: usize = 32;
+
+/// A lane's copy of the registry.
+#[derive(Debug, Default)]
+pub struct RegistryCache {
+    epoch: u64,
+    confirmed_at_ms: Option<u64>,
+    /// The outer `None` is what is not held, in each field; the inner what is not registered.
+    tenant: Option<Option<TenantRecord>>,
+    agents: HashMap<String, Option<AgentRecord>>,
+    credentials: HashMap<String, Option<CredentialRecord>>,
+    servers: HashMap<String, Option<ServerRecord>>,
+    tools: HashMap<String, Option<ToolRegistration>>,
+    schema_bytes: usize,
+    /// All tools of a server.
+    listings: HashMap<String, Rc<Listing>>,
+    bans: Option<Rc<Bans>>,
+}
+
+impl RegistryCache {
+    /// The records for `command` that are held; `None` when it is not known who calls, or when
+    /// the epoch was not confirmed within `ttl_ms`: then they must be read from D1 first. The flag
+    /// says whether server and tool are among them.
+    #[must_use]
+    pub fn records(
+        &self,
+        command: &GateCommand,
+        now_ms: u64,
+        ttl_ms: u64,
+    ) -> Option<(Records, bool)> {
+        if !self.is_confirmed(now_ms, ttl_ms) {
+            return None;
+        }
+        self.held(command)
+    }
+
+    /// The same for when D1 does not answer: they are good for as long as the tenant registered for
+    /// such a call, and they say that they were not confirmed.
+    #[must_use]
+    pub fn unconfirmed(
+        &self,
+        command: &GateCommand,
+        now_ms: u64,
+        ttl_ms: u64,
+    ) -> Option<(Records, bool)> {
+        let (mut records, complete) = self.held(command)?;
+        if !self.is_confirmed(now_ms, records.grace_ms(command, ttl_ms)) {
+            return None;
+        }
+        records.confirmed = self.is_confirmed(now_ms, ttl_ms);
+        Some((records, complete))
+    }
+
+    fn is_confirmed(&self, now_ms: u64, within_ms: u64) -> bool {
+        let age_ms = self.confirmed_at_ms.and_then(|at_ms| now_ms.checked_sub(at_ms));
+        age_ms.is_some_and(|age_ms| age_ms < within_ms)
+    }
+
+    fn held(&self, command: &GateCommand) -> Option<(Records, bool)> {
+        let call = &command.call;
+        let tenant = self.tenant.clone()?;
+        let agent = self.agents.get(&call.agent).cloned()?;
+        let credential = self.credentials.get(&command.key_id).cloned()?;
+        let bans = Rc::clone(self.bans.as_ref()?);
+        let server = self.servers.get(&call.server).cloned();
+        let tool = self.tools.get(&tool_id(command)).cloned();
+        let listing = match command.purpose {
+            Purpose::Filter(_) => self.listings.get(&call.server).cloned(),
+            _ => Some(Rc::default()),
+        };
+        let complete = server.is_some() && tool.is_some() && listing.is_some();
+        let (server, tool) = (server.flatten(), tool.flatten());
+        let listing = listing.unwrap_or_default();
+        let confirmed = true;
+        let records = Records { tenant, agent, credential, server, tool, bans, listing, confirmed };
+        Some((records, complete))
+    }
+
+    /// The command with the tool that an HTTP request calls, as the server's routes say; as it is
+    /// while the server is not held.
+    #[must_use]
+    pub fn routed<'a>(&self, command: &'a GateCommand) -> Cow<'a, GateCommand> {
+        let Purpose::Route(request) = &command.purpose else { return Cow::Borrowed(command) };
+        let Some(server) = self.servers.get(&command.call.server) else {
+            return Cow::Borrowed(command);
+        };
+        let upstream = server.as_ref().and_then(|server| server.upstream.as_ref());
+        let routes = upstream.map_or(&[][..], |upstream| &upstream.routes);
+        let mut routed = command.clone();
+        match http_tool::resolve(routes, request) {
+            Ok(resolved) => {
+                routed.call.route = Some((request.method.clone(), resolved.route.clone()));
+                routed.purpose = Purpose::Routed(resolved.route);
+                routed.call.tool = resolved.tool;
+                routed.call.input = resolved.input;
+                routed.call.resource = resolved.resource;
+            }
+            Err(unresolved) => routed.purpose = Purpose::Unroutable(unresolved),
+        }
+        call::complete(&mut routed.call, &command.tenant);
+        Cow::Owned(routed)
+    }
+
+    /// Whether all tools of the command's server are wanted and not held.
+    #[must_use]
+    pub fn needs_listing(&self, command: &GateCommand) -> bool {
+        matches!(command.purpose, Purpose::Filter(_))
+            && !self.listings.contains_key(&command.call.server)
+    }
+
+    /// Takes all tools of a server; returns whether they may be kept.
+    pub fn accept_listing(
+        &mut self,
+        server: &str,
+        loaded: LoadedListing,
+        asked_at_ms: u64,
+    ) -> bool {
+        let may_be_kept = self.confirm(loaded.epoch, asked_at_ms);
+        if may_be_kept {
+            self.keep_listing(server.to_owned(), loaded.tools);
+        }
+        may_be_kept
+    }
+
+    fn keep_listing(&mut self, server: String, tools: Vec<ListedTool>) {
+        let listing = tools.into_iter().map(|tool| (tool.tool.clone(), tool)).collect();
+        if self.listings.len() >= MAX_CACHED_LISTINGS {
+            self.listings.clear();
+        }
+        self.listings.insert(server, Rc::new(listing));
+    }
+
+    /// The newest epoch that it knows of.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether a load should bring the bans: many records come while bans stay the same.
+    #[must_use]
+    pub fn needs_bans(&self) -> bool {
+        self.bans.is_none()
+    }
+
+    /// Takes what D1 answered to the load for `command`; the time is when the read was begun,
+    /// since only what was true then is confirmed. Returns whether it may be kept.
+    pub fn accept(&mut self, command: &GateCommand, loaded: Loaded, asked_at_ms: u64) -> bool {
+        let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
+        if !self.confirm(epoch, asked_at_ms) {
+            return false;
+        }
+        self.tenant = Some(loaded.tenant);
+        keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
+        keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
+        keep(&mut self.servers, command.call.server.clone(), loaded.server);
+        self.keep_tool(tool_id(command), loaded.tool);
+        if let Some(bans) = loaded.bans {
+            self.bans = Some(Rc::new(bans));
+        }
+        true
+    }
+
+    fn keep_tool(&mut self, id: String, tool: Option<ToolRegistration>) {
+        let schema = tool.as_ref().and_then(|tool| tool.input_schema.as_ref());
+        let bytes = schema.map_or(0, |schema| schema.len());
+        self.schema_bytes += bytes;
+        if self.schema_bytes > MAX_CACHED_SCHEMA_BYTES {
+            self.tools.clear();
+            self.schema_bytes = bytes;
+        }
+        keep(&mut self.tools, id, tool);
+    }
+
+    /// Begins where the lane's storage says that it was.
+    pub fn resume(&mut self, epoch: u64, confirmed_at_ms: Option<u64>) {
+        if epoch > self.epoch || self.confirmed_at_ms.is_none() {
+            self.empty_at(epoch.max(self.epoch));
+            self.confirmed_at_ms = confirmed_at_ms.filter(|_| self.epoch == epoch);
+        }
+    }
+
+    /// Takes records that were stored at the cache's own epoch, as far as none are held.
+    ///
+    /// # Errors
+    ///
+    /// What is stored cannot be read.
+    pub fn restore(&mut self, stored: Vec<StoredRecord>) -> serde_json::Result<()> {
+        for StoredRecord { kind, name, text } in stored {
+            match kind {
+                RecordKind::Tenant if self.tenant.is_none() => {
+                    let tenant: Option<TenantRecord> = serde_json::from_str(&text)?;
+                    self.tenant =
+                        Some(tenant.map(|tenant| TenantRecord { epoch: self.epoch, ..tenant }));
+                }
+                RecordKind::Agent if !self.agents.contains_key(&name) => {
+                    keep(&mut self.agents, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Credential if !self.credentials.contains_key(&name) => {
+                    keep(&mut self.credentials, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Server if !self.servers.contains_key(&name) => {
+                    keep(&mut self.servers, name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Tool if !self.tools.contains_key(&name) => {
+                    self.keep_tool(name, serde_json::from_str(&text)?);
+                }
+                RecordKind::Bans if self.bans.is_none() => {
+                    self.bans = Some(Rc::new(serde_json::from_str(&text)?));
+                }
+                RecordKind::Listing if !self.listings.contains_key(&name) => {
+                    self.keep_listing(name, serde_json::from_str(&text)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// D1 said at `asked_at_ms` or later that the tenant is at `epoch` (0: there is no tenant).
+    /// Returns whether what was read with that epoch may be kept.
+    pub fn confirm(&mut self, epoch: u64, asked_at_ms: u64) -> bool {
+        if epoch < self.epoch {
+            return false;
+        }
+        if epoch > self.epoch {
+            self.empty_at(epoch);
+        }
+        // Not the later of both: a clock that was ahead must not confirm what comes after it.
+        self.confirmed_at_ms = Some(asked_at_ms);
+        true
+    }
+
+    /// Takes the news of a change: from here on nothing from before `push.epoch` is used. It
+    /// confirms nothing: there may be a newer epoch still.
+    pub fn push(&mut self, push: &EpochPush) {
+        if push.epoch <= self.epoch {
+            return;
+        }
+        if push.from != self.epoch || push.keys.contains(&ChangedKey::All) {
+            self.empty_at(push.epoch);
+            return;
+        }
+        self.epoch = push.epoch;
+        if let Some(Some(tenant)) = &mut self.tenant {
+            tenant.epoch = push.epoch;
+        }
+        for key in &push.keys {
+            match key {
+                ChangedKey::Tenant => self.tenant = None,
+                ChangedKey::Agent(agent) => drop(self.agents.remove(agent)),
+                ChangedKey::Credential(key_id) => drop(self.credentials.remove(key_id)),
+                ChangedKey::Server(server) => {
+                    self.servers.remove(server);
+                    self.listings.remove(server);
+                    let of_server = |id: &str| id.split_once('/').is_some_and(|(s, _)| s == server);
+                    self.tools.retain(|id, _| !of_server(id));
+                }
+                ChangedKey::Tool(id) => {
+                    self.tools.remove(id);
+                    let server = id.split_once('/').map_or("", |(server, _)| server);
+                    self.listings.remove(server);
+                }
+                ChangedKey::Bans => self.bans = None,
+                // Came to its end above.
+                ChangedKey::All => {}
+            }
+        }
+    }
+
+    fn empty_at(&mut self, epoch: u64) {
+        *self = Self { epoch, ..Self::default() };
+    }
+}
+
+fn keep<T>(map: &mut HashMap<String, T>, key: String, value: T) {
+    if map.len() >= MAX_CACHED_RECORDS && !map.contains_key(&key) {
+        map.clear();
+    }
+    map.insert(key, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call;
+
+    const TTL_MS: u64 = 1_000;
+
+    fn command(tool: &str) -> GateCommand {
+        let body = format!(
+            r#"{{"agent":{{"id":"bot","environment":"e"}},
+            "tool_call":{{"tool":"s","action":"{tool}","mutates_state":false,"parameters":{{}}}},
+            "context":{{"source_trust":"","contains_sensitive_data":false}}}}"#
+        );
+        GateCommand {
+            tenant: "t".to_owned(),
+            lane: 0,
+            key_id: "k".to_owned(),
+            secret_hash: [0; 32],
+            http_request_id: String::new(),
+            source_address: None,
+            signed: false,
+            signature_nonce: None,
+            purpose: Purpose::Authorize,
+            session: None,
+            parameters: Vec::new(),
+            call: call::parse(body.as_bytes(), "t").unwrap(),
+        }
+    }
+
+    fn loaded(epoch: u64, kind: &str) -> Loaded {
+        serde_json::from_value(serde_json::json!({
+            "tenant": {"status": "active", "epoch": epoch},
+            "agent": null, "credential": null, "tool": null, "bans": [],
+            "server": {"kind": kind, "trust": "", "status": "active"},
+        }))
+        .unwrap()
+    }
+
+    /// What the cache gives for `command`: `None`, or the server's kind and whether it is complete.
+    fn held(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
+        let (records, complete) = cache.records(command, now_ms, TTL_MS)?;
+        Some((records.server.map(|server| server.kind).unwrap_or_default(), complete))
+    }
+
+    #[test]
+    fn records_are_of_one_epoch_which_was_confirmed_in_time() {
+        let (x, y) = (command("x"), command("y"));
+        let mut cache = RegistryCache::default();
+        assert_eq!(held(&cache, &x, 0), None, "nothing was read");
+        cache.accept(&x, loaded(5, "old"), 100);
+        assert_eq!(held(&cache, &x, 100), Some(("old".to_owned(), true)), "absent records count");
+        assert_eq!(held(&cache, &y, 100), Some(("old".to_owned(), false)), "another tool");
+        assert_eq!(held(&cache, &x, 1_099), Some(("old".to_owned(), true)));
+        assert_eq!(held(&cache, &x, 1_100), None, "the epoch was not confirmed in time");
+        assert!(cache.confirm(5, 1_000));
+        assert_eq!(held(&cache, &x, 1_100), Some(("old".to_owned(), true)), "now it is");
+        assert!(cache.confirm(6, 1_200));
+        assert_eq!(held(&cache, &x, 1_200), None, "a newer epoch empties the cache");
+        cache.accept(&x, loaded(5, "old"), 1_300);
+        assert_eq!(held(&cache, &x, 1_300), None, "what was read at an older epoch is thrown away");
+        cache.accept(&x, loaded(6, "new"), 1_250);
+        assert_eq!(held(&cache, &x, 1_300), Some(("new".to_owned(), true)));
+        assert!(!cache.confirm(5, 9_000), "an older epoch confirms nothing");
+        assert_eq!(held(&cache, &x, 9_000), None);
+    }
+
+    #[test]
+    fn a_full_cache_is_read_anew() {
+        let mut cache = RegistryCache::default();
+        for at in 0..=MAX_CACHED_RECORDS {
+            cache.accept(&command(&format!("tool-{at}")), loaded(1, "s"), 0);
+        }
+        assert_eq!(cache.tools.len(), 1);
+    }
+
+    #[test]
+    fn the_schemas_of_tools_stay_within_their_bytes() {
+        let mut cache = RegistryCache::default();
+        let mut most = 0;
+        for at in 0..600 {
+            let mut loaded = loaded(1, "s");
+            loaded.tool = serde_json::from_value(serde_json::json!({
+                "status": "pending", "mutates": 0, "risk": "low", "canary": 0,
+                "approval_ttl_s": null, "tainted": "require_approval",
+                "input_schema": "x".repeat(64 * 1024),
+            }))
+            .unwrap();
+            cache.accept(&command(&format!("tool-{at}")), loaded, 0);
+            assert!(cache.tools.contains_key(&format!("s/tool-{at}")));
+            most = most.max(cache.tools.len());
+        }
+        assert_eq!(most * 64 * 1024, MAX_CACHED_SCHEMA_BYTES);
+    }
+
+    #[test]
+    fn a_push_drops_what_it_names_and_only_where_nothing_was_missed() {
+        use ChangedKey::{Agent, All, Bans, Credential, Server, Tenant, Tool};
+        let text = str::to_owned;
+        type Expected = Option<(&'static str, bool)>;
+        let cases: [(&str, u64, u64, Vec<ChangedKey>, Expected); 14] = [
+            ("nothing that is held", 5, 6, vec![Agent(text("a2"))], Some(("k", true))),
+            ("the tenant", 5, 6, vec![Tenant], None),
+            ("the agent", 5, 6, vec![Agent(text("bot"))], None),
+            ("the credential", 5, 6, vec![Credential(text("k"))], None),
+            ("the server", 5, 6, vec![Server(text("s"))], Some(("", false))),
+            ("another server", 5, 6, vec![Server(text("s2"))], Some(("k", true))),
+            ("the tool", 5, 6, vec![Tool(text("s/x"))], Some(("k", false))),
+            ("another tool", 5, 6, vec![Tool(text("s/y"))], Some(("k", true))),
+            ("the bans", 5, 6, vec![Bans], None),
+            ("all", 5, 6, vec![All], None),
+            ("a push before it was lost", 6, 7, vec![], None),
+            ("one that is known", 4, 5, vec![All], Some(("k", true))),
+            ("one from before", 3, 4, vec![All], Some(("k", true))),
+            ("several at once", 5, 9, vec![Tool(text("s/y"))], Some(("k", true))),
+        ];
+        for (name, from, epoch, keys, expected) in cases {
+            let x = command("x");
+            let mut cache = RegistryCache::default();
+            cache.accept(&x, loaded(5, "k"), 100);
+            cache.push(&EpochPush { from, epoch, keys });
+            let expected = expected.map(|(kind, complete)| (kind.to_owned(), complete));
+            assert_eq!(held(&cache, &x, 1_099), expected, "{name}");
+            assert_eq!(held(&cache, &x, 1_100), None, "{name}: a push confirms nothing");
+            if let Some((records, _)) = cache.records(&x, 100, TTL_MS) {
+                assert_eq!(records.tenant.unwrap().epoch, epoch.max(5), "{name}");
+            }
+            let held_before = held(&cache, &x, 1_099);
+            cache.accept(&x, loaded(epoch.max(5) - 1, "slow"), 200);
+            assert_eq!(held(&cache, &x, 1_099), held_before, "{name}: a slow load");
+        }
+    }
+}
