@@ -1,4 +1,8 @@
 // What an agent, an administrator and the journal see while D1 is away: the table of docs/operations.md.
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Api, Pending } from "../support/administration.ts";
 import { SECURITY } from "../support/approvals.ts";
@@ -14,9 +18,12 @@ const pastTtl = () => new Promise((resolve) => setTimeout(resolve, 2 * TTL_MS));
 type Mode = Answer & { engine_mode?: string; degraded_cause?: string; code?: string };
 
 let gateward: Gateward;
+let state: string;
 beforeAll(async () => {
+  state = mkdtempSync(join(tmpdir(), "gateward-outage-"));
   gateward = await Gateward.start({
     entry: HINDERED,
+    state,
     vars: { FLUSH_INTERVAL_MS: 100, REGISTRY_TTL_MS: TTL_MS, RATE_CAPACITY: 100_000, JOURNAL_SOFT_ROWS: 90, JOURNAL_HARD_ROWS: 100 },
   });
 });
@@ -25,7 +32,10 @@ afterEach(async () => {
   await gateward.deafen([]);
   await gateward.databaseIs("up");
 });
-afterAll(() => gateward?.close());
+afterAll(async () => {
+  await gateward?.close();
+  rmSync(state, { recursive: true });
+});
 
 const read = (name = "coder") => readCall({ agent: { id: name } });
 /** A write of medium risk. */
@@ -247,7 +257,39 @@ test("calls that need the same records share one load, and a lane that fails log
   expect(since.length).toBeLessThan(20);
 });
 
+/** Locks the storage of a tenant's lane; returns what unlocks it. */
+function lockStorage({ name }: Tenant): () => void {
+  const files = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((file) => file.includes("GateLane") && file.endsWith(".sqlite"));
+  for (const file of files) {
+    const storage = new DatabaseSync(join(state, file));
+    const isLane = storage.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").get() !== undefined;
+    if (isLane && storage.prepare("SELECT 1 FROM meta WHERE name = 'identity' AND value = ?").get(`${name}/0`) !== undefined) {
+      storage.exec("BEGIN IMMEDIATE");
+      return () => storage.close();
+    }
+    storage.close();
+  }
+  throw new Error(`${name} has no lane`);
+}
+
 describe("flushing goes on", () => {
+  test("though the lane's storage was locked for a while", async () => {
+    const { tenant, held } = await cast();
+    await gateward.databaseIs("failing", /INSERT INTO journal_rows/);
+    expect(await ask(held, read())).toBe("allow");
+    const unlock = lockStorage(tenant);
+    // Alarms find it locked, too.
+    for (let at = 0; at < 5; at += 1) {
+      expect(await ask(held, read())).toBe("503 lane_unavailable");
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    unlock();
+    await gateward.databaseIs("up");
+    expect(await ask(held, read())).toBe("allow");
+    await tenant.flushed();
+    expect(problemsOf(await gateward.receipts(tenant.admin))).toEqual([]);
+  });
+
   test("though an alarm was lost", async () => {
     const { tenant, held } = await cast();
     const failures = () => gateward.logs().filter((line) => line.startsWith("flush failed 5 times")).length;

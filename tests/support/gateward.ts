@@ -69,6 +69,8 @@ export interface Options {
   vars?: Vars;
   secrets?: Record<string, string>;
   /** A module to run around the built worker; its own comment says what for. */
+  /** Where the lanes' storage is kept; without it, wherever Miniflare likes. */
+  state?: string;
   entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED | typeof MEASURED;
 }
 export const INSPECTABLE = "tests/support/inspectable-worker.js";
@@ -102,7 +104,7 @@ export class Gateward extends Client {
     this.#logs = logs;
   }
 
-  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry }: Options = {}): Promise<Gateward> {
+  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry, state }: Options = {}): Promise<Gateward> {
     if (!existsSync(BUILT_WORKER)) {
       throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
     }
@@ -126,6 +128,7 @@ export class Gateward extends Client {
         bindings: { ...config.vars, LOCAL_TARGETS: "true", ...vars, ...secrets },
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
         unsafeInspectDurableObjects: true,
+        ...(state === undefined ? {} : { resourcePersistencePath: state, defaultPersistRoot: state }),
         handleStructuredLogs: ({ message }: { message: string }) => logs.push(message),
       }),
     );
