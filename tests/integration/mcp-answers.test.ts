@@ -22,6 +22,13 @@ beforeAll(async () => {
 afterAll(() => recorder?.close());
 beforeEach(() => recorder.reset());
 
+test("a list of more items than a lane is asked about at once stays whole and in order", async () => {
+  const resources = Array.from({ length: 700 }, (_, at) => ({ uri: `note://${at}`, name: `n${at}` }));
+  upstream.answer = results({ resources });
+  const { result } = await answerIn(await recorder.send(request("resources/list", {})));
+  expect(result).toMatchObject({ resources });
+});
+
 describe("what a server asks in a session", () => {
   const asks = event({ jsonrpc: "2.0", id: "s-1", method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } });
 

@@ -44,7 +44,7 @@ pub struct UpstreamArguments {
     /// How long a stream may be silent, 10 to 3600000; or `default`, 120000
     #[arg(long, value_name = "MILLISECONDS")]
     idle_timeout_ms: Option<Limit>,
-    /// How large an answer may be, 1024 to 16777216; or `default`, 4194304
+    /// How large an answer may be, 1024 to 16777216 (of MCP 8388608); or `default`, 4194304
     #[arg(long, value_name = "BYTES")]
     max_result_bytes: Option<Limit>,
     /// How an MCP client is told that a call is denied: by a tool result, which models read, or by

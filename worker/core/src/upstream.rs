@@ -18,6 +18,8 @@ pub const MIN_TIMEOUT_MS: u32 = 10;
 pub const DEFAULT_MAX_RESULT_BYTES: u32 = 4 * 1024 * 1024;
 /// The most that it can be set to: an answer that is looked into is held in the isolate's 128 MB.
 pub const MAX_RESULT_BYTES: u32 = 16 * 1024 * 1024;
+/// The same for a server that speaks MCP: a result is looked through without a pause, at some 6 ms a MiB.
+pub const MAX_MCP_RESULT_BYTES: u32 = 8 * 1024 * 1024;
 /// The least: an error's text.
 pub const MIN_RESULT_BYTES: u32 = 1_024;
 /// Routes of a server: each is tried for every request.

@@ -205,6 +205,7 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
         number("idle_timeout_ms", 1 << 40, "upstream.idle_timeout_ms"),
         number("max_result_bytes", 1_023, "upstream.max_result_bytes"),
         number("max_result_bytes", 16_777_217, "upstream.max_result_bytes"),
+        number("max_result_bytes", 8_388_609, "upstream.max_result_bytes"),
         binding("TOKEN_MAC_KEY"),
         binding("UPSTREAM_"),
         binding("UPSTREAM_a"),

@@ -9,9 +9,9 @@ use crate::headers::{MAX_HEADER_NAME_BYTES, OWN_PREFIX, is_forwardable, is_heade
 use crate::problem::Problem;
 use crate::target::Target;
 use crate::upstream::{
-    CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_RESULT_BYTES,
-    MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, MAX_TIMEOUT_MS, MIN_RESULT_BYTES,
-    MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
+    CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_MCP_RESULT_BYTES,
+    MAX_RESULT_BYTES, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, MAX_TIMEOUT_MS,
+    MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
 };
 
 /// The name of the field that all others are in.
@@ -209,6 +209,11 @@ pub fn check_kind(kind: ServerKind, upstream: Option<&Upstream>) -> Result<(), P
         ServerKind::Mcp if !upstream.forwarded_headers.is_empty() => {
             let must = "must be empty: what goes to servers of the kind `mcp`, the protocol says";
             Err(refused("forwarded_headers", must))
+        }
+        ServerKind::Mcp if upstream.max_result_bytes > MAX_MCP_RESULT_BYTES => {
+            let must =
+                "must be at most 8388608: results of servers of the kind `mcp` are looked through";
+            Err(refused("max_result_bytes", must))
         }
         ServerKind::Mcp if upstream.shared_cache => {
             let must = "must be false: answers of servers of the kind `mcp` are not stored";
