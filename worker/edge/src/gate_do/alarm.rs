@@ -98,21 +98,17 @@ impl GateLane {
         Ok(Next { flush_ms: pause_ms, other_ms: others.into_iter().flatten().min() })
     }
 
-    /// Sets the next alarm. What is no flush may be far away: a call that arms does so after this, and
-    /// then rather sooner.
+    /// Sets the next alarm. A call that comes while one is set that is no flush's sets its own after it,
+    /// and then sooner.
     async fn arm_next(&self, Next { flush_ms, other_ms }: Next) -> Result<()> {
-        match [flush_ms, other_ms].into_iter().flatten().min() {
-            Some(next_ms) => {
-                self.arm(next_ms).await?;
-                if flush_ms.is_none() {
-                    self.alarm_due_ms.set(None);
-                }
-                Ok(())
-            }
-            None => {
-                self.alarm_due_ms.set(None);
-                self.state.storage().delete_alarm().await
-            }
+        let next_ms = [flush_ms, other_ms].into_iter().flatten().min();
+        if let (Some(next_ms), Some(_)) = (next_ms, flush_ms) {
+            return self.arm(next_ms).await;
+        }
+        self.alarm_due_ms.set(None);
+        match next_ms {
+            Some(next_ms) => self.state.storage().set_alarm(Duration::from_millis(next_ms)).await,
+            None => self.state.storage().delete_alarm().await,
         }
     }
 
