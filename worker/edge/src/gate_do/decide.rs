@@ -100,8 +100,11 @@ impl GateLane {
 
     /// Takes from storage what memory does not hold.
     fn restore(&self, command: &GateCommand) -> Result<(), Problem> {
-        let epoch = self.registry.borrow().epoch();
-        let stored = self.with_lane(|_, storage| Lane::stored_records(storage, epoch, command));
+        let stored = self.with_lane(|_, storage| {
+            // Asked for here: a lane that starts for this begins at the stored epoch.
+            let epoch = self.registry.borrow().epoch();
+            Lane::stored_records(storage, epoch, command)
+        });
         let stored = stored.map_err(|failure| {
             console_error!("stored records cannot be read: {}", failure.0);
             storage_failed()
