@@ -447,7 +447,7 @@ mod tests {
             (
                 r#"{"jsonrpc":"2.0","id":1,"result":{"x":9007199254740993}}"#,
                 "",
-                "Session 400 -32700 ",
+                "Session 400 -32600 ",
             ),
         ] {
             assert_eq!(outcome(body, &headers(version, "", "", &[])), expected, "{body}");
