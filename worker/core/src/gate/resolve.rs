@@ -14,6 +14,7 @@ use crate::mcp::parameters;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord, TaintRule, ToolRegistration};
 use crate::scope::Scope;
+use crate::trust::SourceTrust;
 
 /// A registered, active tool, with what holds for this call of it.
 #[derive(Debug, Clone)]
@@ -178,13 +179,14 @@ pub fn has_scope(identity: &Identity<'_>, mutates: bool) -> bool {
     Scope::of_action_group(group).is_some_and(|scope| scopes.contains(&scope))
 }
 
-/// Asks Cedar. Whatever keeps it from answering is a denial.
+/// Asks Cedar about the call with this stated trust. Whatever keeps it from answering is a denial.
 pub fn evaluate(
     engine: &PolicyEngine,
     draft: &Draft<'_>,
     identity: &Identity<'_>,
     tool: &Tool,
     approval: Option<&Approval>,
+    stated: SourceTrust,
 ) -> Result<Evaluation, Box<Ruling>> {
     let (call, tenant) = (&draft.command.call, draft.command.tenant.as_str());
     let deny = |code, reason: String| {
@@ -215,8 +217,8 @@ pub fn evaluate(
     let taint_age_ms = tainted.map_or(0, |tainted| now_ms.saturating_sub(tainted.at_ms));
     let tainting = tainted.into_iter().flat_map(|tainted| &tainted.servers);
     let context = vec![
-        ("source_trust", text(draft.effective_trust().as_str())),
-        ("stated_trust", text(draft.stated_trust().as_str())),
+        ("source_trust", text(draft.effective_trust(stated).as_str())),
+        ("stated_trust", text(stated.as_str())),
         (
             "taint",
             record([
