@@ -366,7 +366,7 @@ describe("what was decided", () => {
     await ok("agent", "create", AGENT, "--environment", "production");
     const created = await ok("credential", "create", "--agent", AGENT);
     expect(created).toContain("Its calls count as `unknown` at most, whatever they claim");
-    const token = created.match(/^gwa_\S+$/m)?.[0] ?? "";
+    const token = created.match(/^gw_\S+$/m)?.[0] ?? "";
     denied = await gateward.decide(token, write());
   });
 

@@ -47,7 +47,7 @@ pub struct DecisionDetail {
     pub decision: DecisionView,
     /// The policies that determined it, in the order of `response.matched_policies`.
     pub policies: Vec<DecidingPolicy>,
-    /// What became of the call; null when it was not forwarded, or has not ended.
+    /// What became of the call; null when it was not forwarded, or has not ended, and for agents.
     pub outcome: Option<CallOutcome>,
 }
 

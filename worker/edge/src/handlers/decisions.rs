@@ -105,10 +105,10 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     }
     let row = found.filter(|row| row.decision_id == id && caller.sees(&row.agent));
     let row = row.ok_or_else(not_found)?;
-    // What an agent is told of a policy is its reason.
-    let with_text = caller.agent.is_none();
-    let policies = DecidingPolicy::of(&row.response, app.settings.engine.bundle(), with_text);
-    let outcome = match ["allow", "redact"].contains(&row.decision.as_str()) {
+    // What an agent is told of a policy is its reason; what became of its call it saw itself.
+    let explained = caller.agent.is_none();
+    let policies = DecidingPolicy::of(&row.response, app.settings.engine.bundle(), explained);
+    let outcome = match explained && ["allow", "redact"].contains(&row.decision.as_str()) {
         true => outcome(app, caller, &row).await?,
         false => None,
     };
