@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
-use crate::table::{beside, pairs, printable};
+use crate::section::{field, one, printable_lines, row, section};
+use crate::table::beside;
 
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
@@ -137,15 +138,12 @@ fn is_edited(approval: &Value) -> bool {
 fn indented(input: Option<&Value>) -> String {
     match input {
         None | Some(Value::Null) => "not kept any more".to_owned(),
-        Some(input) => {
-            let lines: Vec<_> = format!("{input:#}").lines().map(printable).collect();
-            lines.join("\n")
-        }
+        Some(input) => printable_lines(&format!("{input:#}")),
     }
 }
 
 /// Of each group that must approve: how many of it have, of how many, and who.
-fn approvers(approval: &Value) -> String {
+pub fn approvers(approval: &Value) -> String {
     let list = |name| approval.get(name).and_then(Value::as_array).into_iter().flatten();
     let rows = list("approver_groups").map(|needed| {
         let group = needed.get("group");
@@ -181,37 +179,6 @@ fn times(approval: &Value) -> Vec<(String, String)> {
     }
     rows.push(field(approval, "decision_id"));
     rows
-}
-
-fn section(title: &str, rows: &[(String, String)]) -> String {
-    let mut text = title.to_owned();
-    for line in pairs(rows).lines() {
-        text.push_str("\n  ");
-        text.push_str(line);
-    }
-    text
-}
-
-fn row(name: impl Into<String>, text: String) -> (String, String) {
-    (name.into(), text)
-}
-
-fn field(record: &Value, name: &str) -> (String, String) {
-    row(name, one(record, name))
-}
-
-/// A member in one line; a hyphen when there is nothing.
-fn one(record: &Value, name: &str) -> String {
-    let text = match record.get(name) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => printable(text),
-        Some(Value::Array(items)) => {
-            let items = items.iter().map(|item| item.as_str().map(printable));
-            items.map(Option::unwrap_or_default).collect::<Vec<_>>().join(", ")
-        }
-        Some(value) => printable(&value.to_string()),
-    };
-    if text.is_empty() { "-".to_owned() } else { text }
 }
 
 #[cfg(test)]

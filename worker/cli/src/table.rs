@@ -7,6 +7,9 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
     pub name: &'static str,
+    /// Where its value is, as JSON pointers of which the first that leads somewhere counts; the member
+    /// of its name when there are none.
+    pointers: &'static [&'static str],
     /// What stands for null.
     null: &'static str,
     /// Of objects, only these members; of others, nothing.
@@ -20,12 +23,24 @@ pub struct Field {
 impl Field {
     /// Shown in lists and alone.
     pub const fn column(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], nested: false, listed: true }
+        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: true }
     }
 
     /// Shown only where one record is shown.
     pub const fn detail(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], nested: false, listed: false }
+        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: false }
+    }
+
+    /// Found by these JSON pointers.
+    pub const fn at(self, pointers: &'static [&'static str]) -> Self {
+        Self { pointers, ..self }
+    }
+
+    fn value<'a>(&self, record: &'a Value) -> Option<&'a Value> {
+        match self.pointers {
+            [] => record.get(self.name),
+            pointers => pointers.iter().find_map(|pointer| record.pointer(pointer)),
+        }
     }
 
     /// With a word for null.
@@ -58,7 +73,7 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
     let mut table = empty();
     table.set_header(columns().map(|field| field.name));
     for record in records {
-        table.add_row(columns().map(|field| cell(field, record.get(field.name))));
+        table.add_row(columns().map(|field| cell(field, field.value(record))));
     }
     without_margin(&table)
 }
@@ -67,7 +82,7 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
 pub fn record(fields: &[Field], record: &Value) -> String {
     let mut table = empty();
     for field in fields {
-        if let Some(value) = record.get(field.name) {
+        if let Some(value) = field.value(record) {
             add_rows(&mut table, field.name, field, value);
         }
     }
@@ -96,7 +111,7 @@ fn add_rows(table: &mut Table, name: &str, field: &Field, value: &Value) {
 /// One record as one line, its fields separated by two spaces.
 pub fn line(fields: &[Field], record: &Value) -> String {
     let cells = fields.iter().filter(|field| field.listed);
-    let cells: Vec<_> = cells.map(|field| cell(field, record.get(field.name))).collect();
+    let cells: Vec<_> = cells.map(|field| cell(field, field.value(record))).collect();
     cells.join("  ")
 }
 
@@ -245,6 +260,19 @@ taint.servers    web, mail";
             ("Grüße 漢字 🚀", "Grüße 漢字 🚀"),
         ] {
             assert_eq!(printable(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_column_shows_the_first_of_its_places_that_is_there() {
+        const STEPS: &[Field] = &[Field::column("step").at(&["/body/decision", "/body/change"])];
+        for (body, expected) in [
+            (json!({"decision": "allow"}), "allow"),
+            (json!({"change": "agent_restored"}), "agent_restored"),
+            (json!({"decision": "deny", "change": "x"}), "deny"),
+            (json!({}), ""),
+        ] {
+            assert_eq!(line(STEPS, &json!({ "body": body })), expected);
         }
     }
 

@@ -11,6 +11,7 @@
 //! INVARIANT (closed is final): an approval that was rejected, cancelled, used or has expired never
 //! becomes anything else, and the call's arguments are no longer kept.
 
+pub mod listing;
 mod view;
 
 use serde::de::DeserializeOwned;

@@ -162,6 +162,7 @@ pub struct ApprovalPage<'a> {
     pub approvals: Vec<ApprovalView<'a>>,
     /// Where the next page begins; null on the last.
     pub next_cursor: Option<String>,
-    /// Lists come from D1; of each lane, they reach to here.
+    /// Of each lane, the list reaches to here: lists come from D1; an administrator's also from the
+    /// lanes of a tenant that has at most 32 of them.
     pub flushed_through: Vec<crate::records::FlushedThrough>,
 }

@@ -171,7 +171,7 @@ pub fn ask(
         assigned: super::is_harness(draft.facts.records),
         session: command.session.clone(),
         route: call.route.clone(),
-        source_trust: draft.effective_trust(),
+        source_trust: draft.trust().effective,
         taint: ruling.taint.as_deref().cloned(),
         reason: ruling.reason.clone(),
         matched_policies: ruling.matched_policies.clone(),

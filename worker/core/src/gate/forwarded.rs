@@ -15,7 +15,7 @@ use crate::proxy::Untrusted;
 use crate::receipt::{self, BODY_VERSION, OutcomeBody};
 
 /// How an upstream's answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// As the upstream ended it.

@@ -152,7 +152,7 @@ pub fn full() -> Problem {
 pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> Step {
     let (command, facts) = (draft.command, draft.facts);
     let call = &command.call;
-    let trust = draft.effective_trust();
+    let trust = draft.trust();
     let bundle = engine.bundle().digest;
     let degraded_cause = (!facts.records.confirmed).then_some(REGISTRY_UNCONFIRMED);
     let decided_by = Engine { bundle, degraded_cause };
@@ -220,7 +220,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         tenant: &command.tenant,
         time: &id::rfc3339(facts.now_ms),
         tool: &call.tool,
-        trust: trust.as_str(),
+        trust: trust.effective.as_str(),
         user: &call.user_id,
         version: BODY_VERSION,
     });

@@ -50,7 +50,7 @@ pub fn rule(
         return Ok(Err(denial));
     }
     let Purpose::Filter(candidates) = &command.purpose else { return Ok(Ok(Vec::new())) };
-    let trust = possible_trust(draft.highest_trust());
+    let trust = possible_trust(draft.highest_claim());
     let visible = candidates.iter().map(|item| visibility(engine, draft, &identity, &trust, item));
     Ok(Ok(visible.collect()))
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::DEGRADED;
 use super::outcome::{Decision, Ruling};
 use super::taint::TaintExplanation;
+use super::trust::CallTrust;
 use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::bundle::Risk;
 use crate::call::ToolCall;
@@ -32,6 +33,7 @@ pub struct Response<'a> {
     approval: Option<Approval<'a>>,
     redacted_fields: &'a [String],
     root_trust_level: SourceTrust,
+    trust: CallTrust,
     dry_run: bool,
     bundle: &'a str,
     receipt: Option<Receipt<'a>>,
@@ -105,7 +107,7 @@ fn group_names(approval: &Record) -> Vec<&str> {
 pub fn response(
     call: &ToolCall,
     ruling: &Ruling,
-    effective_trust: SourceTrust,
+    trust: CallTrust,
     engine: Engine<'_>,
     decision_id: &str,
     approval: Option<(&Record, u64)>,
@@ -116,7 +118,7 @@ pub fn response(
         // What is not known is as risky as can be.
         None => (Risk::Critical, true),
     };
-    let root = effective_trust.lowest(call.root_trust_level.unwrap_or(effective_trust));
+    let root = trust.effective.lowest(call.root_trust_level.unwrap_or(trust.effective));
     let score = risk::score(tool_risk, mutates, call.contains_sensitive_data, call.findings.score);
     let response = Response {
         decision_id,
@@ -136,6 +138,7 @@ pub fn response(
         }),
         redacted_fields: &ruling.redact_fields,
         root_trust_level: root,
+        trust,
         dry_run: call.dry_run,
         bundle: engine.bundle,
         receipt,
