@@ -13,7 +13,7 @@ const COLUMNS: Record<string, Cell[]> = {
   call: ["call"],
   denied: ["denied"],
   approval: ["approval"],
-  error: ["error", "schema", "rate"],
+  error: ["error", "schema", "rate", "broken"],
   "cancel a call": ["abort"],
   "close the client": ["close"],
   "large integer": ["large"],

@@ -8,7 +8,8 @@ import type { Api } from "../support/administration.ts";
 import { decided, SECURITY } from "../support/approvals.ts";
 import { eventually, Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { ACTIONS, endpoint, mcpRows, PREFIX, toolsAt } from "../support/mcp.ts";
-import type { AgentRow } from "../support/registry.ts";
+import type { AgentRow, ServerRow } from "../support/registry.ts";
+import { html, Upstream } from "../support/upstream.ts";
 import { type ClientSpec, commandOf } from "./clients.ts";
 import type { Command, Era, Shown } from "./node/driver.ts";
 import { Server, type SlowCall } from "./server.ts";
@@ -21,10 +22,12 @@ const CANCEL_LIMIT_MS = 5_000;
 /** The least integer that JavaScript has a number for, and Gateward does not take. */
 const LARGE = 2 ** 53 + 2;
 const APPROVAL_ID = /appr_\w+/;
+/** Gateward's message, or what a client that connects for each call says of its first request. */
+const SERVER_FAILED = /the server did not answer as it should|HTTP 502/;
 /** `initialize`, the notification after it, a list, and the call. */
 const MAX_REQUESTS_OF_A_CALL = 4;
 
-export const CELLS = ["list", "call", "denied", "approval", "error", "schema", "rate", "abort", "close", "large"] as const;
+export const CELLS = ["list", "call", "denied", "approval", "error", "schema", "rate", "broken", "abort", "close", "large"] as const;
 export type Cell = (typeof CELLS)[number];
 
 /** What became of a cell. */
@@ -114,7 +117,7 @@ export class Interop {
     const agent = await tenant.agent("client", { allowed_tools }, { max_source_trust: "semi_trusted_customer" });
     const driver = new Driver(spec);
     try {
-      const run = new Run(spec, era, driver, server, this.#gateward, tenant, agent, { agent: agent.name, allowed_tools });
+      const run = new Run(spec, era, driver, server, this.#gateward, tenant, agent, { agent: agent.name, allowed_tools }, rows.servers);
       return { client: spec.name, era, findings: await run.findings(await tenant.approver("sam", SECURITY)) };
     } finally {
       await driver.end();
@@ -129,6 +132,7 @@ class Run {
   readonly #server: Server;
   readonly #tenant: Tenant;
   readonly #row: AgentRow;
+  readonly #servers: ServerRow[];
   readonly #connect: Extract<Command, { do: "connect" }>;
   #ableToSendMeta = false;
 
@@ -141,6 +145,7 @@ class Run {
     tenant: Tenant,
     { token }: TestAgent,
     row: AgentRow,
+    servers: ServerRow[],
   ) {
     this.#spec = spec;
     this.#era = era;
@@ -148,6 +153,7 @@ class Run {
     this.#server = server;
     this.#tenant = tenant;
     this.#row = row;
+    this.#servers = servers;
     this.#connect = { do: "connect", url: endpoint(gateward, SERVER).href, headers: { authorization: `Bearer ${token}` } };
   }
 
@@ -165,6 +171,7 @@ class Run {
       error: () => this.#called("fail", {}, isError("the disk is full")),
       schema: () => this.#called("add", { a: "one", b: 2 }, isError("integer")),
       rate: () => this.#overRate(),
+      broken: () => this.#serverFails(),
       abort: () => this.#cancelled("abort"),
       close: () => this.#cancelled("close"),
       large: () => this.#called("add", { a: LARGE, b: 2 }, ({ text, error }) => (text ?? error ?? "").includes("2^53")),
@@ -238,6 +245,16 @@ class Run {
       if (reply.ended === true) break;
     }
     await this.#tenant.change({ agents: [{ ...this.#row, rate_capacity: 1_000, rate_refill_per_s: 1_000 }] });
+    return finding;
+  }
+
+  /** What answers in the server's place is no server of MCP. */
+  async #serverFails(): Promise<Finding> {
+    const upstream = await Upstream.start(html("<h1>Internal Server Error</h1>", 500));
+    await this.#tenant.change({ servers: this.#servers.map((row) => ({ ...row, upstream: { ...row.upstream, url: upstream.url() } })) });
+    const finding = await this.#called("echo", { message: "anybody?" }, ({ text, error }) => SERVER_FAILED.test(text ?? error ?? ""));
+    await this.#tenant.change({ servers: this.#servers });
+    await upstream.close();
     return finding;
   }
 
