@@ -200,9 +200,12 @@ test("what taint holds back says which server, which call, since when and how it
   await recorder.forget();
   upstream.answer = results({ content: [{ type: "text", text: INJECTED }] });
   await (await recorder.send(call("record"), { server: "wild", token })).text();
+  const outcome = "SELECT decision_id FROM receipts WHERE tenant = ?1 AND kind = 'outcome' AND json_extract(body, '$.agent') = ?2";
+  await eventually("its outcome is written", async () => (await gateward.rows(outcome, tenant.name, name)).length === 1);
   const taint = (await tenant.api.get<{ taint: Taint }>(`/v1/agents/${name}`)).body.taint;
-  const decision_id = taint.call?.decision_id;
-  expect(taint).toEqual({ call: { decision_id, server: "wild", tool: "record" }, ends_at: expect.any(String), last_at: taint.since, servers: ["wild"], since: expect.any(String) });
+  const decision_id = (await gateward.rows<{ decision_id: string }>(outcome, tenant.name, name))[0]?.decision_id;
+  const time = expect.stringMatching(/^20\d\d-.*Z$/);
+  expect(taint).toEqual({ call: { decision_id, server: "wild", tool: "record" }, ends_at: time, last_at: time, servers: ["wild"], since: time });
   expect(Date.parse(taint.ends_at) - Date.parse(taint.last_at)).toBe(86_400_000);
   const says =
     `Since ${taint.since} this agent may have read text of the untrusted server \`wild\`; its latest call to such a server was \`wild/record\` (decision ${decision_id}). ` +
