@@ -149,6 +149,7 @@ impl Sealing {
             run: "",
             seq: self.seq,
             server: "github",
+            taint: None,
             tenant: TENANT,
             time: &self.time,
             tool: "list_issues",
@@ -198,6 +199,7 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
         prev_receipt_hash: &sealing.previous,
         approval: None,
         containment: None,
+        taint: None,
     }
     .encode()
 }

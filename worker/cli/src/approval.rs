@@ -77,11 +77,26 @@ pub fn shown(approval: &Value) -> String {
         ),
         section("What", &what),
         arguments(approval),
-        section("Why", &["reason", "matched_policies"].map(|name| field(approval, name))),
+        section("Why", &why(approval)),
         approvers(approval),
         section("History", &times(approval)),
     ]
     .join("\n\n")
+}
+
+/// What the policies say and, if the call waits because of taint, where that comes from.
+fn why(approval: &Value) -> Vec<(String, String)> {
+    let mut rows = ["reason", "matched_policies"].map(|name| field(approval, name)).to_vec();
+    let Some(taint) = approval.get("taint").filter(|taint| taint.is_object()) else { return rows };
+    rows.push(row("tainted by", one(taint, "servers")));
+    rows.push(row("tainted since", one(taint, "since")));
+    if let Some(call) = taint.get("call") {
+        let [server, tool, decision_id] =
+            ["server", "tool", "decision_id"].map(|name| one(call, name));
+        rows.push(row("latest call there", format!("{server}/{tool}, decision {decision_id}")));
+    }
+    rows.push(row("taint ends at", one(taint, "ends_at")));
+    rows
 }
 
 /// What a decision came to; with the arguments if it edited them.
@@ -264,6 +279,24 @@ History
   expires_at   T9
   decision_id  d1";
         assert_eq!(shown(&pending()), expected);
+    }
+
+    #[test]
+    fn an_approver_sees_that_a_call_waits_because_of_taint_and_where_it_comes_from() {
+        let mut approval = pending();
+        approval["taint"] = json!({
+            "call": {"decision_id": "d0", "server": "web", "tool": "get"}, "ends_at": "T8",
+            "last_at": "T0", "servers": ["mail", "web"], "since": "T0",
+        });
+        let expected = "
+  tainted by         mail, web
+  tainted since      T0
+  latest call there  web/get, decision d0
+  taint ends at      T8
+";
+        assert!(shown(&approval).contains(expected), "{}", shown(&approval));
+        approval["taint"].as_object_mut().unwrap().remove("call");
+        assert!(!shown(&approval).contains("latest call"));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub struct Field {
     null: &'static str,
     /// Of objects, only these members; of others, nothing.
     members: &'static [&'static str],
+    /// Whether an object has a row for each of its members where its record is shown alone.
+    nested: bool,
     /// Whether lists have a column for it.
     pub listed: bool,
 }
@@ -18,12 +20,12 @@ pub struct Field {
 impl Field {
     /// Shown in lists and alone.
     pub const fn column(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], listed: true }
+        Self { name, null: "", members: &[], nested: false, listed: true }
     }
 
     /// Shown only where one record is shown.
     pub const fn detail(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], listed: false }
+        Self { name, null: "", members: &[], nested: false, listed: false }
     }
 
     /// With a word for null.
@@ -34,6 +36,11 @@ impl Field {
     /// With these members of the objects that it holds.
     pub const fn members(self, members: &'static [&'static str]) -> Self {
         Self { members, ..self }
+    }
+
+    /// With a row for each member of the object that it holds, and of objects in that.
+    pub const fn nested(self) -> Self {
+        Self { nested: true, ..self }
     }
 }
 
@@ -61,7 +68,7 @@ pub fn record(fields: &[Field], record: &Value) -> String {
     let mut table = empty();
     for field in fields {
         if let Some(value) = record.get(field.name) {
-            table.add_row([field.name.to_owned(), cell(field, Some(value))]);
+            add_rows(&mut table, field.name, field, value);
         }
     }
     for (name, value) in record.as_object().into_iter().flatten() {
@@ -70,6 +77,20 @@ pub fn record(fields: &[Field], record: &Value) -> String {
         }
     }
     without_margin(&table)
+}
+
+/// `taint.call.tool` is the member `tool` of the member `call` of `taint`.
+fn add_rows(table: &mut Table, name: &str, field: &Field, value: &Value) {
+    match value {
+        Value::Object(members) if field.nested => {
+            for (member, value) in members {
+                add_rows(table, &format!("{name}.{}", printable(member)), field, value);
+            }
+        }
+        value => {
+            table.add_row([name.to_owned(), cell(field, Some(value))]);
+        }
+    }
 }
 
 /// One record as one line, its fields separated by two spaces.
@@ -196,6 +217,17 @@ frozen  yes
 detail  {\"b\":[1]}
 zone    3";
         assert_eq!(record(FIELDS, &value), expected);
+    }
+
+    #[test]
+    fn members_of_a_nested_object_have_rows_of_their_own() {
+        const NESTED: &[Field] = &[Field::detail("taint").null("none").nested()];
+        let value = json!({"taint": {"call": {"tool": "get"}, "servers": ["web", "mail"]}});
+        let expected = "\
+taint.call.tool  get
+taint.servers    web, mail";
+        assert_eq!(record(NESTED, &value), expected);
+        assert_eq!(record(NESTED, &json!({"taint": null})), "taint  none");
     }
 
     #[test]

@@ -88,6 +88,19 @@ pub struct Evaluation {
     pub erring: Vec<&'static PolicyRecord>,
 }
 
+impl Evaluation {
+    /// Whether the same policies say the same.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same = |ours: &[&PolicyRecord], theirs: &[&PolicyRecord]| {
+            ours.iter().map(|record| record.id).eq(theirs.iter().map(|record| record.id))
+        };
+        self.allowed == other.allowed
+            && same(&self.determining, &other.determining)
+            && same(&self.erring, &other.erring)
+    }
+}
+
 /// The bundle holds a policy that cannot be evaluated at all: the build let a mistake through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError(pub String);

@@ -911,16 +911,19 @@ fn reference<T: ToSchema>() -> RefOr<Schema> {
     Ref::from_schema_name(T::name()).into()
 }
 
-/// Fields that only a degraded decision has.
-const SOMETIMES_ABSENT: [&str; 2] = ["degraded_cause", "engine_mode"];
+/// Fields that are left out where there is nothing to say: those of a degraded decision and of one that
+/// taint caused, and the call of a taint. Where one of them can be null, it is there.
+const SOMETIMES_ABSENT: [&str; 4] = ["call", "degraded_cause", "engine_mode", "taint"];
 
 /// Makes every field of an object required, but for those that only some have.
 fn require_all(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {
-            let names = object.properties.keys().cloned();
-            let always = names.filter(|name| !SOMETIMES_ABSENT.contains(&name.as_str()));
-            object.required = always.collect();
+            let always = object.properties.iter().filter(|(name, field)| {
+                let nullable = matches!(field, RefOr::T(Schema::OneOf(_)));
+                nullable || !SOMETIMES_ABSENT.contains(&name.as_str())
+            });
+            object.required = always.map(|(name, _)| name.clone()).collect();
         }
         RefOr::T(Schema::AllOf(all)) => all.items.iter_mut().for_each(require_all),
         _ => {}

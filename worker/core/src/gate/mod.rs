@@ -56,7 +56,10 @@ pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{Engine, Receipt as ReplyReceipt, response as encode_response};
-pub use taint::{DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, Tainted};
+pub use taint::{
+    DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, TaintExplanation, Tainted,
+    TaintingCall,
+};
 
 /// The `engine_mode` of a decision that was made while something was away that it would have asked.
 pub const DEGRADED: &str = "degraded";
@@ -367,16 +370,31 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
         .map(|tool| {
             let approval = approval::granted(draft);
             let ruling = match resolve::evaluate(engine, draft, &identity, &tool, approval) {
-                Ok(evaluation) => outcome::from_policies(&evaluation, tool, approval),
+                Ok(evaluation) => {
+                    let mut ruling = outcome::from_policies(&evaluation, tool, approval);
+                    ruling.taint = resolve::taint_that_decided(
+                        engine,
+                        draft,
+                        &identity,
+                        &ruling,
+                        &evaluation,
+                        approval,
+                    );
+                    ruling
+                }
                 Err(denial) => *denial,
             };
             approval::prefer(refused, ruling)
         })
         .unwrap_or_else(|denial| *denial);
-    let ruling = match draft.command.purpose {
+    let mut ruling = match draft.command.purpose {
         Purpose::Ask => outcome::without_effects(ruling),
         _ => approval::bound(draft, ruling),
     };
+    if let Some(taint) = &ruling.taint {
+        let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
+        ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
+    }
     journal::admit(draft, &ruling)?;
     Ok(ruling)
 }

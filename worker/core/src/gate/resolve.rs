@@ -2,7 +2,7 @@
 
 use super::containment;
 use super::identity::Identity;
-use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
+use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Decision, Draft, Ruling, TaintExplanation};
 use crate::approval::Approval;
 use crate::bundle::Risk;
 use crate::command::{GateCommand, Purpose};
@@ -276,6 +276,29 @@ pub fn evaluate(
         context,
     };
     engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+}
+
+/// The call's taint, if the policies would have said something else without it. For this they are
+/// evaluated a second time; not for an allowed call, which needs no explanation.
+pub fn taint_that_decided(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+    identity: &Identity<'_>,
+    ruling: &Ruling,
+    evaluation: &Evaluation,
+    approval: Option<&Approval>,
+) -> Option<Box<TaintExplanation>> {
+    let tool = ruling.tool.as_ref().filter(|_| ruling.decision != Decision::Allow)?;
+    let tainted = draft.tainted.take()?;
+    let untainted = evaluate(engine, draft, identity, tool, approval);
+    draft.tainted = Some(tainted);
+    if untainted.ok()?.agrees_with(evaluation) {
+        return None;
+    }
+    let facts = draft.facts;
+    let scope = super::scope(draft.command, facts.records);
+    let period_ms = super::taint_period_ms(facts.records);
+    facts.agent.taint.explain(scope, period_ms, facts.now_ms).map(Box::new)
 }
 
 pub fn agent_attributes(draft: &Draft<'_>, identity: &Identity<'_>) -> Fields {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::DEGRADED;
 use super::outcome::{Decision, Ruling};
+use super::taint::TaintExplanation;
 use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::bundle::Risk;
 use crate::call::ToolCall;
@@ -42,6 +43,10 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     degraded_cause: Option<&'static str>,
+    /// Present if the decision would have been another one without taint: where the taint comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaintExplanation)]
+    taint: Option<&'a TaintExplanation>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -136,6 +141,7 @@ pub fn response(
         receipt,
         engine_mode: engine.degraded_cause.map(|_| DEGRADED),
         degraded_cause: engine.degraded_cause,
+        taint: ruling.taint.as_deref(),
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()
