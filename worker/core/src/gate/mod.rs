@@ -427,16 +427,19 @@ impl<'a> Draft<'a> {
         Step { reply, agent: self.agent, entry: None, approval_entry: None, counted }
     }
 
-    /// The lower of the caller's claim and what its credential may claim. Only a request whose
-    /// signature was verified, of a credential that has a signing key, is trusted as signed.
-    fn stated_trust(&self) -> SourceTrust {
-        let claim = self.command.call.source_trust;
+    /// The most that the credential may claim. Only a request whose signature was verified, of a
+    /// credential that has a signing key, is trusted as signed.
+    fn highest_trust(&self) -> SourceTrust {
         let Some(credential) = &self.facts.records.credential else { return SourceTrust::Unknown };
-        let most = match self.command.signed && credential.signed {
+        match self.command.signed && credential.signed {
             true => credential.max_source_trust,
             false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
-        };
-        claim.lowest(most)
+        }
+    }
+
+    /// The lower of the caller's claim and what its credential may claim.
+    fn stated_trust(&self) -> SourceTrust {
+        self.command.call.source_trust.lowest(self.highest_trust())
     }
 
     /// What counts: the stated trust, lowered by the call's taint.
