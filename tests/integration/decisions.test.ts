@@ -65,6 +65,7 @@ describe("an answer", () => {
       approval: null,
       redacted_fields: [],
       root_trust_level: "trusted_internal_unsigned",
+      trust: { claimed: "trusted_internal_signed", effective: "trusted_internal_unsigned", lowered_by: "signature" },
       dry_run: false,
       bundle: expect.stringMatching(/^[0-9a-f]{64}$/),
       receipt: {
