@@ -456,6 +456,7 @@ pub fn record_outcome(
         lane: command.lane,
         agent: command.call.agent.clone(),
         server: command.call.server.clone(),
+        tool: command.call.tool.clone(),
         decision_id: decision.decision_id.clone(),
         decision_hash: receipt.receipt_hash.clone(),
         status: ended.status,
