@@ -169,7 +169,7 @@ class Run {
       denied: () => this.#denied(),
       approval: () => this.#approved(sam),
       error: () => this.#called("fail", {}, isError("the disk is full")),
-      schema: () => this.#called("add", { a: "one", b: 2 }, isError("integer")),
+      schema: () => this.#called("add", { a: "one", b: 2 }, isError("/a", "integer")),
       rate: () => this.#overRate(),
       broken: () => this.#serverFails(),
       abort: () => this.#cancelled("abort"),
@@ -277,8 +277,8 @@ class Run {
   }
 }
 
-function isError(part: string): (reply: Reply) => boolean {
-  return ({ is_error, text }) => is_error === true && text?.includes(part) === true;
+function isError(...parts: string[]): (reply: Reply) => boolean {
+  return ({ is_error, text = "" }) => is_error === true && parts.every((part) => text.includes(part));
 }
 
 function shownBy({ text, is_error, error, code, ended }: Reply): string {

@@ -62,7 +62,9 @@ export class Server {
         resolve();
       };
       request?.signal.addEventListener("abort", () => stop("connection closed"));
-      mcpReq.signal.addEventListener("abort", () => stop(mcpReq.signal.reason instanceof SdkError ? "session ended" : "notification"));
+      // Without sessions the SDK ends a request when its connection is closed.
+      const ended = call.era === "session" ? "session ended" : "connection closed";
+      mcpReq.signal.addEventListener("abort", () => stop(mcpReq.signal.reason instanceof SdkError ? ended : "notification"));
     });
     return text("finished");
   }
