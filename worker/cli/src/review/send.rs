@@ -44,6 +44,8 @@ const FIELDS: &[Field] = &[
     Field::column("detail"),
 ];
 
+const UNUSABLE: &str = "the definition that the server lists cannot be used";
+
 /// What became of a tool.
 #[derive(Clone, Copy, PartialEq)]
 enum Done {
@@ -145,7 +147,7 @@ impl Runner {
             Change::Changed => {
                 format!("its definition changed since it was approved; {}", review())
             }
-            Change::Unusable => "the definition that the server lists cannot be used".to_owned(),
+            Change::Unusable => UNUSABLE.to_owned(),
             _ if reads && registration::says_that_it_writes(&tool) => {
                 format!("its server says that it writes; {}", review())
             }
@@ -213,6 +215,9 @@ impl Runner {
             match asked.map_err(|error| Failure::Other(format!("the terminal: {error}")))? {
                 session::Answer::Approve(said) => {
                     report.answered(&tool, self.approve(server, &tool, Some(said)));
+                }
+                session::Answer::Skip if Change::of(&tool) == Change::Unusable => {
+                    report.add(&tool, Done::NotApproved, UNUSABLE);
                 }
                 session::Answer::Skip => report.add(&tool, Done::Skipped, ""),
                 session::Answer::Quit => {
