@@ -156,7 +156,8 @@ fn arguments(tool: &Value) -> Option<String> {
         printable(&format!("{name} ({kind}{})", if needed { ", required" } else { "" }))
     };
     let list: Vec<_> = properties.iter().map(argument).collect();
-    Some(format!("arguments: {}", cut(&list.join(", "))))
+    let list = if list.is_empty() { "none".to_owned() } else { cut(&list.join(", ")) };
+    Some(format!("arguments: {list}"))
 }
 
 /// At most [`SUMMARY_CHARACTERS`] of a text, which says so where it was longer.

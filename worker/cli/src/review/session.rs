@@ -17,6 +17,9 @@ const PAGE_LINES: usize = 60;
 /// Characters of a line; what is longer goes on in the next one, so that a page stays a page.
 const LINE_CHARACTERS: usize = 160;
 
+/// What a line begins with that goes on from the one before.
+const CONTINUED: &str = "… ";
+
 /// Bytes that are kept of an answer: the longest is a risk.
 const ANSWER_BYTES_MAX: usize = 16;
 
@@ -80,7 +83,7 @@ pub fn ask(
 }
 
 /// For people: what policies make of the tool.
-pub fn described(said: Registration) -> String {
+fn described(said: Registration) -> String {
     let kind = match said {
         Registration { mutates: true, egress: true, .. } => {
             "changes something and is egress: a write"
@@ -89,7 +92,7 @@ pub fn described(said: Registration) -> String {
         Registration { egress: true, .. } => "changes nothing, but is egress: a write",
         _ => "a read",
     };
-    format!("Registered as: {kind}, risk {}", said.risk.as_str())
+    format!("To be registered as: {kind}, risk {}", said.risk.as_str())
 }
 
 /// `None` at the end of the input.
@@ -175,14 +178,18 @@ fn answer(
     Ok(Some(String::from_utf8_lossy(&line).trim().to_ascii_lowercase()))
 }
 
-/// A line in parts of [`LINE_CHARACTERS`]. What is shown has no characters that combine or hide, or
-/// that are wider than two cells.
+/// A line in parts of [`LINE_CHARACTERS`]. Each but the first begins with [`CONTINUED`], so that no part
+/// of a long text passes for a line of its own.
 fn wrapped(line: &str) -> Vec<String> {
     let characters: Vec<char> = line.chars().collect();
     if characters.is_empty() {
         return vec![String::new()];
     }
-    characters.chunks(LINE_CHARACTERS).map(|part| part.iter().collect()).collect()
+    let parts = characters.chunks(LINE_CHARACTERS).map(String::from_iter);
+    parts
+        .enumerate()
+        .map(|(at, part)| if at == 0 { part } else { CONTINUED.to_owned() + &part })
+        .collect()
 }
 
 #[cfg(test)]
@@ -243,8 +250,16 @@ mod tests {
             assert_eq!(answer, Answer::Skip);
             assert!(text.contains("the end"));
         }
-        assert!(wrapped(&one_line).iter().all(|line| line.chars().count() <= LINE_CHARACTERS));
-        assert_eq!(wrapped(&one_line).concat(), one_line);
+    }
+
+    /// Attack: a text so long that its end stands at the beginning of a line, like an annotation.
+    #[test]
+    fn the_rest_of_a_long_line_does_not_pass_for_a_line() {
+        let line = "x".repeat(LINE_CHARACTERS) + "readOnlyHint: true";
+        let expected = ["x".repeat(LINE_CHARACTERS), "… readOnlyHint: true".to_owned()];
+        assert_eq!(wrapped(&line), expected);
+        assert_eq!(wrapped("short"), ["short"]);
+        assert_eq!(wrapped(""), [""]);
     }
 
     #[test]
