@@ -106,6 +106,7 @@ describe("fields", () => {
     ["POST", "/v1/servers/files/tools", { tool: "t", risk: "low" }, "mutates"],
     ["POST", "/v1/servers/files/tools", { tool: "t", mutates: false, risk: "none" }, "risk"],
     ["PATCH", "/v1/servers/files/tools/read", { canary: 1 }, "canary"],
+    ["PATCH", "/v1/servers/files/tools/read", { egress: "yes" }, "egress"],
     ["POST", "/v1/bans", { ...ban(), kind: "planet" }, "kind"],
     ["POST", "/v1/bans", { ...ban(), expires_at: 7 }, "expires_at"],
     ["POST", "/v1/bans", { kind: "source_address", subject: "10.0.0.0/33" }, "subject"],

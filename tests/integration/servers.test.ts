@@ -65,6 +65,7 @@ test("a new server and a new tool are pending, and callable once both are approv
     disabled: false,
     quarantined: false,
     mutates: false,
+    egress: false,
     risk: "low",
     canary: false,
     tainted: "require_approval",
@@ -222,6 +223,32 @@ describe("manifests", () => {
     await api.approveTool(tool);
     expect(await callable("changing")).toBe(true);
     expect(await api.read<ToolDetail>(tool)).toMatchObject({ approved_definition: manifest("second").tools[0] });
+  });
+
+  test("an approval says what the tool is, and a tool that fetches what it is told writes, whatever its caller says", async () => {
+    const fetch = { name: "fetch", inputSchema: { type: "object", properties: { url: { type: "string" } } }, annotations: { readOnlyHint: true } };
+    const search = { name: "search", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } };
+    await api.create("/v1/servers", { server: "web", kind: "mcp", trust: "trusted", manifest: { tools: [fetch, search] } });
+    await api.change("POST", "/v1/servers/web/approve");
+    expect(await api.all<Tool>("/v1/servers/web/tools")).toMatchObject([
+      { tool: "fetch", mutates: false, egress: true },
+      { tool: "search", mutates: false, egress: false },
+    ]);
+    for (const [tool, definition] of Object.entries({ fetch, search })) {
+      const reviewed = { definition_sha256: sha256Hex(canonicalize(definition)), mutates: false, risk: "low" };
+      expect(await api.change("POST", `/v1/servers/web/tools/${tool}/approve`, reviewed)).toMatchObject({ status: "active", risk: "low" });
+    }
+    const decide = (action: string) =>
+      gateward.decide(agent.token, readCall({
+        tool_call: { tool: "web", action, mutates_state: false, parameters: {} },
+        context: { source_trust: "untrusted_external" },
+      }));
+    expect(await decide("search")).toMatchObject({ decision: "allow" });
+    expect(await decide("fetch")).toMatchObject({ decision: "deny", matched_policies: ["base/provenance#untrusted-never-writes"] });
+    await api.change("PATCH", "/v1/servers/web/tools/fetch", { egress: false });
+    expect(await decide("fetch")).toMatchObject({ decision: "allow" });
+    const { audit_events } = (await api.get<{ audit_events: { detail: unknown }[] }>("/v1/audit-events?kind=tool_changed&limit=1")).body;
+    expect(audit_events).toMatchObject([{ detail: { tool: "fetch", changes: { egress: false } } }]);
   });
 
   test("a patch without one leaves the tools as they are", async () => {

@@ -99,6 +99,7 @@ export interface Tool extends Registered {
   tool: string;
   mutates: boolean;
   risk: Risk;
+  egress: boolean;
   canary: boolean;
   tainted: "allow" | "require_approval" | "forbid";
   approval_ttl_s: number | null;

@@ -80,6 +80,7 @@ export interface ToolRow {
   server: string;
   tool: string;
   mutates: boolean;
+  egress?: boolean;
   risk: Risk;
   canary?: boolean;
   status?: Status;
@@ -204,7 +205,7 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
       upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, upstream: json(upstream), instructions_sha256, ...flags(status), ...times }),
     );
   }
-  for (const { server, tool, mutates, risk, canary = false, status = "active", tainted = "require_approval", input_schema } of rows.tools ?? []) {
+  for (const { server, tool, mutates, egress = false, risk, canary = false, status = "active", tainted = "require_approval", input_schema } of rows.tools ?? []) {
     statements.push(
       upsert("tools", ["tenant", "server", "tool"], {
         tenant,
@@ -212,6 +213,7 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
         tool,
         ...flags(status),
         mutates: Number(mutates),
+        egress: Number(egress),
         risk,
         canary: Number(canary),
         tainted,

@@ -130,8 +130,9 @@ impl Scenario {
 /// The demo's registry, with the tool as the bundle describes it.
 fn records(engine: &PolicyEngine, call: &Call) -> Records {
     let tool = engine.tool(&format!("{}/{}", call.server, call.tool)).map(|tool| {
-        let (mutates, canary) = (u8::from(tool.mutates), u8::from(tool.canary));
-        json!({"status": "active", "mutates": mutates, "risk": tool.risk, "canary": canary,
+        let (mutates, egress) = (u8::from(tool.mutates), u8::from(tool.egress));
+        let canary = u8::from(tool.canary);
+        json!({"status": "active", "mutates": mutates, "egress": egress, "risk": tool.risk, "canary": canary,
             "tainted": "require_approval"})
     });
     let loaded = serde_json::from_value(json!({

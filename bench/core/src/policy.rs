@@ -124,6 +124,7 @@ const CALL: CallEntities<'_> = CallEntities {
     groups: &[],
     tool: "s0/x",
     mutates: false,
+    egress: false,
     canary: false,
     server: "t/s0",
 };

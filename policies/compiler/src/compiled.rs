@@ -80,6 +80,7 @@ impl Compiled {
             tools: leak_all(self.tools, |tool| ToolRecord {
                 id: tool.id.leak(),
                 mutates: tool.mutates,
+                egress: tool.egress,
                 risk: tool.risk,
                 canary: tool.canary,
                 input: leak_record(tool.input),
@@ -122,7 +123,7 @@ impl Compiled {
             );
         }
         out.push_str("],\ntools: &[\n");
-        for Tool { id, mutates, risk, canary, input } in tools {
+        for Tool { id, mutates, egress, risk, canary, input } in tools {
             let risk = match risk {
                 Risk::Low => "Low",
                 Risk::Medium => "Medium",
@@ -132,7 +133,7 @@ impl Compiled {
             let input = render_record(input);
             let _ = writeln!(
                 out,
-                "{PATH}::ToolRecord {{ id: {id:?}, mutates: {mutates}, \
+                "{PATH}::ToolRecord {{ id: {id:?}, mutates: {mutates}, egress: {egress}, \
                  risk: {PATH}::Risk::{risk}, canary: {canary}, input: {input} }},"
             );
         }

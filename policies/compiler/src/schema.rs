@@ -53,7 +53,7 @@ fn combined_fragment(
         .pointer_mut("//actions")
         .and_then(Value::as_object_mut)
         .ok_or_else(|| lacks("action \"call\""))?;
-    for group in ["call", "read", "write", "canary"] {
+    for group in ["call", "read", "write", "egress", "canary"] {
         if !actions.contains_key(group) {
             return Err(lacks(&format!("action {group:?}")));
         }
@@ -72,7 +72,8 @@ fn combined_fragment(
         if let Some(slot) = applies_to.as_object_mut() {
             slot.insert("context".to_owned(), context);
         }
-        let mut groups = vec![if tool.mutates { "write" } else { "read" }];
+        let mut groups = vec![if tool.mutates || tool.egress { "write" } else { "read" }];
+        groups.extend(tool.egress.then_some("egress"));
         groups.extend(tool.canary.then_some("canary"));
         let member_of: Vec<Value> = groups.iter().map(|group| json!({ "id": group })).collect();
         let action = json!({ "appliesTo": applies_to, "memberOf": member_of });

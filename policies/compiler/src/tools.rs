@@ -17,6 +17,7 @@ pub(crate) struct Tool {
     /// `<server>/<tool>`.
     pub id: String,
     pub mutates: bool,
+    pub egress: bool,
     pub risk: Risk,
     pub canary: bool,
     pub input: RecordType,
@@ -49,7 +50,7 @@ pub(crate) struct Field {
 
 /// What `_meta` may say under Gateward's own prefix.
 const META_PREFIX: &str = "gateward/";
-const META: [&str; 3] = ["gateward/canary", "gateward/mutates", "gateward/risk"];
+const META: [&str; 4] = ["gateward/canary", "gateward/egress", "gateward/mutates", "gateward/risk"];
 
 /// JSON Schema keywords that give a property its type.
 const TYPING: [&str; 5] = ["type", "properties", "required", "additionalProperties", "items"];
@@ -200,14 +201,19 @@ impl Reader<'_> {
                 "`_meta` must have `gateward/risk`, `low`, `medium`, `high` or `critical`, at";
             self.wrong(&pointer, message);
         }
-        let canary = match meta.get("gateward/canary") {
-            None => Some(false),
-            Some(value) => value.as_bool(),
+        let mut flag = |name: &str| {
+            let value = meta.get(&format!("{META_PREFIX}{name}"));
+            let value = value.map_or(Some(false), Value::as_bool);
+            if value.is_none() {
+                let pointer = format!("{meta_pointer}/gateward~1{name}");
+                self.wrong(
+                    &pointer,
+                    &format!("`{META_PREFIX}{name}` must be `true` or `false`, at"),
+                );
+            }
+            value
         };
-        if canary.is_none() {
-            let pointer = format!("{meta_pointer}/gateward~1canary");
-            self.wrong(&pointer, "`gateward/canary` must be `true` or `false`, at");
-        }
+        let (canary, egress) = (flag("canary"), flag("egress"));
 
         let schema_pointer = format!("{pointer}/inputSchema");
         let input = match tool.get("inputSchema") {
@@ -226,7 +232,14 @@ impl Reader<'_> {
             None => None,
         };
         let id = format!("{server}/{name}");
-        Some(Tool { id, mutates: mutates?, risk: risk?, canary: canary?, input: input? })
+        Some(Tool {
+            id,
+            mutates: mutates?,
+            egress: egress?,
+            risk: risk?,
+            canary: canary?,
+            input: input?,
+        })
     }
 
     /// The Cedar type that every value of a JSON Schema has; `None` after noting why there is

@@ -203,7 +203,9 @@ fn a_json_schema_becomes_the_type_of_the_arguments() {
         "_meta": { "gateward/mutates": false, "gateward/risk": "low", "gateward/canary": true,
                    "vendor/other": 1 },
         "inputSchema": { "$schema": "https://json-schema.org/draft/2020-12/schema",
-                         "type": "object" } }
+                         "type": "object" } },
+      { "name": "send", "inputSchema": { "type": "object" },
+        "_meta": { "gateward/mutates": false, "gateward/risk": "low", "gateward/egress": true } }
     ] }"#;
     let policies = r#"
         @id("typed") permit (principal, action == Action::"git/closed", resource)
@@ -216,6 +218,8 @@ fn a_json_schema_becomes_the_type_of_the_arguments() {
         };
         @id("canary") forbid (principal, action == Action::"git/Open.v1/x", resource)
         when { action in Action::"canary" && action in Action::"read" };
+        @id("egress") forbid (principal, action == Action::"git/send", resource)
+        when { action in Action::"egress" && action in Action::"write" };
     "#;
     let compiled = compile(&Sources {
         tools: vec![SourceFile { path: "tools/git.json".to_owned(), text: tools.to_owned() }],
@@ -225,13 +229,17 @@ fn a_json_schema_becomes_the_type_of_the_arguments() {
     assert_eq!(compiled.warnings(), []);
     assert!(compiled.schema_text().contains("action \"git/closed\" in [Action::\"write\"]"));
     let bundle = compiled.leak();
-    let found: Vec<_> =
-        bundle.tools.iter().map(|t| (t.id, t.mutates, t.risk, t.canary, t.input.open)).collect();
+    let found: Vec<_> = bundle
+        .tools
+        .iter()
+        .map(|t| (t.id, t.mutates, t.egress, t.risk, t.canary, t.input.open))
+        .collect();
     assert_eq!(
         found,
         [
-            ("git/Open.v1/x", false, Risk::Low, true, true),
-            ("git/closed", true, Risk::Critical, false, false),
+            ("git/Open.v1/x", false, false, Risk::Low, true, true),
+            ("git/closed", true, false, Risk::Critical, false, false),
+            ("git/send", false, true, Risk::Low, false, true),
         ]
     );
     let fields: Vec<_> = bundle.tools[1]

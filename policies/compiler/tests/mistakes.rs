@@ -502,6 +502,15 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
             &["tool `t`", "`gateward/canary` must be `true` or `false`"],
         ),
         (
+            "egress that is no Boolean",
+            meta_only(
+                "{ \"gateward/mutates\": false, \"gateward/risk\": \"low\",\n\"gateward/egress\": \
+                 \"yes\" }",
+            ),
+            "tools/git.json:4:",
+            &["tool `t`", "`gateward/egress` must be `true` or `false`"],
+        ),
+        (
             "misspelt canary",
             meta_only(
                 "{ \"gateward/mutates\": true, \"gateward/risk\": \"low\",\n\"gateward/canery\": \
@@ -615,6 +624,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
 
 #[test]
 fn a_mistake_in_the_schema_is_told_with_its_line() {
+    let without_egress = SCHEMA.replace("action \"egress\"", "action \"egresses\"");
     let without_canary = SCHEMA.replace("action \"canary\"", "action \"canaries\"");
     let cases: &[(&str, String, &str, &[&str])] = &[
         (
@@ -640,6 +650,12 @@ fn a_mistake_in_the_schema_is_told_with_its_line() {
             without_canary,
             "schema.cedarschema:1:",
             &["must define `action \"canary\"`"],
+        ),
+        (
+            "no egress group",
+            without_egress,
+            "schema.cedarschema:1:",
+            &["must define `action \"egress\"`"],
         ),
         (
             "action of a described tool",

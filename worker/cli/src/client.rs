@@ -43,12 +43,15 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body; null if there is none.
+    /// The body, objects sorted by key; null if there is none.
     pub fn value(&self) -> Result<Value, Failure> {
         if self.text.trim().is_empty() {
             return Ok(Value::Null);
         }
-        from_str(&self.text).map_err(|_| Failure::other("the answer is not JSON"))
+        let mut value: Value =
+            from_str(&self.text).map_err(|_| Failure::other("the answer is not JSON"))?;
+        value.sort_all_objects();
+        Ok(value)
     }
 }
 

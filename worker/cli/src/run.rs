@@ -23,14 +23,14 @@ use crate::grant::Grant;
 use crate::notes;
 use crate::page::Page;
 use crate::request::Request;
-use crate::review::{self, Review};
+use crate::review::{self, Registration, Review};
 use crate::secret::SecretFile;
 use crate::sign::Unsigned;
 use crate::table::{self, Field, printable};
 use crate::watch::Watch;
 
 /// The API's largest page.
-const PAGE_ROWS_MAX: u32 = 200;
+pub const PAGE_ROWS_MAX: u32 = 200;
 /// How often a grant is tried anew because somebody else changed the agent between.
 const GRANT_TRIES_MAX: u32 = 5;
 /// As often as lanes flush by default.
@@ -58,7 +58,11 @@ impl Runner {
             Plan::Issue(issue) => self.issue(issue),
             Plan::Register(request) => self.register(&request),
             Plan::Grant(grant) => self.grant(&grant, AGENT),
-            Plan::ApproveTool(review) => self.approve_tool(&review),
+            Plan::ApproveTool { review, definition_sha256, reads } => {
+                self.approve_tool(&review, definition_sha256, reads)
+            }
+            Plan::ApproveTools(many) => self.approve_many(&many),
+            Plan::ReviewServer(review) => self.review_server(&review),
             Plan::Follow { request, matching } => self.follow(&request, &matching),
             Plan::ShowDecision(request) => self.show_decision(&request),
             Plan::ListReceipts { lane, from, limit } => self.list_receipts(lane, from, limit),
@@ -129,7 +133,7 @@ impl Runner {
         print(&table::list(fields, &values)).map(|()| 0)
     }
 
-    fn page(
+    pub fn page(
         &self,
         request: &Request,
         cursor: Option<&str>,
@@ -215,19 +219,33 @@ impl Runner {
         Err(Failure::Other(format!("agent `{agent}` changes too often; nothing was changed")))
     }
 
-    /// Reads the tool, shows its definition, asks, and approves that definition.
-    fn approve_tool(&self, review: &Review) -> Result<u8, Failure> {
+    /// Reads the tool, shows its definition, asks, and approves that definition. Where the hash of what
+    /// was reviewed is given, nothing is asked. Only with `reads` the approval says what the tool is.
+    fn approve_tool(
+        &self,
+        review: &Review,
+        reviewed_sha256: Option<String>,
+        reads: bool,
+    ) -> Result<u8, Failure> {
         let tool = self.client.send(&review.read())?.value()?;
-        let hash = tool.get("definition_sha256").and_then(Value::as_str);
-        if hash.is_some() {
+        let registration = reads.then(|| Registration::proposed(&tool)).transpose()?;
+        let registration = registration.map(Registration::as_read);
+        let listed = tool.get("definition_sha256").and_then(Value::as_str);
+        if reviewed_sha256.is_none() && listed.is_some() {
             if !tool.get("definition").is_some_and(Value::is_object) {
                 let message = "the definition that the server lists cannot be used";
                 return Err(Failure::other(message));
             }
             eprintln!("{}", review::shown(&tool));
-            confirm("Approve?", "`--definition-sha256` with the hash of what you reviewed")?;
+            let question = match registration {
+                Some(Registration { egress: true, .. }) => "Approve as a read that is egress?",
+                Some(_) => "Approve as a read?",
+                None => "Approve?",
+            };
+            confirm(question, "`--definition-sha256` with the hash of what you reviewed")?;
         }
-        self.send(&review.approval(hash), TOOL)
+        let hash = reviewed_sha256.as_deref().or(listed);
+        self.send(&review.approval(hash, registration), TOOL)
     }
 
     /// Prints what is new, again and again; ends only with a failure.
@@ -487,7 +505,7 @@ fn confirm(question: &str, instead: &str) -> Result<(), Failure> {
 }
 
 /// 202: the change is committed, but lanes that cannot be reached go by older records for a while.
-fn pending(answer: &Answer) -> Result<u8, Failure> {
+pub fn pending(answer: &Answer) -> Result<u8, Failure> {
     if answer.status != 202 {
         return Ok(0);
     }
@@ -504,7 +522,7 @@ fn pending(answer: &Answer) -> Result<u8, Failure> {
     Ok(PENDING)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{text}").map_err(|error| Failure::Other(format!("standard output: {error}")))
 }

@@ -161,7 +161,11 @@ fn cell(field: &Field, value: Option<&Value>) -> String {
             let members = field.members.iter().map(|name| cell(&UNKNOWN, object.get(*name)));
             members.collect::<Vec<_>>().join(": ")
         }
-        Some(value) => printable(&value.to_string()),
+        Some(value) => {
+            let mut value = value.clone();
+            value.sort_all_objects();
+            printable(&value.to_string())
+        }
     }
 }
 
@@ -182,7 +186,7 @@ pub fn printable(text: &str) -> String {
 
 /// Marks and overrides of direction (Unicode's Bidi_Control), what is not shown
 /// (Default_Ignorable_Code_Point), and separators of lines that are no control characters.
-const fn is_deceptive(character: char) -> bool {
+pub const fn is_deceptive(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -225,11 +229,11 @@ e      crm/*, github/get_issue";
 
     #[test]
     fn a_record_shows_known_fields_in_order_then_the_rest() {
-        let value = json!({"detail": {"b": [1]}, "frozen": true, "agent": "a", "zone": 3});
+        let value = json!({"detail": {"c": 2, "b": [1]}, "frozen": true, "agent": "a", "zone": 3});
         let expected = "\
 agent   a
 frozen  yes
-detail  {\"b\":[1]}
+detail  {\"b\":[1],\"c\":2}
 zone    3";
         assert_eq!(record(FIELDS, &value), expected);
     }

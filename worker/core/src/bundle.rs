@@ -114,6 +114,9 @@ pub struct ToolRecord {
     /// `<server>/<tool>`.
     pub id: &'static str,
     pub mutates: bool,
+    /// Whether its calls send text out or fetch an address that the caller gives; such a call is a
+    /// write.
+    pub egress: bool,
     pub risk: Risk,
     pub canary: bool,
     pub input: RecordType,

@@ -79,16 +79,17 @@ fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
         return Some("cannot be evaluated, since it is not known what this entity is in:");
     }
     let is = |name: &EntityUID, expected: &str| name.entity_type().to_string() == expected;
-    let is_kind =
-        |name: &EntityUID| is(name, "Action") && ["read", "write", "canary"].contains(&id(name));
+    let is_kind = |name: &EntityUID| {
+        is(name, "Action") && ["read", "write", "egress", "canary"].contains(&id(name))
+    };
     if is(left, "Agent") && right.iter().any(|name| is(name, "Group")) {
         return Some("cannot be evaluated, since only the groups of `principal` are known:");
     }
     // Tools have a slash in their ids, and the groups of tools have none.
     if is(left, "Action") && id(left).contains('/') && right.iter().any(|name| is_kind(name)) {
         return Some(
-            "cannot be evaluated, since only of `action` is known whether it reads, writes or is a \
-             canary:",
+            "cannot be evaluated, since only of `action` is known whether it reads, writes, is an \
+             egress tool or a canary:",
         );
     }
     None

@@ -31,6 +31,7 @@ pub mod bucket;
 pub mod budget;
 pub mod bundle;
 pub mod config;
+pub mod egress;
 pub mod forward_auth;
 pub mod gate;
 pub mod hierarchy;

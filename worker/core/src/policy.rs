@@ -61,6 +61,8 @@ pub struct CallEntities<'a> {
     /// `<server>/<tool>`; it is in `read` or `write`, and in `call`.
     pub tool: &'a str,
     pub mutates: bool,
+    /// Whether the tool is in `egress` too, and then in `write`, whether it mutates or not.
+    pub egress: bool,
     /// Whether the tool is in `canary` too.
     pub canary: bool,
     /// `<tenant>/<server>`.
@@ -161,6 +163,7 @@ struct Names {
     read: ActionGroup,
     write: ActionGroup,
     call: ActionGroup,
+    egress: ActionGroup,
     canary: ActionGroup,
 }
 
@@ -307,7 +310,8 @@ impl PolicyEngine {
         let symbol = |entity_type, id| self.bundle.symbol(&entity_symbol(entity_type, id));
         let tenant = symbol("Tenant", call.tenant);
         let groups = call.groups.iter().filter_map(|group| symbol("Group", group));
-        let kind = if call.mutates { &names.write } else { &names.read };
+        let kind = names.kind(call);
+        let egress = if call.egress { names.egress.symbol } else { None };
         let canary = if call.canary { names.canary.symbol } else { None };
         let list = |found: &[Option<u32>]| {
             std::iter::once(ANY).chain(found.iter().copied().flatten()).collect::<Vec<u32>>()
@@ -317,7 +321,13 @@ impl PolicyEngine {
         Symbols {
             tenants: list(&[tenant]),
             principals,
-            actions: list(&[symbol("Action", call.tool), kind.symbol, names.call.symbol, canary]),
+            actions: list(&[
+                symbol("Action", call.tool),
+                kind.symbol,
+                names.call.symbol,
+                egress,
+                canary,
+            ]),
             resources: list(&[symbol("Server", call.server), names.is_server, tenant]),
         }
     }
@@ -378,8 +388,9 @@ impl PolicyEngine {
         let mut of_agent: HashSet<EntityUID> =
             call.groups.iter().map(|group| uid(&names.group, group)).collect();
         of_agent.insert(tenant.clone());
-        let kind = if call.mutates { &names.write } else { &names.read };
+        let kind = names.kind(call);
         let mut of_tool = HashSet::from([kind.uid.clone(), names.call.uid.clone()]);
+        of_tool.extend(call.egress.then(|| names.egress.uid.clone()));
         of_tool.extend(call.canary.then(|| names.canary.uid.clone()));
         let entity = |uid, attributes: Fields, ancestors| {
             let attributes =
@@ -484,9 +495,15 @@ impl Names {
             read: group("read"),
             write: group("write"),
             call: group("call"),
+            egress: group("egress"),
             canary: group("canary"),
             action,
         }
+    }
+
+    /// `read` or `write`.
+    const fn kind(&self, call: &CallEntities<'_>) -> &ActionGroup {
+        if call.mutates || call.egress { &self.write } else { &self.read }
     }
 }
 

@@ -164,6 +164,10 @@ pub struct ToolRegistration {
     pub status: String,
     /// 0 or 1, as SQLite has it.
     pub mutates: u8,
+    /// 0 or 1. A lane may still have stored the record as it was before there was egress; no tool was
+    /// marked then, and marking one makes the stored record go.
+    #[serde(default)]
+    pub egress: u8,
     pub risk: Risk,
     pub canary: u8,
     /// What a tainted call of it needs.
@@ -174,6 +178,15 @@ pub struct ToolRegistration {
     pub input_schema: Option<Rc<str>>,
 }
 
+impl ToolRegistration {
+    /// Whether its calls are writes, whatever their callers say: they change something or send text
+    /// out.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.mutates != 0 || self.egress != 0
+    }
+}
+
 /// A tool as far as a listing needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedTool {
@@ -181,6 +194,9 @@ pub struct ListedTool {
     pub status: String,
     /// 0 or 1, as SQLite has it.
     pub mutates: u8,
+    /// As in [`ToolRegistration`].
+    #[serde(default)]
+    pub egress: u8,
     pub canary: u8,
     /// Of its definition as the server listed it, in lower-case hex.
     pub definition_sha256: Option<String>,
@@ -211,13 +227,13 @@ impl Records {
     #[must_use]
     pub fn grace_ms(&self, command: &GateCommand, ttl_ms: u64) -> u64 {
         let tenant = self.tenant.as_ref();
-        let (risk, mutates) = match &self.tool {
-            Some(tool) => (tool.risk, tool.mutates != 0 || command.call.mutates_state),
+        let (risk, writes) = match &self.tool {
+            Some(tool) => (tool.risk, tool.writes() || command.call.mutates_state),
             None => (Risk::Low, command.call.mutates_state),
         };
         let grace_s = if risk >= Risk::High {
             tenant.and_then(|tenant| tenant.grace_high_risk_s)
-        } else if mutates {
+        } else if writes {
             tenant.and_then(|tenant| tenant.grace_write_s)
         } else {
             tenant.and_then(|tenant| tenant.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
@@ -294,6 +310,19 @@ fn tool_id(command: &GateCommand) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tool(registered: &str) -> ToolRegistration {
+        let fixed = r#""status":"active","canary":0,"tainted":"allow","approval_ttl_s":null,"input_schema":null"#;
+        serde_json::from_str(&format!("{{{fixed},{registered}}}")).unwrap()
+    }
+
+    #[test]
+    fn a_tool_that_was_stored_before_there_was_egress_is_read() {
+        assert!(!tool(r#""mutates":0,"risk":"low""#).writes());
+        let listed =
+            r#"{"tool":"t","status":"active","mutates":0,"canary":0,"definition_sha256":null}"#;
+        assert_eq!(serde_json::from_str::<ListedTool>(listed).unwrap().egress, 0);
+    }
 
     #[test]
     fn a_pushs_json_keeps_its_shape() {

@@ -53,14 +53,14 @@ const MAX_SCORE: u8 = 100;
 
 /// 0–100: the tool's risk, sensitive data, and what the shield found.
 #[must_use]
-pub fn score(risk: Risk, mutates: bool, sensitive: bool, shield_score: u8) -> u8 {
+pub fn score(risk: Risk, writes: bool, sensitive: bool, shield_score: u8) -> u8 {
     let base = match risk {
         Risk::Low => 5,
         Risk::Medium => 25,
         Risk::High => 50,
         Risk::Critical => 75,
     };
-    let extra = if mutates { 10 } else { 0 } + if sensitive { 10 } else { 0 } + shield_score / 5;
+    let extra = if writes { 10 } else { 0 } + if sensitive { 10 } else { 0 } + shield_score / 5;
     (base + extra).min(MAX_SCORE)
 }
 

@@ -46,10 +46,11 @@ impl Scope {
 
     /// The schema's groups of actions, with the scope that their actions need. `None`: nothing of
     /// the group's own, since each of its actions is in `read` or `write` too, which say it.
-    pub const ACTION_GROUPS: [(&str, Option<Self>); 4] = [
+    pub const ACTION_GROUPS: [(&str, Option<Self>); 5] = [
         ("call", None),
         ("read", Some(Self::ToolsRead)),
         ("write", Some(Self::ToolsWrite)),
+        ("egress", None),
         ("canary", None),
     ];
 

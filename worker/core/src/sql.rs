@@ -39,7 +39,7 @@ pub mod d1 {
            FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
         (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
            'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
-        (SELECT json_object('status', status, 'mutates', mutates, 'risk', risk, 'canary', canary, \
+        (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
            'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
         iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
            'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
@@ -49,7 +49,7 @@ pub mod d1 {
     /// All tools of a server, as a listing needs them, with the epoch at which they were so. Tenant,
     /// server; one tool more than [`crate::bounds::MAX_SERVER_TOOLS`], so that too many are noticed.
     pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_object('tool', \
-           tool, 'status', status, 'mutates', mutates, 'canary', canary, \
+           tool, 'status', status, 'mutates', mutates, 'egress', egress, 'canary', canary, \
            'definition_sha256', definition_sha256)) \
          FROM (SELECT * FROM tools WHERE tenant = ?1 AND server = ?2 LIMIT 5001)) AS tools \
          FROM tenants t WHERE t.tenant = ?1";

@@ -186,6 +186,7 @@ fn tools() -> impl Strategy<Value = Ask> {
             post(&format!("/v1/servers/{server}/tools"), body)
         }),
         2 => (path(), any::<bool>()).prop_map(|(path, canary)| patch(&path, json!({"canary": canary}))),
+        2 => (path(), any::<bool>()).prop_map(|(path, egress)| patch(&path, json!({"egress": egress}))),
         1 => (path(), any_of(["allow", "require_approval", "forbid"]))
             .prop_map(|(path, rule)| patch(&path, json!({"tainted": rule}))),
         1 => (path(), prop::sample::select(vec![Json::Null, json!(60), json!(90)]))

@@ -18,7 +18,7 @@ fn decide(case: &Value) -> Value {
     ));
     let described = described.map_or(
         json!({}),
-        |tool| json!({"mutates": tool.mutates, "risk": tool.risk, "canary": tool.canary}),
+        |tool| json!({"mutates": tool.mutates, "risk": tool.risk, "egress": tool.egress, "canary": tool.canary}),
     );
     let tool = with(described, case["tool"].clone());
     let flag = |field: &str| u8::from(tool[field].as_bool().unwrap_or(false));
@@ -37,7 +37,7 @@ fn decide(case: &Value) -> Value {
             "assigns_runs": false,
         },
         "server": {"status": "active"},
-        "tool": {"status": "active", "mutates": flag("mutates"), "canary": flag("canary"), "risk": tool["risk"], "tainted": "require_approval"},
+        "tool": {"status": "active", "mutates": flag("mutates"), "egress": flag("egress"), "canary": flag("canary"), "risk": tool["risk"], "tainted": "require_approval"},
     });
     records["agent"] = with(records["agent"].clone(), case["agent"].clone());
     records["server"] = with(records["server"].clone(), case["server"].clone());

@@ -216,8 +216,9 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
     let mut gate = gate();
     let listed = |tool: &str, status: &str, mutates: u8, canary: u8| {
         let definition = Some("d".repeat(64));
-        let listed = json!({"tool": tool, "status": status, "mutates": mutates, "canary": canary,
-            "definition_sha256": definition});
+        let egress = u8::from(tool.ends_with("_by_url"));
+        let listed = json!({"tool": tool, "status": status, "mutates": mutates, "egress": egress,
+            "canary": canary, "definition_sha256": definition});
         (tool.to_owned(), serde_json::from_value(listed).unwrap())
     };
     gate.records.listing = Rc::new(Listing::from([
@@ -227,6 +228,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
         listed("trap", "active", 0, 1),
         listed("drop_table", "active", 0, 0),
         listed("by_hand", "active", 0, 0),
+        listed("list_by_url", "active", 0, 0),
     ]));
     Rc::get_mut(&mut gate.records.listing).unwrap().get_mut("by_hand").unwrap().definition_sha256 =
         None;
@@ -251,6 +253,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
         candidate("by_hand", "e"),
         candidate("list_issues", "e"),
         candidate("new", "d"),
+        candidate("list_by_url", "d"),
     ];
     let (_, body) = answer(&gate, &asking(Purpose::Filter(candidates.clone())));
     assert_eq!(
@@ -263,7 +266,8 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
             "Hidden",
             "Unreviewed",
             "Changed",
-            "Unknown"
+            "Unknown",
+            "Visible"
         ])
     );
 
@@ -271,7 +275,9 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
     let credential = gate.records.credential.as_mut().unwrap();
     credential.scopes = serde_json::from_value(read_only).unwrap();
     let (_, body) = answer(&gate, &asking(Purpose::Filter(candidates)));
+    assert_eq!(body["visible"][0], "Visible");
     assert_eq!(body["visible"][1], "Hidden");
+    assert_eq!(body["visible"][8], "Hidden", "sending text out is a write");
 }
 
 #[test]

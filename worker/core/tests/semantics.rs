@@ -149,23 +149,63 @@ fn the_body_must_name_the_registered_environment() {
 }
 
 #[test]
+fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
+    for (mutates, egress, risk, claim, expected_ms) in [
+        (0, 0, Risk::Low, false, 1_000),
+        (0, 0, Risk::Low, true, 2_000),
+        (1, 0, Risk::Low, false, 2_000),
+        (0, 1, Risk::Low, false, 2_000),
+        (0, 1, Risk::High, false, 3_000),
+    ] {
+        let mut records = Gate::new().records;
+        let tenant = records.tenant.as_mut().unwrap();
+        tenant.grace_read_s = Some(1);
+        tenant.grace_write_s = Some(2);
+        tenant.grace_high_risk_s = Some(3);
+        let tool = records.tool.as_mut().unwrap();
+        (tool.mutates, tool.egress, tool.risk) = (mutates, egress, risk);
+        let body = with(read_call(), json!({"tool_call": {"mutates_state": claim}}));
+        let grace_ms = records.grace_ms(&support::command(&body), 0);
+        assert_eq!(grace_ms, expected_ms, "{mutates} {egress} {risk:?} {claim}");
+    }
+}
+
+#[test]
+fn an_egress_tool_needs_what_writes_need() {
+    let mut gate = Gate::new();
+    gate.records.tool.as_mut().unwrap().egress = 1;
+    assert_eq!(gate.call(&read_call()).1["reason_code"], "policy_allow");
+    let credential = gate.records.credential.as_mut().unwrap();
+    credential.scopes = serde_json::from_value(json!(["tools:read"])).unwrap();
+    assert_eq!(gate.call(&read_call()).1["reason_code"], "scope_missing");
+}
+
+#[test]
 fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
     let untrusted = json!({"context": {"source_trust": "untrusted_external"}});
-    // Registry says it writes; caller says it does not; caller says it does; decision.
-    for (mutates, claim, expected) in [
-        (false, false, "allow"),
-        (false, true, "deny"),
-        (true, false, "deny"),
-        (true, true, "deny"),
+    // Whether the registry says that it mutates, that it is an egress tool, what the caller says, and
+    // the decision.
+    for (mutates, egress, claim, expected) in [
+        (false, 0, false, "allow"),
+        (false, 0, true, "deny"),
+        (true, 0, false, "deny"),
+        (true, 0, true, "deny"),
+        (false, 1, false, "deny"),
+        (false, 1, true, "deny"),
+        (true, 1, false, "deny"),
     ] {
         let mut gate = Gate::new();
         gate.records.tool = tool(mutates, false);
-        let claim = json!({"tool_call": {"mutates_state": claim}});
-        let (_, body) = gate.call(&with(with(read_call(), untrusted.clone()), claim));
-        assert_eq!(body["decision"], expected);
+        gate.records.tool.as_mut().unwrap().egress = egress;
+        let claimed = json!({"tool_call": {"mutates_state": claim}});
+        let (_, body) = gate.call(&with(with(read_call(), untrusted.clone()), claimed));
+        assert_eq!(body["decision"], expected, "{mutates} {egress} {claim}");
     }
     let mut gate = Gate::new();
     let (_, low) = gate.call(&read_call());
+    gate.records.tool.as_mut().unwrap().egress = 1;
+    let (_, egress) = gate.call(&read_call());
+    assert!(low["risk_score"].as_u64() < egress["risk_score"].as_u64());
     gate.records.tool.as_mut().unwrap().risk = Risk::Critical;
     let (_, critical) = gate.call(&read_call());
     assert!(low["risk_score"].as_u64() < critical["risk_score"].as_u64());

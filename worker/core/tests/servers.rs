@@ -370,7 +370,7 @@ fn registering_a_server_registers_what_it_lists_in_one_commit_and_all_of_it_wait
         .into_iter()
         .map(|mut tool| {
             let fields =
-                ["status", "mutates", "risk", "canary", "input_schema", "definition_sha256"];
+                ["status", "mutates", "risk", "egress", "input_schema", "definition_sha256"];
             (tool["tool"].take(), fields.map(|field| tool[field].take()))
         })
         .collect();
@@ -649,6 +649,72 @@ fn an_approval_is_for_the_definition_that_was_reviewed_and_for_no_other() {
     assert_eq!(shown("a"), [json!(false), Json::Null, second]);
     let hash = tool_of(&registry, "a")["definition_sha256"].take();
     assert_eq!(refused("a", json!({"definition_sha256": hash})), StateConflict);
+}
+
+#[test]
+fn egress_is_proposed_from_the_definition_and_a_change_of_it_lowers_nothing() {
+    let fetch = |argument: &str| {
+        json!({"name": "fetch", "annotations": {"readOnlyHint": true, "openWorldHint": false},
+            "inputSchema": {"type": "object", "properties": {argument: {"type": "string"}}}})
+    };
+    let search = json!({"name": "search", "inputSchema": {"type": "object"}});
+    let registry = listed(&json!([fetch("url"), search]));
+    let egress = |name: &str| tool_of(&registry, name)["egress"].take();
+    assert_eq!([egress("fetch"), egress("search")], [json!(true), json!(false)]);
+    let set = |name: &str, egress: bool| {
+        let path = format!("/v1/servers/s/tools/{name}");
+        registry.ask(&patch(&path, json!({ "egress": egress }))).unwrap();
+    };
+    // Registering a tool again leaves what is known of it.
+    let again = json!({"tool": "fetch", "mutates": false, "risk": "low"});
+    registry.ask(&post("/v1/servers/s/tools", again)).unwrap();
+    assert_eq!(egress("fetch"), true);
+    let by_hand = json!({"tool": "by_hand", "mutates": false, "risk": "low"});
+    registry.ask(&post("/v1/servers/s/tools", by_hand)).unwrap();
+    assert_eq!(egress("by_hand"), false);
+
+    // What an administrator found out stays until the definition is another one.
+    set("fetch", false);
+    set("search", true);
+    let relist = |tools: Json| {
+        registry.listing.replace(Some(json!({ "tools": tools })));
+        registry.ask(&patch("/v1/servers/s", json!({"upstream": {}}))).unwrap();
+    };
+    let mut other = search.clone();
+    other["description"] = json!("Searches.");
+    let mut by_hand = fetch("url");
+    by_hand["name"] = json!("by_hand");
+    relist(json!([fetch("url"), other, by_hand]));
+    assert_eq!([egress("fetch"), egress("search")], [json!(false), json!(true)]);
+    assert_eq!(egress("by_hand"), false, "who registered it by hand has said it");
+    relist(json!([fetch("target_url"), search]));
+    assert_eq!([egress("fetch"), egress("search")], [json!(true), json!(true)]);
+}
+
+#[test]
+fn an_approval_says_what_the_tool_is_in_the_same_change() {
+    let registry = listed(&json!([tool("a", ""), tool("b", "")]));
+    let hash = hash(&tool("a", ""));
+    let body = json!({"definition_sha256": hash, "mutates": false, "egress": true, "risk": "low"});
+    let epoch = registry.epoch();
+    registry.ask(&approval("a", body.clone())).unwrap();
+    assert_eq!(registry.epoch(), epoch + 1);
+    let shown = tool_of(&registry, "a");
+    let fields = ["status", "mutates", "egress", "risk"].map(|field| shown[field].clone());
+    assert_eq!(fields, [json!("active"), json!(false), json!(true), json!("low")]);
+    let event = last_event(&registry);
+    assert_eq!(event["kind"], "tool_approved");
+    let changes = json!({"approved": true, "status": "active", "mutates": false, "egress": true,
+        "risk": "low"});
+    assert_eq!(event["detail"]["changes"], changes);
+    assert_eq!(registry.ask(&approval("a", body)).unwrap().effect, Effect::Unchanged);
+
+    // Where the approval is refused, nothing that it says is kept.
+    let other = json!({"definition_sha256": "0".repeat(64), "mutates": false, "egress": true});
+    assert_eq!(registry.ask(&approval("b", other)).unwrap_err().code, DefinitionChanged);
+    assert_eq!(tool_of(&registry, "b")["mutates"], true);
+    let nothing = json!({"definition_sha256": hash, "risk": null});
+    assert_eq!(registry.ask(&approval("b", nothing)).unwrap_err().code, InvalidField);
 }
 
 #[test]

@@ -39,7 +39,7 @@ const TENANTS: [&str; 2] = ["t0", "t1"];
 const NAMES: [&str; 3] = ["a", "b", "c\"\\\n\u{e9}"];
 const TOOLS: [&str; 3] = ["a/x", "a/y", "b/x"];
 const TYPES: [&str; 5] = ["Tenant", "Action", "Agent", "Group", "Server"];
-const ACTION_GROUPS: [&str; 4] = ["call", "read", "write", "canary"];
+const ACTION_GROUPS: [&str; 5] = ["call", "read", "write", "egress", "canary"];
 
 /// Entity type and raw id.
 type Key = (&'static str, String);
@@ -135,7 +135,8 @@ const CONDITIONS: [&str; 18] = [
 /// Whether an entity that is not the call's is in another is in its name. The build refuses the rest.
 fn is_told_by_names(left: &Key, right: &Key) -> bool {
     let is_tool = left.0 == "Action" && TOOLS.contains(&left.1.as_str());
-    let is_kind = right.0 == "Action" && ["read", "write", "canary"].contains(&right.1.as_str());
+    let kinds = ["read", "write", "egress", "canary"];
+    let is_kind = right.0 == "Action" && kinds.contains(&right.1.as_str());
     let is_membership = left.0 == "Agent" && right.0 == "Group";
     !(is_membership || is_tool && is_kind)
 }
@@ -190,6 +191,7 @@ struct Call {
     groups: Vec<String>,
     tool: &'static str,
     mutates: bool,
+    egress: bool,
     canary: bool,
     server: String,
     level: i64,
@@ -202,13 +204,31 @@ fn call() -> impl Strategy<Value = Call> {
     let values = (0..4_i64, any::<bool>(), 0..2_i64, select(vec!["4.9999", "5.0001"]));
     let agent =
         (select(TENANTS.to_vec()), select(NAMES.to_vec()), subsequence(NAMES.to_vec(), 0..3));
-    let tool = (select(TOOLS.to_vec()), any::<bool>(), any::<bool>());
+    let tool = (select(TOOLS.to_vec()), any::<[bool; 3]>());
     (agent, tool, select(NAMES.to_vec()), values).prop_map(
-        |((tenant, agent, groups), (tool, mutates, canary), server, (level, flag, n, amount))| {
+        |(
+            (tenant, agent, groups),
+            (tool, [mutates, egress, canary]),
+            server,
+            (level, flag, n, amount),
+        )| {
             let own = |name: &str| format!("{tenant}/{name}");
             let groups = groups.into_iter().map(own).collect();
             let (agent, server) = (own(agent), own(server));
-            Call { tenant, agent, groups, tool, mutates, canary, server, level, flag, n, amount }
+            Call {
+                tenant,
+                agent,
+                groups,
+                tool,
+                mutates,
+                egress,
+                canary,
+                server,
+                level,
+                flag,
+                n,
+                amount,
+            }
         },
     )
 }
@@ -218,7 +238,7 @@ fn parents((entity_type, id): &Key) -> Vec<Key> {
     let tenant = || ("Tenant", id.split_once('/').unwrap().0.to_owned());
     match (*entity_type, id.as_str()) {
         ("Tenant", _) | ("Action", "call") => Vec::new(),
-        ("Action", "read" | "write" | "canary") => vec![("Action", "call".to_owned())],
+        ("Action", "read" | "write" | "egress" | "canary") => vec![("Action", "call".to_owned())],
         ("Action", _) => vec![("Action", "write".to_owned())],
         ("Agent", _) => vec![("Group", format!("{}/a", tenant().1)), tenant()],
         _ => vec![tenant()],
@@ -263,9 +283,15 @@ impl Call {
                 groups.chain([tenant]).collect()
             }
             "Action" => {
-                let kind = if self.mutates { "write" } else { "read" };
+                let kind = if self.mutates || self.egress { "write" } else { "read" };
+                let egress = self.egress.then_some("egress");
                 let canary = self.canary.then_some("canary");
-                [kind].into_iter().chain(canary).map(|id| ("Action", id.to_owned())).collect()
+                [kind]
+                    .into_iter()
+                    .chain(egress)
+                    .chain(canary)
+                    .map(|id| ("Action", id.to_owned()))
+                    .collect()
             }
             _ => vec![tenant],
         }
@@ -286,6 +312,7 @@ impl Call {
             groups: &self.groups,
             tool: self.tool,
             mutates: self.mutates,
+            egress: self.egress,
             canary: self.canary,
             server: &self.server,
         }
@@ -433,6 +460,7 @@ fn coder(context: Vec<(&'static str, CedarValue)>) -> PolicyRequest<'static> {
         groups: &[],
         tool: "crm/refund",
         mutates: true,
+        egress: false,
         canary: false,
         server: "demo/crm",
     };

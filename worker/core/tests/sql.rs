@@ -226,7 +226,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
             "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},
-        "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
+        "tool": {"status": "active", "mutates": 0, "egress": 0, "risk": "low", "canary": 0,
             "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},

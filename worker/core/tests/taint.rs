@@ -130,6 +130,12 @@ fn what_is_stated_to_be_untrusted_is_denied_and_what_is_only_tainted_waits_for_a
     }
     gate.records.tool = tool(false, false);
     assert_eq!(gate.call(&read_call()).1["decision"], "allow", "reading goes on");
+    gate.records.tool.as_mut().unwrap().egress = 1;
+    assert_eq!(
+        gate.call(&read_call()).1["decision"],
+        "require_approval",
+        "sending text out does not"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::follow::Matching;
 use crate::grant::Grant;
 use crate::request::{Fields, Method, Request};
-use crate::review::Review;
+use crate::review::{Many, Review, ServerReview};
 use crate::table::Field;
 
 pub use agent::FIELDS as AGENT;
@@ -95,7 +95,15 @@ pub enum Plan {
     Register(Request),
     Grant(Grant),
     /// The approval of a tool, whose definition is shown first.
-    ApproveTool(Review),
+    ApproveTool {
+        review: Review,
+        /// The definition that was reviewed elsewhere; then nothing is shown or asked.
+        definition_sha256: Option<String>,
+        /// As a tool that changes nothing.
+        reads: bool,
+    },
+    ApproveTools(Many),
+    ReviewServer(ServerReview),
     /// New decisions, until interrupted.
     Follow {
         request: Request,

@@ -5,6 +5,7 @@ use super::{Plan, patch};
 use crate::arguments::{PageArguments, Revision, object, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Method, Request};
+use crate::review::{Document, ServerReview, document};
 use crate::table::Field;
 use crate::upstream::UpstreamArguments;
 
@@ -84,6 +85,25 @@ Examples:
     },
     /// Delete a server for ever, and with it all its tools; its name is never given again
     Delete(Changed),
+    /// Review each tool that waits for approval: approve, edit or skip it
+    ///
+    /// Each new or changed tool is shown with what its definition says of itself and what changed
+    /// since it was approved last. `egress` is proposed from its arguments and annotations; that is a
+    /// proposal only. With `--json` nothing is asked: a document is printed in which every verdict is
+    /// `skip`. Edit it, and carry it out with `--apply`. A tool that is not as it was reviewed is not
+    /// approved, and the exit status is 1.
+    #[command(after_long_help = "\
+Examples:
+  gateward server review github
+  gateward --json server review github > review.json
+  gateward server review github --apply review.json")]
+    Review {
+        #[arg(value_parser = segment)]
+        server: String,
+        /// A review that `--json` printed and a person edited
+        #[arg(long, value_name = "FILE", value_parser = document)]
+        apply: Option<Document>,
+    },
     /// Let its approved tools be called
     Approve(Changed),
     /// Deny all calls of its tools until `restore`
@@ -149,6 +169,14 @@ impl Server {
             }
             Self::Delete(Changed { server, revision }) => {
                 Request::new(Method::Delete, &["servers", &server]).if_match(revision.if_match)
+            }
+            Self::Review { server, apply } => {
+                if let Some(document) = apply.as_ref().filter(|document| document.server != server)
+                {
+                    let other = &document.server;
+                    return Err(Failure::Usage(format!("the review is of the server `{other}`")));
+                }
+                return Ok(Plan::ReviewServer(ServerReview { server, apply }));
             }
             Self::Approve(changed) => changed.action("approve"),
             Self::Disable(changed) => changed.action("disable"),

@@ -21,7 +21,8 @@ fn request(line: &str) -> Request {
         Ok(Plan::Send { request, .. } | Plan::List { request, .. }) => request,
         Ok(Plan::Issue(issue)) => issue.request,
         Ok(Plan::Grant(grant)) => grant.read(),
-        Ok(Plan::ApproveTool(review)) => review.read(),
+        Ok(Plan::ApproveTool { review, .. }) => review.read(),
+        Ok(Plan::ApproveTools(_) | Plan::ReviewServer(_)) => panic!("{line}: many requests"),
         Ok(
             Plan::Follow { request, .. }
             | Plan::Register(request)
@@ -238,6 +239,11 @@ fn every_command_asks_what_the_api_offers() {
             json!({"tool": "t", "mutates": true, "risk": "high", "canary": true}),
         ),
         (
+            "tool create s/t --mutates false --egress true --risk low",
+            "POST /v1/servers/s/tools",
+            json!({"tool": "t", "mutates": false, "egress": true, "risk": "low"}),
+        ),
+        (
             "tool create s/a/b --mutates false --risk low",
             "POST /v1/servers/s/tools",
             json!({"tool": "a/b", "mutates": false, "risk": "low"}),
@@ -259,12 +265,18 @@ fn every_command_asks_what_the_api_offers() {
         ),
         ("tool list s", "GET /v1/servers/s/tools", none.clone()),
         ("tool show s/a/B.1", "GET /v1/servers/s/tools/a%2FB.1", none.clone()),
+        ("tool update s/t --egress true", "PATCH /v1/servers/s/tools/t", json!({"egress": true})),
         (
             "tool update s/t --canary=false --mutates false",
             "PATCH /v1/servers/s/tools/t",
             json!({"canary": false, "mutates": false}),
         ),
         ("tool approve s/a/b", "GET /v1/servers/s/tools/a%2Fb", none.clone()),
+        (
+            "tool approve s/a/b --reads --definition-sha256 aa",
+            "GET /v1/servers/s/tools/a%2Fb",
+            none.clone(),
+        ),
         (
             "tool approve s/a/b --definition-sha256 aa",
             "POST /v1/servers/s/tools/a%2Fb/approve",
@@ -397,6 +409,13 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "tool create t --mutates true --risk low",
         "tool create s/t --risk low",
         "tool show s/..",
+        "tool approve */t",
+        "tool approve s/[a]*",
+        "tool approve s/*a*b*",
+        "tool approve s/* --definition-sha256 aa",
+        "tool approve s/* --if-match 3",
+        "server review",
+        "server review s --apply /nowhere/review.json",
         "ban create planet mars",
         "tool update s/t --approval-ttl soon",
         "approvals list --status open",
@@ -414,6 +433,20 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
     ] {
         assert!(matches!(plan(line), Err(Failure::Usage(_))), "{line}");
     }
+}
+
+#[test]
+fn many_tools_are_those_of_one_server_that_match() {
+    for (line, glob, reads) in [
+        ("tool approve s/*", "s/*", false),
+        ("tool approve s/list_* --reads", "s/list_*", true),
+        ("tool approve s/a/*/b", "s/a/*/b", false),
+    ] {
+        let (server, glob) = ("s".to_owned(), glob.parse().unwrap());
+        assert_eq!(plan(line), Ok(Plan::ApproveTools(Many { server, glob, reads })), "{line}");
+    }
+    let review = ServerReview { server: "s".to_owned(), apply: None };
+    assert_eq!(plan("server review s"), Ok(Plan::ReviewServer(review)));
 }
 
 #[test]

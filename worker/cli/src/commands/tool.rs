@@ -1,11 +1,12 @@
 use clap::{ArgAction, Args, Subcommand};
+use gateward_core::glob::{Glob, GlobError};
 use serde_json::Value;
 
 use super::{Plan, patch};
 use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
-use crate::review::Review;
+use crate::review::{Many, Review};
 use crate::table::Field;
 
 pub const FIELDS: &[Field] = &[
@@ -13,6 +14,7 @@ pub const FIELDS: &[Field] = &[
     Field::column("tool"),
     Field::column("status"),
     Field::column("mutates"),
+    Field::column("egress"),
     Field::column("risk"),
     Field::column("canary"),
     Field::detail("approved"),
@@ -46,6 +48,8 @@ Examples:
         /// Whether it changes anything
         #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
         mutates: bool,
+        #[command(flatten)]
+        egress: Egress,
         #[arg(long, value_parser = RISKS)]
         risk: String,
         #[command(flatten)]
@@ -76,6 +80,8 @@ Examples:
         /// Whether it changes anything
         #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
         mutates: Option<bool>,
+        #[command(flatten)]
+        egress: Egress,
         #[arg(long, value_parser = RISKS)]
         risk: Option<String>,
         #[command(flatten)]
@@ -95,15 +101,25 @@ Examples:
     /// last is shown on standard error, and a question must be answered on a terminal. Without one,
     /// name the definition that you reviewed. If the tool has another one by now, it is not
     /// approved, and the command fails with `definition_changed`.
+    ///
+    /// With `*` in the tool's name, all tools of the server that match and wait are approved, each by
+    /// the hash of its definition, and nothing is asked. Left waiting are tools whose definition
+    /// changed since it was approved and, with `--reads`, tools that say that they write; the exit
+    /// status is 1 then. `gateward server review` shows them.
     #[command(after_long_help = "\
 Examples:
   gateward tool approve github/merge_pull_request
+  gateward tool approve 'github/list_*' --reads
   gateward --json tool show github/merge_pull_request > reviewed.json
   gateward tool approve github/merge_pull_request \\
     --definition-sha256 \"$(jq -r .definition_sha256 reviewed.json)\"")]
     Approve {
         #[command(flatten)]
         changed: Changed,
+        /// Register it as a tool that changes nothing, in the same step. Its calls are reads, unless it
+        /// is an egress tool, as its definition may suggest
+        #[arg(long)]
+        reads: bool,
         /// Approve the definition with this hash and ask nothing
         #[arg(long, value_name = "HASH")]
         definition_sha256: Option<String>,
@@ -122,6 +138,14 @@ pub struct Tainted {
     /// nothing more, `require_approval` holds writes back, `forbid` denies reads too
     #[arg(long, value_name = "RULE", value_parser = TAINT_RULES)]
     tainted: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct Egress {
+    /// Whether it sends text out, or fetches an address that the caller gives. For policies such a tool
+    /// writes
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    egress: Option<bool>,
 }
 
 #[derive(Args, Debug)]
@@ -163,12 +187,25 @@ impl Changed {
     }
 }
 
+/// The tools that match `server/tool`, of one server.
+fn many(id: &ToolId, reads: bool) -> Result<Many, Failure> {
+    let ToolId { server, tool } = id;
+    if server.contains('*') {
+        return Err(Failure::Usage("the tools of one server: name it without `*`".to_owned()));
+    }
+    let glob: Glob = format!("{server}/{tool}")
+        .parse()
+        .map_err(|error: GlobError| Failure::Usage(format!("`{server}/{tool}`: {error}")))?;
+    Ok(Many { server: server.clone(), glob, reads })
+}
+
 impl Tool {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
             Self::Create {
                 id: ToolId { server, tool },
                 mutates,
+                egress,
                 risk,
                 canary,
                 tainted,
@@ -178,6 +215,7 @@ impl Tool {
                 let fields = Fields::new()
                     .with("tool", Some(tool))
                     .with("mutates", Some(mutates))
+                    .with("egress", egress.egress)
                     .with("risk", Some(risk))
                     .with("canary", canary.canary)
                     .with("tainted", tainted.tainted)
@@ -192,10 +230,21 @@ impl Tool {
             Self::Show { id: ToolId { server, tool } } => {
                 Request::get(&["servers", &server, "tools", &tool])
             }
-            Self::Update { id, mutates, risk, canary, tainted, approval, schema, revision } => {
+            Self::Update {
+                id,
+                mutates,
+                egress,
+                risk,
+                canary,
+                tainted,
+                approval,
+                schema,
+                revision,
+            } => {
                 let ToolId { server, tool } = id;
                 let fields = Fields::new()
                     .with("mutates", mutates)
+                    .with("egress", egress.egress)
                     .with("risk", risk)
                     .with("canary", canary.canary)
                     .with("tainted", tainted.tainted)
@@ -203,12 +252,20 @@ impl Tool {
                     .with("input_schema", schema.value());
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
-            Self::Approve { changed: Changed { id, revision }, definition_sha256 } => {
-                let review = Review { id, if_match: revision.if_match };
-                match definition_sha256 {
-                    None => return Ok(Plan::ApproveTool(review)),
-                    hash => review.approval(hash.as_deref()),
+            Self::Approve { changed: Changed { id, revision }, reads, definition_sha256 } => {
+                let if_match = revision.if_match;
+                if id.server.contains('*') || id.tool.contains('*') {
+                    if definition_sha256.is_some() || if_match.is_some() {
+                        let message = "--definition-sha256 and --if-match are for one tool";
+                        return Err(Failure::Usage(message.to_owned()));
+                    }
+                    return many(&id, reads).map(Plan::ApproveTools);
                 }
+                let review = Review { id, if_match };
+                if reads || definition_sha256.is_none() {
+                    return Ok(Plan::ApproveTool { review, definition_sha256, reads });
+                }
+                review.approval(definition_sha256.as_deref(), None)
             }
             Self::Disable(changed) => changed.action("disable"),
             Self::Quarantine(changed) => changed.action("quarantine"),

@@ -16,6 +16,7 @@ use super::sql::{self, Statement};
 use super::tool::MAX_TOOLS;
 use super::{At, Change, Loaded, Outcome, Write, limit_reached, not_found, view};
 use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
+use crate::egress;
 use crate::json::{self, Json};
 use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
@@ -94,6 +95,8 @@ pub struct Listing {
 struct ListedTool {
     tool: String,
     mutates: bool,
+    /// What its definition suggests.
+    egress: bool,
     risk: &'static str,
     input_schema: Option<String>,
     /// In RFC 8785 form; `None` if it cannot be used.
@@ -182,6 +185,7 @@ impl Listing {
                 listing.tools.push(ListedTool {
                     tool: tool.to_owned(),
                     mutates: false,
+                    egress: false,
                     risk: "low",
                     input_schema: None,
                     definition: None,
@@ -250,6 +254,7 @@ impl Listing {
             self.push(ListedTool {
                 tool: name.to_owned(),
                 mutates: true,
+                egress: false,
                 risk: "medium",
                 input_schema: None,
                 definition: None,
@@ -364,6 +369,7 @@ fn listed(
     Ok(ListedTool {
         tool: name.to_owned(),
         mutates: reads != Some(&Json::Bool(true)),
+        egress: !egress::signs(definition).is_empty(),
         risk: "medium",
         input_schema,
         definition: Some(canonical.to_owned()),
@@ -464,6 +470,7 @@ impl ListedTool {
             out.push_str(part);
         }
         out.push_str(if self.mutates { r#"","mutates":1"# } else { r#"","mutates":0"# });
+        out.push_str(if self.egress { r#","egress":1"# } else { r#","egress":0"# });
         if let Some(schema) = &self.input_schema {
             out.push_str(r#","input_schema":"#);
             out.push_str(schema);

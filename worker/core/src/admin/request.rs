@@ -259,10 +259,9 @@ impl<'a> Request<'a> {
                 server: self.name(0, "server")?,
                 tool: self.tool()?,
                 action,
-                approval: if self.body.is_empty() {
-                    ApproveTool::default()
-                } else {
-                    parse(self.body)?
+                approval: match action {
+                    StateAction::Approve if !self.body.is_empty() => parse(self.body)?,
+                    _ => ApproveTool::default(),
                 },
             }),
 

@@ -202,6 +202,8 @@ macro_rules! tool_row {
         concat!(
             "json_object('server', server, 'tool', tool, 'mutates', ",
             flag!("mutates"),
+            ", 'egress', ",
+            flag!("egress"),
             ", 'risk', risk, 'canary', ",
             flag!("canary"),
             ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
@@ -541,13 +543,15 @@ statements! {
         WHERE tenant = ?1 AND server = ?2";
     /// What a server says of its tools: tenant, server, a JSON array of them, revision, now, whether
     /// an administrator asked. One that was described already waits for approval; one that was
-    /// registered by hand keeps the schema that was given, and if an administrator asked, its approval.
-    SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, risk, input_schema, \
+    /// registered by hand keeps the schema that was given, what was said of its egress, and if an
+    /// administrator asked, its approval. What is listed otherwise can raise egress, and never lowers it.
+    SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, input_schema, \
           definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
-        SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'risk', value->>'input_schema', \
+        SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'egress', value->>'risk', value->>'input_schema', \
           value->>'definition', value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET \
           approved = iif(definition_sha256 IS NULL AND ?6, approved, 0), \
+          egress = iif(definition_sha256 IS NULL, egress, max(egress, excluded.egress)), \
           input_schema = iif(definition_sha256 IS NULL, coalesce(input_schema, excluded.input_schema), \
             excluded.input_schema), \
           definition = excluded.definition, definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
@@ -580,14 +584,14 @@ statements! {
     /// Tenant, server, after, limit.
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
-    /// Tenant, server, tool, mutates, risk, canary, tainted, approved, disabled, quarantined,
+    /// Tenant, server, tool, mutates, egress, risk, canary, tainted, approved, disabled, quarantined,
     /// approval time, schema, definition, revision, created, updated.
-    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, risk, canary, tainted, approved, \
+    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
           created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
-          risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
+          egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
           approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \

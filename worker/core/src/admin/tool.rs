@@ -30,6 +30,7 @@ pub struct ToolRow {
     #[serde(flatten)]
     states: States,
     mutates: bool,
+    egress: bool,
     risk: Risk,
     canary: bool,
     tainted: TaintRule,
@@ -55,6 +56,9 @@ pub struct Tool {
     quarantined: bool,
     /// Whether calling it changes something.
     mutates: bool,
+    /// Whether calling it sends text out or fetches an address that the caller gives. For policies
+    /// such a call is a write, also if the tool does not mutate.
+    egress: bool,
     risk: Risk,
     /// Whether nothing legitimate calls it.
     canary: bool,
@@ -96,6 +100,7 @@ impl Record for ToolRow {
             disabled: self.states.disabled,
             quarantined: self.states.quarantined,
             mutates: self.mutates,
+            egress: self.egress,
             risk: self.risk,
             canary: self.canary,
             tainted: self.tainted,
@@ -164,6 +169,7 @@ impl ToolRow {
                 self.server.as_str().into(),
                 self.tool.as_str().into(),
                 flag(self.mutates),
+                flag(self.egress),
                 self.risk.as_str().into(),
                 flag(self.canary),
                 self.tainted.as_str().into(),
@@ -253,6 +259,11 @@ const SCHEMA: &str = "input_schema";
 pub struct ToolRequest {
     tool: ToolName,
     mutates: bool,
+    /// Whether calling it sends text out or fetches an address that the caller gives. Left out, what
+    /// is known of it stays; a new tool then has none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    egress: Option<bool>,
     risk: Risk,
     #[serde(default)]
     canary: bool,
@@ -295,6 +306,7 @@ impl Write for CreateTool {
             tool: request.tool.to_string(),
             states: States::PENDING,
             mutates: request.mutates,
+            egress: false,
             risk: request.risk,
             canary: request.canary,
             tainted: request.tainted,
@@ -309,6 +321,7 @@ impl Write for CreateTool {
         let input_schema = schema(request.input_schema.as_ref())?;
         let row = ToolRow {
             mutates: request.mutates,
+            egress: request.egress.unwrap_or(known.egress),
             risk: request.risk,
             canary: request.canary,
             tainted: request.tainted,
@@ -328,6 +341,9 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     mutates: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    egress: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Risk, required = false)]
     risk: Option<Risk>,
@@ -363,6 +379,7 @@ impl Write for PatchTool {
         let before = existing(at, loaded)?;
         let row = ToolRow {
             mutates: self.patch.mutates.unwrap_or(before.mutates),
+            egress: self.patch.egress.unwrap_or(before.egress),
             risk: self.patch.risk.unwrap_or(before.risk),
             canary: self.patch.canary.unwrap_or(before.canary),
             tainted: self.patch.tainted.unwrap_or(before.tainted),
@@ -378,7 +395,8 @@ impl Write for PatchTool {
     }
 }
 
-/// An approval of a tool.
+/// An approval of a tool, with what the reviewer found out about it: one change, so that the tool is
+/// never callable as anything else. What is left out stays.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveTool {
@@ -387,6 +405,15 @@ pub struct ApproveTool {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = String, required = false)]
     definition_sha256: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    mutates: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    egress: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Risk, required = false)]
+    risk: Option<Risk>,
 }
 
 impl ApproveTool {
@@ -432,7 +459,15 @@ impl Write for ActOnTool {
         if approves {
             self.approval.check(&before, around(loaded)?.has_definition)?;
         }
-        let row = ToolRow { states: before.states.after(self.action), ..before.clone() };
+        // Only an approval says any of it.
+        let ApproveTool { mutates, egress, risk, .. } = self.approval;
+        let row = ToolRow {
+            states: before.states.after(self.action),
+            mutates: mutates.unwrap_or(before.mutates),
+            egress: egress.unwrap_or(before.egress),
+            risk: risk.unwrap_or(before.risk),
+            ..before.clone()
+        };
         let event = match self.action {
             StateAction::Approve => "tool_approved",
             StateAction::Disable => "tool_disabled",

@@ -107,7 +107,7 @@ pub fn admit(draft: &Draft<'_>, ruling: &Ruling) -> Result<(), Stop> {
     }
     // Of an unknown tool there is only the caller's word; the denial is a row like any other.
     let claim = draft.command.call.mutates_state;
-    let writes = ruling.tool.as_ref().map_or(claim, |tool| tool.mutates);
+    let writes = ruling.tool.as_ref().map_or(claim, |tool| tool.writes);
     let room = Room {
         config: facts.config,
         journal_rows: facts.journal_rows,

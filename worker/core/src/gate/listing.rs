@@ -106,10 +106,11 @@ fn could_pass(
     let (tenant, server_name) = (command.tenant.as_str(), command.call.server.as_str());
     let tool_id = format!("{server_name}/{}", candidate.tool);
     let described = engine.tool(&tool_id);
-    let mutates = listed.mutates != 0;
+    let egress = listed.egress != 0 || described.is_some_and(|tool| tool.egress);
+    let writes = listed.mutates != 0 || egress;
     if listed.status != "active"
         || !resolve::is_tool_granted(&tool_id, identity)
-        || !resolve::has_scope(identity, mutates)
+        || !resolve::has_scope(identity, writes)
     {
         return Some(false);
     }
@@ -132,7 +133,8 @@ fn could_pass(
             agent: &format!("{tenant}/{}", command.call.agent),
             groups: &resolve::groups(tenant, identity),
             tool: &tool_id,
-            mutates,
+            mutates: writes,
+            egress,
             canary: listed.canary != 0 || described.is_some_and(|tool| tool.canary),
             server: &format!("{tenant}/{server_name}"),
         },

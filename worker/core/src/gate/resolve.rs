@@ -21,8 +21,11 @@ use crate::scope::Scope;
 pub struct Tool {
     pub server: ServerRecord,
     pub risk: Risk,
-    /// The registry's word, or the caller's if that is stricter.
-    pub mutates: bool,
+    /// Whether the call is a write: the registry says that the tool changes something, or that it is
+    /// an egress tool, or the caller says that it changes something.
+    pub writes: bool,
+    /// Whether its calls send text out or fetch an address that the caller gives.
+    pub egress: bool,
     pub canary: bool,
     /// What a tainted call of it needs.
     pub tainted: TaintRule,
@@ -127,15 +130,18 @@ pub fn tool(
         return deny(ReasonCode::ToolInactive);
     }
     let described = engine.tool(&format!("{}/{}", call.server, call.tool));
+    // As for a canary, either side's word is enough.
+    let egress = tool.egress != 0 || described.is_some_and(|tool| tool.egress);
     let resolved = Tool {
         server: server.clone(),
         risk: tool.risk,
-        mutates: tool.mutates != 0 || call.mutates_state,
+        writes: tool.mutates != 0 || egress || call.mutates_state,
+        egress,
         // A trap stays a trap, whichever side laid it.
         canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
         tainted: tool.tainted,
     };
-    let refused = if !has_scope(identity, resolved.mutates) {
+    let refused = if !has_scope(identity, resolved.writes) {
         Some((ReasonCode::ScopeMissing, None))
     } else if resolved.canary {
         // A trap is sprung by being called, with whatever arguments.
@@ -173,8 +179,8 @@ fn misfit(
 }
 
 /// Whether the credential covers what reads, or what writes.
-pub fn has_scope(identity: &Identity<'_>, mutates: bool) -> bool {
-    let group = if mutates { "write" } else { "read" };
+pub fn has_scope(identity: &Identity<'_>, writes: bool) -> bool {
+    let group = if writes { "write" } else { "read" };
     let scopes = &identity.credential.scopes;
     Scope::of_action_group(group).is_some_and(|scope| scopes.contains(&scope))
 }
@@ -269,7 +275,8 @@ pub fn evaluate(
             agent: &format!("{tenant}/{}", call.agent),
             groups: &groups,
             tool: &tool_id,
-            mutates: tool.mutates,
+            mutates: tool.writes,
+            egress: tool.egress,
             canary: tool.canary,
             server: &format!("{tenant}/{}", call.server),
         },

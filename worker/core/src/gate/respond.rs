@@ -113,13 +113,13 @@ pub fn response(
     approval: Option<(&Record, u64)>,
     receipt: Option<Receipt<'_>>,
 ) -> String {
-    let (tool_risk, mutates) = match &ruling.tool {
-        Some(tool) => (tool.risk, tool.mutates),
+    let (tool_risk, writes) = match &ruling.tool {
+        Some(tool) => (tool.risk, tool.writes),
         // What is not known is as risky as can be.
         None => (Risk::Critical, true),
     };
     let root = trust.effective.lowest(call.root_trust_level.unwrap_or(trust.effective));
-    let score = risk::score(tool_risk, mutates, call.contains_sensitive_data, call.findings.score);
+    let score = risk::score(tool_risk, writes, call.contains_sensitive_data, call.findings.score);
     let response = Response {
         decision_id,
         decision: ruling.decision,

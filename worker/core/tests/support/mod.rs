@@ -370,6 +370,7 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
     Some(ToolRegistration {
         status: "active".to_owned(),
         mutates,
+        egress: 0,
         risk,
         canary,
         tainted: TaintRule::default(),

@@ -281,7 +281,8 @@ impl Model {
                 self.servers.get(*name).ok_or(NotFound)?;
                 let id = format!("{name}/{}", text(&body["tool"]));
                 let nothing = json!({
-                    "server": name, "input_schema": null, "definition_sha256": null,
+                    "server": name, "egress": false, "input_schema": null,
+                    "definition_sha256": null,
                 });
                 let new = || pending(nothing);
                 let mut tool = self.tools.get(&id).cloned().unwrap_or_else(new);
@@ -568,7 +569,7 @@ impl Model {
         });
         let tool = self.tools.get(&format!("{server}/{tool}")).map(|tool| {
             let mut record = standing(tool);
-            for flag in ["mutates", "canary"] {
+            for flag in ["mutates", "egress", "canary"] {
                 record[flag] = json!(u8::from(record[flag] == true));
             }
             record

@@ -1,0 +1,140 @@
+//! What an approval says a tool is, and what is proposed for it. A proposal is on the safe side: a tool
+//! whose definition suggests egress is proposed as an egress tool, whatever is registered.
+
+use gateward_core::bundle::Risk;
+use gateward_core::egress::{self, Sign};
+use gateward_core::json;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::request::Fields;
+use crate::table::printable;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Registration {
+    pub mutates: bool,
+    pub egress: bool,
+    pub risk: Risk,
+}
+
+impl Registration {
+    /// As the API shows the tool.
+    pub fn of(tool: &Value) -> Result<Self, Failure> {
+        let flag = |name: &str| tool.get(name).and_then(Value::as_bool);
+        let risk = tool.get("risk").and_then(|risk| Risk::deserialize(risk).ok());
+        let (Some(mutates), Some(egress), Some(risk)) = (flag("mutates"), flag("egress"), risk)
+        else {
+            return Err(Failure::other("the answer is no tool"));
+        };
+        Ok(Self { mutates, egress, risk })
+    }
+
+    /// As it is registered, and an egress tool if its definition suggests that it is one.
+    pub fn proposed(tool: &Value) -> Result<Self, Failure> {
+        let known = Self::of(tool)?;
+        Ok(Self { egress: known.egress || !signs(tool).is_empty(), ..known })
+    }
+
+    /// As a tool that changes nothing. Medium is what a listed tool gets before a person looked at it;
+    /// a read that sends nothing out is of low risk. A risk that somebody raised stays.
+    pub fn as_read(self) -> Self {
+        let risk = match self.risk {
+            Risk::Medium if !self.egress => Risk::Low,
+            risk => risk,
+        };
+        Self { mutates: false, risk, ..self }
+    }
+
+    pub fn fields(self, fields: Fields) -> Fields {
+        fields
+            .with("mutates", Some(self.mutates))
+            .with("egress", Some(self.egress))
+            .with("risk", Some(self.risk.as_str()))
+    }
+}
+
+/// What in the tool's definition suggests egress, for people.
+pub fn signs(tool: &Value) -> Vec<String> {
+    let Some(definition) = tool.get("definition").filter(|definition| definition.is_object())
+    else {
+        return Vec::new();
+    };
+    let Ok(definition) = json::parse(definition.to_string().as_bytes()) else {
+        return vec!["the definition cannot be read".to_owned()];
+    };
+    let sign = |sign: &Sign<'_>| match sign {
+        Sign::OpenWorld => "openWorldHint".to_owned(),
+        Sign::Format(format) => format!("format `{format}`"),
+        Sign::Name(name) => format!("argument `{}`", super::cut(&printable(name))),
+    };
+    egress::signs(&definition).iter().map(sign).collect()
+}
+
+/// Whether the definition itself says that the tool changes something. That it says the opposite, or
+/// nothing, proves nothing.
+pub fn says_that_it_writes(tool: &Value) -> bool {
+    let hint = |name: &str| tool.pointer(&format!("/definition/annotations/{name}"));
+    hint("readOnlyHint") == Some(&Value::Bool(false))
+        || (hint("destructiveHint") == Some(&Value::Bool(true))
+            && hint("readOnlyHint") != Some(&Value::Bool(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(registered: (bool, bool, &str), definition: Value) -> Value {
+        let (mutates, egress, risk) = registered;
+        json!({"mutates": mutates, "egress": egress, "risk": risk, "definition": definition})
+    }
+
+    #[test]
+    fn egress_is_proposed_where_the_registry_or_the_definition_suggests_it() {
+        let fetch = json!({"inputSchema": {"properties": {"url": {"type": "string"}}}});
+        let plain = json!({"inputSchema": {"properties": {"query": {}}}});
+        for (registered, definition, expected) in [
+            (false, &fetch, true),
+            (true, &plain, true),
+            (false, &plain, false),
+            (false, &Value::Null, false),
+            // Nobody could say what this number is.
+            (false, &json!({"maximum": 1_u64 << 60}), true),
+        ] {
+            let tool = tool((true, registered, "low"), definition.clone());
+            assert_eq!(Registration::proposed(&tool).unwrap().egress, expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn as_a_read_a_tool_keeps_its_egress_and_a_risk_that_was_raised() {
+        for (risk, egress, expected) in [
+            ("medium", false, Risk::Low),
+            ("medium", true, Risk::Medium),
+            ("low", true, Risk::Low),
+            ("high", false, Risk::High),
+            ("critical", false, Risk::Critical),
+        ] {
+            let known = Registration::of(&tool((true, egress, risk), Value::Null)).unwrap();
+            let read = Registration { mutates: false, egress, risk: expected };
+            assert_eq!(known.as_read(), read, "{risk} {egress}");
+        }
+    }
+
+    #[test]
+    fn a_definition_says_that_its_tool_writes_only_where_it_says_so() {
+        for (annotations, expected) in [
+            (json!({}), false),
+            (json!({"readOnlyHint": true}), false),
+            (json!({"readOnlyHint": false}), true),
+            (json!({"readOnlyHint": "false"}), false),
+            (json!({"destructiveHint": true}), true),
+            (json!({"destructiveHint": true, "readOnlyHint": true}), false),
+        ] {
+            let tool = json!({"definition": {"annotations": annotations}});
+            assert_eq!(says_that_it_writes(&tool), expected, "{annotations}");
+        }
+    }
+}
