@@ -507,7 +507,7 @@ describe("a decision", () => {
   const bodies: [string, Verdict[], string, number, string][] = [
     ["no JSON", VERDICTS, "{", 400, "malformed_request"],
     ["text after it", VERDICTS, "{} {}", 400, "malformed_request"],
-    ["a key twice", VERDICTS, '{"comment":"a","comment":"b"}', 400, "malformed_request"],
+    ["a key twice", VERDICTS, '{"comment":"a","comment":"b"}', 400, "input_invalid"],
     ["nested too deep", ["approve"], `{"edit":${'{"a":'.repeat(40)}1${"}".repeat(40)}}`, 400, "malformed_request"],
     ["an array", VERDICTS, "[1]", 422, "invalid_field"],
     ["a string", VERDICTS, '"approve"', 422, "invalid_field"],
@@ -637,7 +637,7 @@ describe("an approver who narrows the call", () => {
     const { agent, sam } = await newOffice(gateward);
     const id = await ask(gateward, agent, mergeCall(agent, { tool_call: { parameters: { repo: "r".repeat(40_000), number: 1, base: "x" } } }));
     expectCode(await decide(sam, "approve", id, { edit: { base: "b".repeat(40_000) } }), 422, "invalid_field");
-    expectCode(await decide(sam, "approve", id, '{"edit":{"number":9007199254740993}}'), 400, "malformed_request");
+    expectCode(await decide(sam, "approve", id, '{"edit":{"number":9007199254740993}}'), 400, "input_invalid");
     expect(await approvalOf(sam, id)).toMatchObject({ status: "pending", revision: 1, edited: null, approvers: [] });
   });
 
@@ -646,7 +646,7 @@ describe("an approver who narrows the call", () => {
     const id = await ask(gateward, agent, mergeCall(agent));
     await decided(sam, "approve", id, { edit: { number: "forty-two" } });
     const body = mergeCall(agent, { tool_call: { parameters: { repo: "acme/shop", number: "forty-two", base: "feature/search" } } });
-    expect(await use(gateward, agent, body, id)).toMatchObject({ decision: "deny", reason_code: "input_invalid" });
+    expect(await use(gateward, agent, body, id)).toMatchObject({ decision: "deny", reason_code: "input_schema_mismatch" });
     expect(await approvalOf(sam, id)).toMatchObject({ status: "approved", used_by: null, tampering: 0 });
   });
 });

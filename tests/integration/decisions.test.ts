@@ -105,9 +105,9 @@ describe("an answer", () => {
     ["a suspected refund is denied", { ...refund(1), ...trust("malicious_suspected") }, "deny", "policy_forbid", ["base/provenance#untrusted-never-writes"]],
     ["a trust level that does not exist counts as unknown", { ...refund(1), ...trust("root") }, "deny", "policy_forbid", ["base/provenance#untrusted-never-writes"]],
     ["an amount with five decimals does not convert", refund(1.00001), "deny", "input_invalid", []],
-    ["an argument of another type does not convert", { tool_call: { parameters: { repo: 7 } } }, "deny", "input_invalid", []],
-    ["a required argument is missing", { tool_call: { parameters: {} } }, "deny", "input_invalid", []],
-    ["an argument that the tool does not have", { tool_call: { parameters: { repo: "a/b", evil: true } } }, "deny", "input_invalid", []],
+    ["an argument of another type does not match", { tool_call: { parameters: { repo: 7 } } }, "deny", "input_schema_mismatch", []],
+    ["a required argument is missing", { tool_call: { parameters: {} } }, "deny", "input_schema_mismatch", []],
+    ["an argument that the tool does not have", { tool_call: { parameters: { repo: "a/b", evil: true } } }, "deny", "input_schema_mismatch", []],
     ["the server's long name means the same server", { tool_call: { tool: "mcp:github" } }, "allow", "policy_allow", ["base/provenance#reads-pass"]],
   ];
   test.each(cases)("%s", async (name, changes, decision, reason_code, matched_policies) => {
@@ -211,7 +211,7 @@ describe("the registry's word", () => {
   const status = { server: "other", kind: "mcp" } as const;
   const tool = { server: "other", tool: "list", mutates: false, risk: "low" } as const;
   const cases: [string, Parameters<Gateward["tenant"]>[0], string][] = [
-    ["a server that is not registered", {}, "tool_unknown"],
+    ["a server that is not registered", {}, "server_unknown"],
     ["a tool that is not registered", { servers: [status] }, "tool_unknown"],
     ["a tool that is pending", { servers: [status], tools: [{ ...tool, status: "pending" }] }, "tool_inactive"],
     ["a tool that is disabled", { servers: [status], tools: [{ ...tool, status: "disabled" }] }, "tool_inactive"],

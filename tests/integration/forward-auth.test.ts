@@ -136,7 +136,7 @@ describe("a request that is not allowed", () => {
     ["an encoded slash in the path", nginx("GET", "/customers/a%2Fb"), "call_denied", "route_unmapped"],
     ["an empty segment in the path", traefik("GET", "//customers"), "call_denied", "route_unmapped"],
     ["an argument in path and query", nginx("GET", "/customers/c1?customer_id=c2"), "call_denied", "input_invalid"],
-    ["an argument that the tool does not have", nginx("GET", "/customers/c1?admin=1"), "call_denied", "input_invalid"],
+    ["an argument that the tool does not have", nginx("GET", "/customers/c1?admin=1"), "call_denied", "input_schema_mismatch"],
     ["headers of two gateways that differ", { ...nginx("GET", "/customers"), ...traefik("GET", "/customers/c1") }, "original_request_conflict", "original_request_conflict"],
     ["methods of two gateways that differ", { ...nginx("GET", "/customers"), "x-forwarded-method": "DELETE" }, "original_request_conflict", "original_request_conflict"],
     ["no headers of a gateway", {}, "original_request_unknown", "original_request_unknown"],
@@ -153,7 +153,7 @@ describe("a request that is not allowed", () => {
     ["no server", "/v1/forward-auth", "original_request_unknown"],
     ["a server in path and query", `${ASK}?server=crm`, "original_request_unknown"],
     ["an unknown option", `${ASK}?fail=open`, "original_request_unknown"],
-    ["a server that is not registered", "/v1/forward-auth/erp", "tool_unknown"],
+    ["a server that is not registered", "/v1/forward-auth/erp", "server_unknown"],
     ["a server that is no HTTP API", "/v1/forward-auth/github", "upstream_missing"],
     ["Envoy's path, and another in a header", `${ASK}/customers/c1`, "original_request_conflict"],
   ];

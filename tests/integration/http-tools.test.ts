@@ -124,7 +124,7 @@ describe("what is allowed", () => {
       body: JSON.stringify({ contact: { email: "a@example.com", phone: "1" }, fields: ["name"] }),
       headers: { "content-type": "application/json", "x-gateward-contains-sensitive-data": "true" },
     });
-    expect(await problem(response)).toBe("403 call_denied input_invalid");
+    expect(await problem(response)).toBe("403 call_denied input_schema_mismatch");
     const redacted = await ask("/http/crm/customers/c1", {
       method: "POST",
       body: JSON.stringify({ contact: { email: "a@example.com", phone: "1" }, fields: ["name"] }),
@@ -235,7 +235,7 @@ describe("what is not allowed is not forwarded", () => {
     ["a name that differs in case from the schema's", "/http/api/repos/acme/shop/issues", { method: "POST", body: '{"title":"t","Amount":5000}', headers: { "content-type": "application/json" } }, "403 call_denied input_invalid"],
     ["a field of the path in another case", "/http/api/repos/acme/shop/issues?Owner=evil", {}, "403 call_denied input_invalid"],
     ["a tool that is not registered", "/http/api/admin/key", {}, "403 call_denied tool_unknown"],
-    ["a server that is not registered", "/http/nowhere/x", {}, "403 call_denied tool_unknown"],
+    ["a server that is not registered", "/http/nowhere/x", {}, "403 call_denied server_unknown"],
     ["a server that Gateward does not stand in front of", "/http/vault/x", {}, "403 call_denied upstream_missing"],
     ["a server that speaks MCP", "/http/spoken/x", {}, "403 call_denied upstream_missing"],
     ["text of untrusted origin that writes", "/http/api/repos/acme/shop/issues", { method: "POST", body: '{"title":"t"}', headers: { "content-type": "application/json", "x-gateward-source-trust": "untrusted_external" } }, "403 call_denied policy_forbid"],

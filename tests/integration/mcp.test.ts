@@ -348,15 +348,27 @@ describe("what is denied", () => {
 
   test("may be a server that nobody registered", async () => {
     const { error } = await answerIn(await recorder.send(request("tools/list"), { server: "nowhere" }));
-    expect(error).toMatchObject({ code: -31403, data: { [`${PREFIX}reason_code`]: "tool_unknown" } });
+    expect(error).toMatchObject({ code: -31403, data: { [`${PREFIX}reason_code`]: "server_unknown" } });
   });
 
-  test("arguments that do not fit the tool's schema are", async () => {
-    const schema = { type: "object", properties: { n: { type: "integer" } } };
-    await tenant.register({ tools: [{ server: "recorder", tool: "typed", mutates: false, risk: "low", input_schema: schema }] });
-    await recorder.forget();
-    const { error } = await answerIn(await recorder.send(call("typed", { arguments: { n: "one" } })));
-    expect(error).toMatchObject({ code: -32602, data: { [`${PREFIX}reason_code`]: "input_schema_mismatch" } });
-    expect(upstream.received).toEqual([]);
+});
+
+// The specification's decision, SEP-1303: a model can correct them. So it holds where other denials are errors, too.
+test.each(["result", "error"] as const)("arguments that do not match are a result that says what is allowed, where denials are: %s", async (denial) => {
+  const server = `typed-${denial}`;
+  await recorder.server(server, { denial });
+  const input_schema = { type: "object", properties: { n: { type: "integer" }, color: { enum: ["red", "blue"] } } };
+  await tenant.register({ tools: [{ server, tool: "typed", mutates: false, risk: "low", input_schema }] });
+  const { result, error } = await answerIn(await recorder.send(call("typed", { arguments: { n: "one", color: "green" } }), { server }));
+  expect(error).toBeUndefined();
+  const text =
+    `The call of ${server}/typed was denied and did not run. The arguments do not match the tool's schema: ` +
+    '`/color` must be one of `"red"`, `"blue"` (`enum`); `/n` must be of type integer (`type`). ' +
+    "Correct the arguments and make the call again.";
+  expect(result).toMatchObject({
+    content: [{ type: "text", text }],
+    isError: true,
+    _meta: { [`${PREFIX}reason_code`]: "input_schema_mismatch" },
   });
+  expect(upstream.received).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // Servers and their tools: nothing is callable before it was approved, and nothing that was done
 // to it is undone by anything but its opposite.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Api, ChangedServer, Server, Tool, ToolDetail } from "../support/administration.ts";
+import type { Api, ChangedServer, ChangedTool, Server, Tool, ToolDetail } from "../support/administration.ts";
 import type { Problem, Reply } from "../support/client.ts";
 import { Gateward, passes, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "../support/receipts.ts";
@@ -51,12 +51,13 @@ test("a new server and a new tool are pending, and callable once both are approv
     instructions_sha256: null,
     upstream: null,
     skipped_tools: [],
+    unsatisfiable_schemas: [],
     instructions: null,
     revision: expect.any(Number),
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });
-  const tool = await api.create<Tool>("/v1/servers/fresh/tools", { tool: "read", mutates: false, risk: "low" });
+  const tool = await api.create<ChangedTool>("/v1/servers/fresh/tools", { tool: "read", mutates: false, risk: "low" });
   expect(tool).toEqual({
     server: "fresh",
     tool: "read",
@@ -72,6 +73,7 @@ test("a new server and a new tool are pending, and callable once both are approv
     approval_ttl_s: null,
     input_schema: null,
     definition_sha256: null,
+    unsatisfiable: [],
     revision: expect.any(Number),
     created_at: expect.any(String),
     updated_at: expect.any(String),

@@ -91,6 +91,7 @@ export interface Server extends Registered {
 /** As it was registered or changed. */
 export interface ChangedServer extends Server {
   skipped_tools: { name: string; why: string }[];
+  unsatisfiable_schemas: { name: string; why: string }[];
   instructions: string | null;
 }
 
@@ -105,6 +106,11 @@ export interface Tool extends Registered {
   approval_ttl_s: number | null;
   input_schema: Record<string, unknown> | null;
   definition_sha256: string | null;
+}
+
+/** As it was registered or changed. */
+export interface ChangedTool extends Tool {
+  unsatisfiable: string[];
 }
 
 /** As it is read alone. */

@@ -554,7 +554,10 @@ impl Approval {
         patch: &str,
     ) -> Result<(String, String), Problem> {
         let read = |text: &str| {
-            json::parse(text.as_bytes()).map_err(|error| Problem::field("edit", error.message))
+            json::parse(text.as_bytes()).map_err(|error| match error.ambiguous {
+                true => Problem::from(error),
+                false => Problem::field("edit", error.message),
+            })
         };
         if self.agent == REGISTRY {
             return Err(Problem::field("edit", "a change of the registry cannot be edited"));

@@ -58,13 +58,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
-    let mut document = json::parse(body).map_err(|error| {
-        let code = match error.ambiguous {
-            true => ProblemCode::InputInvalid,
-            false => ProblemCode::MalformedRequest,
-        };
-        Problem::new(code, error.message)
-    })?;
+    let mut document = json::parse(body)?;
     let root = Section::root(&document)?;
     let agent = root.section("agent")?;
     let tool_call = root.section("tool_call")?;

@@ -13,6 +13,7 @@ use cedar_policy_core::extensions::Extensions;
 use crate::bundle::{ArgumentType, RecordType};
 use crate::json::Json;
 use crate::policy::Value;
+use crate::schema::{MISMATCH, quoted};
 
 /// A Cedar decimal has this many digits after the point.
 const DECIMAL_DIGITS: usize = 4;
@@ -27,13 +28,27 @@ const MAX_PATH_BYTES: usize = 96;
 /// Where an argument does not convert, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
+    /// A JSON Pointer; empty for the arguments as a whole.
     path: String,
     problem: String,
+    /// The keyword of JSON Schema that says the same as the tool's description; `None` when no policy
+    /// could judge such an argument, whatever the tool.
+    keyword: Option<&'static str>,
 }
 
 impl InputError {
     fn new(problem: impl Into<String>) -> Self {
-        Self { path: String::new(), problem: problem.into() }
+        Self { path: String::new(), problem: problem.into(), keyword: None }
+    }
+
+    fn mismatch(keyword: &'static str, problem: impl Into<String>) -> Self {
+        Self { keyword: Some(keyword), ..Self::new(problem) }
+    }
+
+    /// Whether the arguments are not as the tool describes them.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        self.keyword.is_some()
     }
 
     /// Puts what leads to the argument before its path: built on an error's way out, and so at no
@@ -44,7 +59,8 @@ impl InputError {
             while !step.is_char_boundary(end) {
                 end -= 1;
             }
-            self.path.insert_str(0, step.get(..end).unwrap_or(""));
+            let step = step.get(..end).unwrap_or("").replace('~', "~0").replace('/', "~1");
+            self.path.insert_str(0, &["/", &step].concat());
         }
         self
     }
@@ -52,7 +68,15 @@ impl InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "argument `input{}` {}", self.path, self.problem)
+        let place = match self.path.as_str() {
+            "" => "the arguments".to_owned(),
+            path => quoted(path),
+        };
+        let problem = &self.problem;
+        match self.keyword {
+            Some(keyword) => write!(f, "{MISMATCH}: {place} {problem} (`{keyword}`)."),
+            None => write!(f, "No policy can judge the arguments: {place} {problem}."),
+        }
     }
 }
 
@@ -81,30 +105,33 @@ fn typed(value: &Json, kind: &ArgumentType) -> Converted {
         }
         (ArgumentType::Set(inner), Json::Array(items)) => set(items, |item| typed(item, inner)),
         (ArgumentType::Record(types), Json::Object(_)) => typed_record(value, types),
-        (kind, value) => {
-            Err(InputError::new(format!("must be {}, not {}", expected(kind), value.kind())))
-        }
+        (kind, _) => Err(mistyped(expected(kind))),
     }
+}
+
+fn mistyped(expected: &str) -> InputError {
+    InputError::mismatch("type", format!("must be of type {expected}"))
 }
 
 fn expected(kind: &ArgumentType) -> &'static str {
     match kind {
-        ArgumentType::Bool => "a boolean",
-        ArgumentType::Long => "an integer",
-        ArgumentType::Decimal => "a number",
-        ArgumentType::String => "a string",
-        ArgumentType::Set(_) => "an array",
-        ArgumentType::Record(_) => "an object",
+        ArgumentType::Bool => "boolean",
+        ArgumentType::Long => "integer",
+        ArgumentType::Decimal => "number",
+        ArgumentType::String => "string",
+        ArgumentType::Set(_) => "array",
+        ArgumentType::Record(_) => "object",
     }
 }
 
 fn typed_record(value: &Json, types: &RecordType) -> Converted {
     let Json::Object(fields) = value else {
-        return Err(InputError::new(format!("must be an object, not {}", value.kind())));
+        return Err(mistyped("object"));
     };
     for field in types.fields {
         if field.required && !value.get(field.name).is_some_and(present) {
-            return Err(InputError::new("is required").within(field.name).within("."));
+            let must = format!("must have {}", quoted(field.name));
+            return Err(InputError::mismatch("required", must));
         }
     }
     record(fields, |name, value| {
@@ -112,7 +139,7 @@ fn typed_record(value: &Json, types: &RecordType) -> Converted {
         match known.and_then(|at| types.fields.get(at)) {
             Some(field) => typed(value, &field.kind),
             None if types.open => untyped(value),
-            None => Err(InputError::new("is not an argument of this tool")),
+            None => Err(InputError::mismatch("additionalProperties", "must not be there")),
         }
     })
 }
@@ -122,6 +149,8 @@ fn untyped(value: &Json) -> Converted {
         Json::Null => Err(InputError::new("must not be null inside an array")),
         Json::Bool(value) => Ok(Value::from(*value)),
         Json::Integer(value) => Ok(Value::from(*value)),
+        // No argument is one.
+        Json::Verbatim(_) => Err(InputError::new("is too large a number")),
         Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
         Json::String(text) => Ok(Value::from(text.as_str())),
         Json::Array(items) => set(items, untyped),
@@ -137,7 +166,7 @@ fn set(items: &[Json], convert: impl Fn(&Json) -> Converted) -> Converted {
     let converted: Result<Vec<_>, _> = items
         .iter()
         .enumerate()
-        .map(|(at, item)| convert(item).map_err(|error| error.within(&format!("[{at}]"))))
+        .map(|(at, item)| convert(item).map_err(|error| error.within(&at.to_string())))
         .collect();
     Ok(Value::set(converted?, None))
 }
@@ -148,7 +177,7 @@ fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted)
         .filter(|(_, value)| present(value))
         .map(|(name, value)| match convert(name, value) {
             Ok(value) => Ok((name.as_str(), value)),
-            Err(error) => Err(error.within(name).within(".")),
+            Err(error) => Err(error.within(name)),
         })
         .collect();
     Ok(Value::record(converted?, None))

@@ -10,6 +10,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -38,6 +39,10 @@ pub enum Json {
     Array(Vec<Json>),
     /// Sorted by key in UTF-16 order, keys unique.
     Object(Vec<(String, Json)>),
+    /// A number of a definition that neither of the two above is exactly; its text as it came. Only
+    /// [`parse_definition`] makes it, so no argument is one.
+    #[serde(skip)]
+    Verbatim(String),
 }
 
 /// Why text is not JSON that Gateward takes. `ambiguous` tells what two readers could read
@@ -65,9 +70,115 @@ const AMBIGUOUS: &str = "ambiguous: ";
 ///
 /// Says line and column of what is not JSON, too deep, too large or ambiguous.
 pub fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
-    let mut nodes = 0;
+    parse_with(bytes, &[])
+}
+
+/// Reads one document that describes and is not called: a tool's definition, or a request that holds
+/// one. Its numbers may be any that a double can hold. One that is not exactly an [`Json::Integer`] or
+/// a [`Json::Number`] keeps its text, in the canonical form too: so two definitions that differ in
+/// such a number differ in their digests.
+///
+/// # Errors
+///
+/// As [`parse`], but for integers beyond ±2^53.
+pub fn parse_definition(bytes: &[u8]) -> Result<Json, JsonError> {
+    let kept = kept_numbers(bytes);
+    if kept.is_empty() {
+        return parse(bytes);
+    }
+    // In their places a zero, so that every error says line and column of the text as it came.
+    let mut readable = bytes.to_vec();
+    let mut texts = Vec::with_capacity(kept.len());
+    for (ordinal, place) in kept {
+        if let (Some(text), Some(hole)) = (bytes.get(place.clone()), readable.get_mut(place)) {
+            hole.fill(b' ');
+            hole.iter_mut().take(1).for_each(|first| *first = b'0');
+            texts.push((ordinal, String::from_utf8_lossy(text).into_owned()));
+        }
+    }
+    parse_with(&readable, &texts)
+}
+
+/// Where the numbers of a text are that [`Json::Integer`] and [`Json::Number`] do not hold exactly: how
+/// many numbers are before each, and its bytes. No more than a document may have values.
+fn kept_numbers(bytes: &[u8]) -> Vec<(usize, Range<usize>)> {
+    let (mut kept, mut ordinal, mut at) = (Vec::new(), 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        let rest = bytes.get(at..).unwrap_or_default();
+        at += match byte {
+            b'"' => string_bytes(rest),
+            b'-' | b'0'..=b'9' => {
+                let is_part =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+                let text = rest.get(..length).unwrap_or_default();
+                if kept.len() <= MAX_JSON_NODES && !is_held_exactly(text) {
+                    kept.push((ordinal, at..at + length));
+                }
+                ordinal += 1;
+                length
+            }
+            _ => 1,
+        };
+    }
+    kept
+}
+
+/// Bytes of the string that a text begins with, both quotation marks included.
+fn string_bytes(text: &[u8]) -> usize {
+    let mut at = 1;
+    loop {
+        match text.get(at) {
+            None => return text.len(),
+            Some(b'"') => return at + 1,
+            Some(b'\\') => at += 2,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// Whether a number's text means what [`parse`] makes of it. What is no number, or larger than a double
+/// can hold, is left to [`parse`] to refuse.
+fn is_held_exactly(text: &[u8]) -> bool {
+    /// An integer of as many digits is within ±2^53.
+    const SMALL: usize = 15;
+    if text.len() <= SMALL && text.iter().all(u8::is_ascii_digit) {
+        return true;
+    }
+    let Ok(value) = serde_json::from_slice::<f64>(text) else { return true };
+    let Ok(text) = std::str::from_utf8(text) else { return true };
+    if value.abs() >= MAX_INTEGER as f64 {
+        return text.trim_start_matches('-') == "9007199254740992";
+    }
+    let value =
+        if value.fract() == 0.0 { Json::Integer(value as i64) } else { Json::Number(value) };
+    decimal(text) == decimal(&value.canonical())
+}
+
+/// Sign, digits without zeros at either end, and the power of ten that they are multiplied with: equal
+/// for equal numbers. `None` if the power is too large to be one.
+pub(crate) fn decimal(number: &str) -> Option<(bool, String, i64)> {
+    let (negative, number) = match number.strip_prefix('-') {
+        Some(number) => (true, number),
+        None => (false, number),
+    };
+    let (mantissa, power) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    let trimmed = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len() - trimmed.len()).ok()?;
+    let power = power.parse::<i64>().ok()?;
+    let power = power.checked_sub(i64::try_from(fraction.len()).ok()?)?.checked_add(zeros)?;
+    match trimmed.trim_start_matches('0') {
+        "" => Some((false, String::new(), 0)),
+        digits => Some((negative, digits.to_owned(), power)),
+    }
+}
+
+fn parse_with(bytes: &[u8], kept: &[(usize, String)]) -> Result<Json, JsonError> {
+    let mut state = State { nodes: 0, numbers: 0, kept };
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = ValueSeed { depth: 0, nodes: &mut nodes }
+    let value = ValueSeed { depth: 0, state: &mut state }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| {
@@ -79,24 +190,41 @@ pub fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
     })
 }
 
-struct ValueSeed<'a> {
-    depth: usize,
-    nodes: &'a mut usize,
+struct State<'k> {
+    nodes: usize,
+    numbers: usize,
+    /// The texts of the numbers that are kept and were not reached yet, each with how many numbers are
+    /// before it.
+    kept: &'k [(usize, String)],
 }
 
-impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+struct ValueSeed<'a, 'k> {
+    depth: usize,
+    state: &'a mut State<'k>,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        *self.nodes += 1;
-        if *self.nodes > MAX_JSON_NODES {
+        self.state.nodes += 1;
+        if self.state.nodes > MAX_JSON_NODES {
             return Err(D::Error::custom(format_args!("more than {MAX_JSON_NODES} values")));
         }
         deserializer.deserialize_any(self)
     }
 }
 
-impl ValueSeed<'_> {
+impl<'k> ValueSeed<'_, 'k> {
+    /// The text of the number that was reached, if it is one that is kept.
+    fn kept(&mut self) -> Option<Json> {
+        let (ordinal, kept) = (self.state.numbers, self.state.kept);
+        self.state.numbers += 1;
+        let ((_, text), rest) = kept.split_first().filter(|((at, _), _)| *at == ordinal)?;
+        self.state.kept = rest;
+        Some(Json::Verbatim(text.clone()))
+    }
+
     /// An array or object begins, empty ones included.
     fn enter<E: serde::de::Error>(&self) -> Result<(), E> {
         if self.depth == MAX_JSON_DEPTH {
@@ -105,12 +233,12 @@ impl ValueSeed<'_> {
         Ok(())
     }
 
-    fn inner(&mut self) -> ValueSeed<'_> {
-        ValueSeed { depth: self.depth + 1, nodes: &mut *self.nodes }
+    fn inner(&mut self) -> ValueSeed<'_, 'k> {
+        ValueSeed { depth: self.depth + 1, state: &mut *self.state }
     }
 }
 
-impl<'de> Visitor<'de> for ValueSeed<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,20 +254,23 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Json, E> {
-        if value.unsigned_abs() > MAX_INTEGER.unsigned_abs() {
-            return Err(E::custom(format_args!("{AMBIGUOUS}integer `{value}` is beyond ±2^53")));
-        }
-        Ok(Json::Integer(value))
+        self.state.numbers += 1;
+        integer(value)
     }
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Json, E> {
+    fn visit_u64<E: serde::de::Error>(mut self, value: u64) -> Result<Json, E> {
+        // A number that is kept was written as zero.
+        if let Some(kept) = self.kept() {
+            return Ok(kept);
+        }
         match i64::try_from(value) {
-            Ok(value) => self.visit_i64(value),
+            Ok(value) => integer(value),
             Err(_) => Err(E::custom(format_args!("{AMBIGUOUS}integer `{value}` is beyond ±2^53"))),
         }
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json, E> {
+        self.state.numbers += 1;
         // 2^53 itself may have been 2^53 + 1 in the text: a double does not know.
         if value.abs() >= MAX_INTEGER as f64 {
             return Err(E::custom(format_args!("{AMBIGUOUS}number `{value}` is not below 2^53")));
@@ -181,6 +312,13 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         }
         Ok(Json::Object(fields))
     }
+}
+
+fn integer<E: serde::de::Error>(value: i64) -> Result<Json, E> {
+    if value.unsigned_abs() > MAX_INTEGER.unsigned_abs() {
+        return Err(E::custom(format_args!("{AMBIGUOUS}integer `{value}` is beyond ±2^53")));
+    }
+    Ok(Json::Integer(value))
 }
 
 /// RFC 8785 sorts keys by UTF-16 code units; that is byte order but for astral characters.
@@ -276,7 +414,7 @@ impl Json {
     pub fn heap_bytes(&self) -> usize {
         let part = |bytes: usize| if bytes == 0 { 0 } else { bytes + ALLOCATION_BYTES };
         match self {
-            Json::String(text) => part(text.capacity()),
+            Json::String(text) | Json::Verbatim(text) => part(text.capacity()),
             Json::Array(items) => {
                 let inner: usize = items.iter().map(Json::heap_bytes).sum();
                 part(items.capacity() * size_of::<Json>()) + inner
@@ -343,7 +481,7 @@ impl Json {
             Json::Null => "null",
             Json::Bool(_) => "a boolean",
             Json::Integer(_) => "an integer",
-            Json::Number(_) => "a number",
+            Json::Number(_) | Json::Verbatim(_) => "a number",
             Json::String(_) => "a string",
             Json::Array(_) => "an array",
             Json::Object(_) => "an object",
@@ -358,6 +496,7 @@ impl Json {
             Json::Bool(false) => out.push_str("false"),
             Json::Integer(value) => out.push_str(itoa::Buffer::new().format(*value)),
             Json::Number(value) => out.push_str(ryu_js::Buffer::new().format_finite(*value)),
+            Json::Verbatim(text) => out.push_str(text),
             Json::String(text) => write_string(text, out),
             Json::Array(items) => {
                 out.push('[');
@@ -514,6 +653,48 @@ mod tests {
             let error = parse(text.as_bytes()).unwrap_err();
             assert!(error.ambiguous && error.message.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_definition_keeps_the_text_of_each_number_that_no_value_holds_exactly() {
+        for (text, canonical) in [
+            ("[1,1.0,-0.0,0.10,1e2,100000000000000000e-5]", "[1,1,0,0.1,100,1000000000000]"),
+            ("[9007199254740992,-9007199254740992]", "[9007199254740992,-9007199254740992]"),
+            ("[9007199254740993]", "[9007199254740993]"),
+            (
+                "[9223372036854775807, 9223372036854775808]",
+                "[9223372036854775807,9223372036854775808]",
+            ),
+            (
+                r#"{"b":-1.79E+308,"a\"":[1,1e16],"9e99":2}"#,
+                r#"{"9e99":2,"a\"":[1,1e16],"b":-1.79E+308}"#,
+            ),
+            (
+                "[0.1000000000000000055,333333333.33333329]",
+                "[0.1000000000000000055,333333333.33333329]",
+            ),
+            ("[1e-400,5e-324]", "[1e-400,5e-324]"),
+        ] {
+            let found = parse_definition(text.as_bytes()).unwrap();
+            assert_eq!(found.canonical(), canonical, "{text}");
+            assert_eq!(parse_definition(canonical.as_bytes()).unwrap(), found, "{text}");
+        }
+        // All else is refused as in a call, and said to be where it is.
+        for (text, expected) in [
+            (r#"{"a":1e99,"a":1e99}"#, "key `a` stands twice"),
+            ("[1e99, 1e400]", "number out of range at line 1 column 12"),
+            ("[1e99, 01]", "line 1 column 9"),
+            ("[1e99, 1.]", "line 1 column 10"),
+            ("[1e99, -]", "line 1 column 9"),
+            (r#"["1e99, 1e99"#, "EOF"),
+            (r#"["\"#, "EOF"),
+        ] {
+            let error = parse_definition(text.as_bytes()).unwrap_err();
+            assert!(error.message.contains(expected), "{text}: {error}");
+        }
+        let wide = format!("[{}1]", "1e99,".repeat(2 * MAX_JSON_NODES));
+        let error = parse_definition(wide.as_bytes()).unwrap_err();
+        assert!(error.message.contains("more than 10000 values"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::json::JsonError;
+
 /// Prefix of `type`; the code follows.
 pub const PROBLEM_TYPE_BASE: &str = "https://gateward.dev/problems/";
 
@@ -106,7 +108,7 @@ impl ProblemCode {
     pub const fn parts(self) -> (&'static str, u16, &'static str) {
         match self {
             Self::MalformedRequest => ("malformed_request", 400, "The request is malformed"),
-            Self::InputInvalid => ("input_invalid", 400, "The arguments are ambiguous"),
+            Self::InputInvalid => ("input_invalid", 400, "The JSON is ambiguous"),
             Self::Unauthorized => ("unauthorized", 401, "The credential is not valid"),
             Self::CredentialExpired => ("credential_expired", 401, "The credential has expired"),
             Self::SignatureInvalid => ("signature_invalid", 401, "The signature is not valid"),
@@ -132,7 +134,9 @@ impl ProblemCode {
                 ("original_request_conflict", 403, "The gateway tells two requests")
             }
             Self::NotFound => ("not_found", 404, "There is no such thing"),
-            Self::MethodNotAllowed => ("method_not_allowed", 405, "The method does not fit"),
+            Self::MethodNotAllowed => {
+                ("method_not_allowed", 405, "The path does not take this method")
+            }
             Self::RequestIdConflict => {
                 ("request_id_conflict", 409, "The request id belongs to another call")
             }
@@ -205,6 +209,8 @@ pub struct Problem {
     pub approval_id: Option<String>,
     /// Seconds after which trying again makes sense.
     pub retry_after_s: Option<u32>,
+    /// What the header `Allow` says, when the code is `method_not_allowed`.
+    pub allow: Option<String>,
 }
 
 /// Why a request was not done (RFC 9457).
@@ -239,11 +245,30 @@ pub const RETRY_AFTER_UNAVAILABLE_S: u32 = 2;
 /// fraction of one.
 pub const RETRY_AFTER_OVERLOADED_S: u32 = 1;
 
+impl From<JsonError> for Problem {
+    /// `input_invalid` for what two readers could read differently, else `malformed_request`.
+    fn from(error: JsonError) -> Self {
+        let code = match error.ambiguous {
+            true => ProblemCode::InputInvalid,
+            false => ProblemCode::MalformedRequest,
+        };
+        Self::new(code, error.message)
+    }
+}
+
 impl Problem {
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         let retry_after_s = (code.status() == 503).then_some(RETRY_AFTER_UNAVAILABLE_S);
-        Self { code, detail: detail.into(), field: None, approval_id: None, retry_after_s }
+        let (field, approval_id, allow) = (None, None, None);
+        Self { code, detail: detail.into(), field, approval_id, retry_after_s, allow }
+    }
+
+    /// `method_not_allowed`; `methods` are those that the path takes, as `Allow` lists them.
+    #[must_use]
+    pub fn method_not_allowed(methods: String) -> Self {
+        let detail = format!("this path takes {methods} only");
+        Self { allow: Some(methods), ..Self::new(ProblemCode::MethodNotAllowed, detail) }
     }
 
     /// `invalid_field`; `field` is a dotted path.

@@ -53,7 +53,7 @@ fn scan_value(value: &Json, findings: &mut Findings) {
                 scan_value(value, findings);
             }
         }
-        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) => {}
+        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) | Json::Verbatim(_) => {}
     }
 }
 

@@ -162,7 +162,7 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         gate.records.server = server("active");
         assert_eq!(code(&gate), expected("scope_missing"), "{what}");
         (gate.records.server, gate.records.tool) = (None, None);
-        assert_eq!(code(&gate), expected("tool_unknown"), "{what}");
+        assert_eq!(code(&gate), expected("server_unknown"), "{what}");
         let needs = gate.on_lane(|lane, storage| {
             let (call, now_ms) = (command(&read_call()), gate.now_ms.get());
             lane.needs_tool(storage, &gate.config, &call, &gate.records, now_ms)

@@ -143,6 +143,7 @@ fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> Records {
         status: "active".to_owned(),
         mutates: u8::from(mutates),
         canary: 0,
+        egress: 0,
         definition_sha256: Some("d".repeat(64)),
     };
     records.listing = Rc::new([(tool.tool.clone(), tool)].into());

@@ -339,10 +339,17 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
     let (_, body) = answer(&gate, &asking(Purpose::Forward));
     assert_eq!(body["decision"]["reason_code"], "input_schema_mismatch");
     let reason = body["decision"]["reason"].as_str().unwrap();
-    assert!(reason.contains("`/n`, `maximum`"), "{reason}");
+    assert_eq!(
+        reason,
+        "The arguments do not match the tool's schema: `/n` must be at most 0 (`maximum`)."
+    );
     assert_eq!(body["decision"]["matched_policies"], json!([]));
     // Whoever only asks is told the same.
-    assert_eq!(gate.call(&read_call()).1["reason_code"], "input_schema_mismatch");
+    let asked = gate.call(&read_call()).1;
+    assert_eq!(
+        (&asked["reason_code"], asked["reason"].as_str()),
+        (&json!("input_schema_mismatch"), Some(reason))
+    );
     // A trap is sprung by being called, with whatever arguments.
     gate.records.tool.as_mut().unwrap().canary = 1;
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");

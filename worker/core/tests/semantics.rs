@@ -55,7 +55,7 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ),
         ("another lane", |g| g.records.agent.as_mut().unwrap().lane = 1, 401, "unauthorized"),
         ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), 200, "tenant_inactive"),
-        ("no server", |g| g.records.server = None, 200, "tool_unknown"),
+        ("no server", |g| g.records.server = None, 200, "server_unknown"),
         ("no tool", |g| g.records.tool = None, 200, "tool_unknown"),
         ("a disabled server", |g| g.records.server = server("disabled"), 200, "tool_inactive"),
         (
@@ -377,7 +377,7 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
         assert_eq!(needs, Ok(expected), "{name}");
         // And then the call is answered without one, not as if the tool were unknown.
         let body = gate.try_call(&command).unwrap().body;
-        assert_eq!(body.contains("tool_unknown"), expected, "{name}: {body}");
+        assert_eq!(body.contains("server_unknown"), expected, "{name}: {body}");
     }
 }
 
@@ -587,25 +587,28 @@ fn arguments_that_do_not_fit_a_described_tool_are_denied_with_the_place() {
         (json!({"repo": "a/b", "number": 1, "base": "dev"}), None),
         (
             json!({"repo": "a/b", "number": 1.5, "base": "dev"}),
-            Some("argument `input.number` must be an integer, not a number"),
+            Some("`/number` must be of type integer (`type`)"),
         ),
         (
             json!({"repo": "a/b", "number": "1", "base": "dev"}),
-            Some("argument `input.number` must be an integer, not a string"),
+            Some("`/number` must be of type integer (`type`)"),
         ),
-        (json!({"repo": "a/b", "number": 1}), Some("argument `input.base` is required")),
+        (json!({"repo": "a/b", "number": 1}), Some("the arguments must have `base` (`required`)")),
         (
             json!({"repo": null, "number": 1, "base": "dev"}),
-            Some("argument `input.repo` is required"),
+            Some("the arguments must have `repo` (`required`)"),
         ),
     ] {
         let body = merge(input);
         match expected {
             None => assert_eq!(body["decision"], "allow"),
-            Some(reason) => assert_eq!(
-                (&body["reason_code"], &body["reason"]),
-                (&json!("input_invalid"), &json!(reason))
-            ),
+            Some(expected) => {
+                let reason = format!("The arguments do not match the tool's schema: {expected}.");
+                assert_eq!(
+                    (&body["reason_code"], &body["reason"]),
+                    (&json!("input_schema_mismatch"), &json!(reason))
+                );
+            }
         }
     }
     for (input, fits) in [

@@ -265,9 +265,9 @@ impl Head {
     pub fn of_problem(problem: &Problem, request_id: &str) -> Self {
         let head = Self::new(problem.code.status(), request_id);
         let head = head.retry_after(problem.retry_after_s.map(u64::from));
-        match problem.code {
-            ProblemCode::MethodNotAllowed => head.field("allow", &problem.detail),
-            _ => head,
+        match &problem.allow {
+            Some(methods) => head.field("allow", methods),
+            None => head,
         }
     }
 

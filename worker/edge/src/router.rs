@@ -85,10 +85,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     }
     let (route, parameters) = match route::find(&request.method, request.path()) {
         Found::Route(route, parameters) => (route, parameters),
-        // The detail is the `Allow` header too.
-        Found::OtherMethods(methods) => {
-            return Err(Problem::new(ProblemCode::MethodNotAllowed, methods));
-        }
+        Found::OtherMethods(methods) => return Err(Problem::method_not_allowed(methods)),
         Found::Nothing => {
             return Err(Problem::new(ProblemCode::NotFound, "there is no such path"));
         }

@@ -26,6 +26,7 @@ pub const FIELDS: &[Field] = &[
     // Only where its tools were just listed.
     Field::detail("instructions").null("none"),
     Field::detail("skipped_tools").members(&["name", "why"]),
+    Field::detail("unsatisfiable_schemas").members(&["name", "why"]),
 ];
 
 const KINDS: [&str; 3] = ["mcp", "http", "named"];

@@ -29,6 +29,8 @@ pub const FIELDS: &[Field] = &[
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
+    // Only where it was just registered or changed.
+    Field::detail("unsatisfiable"),
 ];
 
 const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];

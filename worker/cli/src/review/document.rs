@@ -16,12 +16,12 @@ use super::{Change, difference};
 use crate::failure::Failure;
 use crate::table::is_deceptive;
 
-/// Tools of one document: some 30 MB with the largest definitions, 64 KiB each. Those that are left
+/// Tools of one document: some 60 MB with the largest definitions, 128 KiB each. Those that are left
 /// out wait for the next one.
 pub const DOCUMENT_TOOLS_MAX: usize = 200;
 
 /// Twice what [`DOCUMENT_TOOLS_MAX`] tools take at most, since an editor may write it otherwise.
-const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const DOCUMENT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// Lines of a difference; both definitions are in the document as a whole.
 const DIFFERENCE_LINES_MAX: usize = 400;

@@ -24,7 +24,7 @@ pub use document::{Document, read as document};
 pub use registration::Registration;
 pub use send::{Many, ServerReview};
 
-/// How long the smallest difference is searched for. A server can write two definitions of 64 KiB
+/// How long the smallest difference is searched for. A server can write two definitions of 128 KiB
 /// that have thousands of lines and none in common; after this time a longer difference will do.
 const DIFFERENCE_TIMEOUT: Duration = Duration::from_secs(1);
 

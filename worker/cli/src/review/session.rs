@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::registration::{self, Registration};
 use super::{Change, shown};
 
-/// Lines that are shown before the next question; a definition of 64 KiB can have thousands.
+/// Lines that are shown before the next question; a definition of 128 KiB can have thousands.
 const PAGE_LINES: usize = 60;
 
 /// Characters of a line; what is longer goes on in the next one, so that a page stays a page.

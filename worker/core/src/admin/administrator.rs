@@ -44,6 +44,7 @@ pub struct Administrator {
 }
 
 impl Record for AdministratorRow {
+    const SINGULAR: &'static str = "administrator";
     const PLURAL: &'static str = "administrators";
     type View = Administrator;
 
@@ -145,7 +146,7 @@ impl Write for DeleteAdministrator {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: AdministratorRow = loaded.record()?.ok_or_else(not_found)?;
+        let row: AdministratorRow = loaded.record()?.ok_or_else(|| not_found("administrator"))?;
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         if row.deleted {
             return Ok(Outcome::Unchanged(answer));

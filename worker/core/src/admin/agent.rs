@@ -94,6 +94,7 @@ pub enum AgentStatus {
 }
 
 impl Record for AgentRow {
+    const SINGULAR: &'static str = "agent";
     const PLURAL: &'static str = "agents";
     type View = Agent;
 
@@ -181,7 +182,7 @@ impl AgentRow {
 /// The agent that is to change; one that was deleted is there no more.
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<AgentRow, Problem> {
     let row: Option<AgentRow> = loaded.record()?;
-    let row = row.filter(|row| !row.deleted).ok_or_else(not_found)?;
+    let row = row.filter(|row| !row.deleted).ok_or_else(|| not_found("agent"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -414,7 +415,7 @@ impl Write for DeleteAgent {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut row: AgentRow = loaded.record()?.ok_or_else(not_found)?;
+        let mut row: AgentRow = loaded.record()?.ok_or_else(|| not_found("agent"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }

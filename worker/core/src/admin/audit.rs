@@ -38,6 +38,7 @@ pub struct AuditEvent {
 }
 
 impl Record for EventRow {
+    const SINGULAR: &'static str = "audit event";
     const PLURAL: &'static str = "audit_events";
     type View = AuditEvent;
 

@@ -49,6 +49,7 @@ pub struct Ban {
 }
 
 impl Record for BanRow {
+    const SINGULAR: &'static str = "ban";
     const PLURAL: &'static str = "bans";
     type View = Ban;
 
@@ -174,7 +175,7 @@ impl Write for DeleteBan {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: BanRow = loaded.record()?.ok_or_else(not_found)?;
+        let row: BanRow = loaded.record()?.ok_or_else(|| not_found("ban"))?;
         let values = vec![at.tenant.into(), row.ban_id.as_str().into()];
         let statement = Statement::new(sql::DELETE_BAN, values);
         concerning("ban_deleted", at, &row, vec![statement]).map(Outcome::Changed)

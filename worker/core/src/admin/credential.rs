@@ -134,6 +134,7 @@ pub struct IssuedCredential {
 }
 
 impl Record for CredentialRow {
+    const SINGULAR: &'static str = "credential";
     const PLURAL: &'static str = "credentials";
     type View = Credential;
 
@@ -481,7 +482,7 @@ fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
 }
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<CredentialRow, Problem> {
-    let row: CredentialRow = loaded.record()?.ok_or_else(not_found)?;
+    let row: CredentialRow = loaded.record()?.ok_or_else(|| not_found("credential"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }

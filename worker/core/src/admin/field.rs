@@ -11,18 +11,16 @@ use utoipa::ToSchema;
 use crate::bounds::MAX_LABEL_BYTES;
 use crate::id::rfc3339;
 use crate::name::{is_name, is_tool_name};
-use crate::problem::{Problem, ProblemCode};
+use crate::problem::Problem;
 
 /// Reads a request's body.
 ///
 /// # Errors
 ///
-/// `malformed_request` when it is no JSON, else `invalid_field`.
+/// `malformed_request` when it is not JSON, `input_invalid` when it is ambiguous, else `invalid_field`.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    // Rejected by the bounds, whatever it says: depth, values, ambiguous keys.
-    if let Err(error) = crate::json::parse(body) {
-        return Err(Problem::new(ProblemCode::MalformedRequest, error.message));
-    }
+    // Depth, values and keys have their bounds, whatever the body says. A number has that of its field.
+    crate::json::parse_definition(body)?;
     parse_within("", body)
 }
 

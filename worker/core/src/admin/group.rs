@@ -41,6 +41,7 @@ pub struct Group {
 }
 
 impl Record for GroupRow {
+    const SINGULAR: &'static str = "group";
     const PLURAL: &'static str = "groups";
     type View = Group;
 
@@ -132,7 +133,7 @@ impl Write for DeleteGroup {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: GroupRow = loaded.record()?.ok_or_else(not_found)?;
+        let row: GroupRow = loaded.record()?.ok_or_else(|| not_found("group"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
@@ -171,7 +172,7 @@ impl Write for ProtectGroup {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
         let row: Option<GroupRow> = loaded.record()?;
-        let before = row.filter(|row| !row.deleted).ok_or_else(not_found)?;
+        let before = row.filter(|row| !row.deleted).ok_or_else(|| not_found("group"))?;
         let around: Around = loaded.extra()?;
         let row = GroupRow { protected: self.protected, ..before.clone() };
         let answer = Answer::of(&row.view(at.now_ms), None)?;
@@ -238,6 +239,7 @@ pub struct Member {
 }
 
 impl Record for Member {
+    const SINGULAR: &'static str = "member";
     const PLURAL: &'static str = "members";
     type View = Self;
 
@@ -291,10 +293,10 @@ impl Write for SetMember {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
         let group: Option<GroupRow> = loaded.record()?;
-        let group = group.filter(|row| !row.deleted).ok_or_else(not_found)?;
+        let group = group.filter(|row| !row.deleted).ok_or_else(|| not_found("group"))?;
         let found: Membership = loaded.extra()?;
         if !found.exists && !found.member {
-            return Err(not_found());
+            return Err(not_found(self.kind.as_str()));
         }
         let mut protected = group.protected(found.administrators);
         let member =

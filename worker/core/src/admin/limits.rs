@@ -72,6 +72,7 @@ pub struct LimitsView {
 pub struct LimitsRow(TenantRow);
 
 impl Record for LimitsRow {
+    const SINGULAR: &'static str = "limits";
     const PLURAL: &'static str = "limits";
     type View = LimitsView;
 

@@ -26,8 +26,9 @@ use crate::schema;
 /// Tools that a server registers by listing them: more than any model is given.
 pub const MAX_DISCOVERED_TOOLS: usize = 1_000;
 
-/// Bytes of one tool's definition: many times what a model reads of one.
-pub const MAX_DEFINITION_BYTES: usize = 64 * 1024;
+/// Bytes of one tool's definition. The largest of forty well-known servers has 77 kB, nearly all of it
+/// the schema of the result (docs/mcp.md).
+pub const MAX_DEFINITION_BYTES: usize = 128 * 1024;
 
 /// Bytes of a server's instructions that can be pinned: a person reads them before they are.
 pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
@@ -46,8 +47,8 @@ pub const MIN_MANIFEST_INTERVAL_MS: u64 = 60_000;
 /// Two hundred tools with a dozen ordinary patterns each cost less.
 pub const MAX_LISTING_PATTERN_COST: usize = 300_000;
 
-/// Tools that an answer names as left out; beyond it, whoever asks has seen enough.
-const MAX_SKIPPED_TOOLS: usize = 100;
+/// Tools that an answer names in one list of findings: who reads more has seen enough.
+const MAX_FINDINGS: usize = 100;
 
 /// Bytes of a statement's value; D1 takes 2 MB, and one more definition may stand beyond it, with its
 /// schema.
@@ -76,7 +77,7 @@ pub struct Discovered {
 /// What a server says its tools are, read. Nothing of it is compiled.
 #[derive(Debug)]
 pub struct Listing {
-    /// SHA-256 over the RFC 8785 form of the manifest.
+    /// SHA-256 over the canonical form of the manifest.
     pub(super) manifest_sha256: String,
     tools: Vec<ListedTool>,
     /// Where each tool is among them.
@@ -85,7 +86,8 @@ pub struct Listing {
     usable: usize,
     /// What the patterns that follow may cost.
     patterns_left: usize,
-    pub(super) skipped: Vec<SkippedTool>,
+    pub(super) skipped: Vec<Finding>,
+    pub(super) unsatisfiable: Vec<Finding>,
     /// What the server tells models about itself; only if it is short enough to be pinned.
     pub(super) instructions: Option<String>,
 }
@@ -99,7 +101,7 @@ struct ListedTool {
     egress: bool,
     risk: &'static str,
     input_schema: Option<String>,
-    /// In RFC 8785 form; `None` if it cannot be used.
+    /// In canonical form; `None` if it cannot be used.
     definition: Option<String>,
     /// `None` of an action, of which no server says anything.
     definition_sha256: Option<String>,
@@ -116,9 +118,9 @@ enum Use {
     Nothing,
 }
 
-/// A tool that is listed and was not registered.
+/// What was found out about a listed tool.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct SkippedTool {
+pub struct Finding {
     /// Its name, or its place in the list when it has none that can be shown.
     name: String,
     why: String,
@@ -138,7 +140,8 @@ pub fn instructions_sha256(instructions: &str) -> String {
     hex::encode(Sha256::digest(instructions))
 }
 
-/// Lower-case hex of SHA-256 over the RFC 8785 form.
+/// Lower-case hex of SHA-256 over the canonical form: RFC 8785, but numbers that no double holds exactly
+/// have their text ([`json::parse_definition`]).
 #[must_use]
 pub fn definition_sha256(definition: &Json) -> String {
     hex::encode(Sha256::digest(definition.canonical()))
@@ -156,7 +159,7 @@ impl Listing {
         let mut canonical = String::from(r#"{"tools":["#);
         for (at, text) in discovered.tools.iter().enumerate() {
             bytes += text.get().len();
-            let definition = match json::parse(text.get().as_bytes()) {
+            let definition = match json::parse_definition(text.get().as_bytes()) {
                 Ok(definition) if bytes <= MAX_LISTING_BYTES => definition,
                 found => {
                     let too_large = || "the definitions before it are too large".to_owned();
@@ -200,7 +203,8 @@ impl Listing {
     /// Reads a manifest that an administrator gave.
     pub(super) fn of_manifest(manifest: &RawValue) -> Result<Self, Problem> {
         let refuse = |must: String| Problem::field("manifest", format!("`manifest`: {must}"));
-        let manifest = json::parse(manifest.get().as_bytes()).map_err(|e| refuse(e.message))?;
+        let manifest =
+            json::parse_definition(manifest.get().as_bytes()).map_err(|e| refuse(e.message))?;
         if !matches!(manifest, Json::Object(_)) {
             return Err(refuse("must be an object, as MCP's `tools/list` answers".to_owned()));
         }
@@ -220,14 +224,15 @@ impl Listing {
             usable: 0,
             patterns_left: MAX_LISTING_PATTERN_COST,
             skipped: Vec::new(),
+            unsatisfiable: Vec::new(),
             instructions: None,
         }
     }
 
     fn skip(&mut self, name: &str, why: String) {
-        if self.skipped.len() < MAX_SKIPPED_TOOLS {
+        if self.skipped.len() < MAX_FINDINGS {
             let name = name.chars().take(MAX_TOOL_BYTES).collect();
-            self.skipped.push(SkippedTool { name, why });
+            self.skipped.push(Finding { name, why });
         }
     }
 
@@ -241,7 +246,17 @@ impl Listing {
             return self.refuse(at, name, &canonical, why);
         }
         match listed(definition, name, &canonical, &mut self.patterns_left) {
-            Ok(tool) => self.push(tool),
+            Ok(tool) => {
+                let schema = definition.get("inputSchema");
+                let found = schema.map(schema::unsatisfiable).unwrap_or_default();
+                let room = MAX_FINDINGS.saturating_sub(self.unsatisfiable.len());
+                let finding = |why| Finding {
+                    name: tool.tool.clone(),
+                    why: format!("its `inputSchema`: {why}"),
+                };
+                self.unsatisfiable.extend(found.into_iter().take(room).map(finding));
+                self.push(tool);
+            }
             Err(why) => self.refuse(at, name, &canonical, why),
         }
     }
@@ -502,7 +517,7 @@ impl Write for ManifestSeen<'_> {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let row: Option<ServerRow> = loaded.record()?;
-        let row = row.filter(ServerRow::lists_tools).ok_or_else(not_found)?;
+        let row = row.filter(ServerRow::lists_tools).ok_or_else(|| not_found("MCP server"))?;
         let difference = self.listing.difference(at, &loaded.extra()?, true)?;
         let answer = view(&row, at.now_ms)?;
         if difference.is_empty() {

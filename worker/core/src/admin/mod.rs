@@ -252,6 +252,8 @@ pub trait Write {
 
 /// A kind of record that is read one at a time and in pages.
 pub trait Record: DeserializeOwned {
+    /// What one is called in a sentence.
+    const SINGULAR: &'static str;
     /// The list's name in a page.
     const PLURAL: &'static str;
     type View: Serialize;
@@ -281,7 +283,7 @@ pub fn page<R: Record>(rows: &[String], limit: u32, now_ms: u64) -> Result<Json,
 ///
 /// `not_found`, or `internal` when it cannot be read.
 pub fn one<R: Record>(row: Option<&str>, now_ms: u64) -> Result<Answer, Problem> {
-    let record: R = row.map(read_record).transpose()?.ok_or_else(not_found)?;
+    let record: R = row.map(read_record).transpose()?.ok_or_else(|| not_found(R::SINGULAR))?;
     view(&record, now_ms)
 }
 
@@ -433,8 +435,8 @@ pub fn etag(revision: u64) -> String {
 
 /// There is no such record, or the caller may not know of it.
 #[must_use]
-pub fn not_found() -> Problem {
-    Problem::new(ProblemCode::NotFound, "there is no such thing")
+pub fn not_found(what: &str) -> Problem {
+    Problem::new(ProblemCode::NotFound, format!("there is no such {what}"))
 }
 
 /// An operator's credentials are ended by operators.
@@ -476,8 +478,8 @@ fn conflict(detail: &str) -> Problem {
 
 fn name_taken(what: &str, deleted: bool) -> Problem {
     let detail = match deleted {
-        true => format!("this {what}'s name was deleted, and is not given again"),
-        false => format!("there is a {what} of this name already"),
+        true => format!("the name was that of a deleted {what}, and cannot be used again"),
+        false => format!("another {what} has this name"),
     };
     Problem::new(ProblemCode::NameTaken, detail)
 }

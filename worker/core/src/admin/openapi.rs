@@ -40,7 +40,7 @@ use super::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow
 use super::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
-use super::tool::{ApproveTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow};
+use super::tool::{ApproveTool, ChangedTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow};
 use super::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use super::{MAX_IDEMPOTENCY_KEY_BYTES, Record};
 use crate::approval::{
@@ -104,7 +104,8 @@ const DISCOVERY: [ProblemCode; 4] =
     [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
 
 /// What any request with a body can come to.
-const BODY: [ProblemCode; 4] = [MalformedRequest, BodyTooLarge, UnsupportedMediaType, Overloaded];
+const BODY: [ProblemCode; 5] =
+    [MalformedRequest, InputInvalid, BodyTooLarge, UnsupportedMediaType, Overloaded];
 
 /// The API as OpenAPI 3.1 has it.
 #[must_use]
@@ -565,7 +566,7 @@ fn entry(operation: Operation) -> Entry {
             "Registers a tool, or an existing one again, which lifts nothing.",
         )
         .takes::<ToolRequest>()
-        .writes::<Tool>(&CREATED_OR_DONE)
+        .writes::<ChangedTool>(&CREATED_OR_DONE)
         .tagged()
         .refuses(&[LimitReached]),
         Operation::ReadTool => {
@@ -576,7 +577,7 @@ fn entry(operation: Operation) -> Entry {
         Operation::PatchTool => {
             Entry::new("tools", "patch_tool", "Changes what is said of a tool.")
                 .takes::<ToolPatch>()
-                .writes::<Tool>(&DONE)
+                .writes::<ChangedTool>(&DONE)
                 .tagged()
                 .matching()
         }
@@ -1295,6 +1296,7 @@ mod tests {
             ReasonCode::InputInvalid,
             ReasonCode::ScopeMissing,
             ReasonCode::ToolNotGranted,
+            ReasonCode::ServerUnknown,
             ReasonCode::ToolUnknown,
             ReasonCode::ToolInactive,
             ReasonCode::RouteUnmapped,

@@ -101,7 +101,8 @@ pub struct Proposal {
 ///
 /// # Errors
 ///
-/// `malformed_request` when the body is not JSON or is too large to be read by an approver.
+/// `malformed_request` when the body is not JSON or is too large to be read by an approver,
+/// `input_invalid` when it is ambiguous.
 pub fn propose(
     tenant: &str,
     actor: &Actor,
@@ -112,7 +113,7 @@ pub fn propose(
     let malformed = |detail: String| Problem::new(ProblemCode::MalformedRequest, detail);
     let body = match body.is_empty() {
         true => Json::Null,
-        false => json::parse(body).map_err(|error| malformed(error.message))?,
+        false => json::parse_definition(body)?,
     };
     let text = |value: &str| Json::String(value.to_owned());
     let input = Json::Object(vec![

@@ -61,9 +61,10 @@ pub enum Asked<'a> {
     /// An agent, of which its lane has a part. The statement gives its record and, as `extra`, what
     /// the lane needs to know of the tenant.
     Agent(Statement),
-    /// A page: the statement gives a text a record. It is of what `within` finds, if that is said.
+    /// A page: the statement gives a text a record. It is of what `within` finds, if that is said:
+    /// what it is called, and the statement.
     Page {
-        within: Option<Statement>,
+        within: Option<(&'static str, Statement)>,
         statement: Statement,
         limit: u32,
         view: fn(&[String], u32, u64) -> Result<Json, Problem>,
@@ -170,7 +171,12 @@ impl<'a> Request<'a> {
                 values.extend([kind.into(), member.into(), u64::from(limit).into()]);
                 let within = Statement::new(sql::READ_GROUP, key);
                 let statement = Statement::new(sql::LIST_MEMBERS, values);
-                Asked::Page { within: Some(within), statement, limit, view: page::<Member> }
+                Asked::Page {
+                    within: Some(("group", within)),
+                    statement,
+                    limit,
+                    view: page::<Member>,
+                }
             }
             Op::AddMember => self.member(true)?,
             Op::RemoveMember => self.member(false)?,
@@ -238,7 +244,12 @@ impl<'a> Request<'a> {
                 values.extend([cursor.into(), u64::from(limit).into()]);
                 let within = Statement::new(sql::READ_SERVER, key);
                 let statement = Statement::new(sql::LIST_TOOLS, values);
-                Asked::Page { within: Some(within), statement, limit, view: page::<ToolRow> }
+                Asked::Page {
+                    within: Some(("server", within)),
+                    statement,
+                    limit,
+                    view: page::<ToolRow>,
+                }
             }
             Op::CreateTool => self
                 .write(CreateTool { server: self.name(0, "server")?, request: parse(self.body)? }),
@@ -330,7 +341,8 @@ impl<'a> Request<'a> {
     }
 
     fn member(&self, present: bool) -> Result<Asked<'a>, Problem> {
-        let kind = MemberKind::from_path(self.parameter(1)).ok_or_else(not_found)?;
+        let kind =
+            MemberKind::from_path(self.parameter(1)).ok_or_else(|| not_found("kind of member"))?;
         let (group, member) = (self.name(0, "group")?, self.name(2, "member")?);
         Ok(self.write(SetMember { group, kind, member, present }))
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::field::{Millis, Name, present};
-use super::manifest::{Difference, Known, Listing, SkippedTool, instructions_sha256};
+use super::manifest::{Difference, Finding, Known, Listing, instructions_sha256};
 use super::sql::{self, Statement, Value};
 use super::tool::MAX_TOOLS;
 use super::{
@@ -155,13 +155,17 @@ pub struct ChangedServer {
     #[serde(flatten)]
     server: Server,
     /// Tools that were listed and were not registered, the first hundred of them.
-    skipped_tools: Vec<SkippedTool>,
+    skipped_tools: Vec<Finding>,
+    /// Bounds in the tools' schemas that no argument can meet, the first hundred of them. The tools
+    /// are registered; a call that such a bound applies to is denied.
+    unsatisfiable_schemas: Vec<Finding>,
     /// The instructions that the server gave, whose hash is pinned now; null when it gave none, or
     /// was not asked.
     instructions: Option<String>,
 }
 
 impl Record for ServerRow {
+    const SINGULAR: &'static str = "server";
     const PLURAL: &'static str = "servers";
     type View = Server;
 
@@ -276,7 +280,7 @@ pub(super) fn load(at: &At<'_>, server: &str, listing: Option<&Listing>) -> Stat
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ServerRow, Problem> {
     let row: Option<ServerRow> = loaded.record()?;
-    let row = row.filter(|row| !row.deleted).ok_or_else(not_found)?;
+    let row = row.filter(|row| !row.deleted).ok_or_else(|| not_found("server"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -352,14 +356,18 @@ fn conclude(
 }
 
 /// An answer as [`ChangedServer`] has it.
-fn naming_skipped(mut outcome: Outcome, said: Said<'_>) -> Outcome {
-    let skipped = said.listing().map_or(json!([]), |listing| json!(listing.skipped));
+fn with_findings(mut outcome: Outcome, said: Said<'_>) -> Outcome {
+    let findings = |of: fn(&Listing) -> &Vec<Finding>| {
+        said.listing().map_or(json!([]), |listing| json!(of(listing)))
+    };
     let answer = match &mut outcome {
         Outcome::Unchanged(answer) => answer,
         Outcome::Changed(change) => &mut change.answer,
         Outcome::Held(_) => return outcome,
     };
-    answer.body.insert("skipped_tools".to_owned(), skipped);
+    answer.body.insert("skipped_tools".to_owned(), findings(|listing| &listing.skipped));
+    let unsatisfiable = findings(|listing| &listing.unsatisfiable);
+    answer.body.insert("unsatisfiable_schemas".to_owned(), unsatisfiable);
     let instructions = said.listing().and_then(|listing| listing.instructions.as_deref());
     answer.body.insert("instructions".to_owned(), json!(instructions));
     outcome
@@ -449,7 +457,7 @@ impl Write for CreateServer {
         let said = Said::new(self.manifest.as_ref(), at);
         let event = if before.is_none() { "server_created" } else { "server_changed" };
         let concluded = conclude(at, loaded, before.as_ref(), row, said, event)?;
-        Ok(naming_skipped(concluded, said))
+        Ok(with_findings(concluded, said))
     }
 }
 
@@ -525,7 +533,7 @@ impl Write for PatchServer {
         let (before, row) = self.row(at, loaded)?;
         let said = Said::new(self.manifest.as_ref(), at);
         let concluded = conclude(at, loaded, Some(&before), row, said, "server_changed")?;
-        Ok(naming_skipped(concluded, said))
+        Ok(with_findings(concluded, said))
     }
 }
 
@@ -564,7 +572,7 @@ impl Write for DeleteServer {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut row: ServerRow = loaded.record()?.ok_or_else(not_found)?;
+        let mut row: ServerRow = loaded.record()?.ok_or_else(|| not_found("server"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }

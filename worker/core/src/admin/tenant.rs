@@ -93,6 +93,7 @@ pub struct Tenant {
 }
 
 impl Record for TenantRow {
+    const SINGULAR: &'static str = "tenant";
     const PLURAL: &'static str = "tenants";
     type View = Tenant;
 
@@ -153,7 +154,8 @@ pub(super) fn load(at: &At<'_>) -> Statement {
 
 pub(super) fn existing(at: &At<'_>, loaded: &Loaded) -> Result<TenantRow, Problem> {
     let row: Option<TenantRow> = loaded.record()?;
-    let row = row.filter(|row| row.status != TenantStatus::Deleted).ok_or_else(not_found)?;
+    let row =
+        row.filter(|row| row.status != TenantStatus::Deleted).ok_or_else(|| not_found("tenant"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -321,7 +323,7 @@ impl Write for DeleteTenant {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let before: TenantRow = loaded.record()?.ok_or_else(not_found)?;
+        let before: TenantRow = loaded.record()?.ok_or_else(|| not_found("tenant"))?;
         if before.status == TenantStatus::Deleted {
             return Answer::of(&before.view(at.now_ms), None).map(Outcome::Unchanged);
         }

@@ -15,9 +15,10 @@ use super::{
 };
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bundle::Risk;
+use crate::json as bounded;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{ChangedKey, TaintRule};
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
@@ -70,7 +71,7 @@ pub struct Tool {
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Json>,
     /// SHA-256 over the RFC 8785 form of all that its server says of it, lower-case hex; null when
-    /// the server has said nothing yet.
+    /// the server has said nothing yet. Numbers that no double holds exactly have their text in it.
     definition_sha256: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -79,7 +80,19 @@ pub struct Tool {
     updated_at: Millis,
 }
 
+/// A tool as it was registered or changed.
+#[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "only describes an answer")]
+pub struct ChangedTool {
+    #[serde(flatten)]
+    tool: Tool,
+    /// Bounds in the schema of the request that no argument can meet: a call that one applies to is
+    /// denied.
+    unsatisfiable: Vec<String>,
+}
+
 impl Record for ToolRow {
+    const SINGULAR: &'static str = "tool";
     const PLURAL: &'static str = "tools";
     type View = Tool;
 
@@ -139,6 +152,7 @@ pub struct ToolDetail {
 }
 
 impl Record for ToolDetailRow {
+    const SINGULAR: &'static str = ToolRow::SINGULAR;
     const PLURAL: &'static str = ToolRow::PLURAL;
     type View = ToolDetail;
 
@@ -205,12 +219,12 @@ struct Around {
 
 fn around(loaded: &Loaded) -> Result<Around, Problem> {
     let around: Around = loaded.extra()?;
-    if around.server { Ok(around) } else { Err(not_found()) }
+    if around.server { Ok(around) } else { Err(not_found("server")) }
 }
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ToolRow, Problem> {
     around(loaded)?;
-    let row: ToolRow = loaded.record()?.ok_or_else(not_found)?;
+    let row: ToolRow = loaded.record()?.ok_or_else(|| not_found("tool"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -249,6 +263,20 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
         serde_json::from_str(text.get()).map_err(unreadable)
     };
     given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
+}
+
+/// An answer as [`ChangedTool`] has it.
+fn with_findings(mut outcome: Outcome, given: Option<&Option<Box<RawValue>>>) -> Outcome {
+    let given = given.and_then(Option::as_deref);
+    let schema = given.and_then(|text| bounded::parse_definition(text.get().as_bytes()).ok());
+    let found = schema.as_ref().map(schema::unsatisfiable).unwrap_or_default();
+    let answer = match &mut outcome {
+        Outcome::Unchanged(answer) => answer,
+        Outcome::Changed(change) => &mut change.answer,
+        Outcome::Held(_) => return outcome,
+    };
+    answer.body.insert("unsatisfiable".to_owned(), json!(found));
+    outcome
 }
 
 const SCHEMA: &str = "input_schema";
@@ -330,7 +358,8 @@ impl Write for CreateTool {
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
-        conclude(at, loaded, before.as_ref(), row, event)
+        let concluded = conclude(at, loaded, before.as_ref(), row, event)?;
+        Ok(with_findings(concluded, request.input_schema.as_ref()))
     }
 }
 
@@ -391,7 +420,8 @@ impl Write for PatchTool {
                 .unwrap_or_else(|| before.input_schema.clone()),
             ..before.clone()
         };
-        conclude(at, loaded, Some(&before), row, "tool_changed")
+        let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;
+        Ok(with_findings(concluded, self.patch.input_schema.as_ref()))
     }
 }
 

@@ -46,6 +46,7 @@ pub struct IssuedWebhook {
 }
 
 impl Record for WebhookRow {
+    const SINGULAR: &'static str = "webhook";
     const PLURAL: &'static str = "webhooks";
     type View = Webhook;
 
@@ -141,7 +142,7 @@ impl Write for DeleteWebhook {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let row: WebhookRow = loaded.record()?.ok_or_else(not_found)?;
+        let row: WebhookRow = loaded.record()?.ok_or_else(|| not_found("webhook"))?;
         check_match(at, row.revision)?;
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         let delete = Statement::new(sql::DELETE_WEBHOOK, vec![at.tenant.into()]);

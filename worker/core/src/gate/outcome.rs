@@ -64,6 +64,7 @@ pub enum ReasonCode {
     InputInvalid,
     ScopeMissing,
     ToolNotGranted,
+    ServerUnknown,
     ToolUnknown,
     ToolInactive,
     RouteUnmapped,
@@ -123,18 +124,21 @@ impl ReasonCode {
             }
             Self::NoPolicyPermits => ("no_policy_permits", "No policy permits this call."),
             Self::PolicyError => ("policy_error", "A policy could not be evaluated."),
-            Self::InputInvalid => ("input_invalid", "The arguments do not fit the tool."),
+            Self::InputInvalid => {
+                ("input_invalid", "The arguments are ambiguous, or hold what no policy can judge.")
+            }
             Self::ScopeMissing => {
                 ("scope_missing", "The credential's scopes do not cover this tool.")
             }
             Self::ToolNotGranted => {
                 ("tool_not_granted", "The agent or its credential is not granted this tool.")
             }
+            Self::ServerUnknown => ("server_unknown", "This server is not registered."),
             Self::ToolUnknown => ("tool_unknown", "This tool is not registered."),
             Self::ToolInactive => ("tool_inactive", "This tool or its server is not active."),
             Self::RouteUnmapped => ("route_unmapped", "No route of the server fits this request."),
             Self::InputSchemaMismatch => {
-                ("input_schema_mismatch", "The arguments do not fit the tool's schema.")
+                ("input_schema_mismatch", "The arguments do not match the tool's schema.")
             }
             Self::HeaderMismatch => (
                 "header_mismatch",

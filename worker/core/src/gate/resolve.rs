@@ -80,7 +80,7 @@ pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
 /// The server must be registered and active.
 pub fn server(records: &Records) -> Result<&ServerRecord, ReasonCode> {
     match &records.server {
-        None => Err(ReasonCode::ToolUnknown),
+        None => Err(ReasonCode::ServerUnknown),
         Some(server) if server.status != "active" => Err(ReasonCode::ToolInactive),
         Some(server) => Ok(server),
     }
@@ -207,7 +207,13 @@ pub fn evaluate(
         Ok(input) => input,
         // A trap is sprung by being called, with whatever arguments.
         Err(_) if tool.canary => record([]),
-        Err(error) => return Err(deny(ReasonCode::InputInvalid, error.to_string())),
+        Err(error) => {
+            let code = match error.is_mismatch() {
+                true => ReasonCode::InputSchemaMismatch,
+                false => ReasonCode::InputInvalid,
+            };
+            return Err(deny(code, error.to_string()));
+        }
     };
 
     let groups = groups(tenant, identity);

@@ -100,7 +100,7 @@ impl Lane {
         }
         let held = approval(storage, &command.approval_id)?;
         let Some(HeldApproval { mut approval, mut input }) = held else {
-            return Ok(Err(crate::admin::not_found()));
+            return Ok(Err(crate::admin::not_found("approval")));
         };
         let state = self.state_of(storage, &approval.agent, now_ms)?;
         let around = self.around(config, &state, now_ms);
@@ -140,7 +140,7 @@ impl Lane {
             ChangeStep::Use { approval_id, request_id } => {
                 let Some(HeldApproval { mut approval, .. }) = approval(storage, approval_id)?
                 else {
-                    return Ok(Err(crate::admin::not_found()));
+                    return Ok(Err(crate::admin::not_found("approval")));
                 };
                 let around = self.around(config, &state, now_ms);
                 use_change(&around, &mut approval, command, request_id)

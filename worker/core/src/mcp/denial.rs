@@ -1,7 +1,9 @@
 //! What a model is told when a call does not go on.
 //!
 //! A model reads a tool's result; an error of the protocol, its client may keep to itself. So a call
-//! that is denied has a result, unless the server is registered to have errors.
+//! that is denied has a result, unless the server is registered to have errors. Arguments that do not
+//! match have a result in any case: the specification says so (SEP-1303), since the model can correct
+//! them. What is no call of a tool has no such results, and gets errors.
 
 use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
 use super::raw::{RawObject, array, quoted};
@@ -10,10 +12,11 @@ use crate::problem::Problem;
 use crate::proxy::ProxyDecision;
 use crate::upstream::DenialForm;
 
-/// The reason code of arguments that do not fit the tool's schema: MCP has a code for that.
-pub const INPUT_SCHEMA_MISMATCH: &str = "input_schema_mismatch";
+/// The reason codes of arguments that can be corrected: they do not match the tool's schema, or cannot
+/// be read in one way only.
+const INPUT_ERRORS: [&str; 2] = ["input_schema_mismatch", "input_invalid"];
 
-/// The reason code of a header that does not mirror its argument: MCP has a code for that too.
+/// The reason code of a header that does not mirror its argument: MCP has a code for that.
 const HEADER_MISMATCH_REASON: &str = "header_mismatch";
 
 /// The answer to a call of `what` that was decided and does not go on: its HTTP status and body.
@@ -25,8 +28,9 @@ pub fn answer(
     era: Era,
     id: &str,
 ) -> (u16, String) {
-    let is_protocols = [INPUT_SCHEMA_MISMATCH, HEADER_MISMATCH_REASON];
-    if form == DenialForm::Error || is_protocols.contains(&decision.reason_code.as_str()) {
+    let reason_code = decision.reason_code.as_str();
+    let as_registered = form == DenialForm::Error && !INPUT_ERRORS.contains(&reason_code);
+    if as_registered || reason_code == HEADER_MISMATCH_REASON {
         let error = error(decision, what);
         return (error.status, error.with_id(Some(id)).body(era));
     }
@@ -46,10 +50,12 @@ pub fn answer(
 #[must_use]
 pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
     let error = match decision.reason_code.as_str() {
-        INPUT_SCHEMA_MISMATCH => RpcError::in_band(INVALID_PARAMS, decision.reason.as_str()),
         HEADER_MISMATCH_REASON => {
             let message = ["Header mismatch: ", &decision.reason].concat();
             RpcError::new(400, HEADER_MISMATCH, message)
+        }
+        code if INPUT_ERRORS.contains(&code) => {
+            RpcError::in_band(INVALID_PARAMS, text(decision, what))
         }
         _ => RpcError::in_band(DENIED, text(decision, what)),
     };
@@ -106,6 +112,9 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
         ) => "Making the call without an approval id asks for another approval.".to_owned(),
         (_, "approvals_exhausted") => {
             "Use approvals that were granted, or let open ones expire, and try again.".to_owned()
+        }
+        (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {
+            "Correct the arguments and make the call again.".to_owned()
         }
         _ => "Asking for approval would not help, and neither would repeating the call.".to_owned(),
     };
@@ -217,18 +226,27 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-31403,"message":{text},"data":{meta}}}}}"#
             )
         );
+    }
+
+    #[test]
+    fn arguments_to_correct_are_a_result_and_a_header_to_correct_is_an_error() {
+        let corrected = r#""isError":true"#;
+        let header = r#""error":{"code":-32020,"message":"Header mismatch: Because.""#;
         for (reason_code, status, expected) in [
-            (INPUT_SCHEMA_MISMATCH, 200, r#""error":{"code":-32602,"message":"Because.""#),
-            (
-                HEADER_MISMATCH_REASON,
-                400,
-                r#""error":{"code":-32020,"message":"Header mismatch: Because.""#,
-            ),
+            ("input_schema_mismatch", 200, corrected),
+            ("input_invalid", 200, corrected),
+            (HEADER_MISMATCH_REASON, 400, header),
         ] {
             let mismatch = decision("deny", reason_code, false);
-            let (found, body) = answer(&mismatch, "s/t", DenialForm::Result, Era::Session, "7");
-            assert_eq!(found, status);
-            assert!(body.contains(expected), "{body}");
+            for form in [DenialForm::Result, DenialForm::Error] {
+                for era in [Era::Session, Era::Stateless] {
+                    let (found, body) = answer(&mismatch, "s/t", form, era, "7");
+                    assert_eq!(found, status, "{reason_code}");
+                    assert!(body.contains(expected), "{body}");
+                    let advice = body.contains("Correct the arguments and make the call again.");
+                    assert_eq!(advice, expected == corrected, "{body}");
+                }
+            }
         }
     }
 

@@ -82,7 +82,7 @@ impl Page {
 
 /// What the item would be called as; `None` when it cannot be read in one way only.
 fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
-    let item = json::parse(text.as_bytes()).ok()?;
+    let item = json::parse_definition(text.as_bytes()).ok()?;
     let Json::Object(members) = &item else { return None };
     if envelope::mistaken(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some() {
         return None;
@@ -182,6 +182,10 @@ mod tests {
         let hash = |text: &str| candidate(Listed::Tools, text).unwrap().definition_sha256.unwrap();
         assert_eq!(hash(r#"{"name":"a","x":1.0}"#), hash(r#"{ "x": 1, "name": "a" }"#));
         assert_ne!(hash(r#"{"name":"a","x":1}"#), hash(r#"{"name":"a","x":2}"#));
+        // No double tells these two apart.
+        let large = |number: &str| hash(&format!(r#"{{"name":"a","maximum":{number}}}"#));
+        assert_ne!(large("9223372036854775807"), large("9223372036854775808"));
+        assert_ne!(large("1e300"), large("1e301"));
     }
 
     #[test]

@@ -11,7 +11,9 @@ use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
 use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
 use gateward_core::admin::route::{Found, find};
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
-use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
+use gateward_core::admin::{
+    self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write, not_found,
+};
 use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::gate::LaneAction;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -264,8 +266,10 @@ impl Registry {
             Asked::One { statement, view } => self.one(&statement, view)?,
             Asked::Agent(statement) => self.one(&statement, admin::one::<AgentRow>)?,
             Asked::Page { within, statement, limit, view } => {
-                if within.is_some_and(|within| self.texts(&within).is_empty()) {
-                    return Err(Problem::new(ProblemCode::NotFound, "there is no such thing"));
+                if let Some((what, within)) = within
+                    && self.texts(&within).is_empty()
+                {
+                    return Err(not_found(what));
                 }
                 (view(&self.texts(&statement), limit, now_ms)?, None)
             }
@@ -509,9 +513,13 @@ impl Registry {
     }
 }
 
-/// What the edge makes of a server's answers.
+/// What the edge makes of a server's answers. A text that is JSON is a tool as the server wrote it.
 fn discovered(listing: &Json) -> Discovered {
-    let raw = |tool: &Json| RawValue::from_string(tool.to_string()).unwrap();
+    let raw = |tool: &Json| {
+        let written = tool.as_str().filter(|text| text.starts_with('{'));
+        let text = written.map_or_else(|| tool.to_string(), str::to_owned);
+        RawValue::from_string(text).unwrap()
+    };
     Discovered {
         tools: listing["tools"].as_array().unwrap().iter().map(raw).collect(),
         resources: listing["resources"] == true,

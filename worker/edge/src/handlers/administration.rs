@@ -73,7 +73,7 @@ pub async fn answer(
         }
         Asked::Agent(statement) => {
             let rows = records(&app.env, &statement).await?;
-            let row = rows.into_iter().next().ok_or_else(not_found)?;
+            let row = rows.into_iter().next().ok_or_else(|| not_found("agent"))?;
             let mut agent: AgentRow = core::read_record(&row.record)?;
             let tenant = row.extra.unwrap_or_default();
             let held =
@@ -84,10 +84,10 @@ pub async fn answer(
             respond(app, 200, core::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {
-            if let Some(within) = within
+            if let Some((what, within)) = within
                 && records(&app.env, &within).await?.is_empty()
             {
-                return Err(not_found());
+                return Err(not_found(what));
             }
             let rows = records(&app.env, &statement).await?;
             let rows: Vec<String> = rows.into_iter().map(|row| row.record).collect();

@@ -137,7 +137,9 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
             .await?
             .map(|approval| HeldApproval { approval, input: ApprovalInput::default() }),
     };
-    let held = held.filter(|held| caller.sees(&held.approval.agent)).ok_or_else(not_found)?;
+    let held = held
+        .filter(|held| caller.sees(&held.approval.agent))
+        .ok_or_else(|| not_found("approval"))?;
     let now_ms = Date::now().as_millis();
     let approval = &held.approval;
     let mut head = Head::new(200, &app.request_id).field("etag", etag(approval.revision));
@@ -192,5 +194,5 @@ pub async fn decide(
 
 fn lane_of(caller: &Caller, id: &str) -> Result<u16, Problem> {
     let lane = approval_position(id).map(|(lane, _)| lane);
-    lane.filter(|lane| *lane < caller.lanes).ok_or_else(not_found)
+    lane.filter(|lane| *lane < caller.lanes).ok_or_else(|| not_found("approval"))
 }

@@ -160,13 +160,7 @@ fn read_body(request: &Request, bytes: &[u8]) -> Result<Option<Json>, Problem> {
         return Ok(None);
     }
     request.require_json()?;
-    json::parse(bytes).map(Some).map_err(|error| {
-        let code = match error.ambiguous {
-            true => ProblemCode::InputInvalid,
-            false => ProblemCode::MalformedRequest,
-        };
-        Problem::new(code, error.message)
-    })
+    Ok(Some(json::parse(bytes)?))
 }
 
 /// Where the request goes: the path below the server's own.
