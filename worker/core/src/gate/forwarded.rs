@@ -12,10 +12,10 @@ use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
 use crate::proxy::Untrusted;
-use crate::receipt::{self, BODY_VERSION, OutcomeBody};
+use crate::receipt::{self, BODY_VERSION, Body, OutcomeBody};
 
 /// How an upstream's answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// As the upstream ended it.
@@ -118,7 +118,7 @@ pub fn record(
         return Err(journal::full());
     }
     let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&OutcomeBody {
+    let (body, hash) = receipt::seal(&Body::Outcome(OutcomeBody {
         agent: &command.agent,
         bytes: command.bytes,
         decision_hash: &command.decision_hash,
@@ -135,7 +135,7 @@ pub fn record(
         tenant: &command.tenant,
         time: &id::rfc3339(now_ms),
         version: BODY_VERSION,
-    });
+    }));
     let row = Row {
         kind: receipt::OUTCOME_KIND,
         seq,
