@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance demo check bench bench-full bench-check deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop demo check bench bench-full bench-check deploy clean setup wasm cli
 
 # These compile for Wasm only.
 wasm_crates := gateward-edge gateward-bench-wasm
@@ -22,6 +22,9 @@ test-worker: wasm cli nginx
 
 conformance: wasm ## run the MCP conformance suite through Gateward, for both of its revisions
 	@GATEWARD_PREBUILT=1 WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent conformance
+
+interop: wasm ## drive every pinned MCP client through Gateward and write the table in docs/mcp.md
+	@clients="$$(scripts/clients.sh --all)" && env $$clients WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent interop
 
 demo: setup ## play a confused-deputy attack and verify its receipts
 	@npm run --silent demo

@@ -1,48 +1,94 @@
 #!/usr/bin/env bash
-# Prepares the clients in other languages that the tests run, and prints where they are as
-# assignments of environment variables. A language that is not installed is left out, and its tests
-# are skipped; in CI (CI=true) it is an error.
+# Prepares the clients in other languages that the tests run, and with `--all` those too that only
+# `make interop` drives. Prints where they are as assignments of environment variables. A language
+# that is not installed is left out, and its tests are skipped; in CI (CI=true) and with `--all` it
+# is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tools.sh
 
+all="${1:-}"
+uv_root="$tool_cache/uv-0.13.9"
+# Those for which the pinned packages have wheels.
+python_versions=">=3.11,<3.14"
+
 missing() {
   echo "gateward: $1 is missing: tests of its clients are skipped" >&2
-  [ "${CI:-}" != true ]
+  [ "${CI:-}" != true ] && [ -z "$all" ]
 }
 
-# The variable that names a Python interpreter, and what is installed for it.
-python_environments=(
-  "GATEWARD_PYTHON tests/clients/requirements.txt"
-  "GATEWARD_GENERATOR_PYTHON tests/clients/openapi/requirements.txt"
-)
-for entry in "${python_environments[@]}"; do
-  read -r variable requirements <<<"$entry"
-  python="$tool_cache/python-$(sha256sum "$requirements" | cut -c1-16)"
-  if [ ! -x "$python/bin/python" ] && command -v python3 >/dev/null; then
-    echo "gateward: installing $requirements for the tests" >&2
-    rm -rf "$python.new"
-    python3 -m venv "$python.new" >&2
-    "$python.new/bin/python" -m pip install -q --disable-pip-version-check -r "$requirements" >&2
-    mv "$python.new" "$python"
+hash_of() { sha256sum "$1" | cut -c1-16; }
+
+# Prints an interpreter that the pinned packages run on, if this machine has one.
+find_python() {
+  command -v python3 >/dev/null || return 1
+  if [ ! -x "$uv_root/bin/uv" ]; then
+    python3 -m venv "$uv_root" >&2
+    "$uv_root/bin/python" -m pip install -q --disable-pip-version-check "uv==${uv_root##*-}" >&2
   fi
-  if [ -x "$python/bin/python" ]; then echo "$variable=$python/bin/python"; else missing Python; fi
-done
+  "$uv_root/bin/uv" python find --no-python-downloads "$python_versions"
+}
+
+# Prints the environment that has these requirements, after making it if it is new.
+python_environment() { # requirements
+  local environment
+  environment="$tool_cache/python-$(hash_of "$1")"
+  if [ ! -x "$environment/bin/python" ]; then
+    echo "gateward: installing $1" >&2
+    rm -rf "$environment.new"
+    "$uv_root/bin/uv" venv -q --python "$python" "$environment.new" >&2
+    "$uv_root/bin/uv" pip install -q --python "$environment.new/bin/python" --requirement "$1" >&2
+    mv "$environment.new" "$environment"
+  fi
+  echo "$environment"
+}
+
+# Prints where the packages of this directory's lock are, after installing them if they are new.
+npm_packages() { # directory
+  local packages
+  packages="$tool_cache/packages-$(hash_of "$1/package-lock.json")"
+  if [ ! -d "$packages" ]; then
+    echo "gateward: installing $1" >&2
+    rm -rf "$packages.new"
+    mkdir -p "$packages.new"
+    cp "$1"/package*.json "$packages.new"
+    npm ci --prefix "$packages.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+    mv "$packages.new" "$packages"
+  fi
+  echo "$packages"
+}
+
+# Environments of tests/interop/python that `make test` drives.
+interop="mcp-1.9 mcp-2.3"
+if [ -n "$all" ]; then
+  interop=""
+  for requirements in tests/interop/python/*.txt; do interop="$interop $(basename "$requirements" .txt)"; done
+fi
+environments=""
+if python="$(find_python)"; then
+  environment="$(python_environment tests/clients/requirements.txt)"
+  echo "GATEWARD_PYTHON=$environment/bin/python"
+  environment="$(python_environment tests/clients/openapi/requirements.txt)"
+  echo "GATEWARD_GENERATOR_PYTHON=$environment/bin/python"
+  for name in $interop; do
+    environment="$(python_environment "tests/interop/python/$name.txt")"
+    environments="$environments,$name=$environment"
+  done
+else
+  missing "Python $python_versions"
+fi
+
+if [ -n "$all" ]; then
+  packages="$(npm_packages tests/interop/packages)"
+  environments="$environments,packages=$packages"
+fi
+echo "GATEWARD_INTEROP=${environments#,}"
 
 # The TypeScript generator needs an older compiler than the tests, so its packages are apart.
-packages="tests/clients/openapi"
-modules="$tool_cache/generator-$(sha256sum "$packages/package-lock.json" | cut -c1-16)"
-if [ ! -d "$modules" ]; then
-  echo "gateward: installing the TypeScript generator of the tests" >&2
-  rm -rf "$modules.new"
-  mkdir -p "$modules.new"
-  cp "$packages/package.json" "$packages/package-lock.json" "$modules.new"
-  npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$modules.new" >&2
-  mv "$modules.new" "$modules"
-fi
-echo "GATEWARD_GENERATOR_TYPESCRIPT=$modules/node_modules/@hey-api/openapi-ts/bin/run.js"
+packages="$(npm_packages tests/clients/openapi)"
+echo "GATEWARD_GENERATOR_TYPESCRIPT=$packages/node_modules/@hey-api/openapi-ts/bin/run.js"
 
-program="$tool_cache/upload-$(sha256sum tests/clients/upload.go | cut -c1-16)"
+program="$tool_cache/upload-$(hash_of tests/clients/upload.go)"
 if [ ! -x "$program" ] && command -v go >/dev/null; then
   echo "gateward: building the Go client of the tests" >&2
   go build -o "$program" tests/clients/upload.go

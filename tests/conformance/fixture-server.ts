@@ -31,22 +31,33 @@ const PATH = "/mcp";
 const RETRY_MS = 500;
 const PUBLIC = { cacheScope: "public", ttlMs: 60_000 } as const;
 
+export interface FixtureOptions {
+  /** Gives it what it has, in place of what the conformance suite asks for. */
+  populate?: (server: McpServer) => void;
+  /** Answers with JSON bodies only: a response's head is not sent before its result. */
+  json?: boolean;
+  /** Knows the revisions with sessions only. */
+  sessionsOnly?: boolean;
+}
+
 export class Fixture {
+  readonly #options: FixtureOptions;
   readonly #http: HttpServer;
   readonly #sessions = new Map<string, SessionTransport>();
   /** A request without a session may come back with what another one was given. */
   readonly #states = createRequestStateCodec<RoundState>({ key: crypto.getRandomValues(new Uint8Array(32)) });
   readonly #modern: McpHttpHandler;
 
-  private constructor() {
-    this.#modern = createMcpHandler(() => this.#server(), { legacy: "reject" });
+  private constructor(options: FixtureOptions) {
+    this.#options = options;
+    this.#modern = createMcpHandler(() => this.#server(), { legacy: "reject", responseMode: options.json ? "json" : "auto" });
     const handler = toNodeHandler({ fetch: (request) => this.#fetch(request) });
     // The types differ only in what may be undefined.
     this.#http = createServer((request, response) => void handler(request as NodeIncomingMessageLike, response));
   }
 
-  static async start(): Promise<Fixture> {
-    const fixture = new Fixture();
+  static async start(options: FixtureOptions = {}): Promise<Fixture> {
+    const fixture = new Fixture(options);
     fixture.#http.listen(0, "127.0.0.1");
     await once(fixture.#http, "listening");
     return fixture;
@@ -81,11 +92,16 @@ export class Fixture {
         cacheHints: { "tools/list": PUBLIC, "prompts/list": PUBLIC, "resources/list": PUBLIC },
       },
     );
+    const { populate = this.#populate } = this.#options;
+    populate(server);
+    return server;
+  }
+
+  readonly #populate = (server: McpServer): void => {
     addTools(server, this.#modern.notify);
     addRounds(server, this.#states);
     addContents(server);
-    return server;
-  }
+  };
 
   async #fetch(request: Request): Promise<Response> {
     const refused =
@@ -93,7 +109,7 @@ export class Fixture {
       originValidationResponse(request, localhostAllowedOrigins());
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
-    return (await isLegacyRequest(request)) ? this.#inSession(request) : this.#modern.fetch(request);
+    return this.#options.sessionsOnly || (await isLegacyRequest(request)) ? this.#inSession(request) : this.#modern.fetch(request);
   }
 
   /** What names a session goes to it, and what names none can only begin one. */
@@ -104,6 +120,7 @@ export class Fixture {
     }
     const transport: SessionTransport = new SessionTransport({
       sessionIdGenerator: randomUUID,
+      enableJsonResponse: this.#options.json ?? false,
       eventStore: new Events(),
       retryInterval: RETRY_MS,
       onsessioninitialized: (session) => void this.#sessions.set(session, transport),

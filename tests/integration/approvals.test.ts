@@ -4,7 +4,7 @@ import { Api, type Approval, type ApprovalPage } from "../support/administration
 import {
   actionHash, approvalOf, ask, decide, decided, expectCode, mainMergeCall, mergeCall, newOffice, refundCall, SECURITY, use, type Verdict,
 } from "../support/approvals.ts";
-import { eventually, Gateward, HINDERED, INSPECTABLE, type Tenant } from "../support/gateward.ts";
+import { eventually, Gateward, HINDERED, INSPECTABLE, NEVER_MS, type Tenant } from "../support/gateward.ts";
 
 const VERDICTS: Verdict[] = ["approve", "reject", "cancel"];
 const FINANCE = "finance";
@@ -44,6 +44,30 @@ describe("GET /v1/approvals", () => {
     expect(page.approvals.map(({ input }) => input)).toEqual([null, null, null]);
     expect(page.next_cursor).toBeNull();
     expect(page.flushed_through).toEqual([{ lane: 0, seq: 3, at: time }]);
+  });
+
+  test("has what was asked and decided a moment ago, before it is in D1", async () => {
+    const held = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: NEVER_MS } });
+    try {
+      const { tenant, agent, sam } = await newOffice(held);
+      const asked = [await ask(held, agent, mergeCall(agent)), await ask(held, agent, mergeCall(agent, { tool_call: { resource: "other" } }))];
+      expect(await tenant.records("approvals")).toEqual([]);
+      const page = await sam.read<ApprovalPage>("/v1/approvals");
+      expect(ids(page)).toEqual(asked.toReversed());
+      expect(page.flushed_through).toEqual([{ lane: 0, seq: 2, at: time }]);
+      await decided(sam, "approve", asked[0] ?? "");
+      const listed = async (query: string) => ids(await sam.read<ApprovalPage>(`/v1/approvals?${query}`));
+      expect(await listed("status=approved")).toEqual([asked[0]]);
+      expect(await listed("status=pending")).toEqual([asked[1]]);
+      expect(await listed(`group=${SECURITY}&agent=${agent.name}`)).toEqual(asked.toReversed());
+      expect(await listed("agent=nobody")).toEqual([]);
+      const first = await sam.read<ApprovalPage>("/v1/approvals?limit=1");
+      expect(ids(first)).toEqual([asked[1]]);
+      const second = await sam.read<ApprovalPage>(`/v1/approvals?limit=1&cursor=${encodeURIComponent(first.next_cursor ?? "")}`);
+      expect([ids(second), second.next_cursor]).toEqual([[asked[0]], null]);
+    } finally {
+      await held.close();
+    }
   });
 
   test("filters by status, group and agent, each alone and together", async () => {

@@ -11,6 +11,7 @@ import type { Agent, CredentialObject, Page, Server, Tool } from "../support/adm
 import type { DecisionPage, DecisionRow } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, type Changes, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
 import { type Relay, relayTo } from "../support/relay.ts";
+import type { Answer } from "../support/scenario.ts";
 
 /** `make test` builds it. */
 const BINARY = "target/debug/gateward";
@@ -309,7 +310,7 @@ describe("the exit code", () => {
 test("help tells the commands, and how to give the token", async () => {
   const { code, stdout } = await bare(["--help"]);
   expect(code).toBe(0);
-  for (const command of ["bootstrap", "tenant", "agent", "administrator", "credential", "group", "server", "tool", "ban", "approvals", "decisions"]) {
+  for (const command of ["bootstrap", "tenant", "agent", "administrator", "credential", "group", "server", "tool", "ban", "approvals", "decisions", "receipts"]) {
     expect(stdout).toMatch(new RegExp(`^ +${command} `, "m"));
     expect((await bare([command, "--help"])).code).toBe(0);
   }
@@ -350,6 +351,118 @@ describe("decisions", () => {
     expect(page[0]).toMatchObject({ agent: "followed", decision: "allow", server: "files", tool: "repos/read.v1" });
     expect(await ok("decisions", "list", "--agent", "followed")).toMatch(/^at +decision +agent/);
   });
+});
+
+describe("what was decided", () => {
+  const AGENT = "explained";
+  /** A write that the credential's highest trust forbids. */
+  const write = () => readCall({
+    agent: { id: AGENT },
+    tool_call: { tool: "files", action: "write", mutates_state: true, parameters: {} },
+    context: { source_trust: "trusted_internal_unsigned" },
+    trace: { run_id: "run-3" },
+  });
+  let denied: Answer;
+
+  beforeAll(async () => {
+    await ok("tool", "create", "files/write", "--mutates", "true", "--risk", "low");
+    await ok("tool", "approve", "files/write");
+    await ok("agent", "create", AGENT, "--environment", "production");
+    const created = await ok("credential", "create", "--agent", AGENT);
+    expect(created).toContain("Its calls count as `unknown` at most, whatever they claim");
+    const token = created.match(/^gw_\S+$/m)?.[0] ?? "";
+    denied = await gateward.decide(token, write());
+  });
+
+  test("is shown on a page, with the policies' text and the receipt's hash computed anew", async () => {
+    expect(denied).toMatchObject({ decision: "deny", reason: expect.stringContaining("The credential's highest trust is `unknown`") });
+    const shown = await ok("decisions", "show", denied.decision_id);
+    for (const line of [
+      new RegExp(`^${denied.decision_id}: deny \\(policy_forbid\\)$`, "m"),
+      /The credential's highest trust is `unknown`/,
+      /^ +call +files\/write$/m,
+      /^ +run +run-3$/m,
+      /^ +claim +trusted_internal_unsigned$/m,
+      /^ +effective +unknown$/m,
+      /^ +why +the credential's highest trust is lower than the claim$/m,
+      /^ +base\/provenance#untrusted-never-writes$/m,
+      /^ +@id\("untrusted-never-writes"\)$/m,
+      /^ +the call did not pass$/m,
+      new RegExp(`^ +receipt_hash +${denied.receipt?.receipt_hash}$`, "m"),
+      /^ +hash +computed here, and the same/m,
+    ]) expect(shown).toMatch(line);
+    expect(await json("decisions", "show", denied.decision_id)).toMatchObject({ decision_id: denied.decision_id, policies: [{}], outcome: null });
+    await eventually("it is listed", async () => (await ok("decisions", "list", "--agent", AGENT)).includes(denied.decision_id));
+    expect(await ok("decisions", "list", "--agent", AGENT)).toMatch(/^at .+ trust +reason_code .+\n.+ files +write +unknown +policy_forbid /);
+  });
+
+  test("has receipts that are listed and shown", async () => {
+    const seq = String(denied.receipt?.seq);
+    expect(await ok("receipts", "list", "--from", seq, "--limit", "1")).toMatch(
+      new RegExp(`^seq +time +kind +what .+\\n${seq} .+ decision +deny +${AGENT} +files +write +${denied.receipt?.receipt_hash}\\n$`));
+    const shown = await ok("receipts", "show", denied.receipt?.receipt_id ?? "");
+    expect(shown).toMatch(/^ +hash +computed here, and the same$/m);
+    expect(shown).toContain('"decision": "deny"');
+    const all = await json<{ receipts: { seq: number }[]; next_from: null }>("receipts", "list");
+    expect(all.next_from).toBeNull();
+    expect(all.receipts.map((receipt) => receipt.seq)).toEqual(all.receipts.map((_, at) => at + 1));
+    expect(await json("receipts", "list", "--limit", "2")).toMatchObject({ receipts: [{ seq: 1 }, { seq: 2 }], next_from: 3 });
+  });
+
+  test("has receipts that verify here up to the lane's newest, until one is changed", async () => {
+    const newest = Number((await json<{ receipts: { seq: number }[] }>("receipts", "list")).receipts.at(-1)?.seq);
+    const verified = await ok("receipts", "verify");
+    expect(verified).toMatch(new RegExp(`^lane 0: verified ${newest} receipts, 1 \\(the lane's first\\) to ${newest}; reached the lane's newest, [0-9a-f]{64}\\n$`));
+    expect(await ok("receipts", "verify", "--lane", "0", "--from", "2", "--to", "3")).toMatch(
+      new RegExp(`^lane 0: verified 2 receipts, 2 \\(whose predecessor was not verified\\) to 3; did not reach the lane's newest, receipt ${newest}\\n$`));
+    const found = { lane: 0, verified: true, checked: newest, from: 1, to: newest, begins: "genesis", reached_head: true, broken_at: null, problem: null };
+    expect(await json("receipts", "verify")).toMatchObject({ lanes: [found] });
+    expect(await bare(["receipts", "verify", "--lane", "9"], as())).toMatchObject({ code: 1, stderr: expect.stringContaining("not_found") });
+
+    await eventually("it is in D1", async () => (await gateward.rows("SELECT seq FROM receipts WHERE tenant = ?1", TENANT)).length >= newest);
+    const change = (from: string, to: string) =>
+      gateward.rows("UPDATE receipts SET body = replace(body, ?2, ?3) WHERE tenant = ?1 AND lane = 0 AND seq = 2 RETURNING seq", TENANT, from, to);
+    const [decision, other] = ['"decision":"allow"', '"decision":"allov"'];
+    await change(decision, other);
+    const broken = await bare(["receipts", "verify"], as());
+    await change(other, decision);
+    expect(broken).toEqual({
+      code: 1,
+      stdout: "lane 0: broken at receipt 2: the body does not have the receipt's hash\n",
+      stderr: "gateward: the receipts are not as they were sealed\n",
+    });
+    expect((await bare(["receipts", "verify"], as())).code).toBe(0);
+  });
+});
+
+test("a new server says what its trust will do, and an address says when it needs --local", async () => {
+  expect(await ok("server", "create", "web", "--kind", "http")).toContain("Its trust is `untrusted`: a call of its tools taints the agent");
+  expect(await ok("server", "create", "own", "--kind", "http", "--trust", "trusted")).not.toContain("Its trust is");
+  await json("server", "create", "quiet", "--kind", "http");
+  const run = await bare(["server", "create", "near", "--kind", "http", "--upstream-url", "http://127.0.0.1:9/v2"], as());
+  expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("`--local`") });
+});
+
+test("the last administrator is lost only with --yes, and bootstrap makes another", async () => {
+  const mine = { GATEWARD_TOKEN_FILE: file("lost.token") };
+  await ok("tenant", "create", "lost", "--administrator", "mara", "--token-out", file("lost.token"));
+  const [credential] = (JSON.parse((await bare(["--json", "credential", "list"], mine)).stdout) as { credentials: CredentialObject[] }).credentials;
+  for (const args of [["administrator", "delete", "mara"], ["credential", "revoke", credential?.key_id ?? ""]]) {
+    expect(await bare(args, mine)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^gateward: last_administrator: .+`--yes`/) });
+  }
+  expect((await bare(["administrator", "delete", "mara", "--yes"], mine)).code).toBe(0);
+  expect((await bare(["agent", "list"], mine)).stderr).toContain("unauthorized");
+  const secret = { GATEWARD_BOOTSTRAP_SECRET: BOOTSTRAP_SECRET };
+  const recovered = ["bootstrap", "--tenant", "lost", "--administrator", "noor", "--token-out", file("recovered.token")];
+  expect((await bare(recovered, secret)).code).toBe(0);
+  expect((await bare(["agent", "list"], { GATEWARD_TOKEN_FILE: file("recovered.token") })).code).toBe(0);
+  expect((await bare(["tenant", "list"], { GATEWARD_TOKEN_FILE: file("recovered.token") })).stderr).toContain("forbidden");
+});
+
+test("the usage line of a mistake shows no optional option as required", async () => {
+  const { code, stderr } = await bare(["server", "create", "x", "--trust", "trusted"], as());
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^Usage: gateward server create \[OPTIONS\] --kind <KIND> <SERVER>$/m);
 });
 
 interface Approval {

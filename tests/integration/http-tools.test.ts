@@ -204,6 +204,22 @@ describe("what is allowed", () => {
     const receipts = await gateward.receipts(tenant.admin);
     const hash = receipts.find(({ seq }) => seq === decision?.seq)?.receipt_hash;
     expect(outcome?.decision_hash).toBe(hash);
+
+    // Reading the decision tells of it, flushed or not.
+    const id = response.headers.get("x-gateward-decision-id");
+    for (const flushed of [false, true]) {
+      if (flushed) await tenant.flushed();
+      const { body } = await gateward.get<{ outcome: object }>(tenant.admin, `/v1/decisions/${id}`);
+      expect(body.outcome).toEqual({
+        receipt_id: `rcpt_0_${outcome?.seq}`,
+        at: outcome?.time,
+        ending: "complete",
+        status: 410,
+        bytes: 12,
+        duration_ms: outcome?.duration_ms,
+        result_sha256: outcome?.result_sha256,
+      });
+    }
   });
 });
 

@@ -1,9 +1,10 @@
 // What comes back from an MCP server: what it asks of the client, answers that are none, streams that
 // end badly.
 import { once } from "node:events";
-import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { eventually, type Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { eventually, type Gateward, type Tenant } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
 import { call, fails, type Fields, inSession, outcome, Recorder, request, results, stateless, STREAM } from "../support/recorder.ts";
 import type { UpstreamFields } from "../support/registry.ts";
@@ -13,11 +14,10 @@ let recorder: Recorder;
 let gateward: Gateward;
 let upstream: Upstream;
 let tenant: Tenant;
-let agent: TestAgent;
 
 beforeAll(async () => {
   recorder = await Recorder.start();
-  ({ gateward, upstream, tenant, agent } = recorder);
+  ({ gateward, upstream, tenant } = recorder);
 });
 afterAll(() => recorder?.close());
 beforeEach(() => recorder.reset());
@@ -194,13 +194,13 @@ describe("what a client that folds case would take for something else", () => {
 
 describe("a server whose answer is none", () => {
   test.each<[string, Answering, string]>([
-    ["HTML", html("<p>secret</p>"), "502 -32603"],
-    ["HTML with an error's status", html("<p>secret</p>", 500), "502 -32603"],
-    ["JSON that is no message", json({ secret: true }), "502 -32603"],
-    ["an answer to another request", json({ jsonrpc: "2.0", id: 99, result: { secret: true } }), "502 -32603"],
+    ["HTML", html("<p>secret</p>"), "200 -32603"],
+    ["HTML with an error's status", html("<p>secret</p>", 500), "200 -32603"],
+    ["JSON that is no message", json({ secret: true }), "200 -32603"],
+    ["an answer to another request", json({ jsonrpc: "2.0", id: 99, result: { secret: true } }), "200 -32603"],
     ["a result without an object", json({ jsonrpc: "2.0", id: 1, result: "secret" }), "200 -32603"],
-    ["a redirect", redirect("http://127.0.0.1:9/secret"), "502 -32603"],
-    ["a refusal of its credential", json({ jsonrpc: "2.0", id: 1, error: { code: -1, message: "secret" } }, 401, { "www-authenticate": "secret" }), "502 -32603"],
+    ["a redirect", redirect("http://127.0.0.1:9/secret"), "200 -32603"],
+    ["a refusal of its credential", json({ jsonrpc: "2.0", id: 1, error: { code: -1, message: "secret" } }, 401, { "www-authenticate": "secret" }), "200 -32603"],
     ["nothing of that path", html("<p>secret</p>", 404), "404 -32000"],
   ])("%s", async (_, answer, expected) => {
     upstream.answer = answer;
@@ -220,9 +220,9 @@ describe("a server whose answer is none", () => {
   });
 
   test.each<[string, Partial<UpstreamFields>, Answering, string]>([
-    ["is not there", { url: "http://127.0.0.1:9/mcp" }, json({}), "502 -31502"],
-    ["does not begin in time", { first_byte_timeout_ms: 100 }, hangs(), "504 -31504"],
-    ["says too much", { max_result_bytes: 1_024 }, huge(5_000), "502 -31502"],
+    ["is not there", { url: "http://127.0.0.1:9/mcp" }, json({}), "200 -31502"],
+    ["does not begin in time", { first_byte_timeout_ms: 100 }, hangs(), "200 -31504"],
+    ["says too much", { max_result_bytes: 1_024 }, huge(5_000), "200 -31502"],
   ])("because it %s", async (name, fields, answer, expected) => {
     await recorder.server(name.replaceAll(" ", "-"), fields);
     upstream.answer = answer;
@@ -232,11 +232,11 @@ describe("a server whose answer is none", () => {
   test("because the call could not be sent: the outcome says so", async () => {
     await recorder.server("keyless", { credential: { binding: "UPSTREAM_NONE" } });
     const { name, token } = await tenant.agent("unsent");
-    expect((await recorder.send(call("record"), { server: "keyless", token })).status).toBe(503);
+    expect(await outcome(await recorder.send(call("record"), { server: "keyless", token }))).toBe("200 -31503");
     await tenant.flushed();
     const decisions = await tenant.records<{ agent: string; decision_id: string }>("decisions");
-    const [, outcome] = await tenant.receiptsOf(decisions.find(({ agent }) => agent === name)?.decision_id);
-    expect(outcome).toMatchObject({ kind: "outcome", ending: "refused", status: 0 });
+    const [, receipt] = await tenant.receiptsOf(decisions.find(({ agent }) => agent === name)?.decision_id);
+    expect(receipt).toMatchObject({ kind: "outcome", ending: "refused", status: 0 });
     expect(upstream.received).toEqual([]);
   });
 
@@ -269,24 +269,86 @@ describe("a server whose answer is none", () => {
   });
 });
 
-test("a client that goes away takes the server's request with it", async () => {
-  upstream.answer = (exchange, response) => {
+describe("a client that closes its connection", () => {
+  const silent: Answering = (_, response) => response.writeHead(200, STREAM).flushHeaders();
+  const slowJson: Answering = (_, response) => response.writeHead(200, { "content-type": "application/json" }).write("{");
+  const ticking: Answering = (exchange, response) => {
     response.writeHead(200, STREAM);
     return endless(": tick\n\n", 20)(exchange, response);
   };
-  const socket = connect(Number(gateward.url.port), gateward.url.hostname);
-  const body = JSON.stringify(call("record"));
-  const head = [
-    "POST /mcp/recorder HTTP/1.1",
-    "host: localhost",
-    `authorization: Bearer ${agent.token}`,
-    "accept: application/json, text/event-stream",
-    "content-type: application/json",
-    `content-length: ${body.length}`,
+  // The runtime sees a reset at once. A connection that is closed in the normal way, it sees only
+  // when it writes.
+  const closings: [string, (socket: Socket) => void][] = [
+    ["normally", (socket) => socket.destroy()],
+    ["with a reset", (socket) => socket.resetAndDestroy()],
   ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
-  await once(socket, "data");
-  socket.resetAndDestroy();
-  await upstream.received[0]?.over;
-  expect(upstream.received[0]?.hungUp).toBe(true);
+  const eras: [string, [unknown, Fields]][] = [
+    ["a session era", [call("record"), {}]],
+    ["2026-07-28", stateless("tools/call", { name: "record", arguments: {} })],
+  ];
+  const servers: [string, Answering][] = [
+    ["has not answered", hangs()],
+    ["sends JSON slowly", slowJson],
+    ["has begun a stream and is silent", silent],
+    ["streams", ticking],
+  ];
+  const cases = eras.flatMap(([era, sent]) => closings.flatMap(([how, close]) => servers.map(([state, answer]) => ({ era, sent, how, close, state, answer }))));
+
+  test.each(cases)("$how cancels the request to a server that $state, in $era", async ({ sent: [body, headers], close, answer }) => {
+    upstream.answer = answer;
+    const socket = recorder.connect(body, headers);
+    await eventually("the server is asked", async () => upstream.received.length === 1);
+    close(socket);
+    await upstream.received[0]?.over;
+    expect(upstream.received[0]?.hungUp).toBe(true);
+    const [, outcome] = await tenant.receiptsOf(upstream.received[0]?.headers["x-gateward-decision-id"]);
+    expect(outcome).toMatchObject({ kind: "outcome", ending: "caller_gone" });
+  });
+
+  test("with a whole stream still to come, after some of it was read, cancels the request too", async () => {
+    upstream.answer = ticking;
+    const socket = recorder.connect(call("record"), {});
+    await once(socket, "data");
+    socket.destroy();
+    await upstream.received[0]?.over;
+    expect(upstream.received[0]?.hungUp).toBe(true);
+  });
+});
+
+describe("an answer that takes long", () => {
+  const error = { code: -32001, message: "no such note" };
+  const later = (answer: Answering): Answering => async (exchange, response) => {
+    await pause(700);
+    return answer(exchange, response);
+  };
+  const progress = event({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } });
+  const answered = (exchange: Exchange) => event({ jsonrpc: "2.0", id: (JSON.parse(exchange.text) as { id: unknown }).id, result: { content: [] } });
+
+  test.each<[string, Answering, object[]]>([
+    ["JSON", results({ content: [{ type: "text", text: "a\u2028b" }] }), [{ id: 1, result: { content: [{ type: "text", text: "a\u2028b" }] } }]],
+    ["an error", fails(error), [{ id: 1, error }]],
+    ["a stream", (exchange, response) => response.writeHead(200, STREAM).end(progress + answered(exchange)), [{ method: "notifications/progress" }, { id: 1, result: { content: [] } }]],
+    ["a page", html("<p>secret</p>"), [{ id: 1, error: { code: -32603 } }]],
+    ["no session", html("<p>secret</p>", 404), [{ id: 1, error: { code: -32000 } }]],
+  ])("is a stream of events from the start, with %s as its end", async (_, answer, expected) => {
+    upstream.answer = later(answer);
+    const response = await recorder.send(call("record"));
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    const lines = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
+    expect(lines.map((line) => JSON.parse(line.slice("data: ".length)) as unknown)).toMatchObject(expected);
+  });
+
+  test("has an event for each message of a batch", async () => {
+    upstream.answer = later((exchange, response) => json((JSON.parse(exchange.text) as { id: number }[]).map(({ id }) => ({ jsonrpc: "2.0", id, result: {} })))(exchange, response));
+    const response = await recorder.send([request("ping", {}, 1), request("ping", {}, 2)], { headers: { "mcp-protocol-version": "2025-03-26" } });
+    const events = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
+    expect(events.map((line) => (JSON.parse(line.slice(6)) as { id: number }).id)).toEqual([1, 2]);
+  });
+
+  test("is whole where it opens a session: its head has the session", async () => {
+    upstream.answer = later(results({ protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } }, { "mcp-session-id": "own-id" }));
+    const response = await recorder.send(request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } }));
+    expect(response.headers.get("mcp-session-id")).toMatch(/\.own-id$/);
+    expect(response.headers.get("content-type")).toBe("application/json");
+  });
 });

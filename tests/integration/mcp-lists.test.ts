@@ -39,6 +39,24 @@ describe("a list", () => {
     expect(result).toEqual({ resultType: "complete", tools: [tool("change"), tool("record")], nextCursor: "2" });
   });
 
+  test("leaves out writes that the credential can never claim enough trust for, and shows those that wait for approval", async () => {
+    for (const [max_source_trust, names] of [
+      ["semi_trusted_customer", ["change", "record"]],
+      ["untrusted_external", ["record"]],
+      ["unknown", ["record"]],
+    ] as const) {
+      const { token } = await tenant.agent(`agent-${max_source_trust}`, {}, { max_source_trust });
+      upstream.answer = listing;
+      const { result } = await answerIn(await recorder.send(request("tools/list"), { token }));
+      expect((result?.tools as { name: string }[]).map(({ name }) => name)).toEqual(names);
+      // Whatever the caller claims.
+      const headers = { "x-gateward-source-trust": "trusted_internal_signed" };
+      upstream.answer = results({ content: [] });
+      const written = await answerIn(await recorder.send(call("change"), { token, headers }));
+      expect(written.result?._meta).toMatchObject({ "dev.gateward/decision": names.length === 2 ? "require_approval" : "deny" });
+    }
+  });
+
   test("comes in a stream too", async () => {
     upstream.answer = (_, response) => {
       response.writeHead(200, { "content-type": "Text/Event-Stream; charset=utf-8" });

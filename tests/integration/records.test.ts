@@ -190,6 +190,28 @@ describe("GET /v1/decisions/{id}", () => {
     expectCode(await read(others?.decision_id), 404, "not_found");
   });
 
+  test("says what was claimed, and gives the policies' text to administrators alone", async () => {
+    const tenant = await gateward.tenant();
+    const { token } = await tenant.agent("claims", {}, { max_source_trust: "unknown" });
+    const call = writeCall({ agent: { id: "claims" }, context: { source_trust: "trusted_internal_unsigned" } });
+    const denied = await gateward.decide(token, call);
+    expect(denied).toMatchObject({
+      decision: "deny",
+      reason: expect.stringContaining("The credential's highest trust is `unknown`"),
+      trust: { claimed: "trusted_internal_unsigned", effective: "unknown", lowered_by: "credential" },
+    });
+    const read = async (reader: string) =>
+      (await gateward.get<{ policies: object[]; outcome: unknown }>(reader, `/v1/decisions/${denied.decision_id}`)).body;
+    const policy_id = "base/provenance#untrusted-never-writes";
+    for (const flushed of [false, true]) {
+      if (flushed) await tenant.flushed();
+      const shown = await read(tenant.admin);
+      expect(shown.policies).toEqual([{ policy_id, text: expect.stringMatching(/^@id\("untrusted-never-writes"\)[^]+forbid/) }]);
+      expect(shown.outcome).toBeNull();
+      expect((await read(token)).policies).toEqual([{ policy_id, text: null }]);
+    }
+  });
+
   test.each(["0", "nothing", "00000000-0000-7000-8000-000000000000", "'%20OR%201=1"])("%s is not found", async (id) => {
     const tenant = await gateward.tenant();
     expectCode(await gateward.get<Problem>(tenant.admin, `/v1/decisions/${id}`), 404, "not_found");
@@ -291,6 +313,20 @@ describe("receipts", () => {
     for (const id of ["rcpt_0_2", "rcpt_1_1", "rcpt_0_0", "rcpt_0", "1"]) {
       expectCode(await gateward.get<Problem>(tenant.admin, `/v1/receipts/${id}`), 404, "not_found");
     }
+  });
+
+  test("end where the lane says, flushed or not", async () => {
+    const tenant = await gateward.tenant();
+    const ends = async (query = "lane=0") => gateward.get<Problem & object>(tenant.admin, `/v1/receipts/ends?${query}`);
+    expect((await ends()).body).toEqual({ lane: 0, head: null, pruned_through: null });
+    const answers = await play(tenant, 2);
+    const { seq, receipt_hash } = answers.at(-1)?.receipt ?? {};
+    for (const flushed of [false, true]) {
+      if (flushed) await tenant.flushed();
+      expect((await ends()).body).toEqual({ lane: 0, head: { seq, receipt_hash }, pruned_through: null });
+    }
+    expectCode(await ends("lane=7"), 404, "not_found");
+    for (const query of ["", "lane=x", "lane=0&from=1"]) expectCode(await ends(query), 400, "malformed_request");
   });
 
   test("of a lane that does not exist are not made up", async () => {

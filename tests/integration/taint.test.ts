@@ -1,6 +1,7 @@
 // Text of untrusted servers, and what an agent can still do once it has read it.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Taint } from "../support/administration.ts";
 import { eventually, type Gateward, type Tenant, writeCall } from "../support/gateward.ts";
 import { answerIn, PREFIX } from "../support/mcp.ts";
 import { asked, call, type Fields, fails, inSession, Recorder, request, results, stateless } from "../support/recorder.ts";
@@ -187,6 +188,46 @@ test("an administrator sees taint, lifts it, and a call in progress taints again
   expect(await write(token)).toBe(HELD);
   const lifted = "SELECT source FROM audit_events WHERE tenant = ?1 AND kind = 'agent_untainted' AND lane IS NOT NULL AND source = 'admin'";
   await eventually("the audit has it", async () => (await gateward.rows(lifted, tenant.name)).length === 2);
+});
+
+test("what taint holds back says which server, which call, since when and how it ends, wherever it is shown", async () => {
+  const { name, token } = await fresh();
+  const routes = [{ method: "POST", path: "/notes", tool: "add" }];
+  await tenant.register({
+    servers: [{ server: "notes-api", kind: "http", upstream: { url: upstream.url(), local: true, routes } }],
+    tools: [{ server: "notes-api", tool: "add", mutates: true, risk: "low" }],
+  });
+  await recorder.forget();
+  upstream.answer = results({ content: [{ type: "text", text: INJECTED }] });
+  await (await recorder.send(call("record"), { server: "wild", token })).text();
+  const taint = (await tenant.api.get<{ taint: Taint }>(`/v1/agents/${name}`)).body.taint;
+  const decision_id = taint.call?.decision_id;
+  expect(taint).toEqual({ call: { decision_id, server: "wild", tool: "record" }, ends_at: expect.any(String), last_at: taint.since, servers: ["wild"], since: expect.any(String) });
+  expect(Date.parse(taint.ends_at) - Date.parse(taint.last_at)).toBe(86_400_000);
+  const says =
+    `Since ${taint.since} this agent may have read text of the untrusted server \`wild\`; its latest call to such a server was \`wild/record\` (decision ${decision_id}). ` +
+    `This taint ends at ${taint.ends_at} if no more such text comes, or when an administrator runs \`gateward agent untaint ${name}\`.`;
+
+  const { result } = await answerIn(await recorder.send(call("change"), { token }));
+  expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(says) }] });
+  const decided = await gateward.decide(token, writeCall({ agent: { id: name } }));
+  expect(decided).toMatchObject({ decision: "require_approval", reason: expect.stringContaining(says), taint });
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const posted = await fetch(new URL("/http/notes-api/notes", gateward.url), { method: "POST", headers, body: "{}" });
+  expect(await posted.json()).toMatchObject({ code: "call_denied", detail: expect.stringContaining(says) });
+  const asked = await gateward.get<{ detail: string }>(token, "/v1/forward-auth/notes-api", { headers: { "x-original-method": "POST", "x-original-uri": "/notes" } });
+  expect(asked.body.detail).toContain(says);
+
+  const approval = (await tenant.api.get<{ taint: Taint; reason: string }>(`/v1/approvals/${decided.approval?.approval_id}`)).body;
+  expect(approval).toMatchObject({ taint, reason: expect.stringContaining(says) });
+  const audited = "SELECT detail FROM audit_events WHERE tenant = ?1 AND kind = 'decision' AND source = ?2 ORDER BY event_id";
+  await eventually("the audit has it", async () => (await gateward.rows(audited, tenant.name, name)).length === 5);
+  const events = (await gateward.rows<{ detail: string }>(audited, tenant.name, name)).map(({ detail }) => JSON.parse(detail) as { taint?: Taint });
+  expect(events.map((event) => event.taint)).toEqual([undefined, taint, taint, taint, taint]);
+
+  // What taint did not cause does not speak of it.
+  const stated = await gateward.decide(token, writeCall({ agent: { id: name }, context: { source_trust: "untrusted_external" } }));
+  expect([stated.decision, stated.reason.includes("untaint"), "taint" in stated]).toEqual(["deny", false, false]);
 });
 
 // Attack: the server answers once the taint was lifted, and keeps the stream open so that no outcome comes.

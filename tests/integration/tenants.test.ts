@@ -58,11 +58,24 @@ describe("bootstrap", () => {
 
   test("opens again when nobody administers tenants any more", async () => {
     const api = new Api(gateward, credential.token);
-    await api.change("POST", `/v1/credentials/${credential.key_id}/revoke`);
+    const revoke = `/v1/credentials/${credential.key_id}/revoke`;
+    expectCode(await api.post<Problem>(revoke), 409, "last_administrator");
+    expectCode(await api.delete("/v1/administrators/admin"), 409, "last_administrator");
+    await api.change("POST", `${revoke}?last=true`);
     const reply = await bootstrap(BOOTSTRAP_SECRET, "second", { administrator: "ann" });
     expect(reply.status).toBe(201);
     expect(reply.body).toMatchObject({ administrator: "ann" });
     expectCode(await bootstrap(BOOTSTRAP_SECRET, "third"), 409, "already_bootstrapped");
+    const own = new Api(gateward, (reply.body as unknown as IssuedCredential).token);
+    await own.read("/v1/limits");
+
+    // The first tenant has no administrator, and an operator of another cannot make one.
+    const recovered = await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "bea" });
+    expect(recovered.status).toBe(201);
+    expect(recovered.body.scopes).toEqual(expect.arrayContaining(ADMINISTRATOR_SCOPES));
+    expect(recovered.body.scopes).not.toContain(TENANTS_SCOPE);
+    expectCode(await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "cleo" }), 409, "already_bootstrapped");
+    expect(await new Api(gateward, (recovered.body as unknown as IssuedCredential).token).read("/v1/limits")).toBeTruthy();
   });
 });
 

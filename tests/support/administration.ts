@@ -18,10 +18,19 @@ export interface Agent {
   rate_capacity: number | null;
   rate_refill_per_s: number | null;
   quota_per_day: number | null;
-  taint: { since: string; last_at: string; servers: string[] } | null;
+  taint: Taint | null;
   revision: number;
   created_at: string;
   updated_at: string;
+}
+
+/** Where taint comes from, and when it ends. */
+export interface Taint {
+  call?: { decision_id: string; server: string; tool: string };
+  ends_at: string;
+  last_at: string;
+  servers: string[];
+  since: string;
 }
 
 export interface Group {

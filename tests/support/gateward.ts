@@ -27,6 +27,13 @@ const BUILT_WORKER = "worker/edge/build/index.js";
 const BUILT_WASM = "worker/edge/build/index_bg.wasm";
 const CONFIG = "wrangler.toml";
 const LANE_CLASS = "GateLane";
+/** How workerd's own lines about an uncaught error begin. A request that hangs is one. */
+const UNCAUGHT = "uncaught exception";
+/**
+ * Those that are not Gateward's: Miniflare's own module that evicts objects throws when one does not run,
+ * and workerd logs a connection that was refused although the error is caught.
+ */
+const NOT_OURS = /dev-control\.worker\.js|Network connection lost/;
 /** Where one statement of a migration ends and the next begins: at the start of a line. */
 const STATEMENT_END = /;\s*^(?=(?:ALTER|CREATE|DROP|INSERT|UPDATE) )/m;
 
@@ -130,6 +137,8 @@ export class Gateward extends Client {
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
         unsafeInspectDurableObjects: true,
         ...(state === undefined ? {} : { resourcePersistencePath: state, defaultPersistRoot: state }),
+        // Only then does workerd log uncaught errors.
+        verbose: true,
         handleStructuredLogs: ({ message }: { message: string }) => logs.push(message),
       }),
     );
@@ -146,8 +155,11 @@ export class Gateward extends Client {
     }
   }
 
-  close(): Promise<void> {
-    return this.#miniflare.dispose();
+  /** Stops it. It fails if the runtime logged an uncaught error, so that every test of the suite looks for them. */
+  async close(): Promise<void> {
+    await this.#miniflare.dispose();
+    const uncaught = this.#logs.filter((line) => line.startsWith(UNCAUGHT) && !NOT_OURS.test(line));
+    if (uncaught.length > 0) throw new Error(`the runtime logged ${uncaught.length} uncaught errors:\n${[...new Set(uncaught)].join("\n")}`);
   }
 
   /** A new tenant with the demo's servers and tools, those in `rows` too, and an administrator. */

@@ -1,5 +1,6 @@
 // An MCP server that records what it gets and answers as a test tells it, Gateward in front of it, and
 // MCP's messages as they are on the wire.
+import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
 import { Gateward, INSPECTABLE, type Tenant, type TestAgent } from "./gateward.ts";
 import { ACTIONS, type Answered, endpoint } from "./mcp.ts";
@@ -92,6 +93,24 @@ export class Recorder {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       ...rest,
     });
+  }
+
+  /** The same on a connection of its own, which the test closes. */
+  connect(body: unknown, headers: Fields): Socket {
+    const { hostname, port } = this.gateward.url;
+    const socket = connect(Number(port), hostname);
+    const text = JSON.stringify(body);
+    const fields = {
+      host: "localhost",
+      authorization: `Bearer ${this.agent.token}`,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(text),
+      ...headers,
+    };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`POST /mcp/recorder HTTP/1.1\r\n${lines.join("")}\r\n${text}`);
+    return socket;
   }
 
   sendStateless([body, headers]: [unknown, Fields], wire: Wire = {}): Promise<Response> {

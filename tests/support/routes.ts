@@ -126,6 +126,7 @@ export const ROUTES: Route[] = [
   records("/v1/decisions/{decision_id}", { forAgents: true }),
   records("/v1/receipts", { query: "lane=0&from=1" }),
   records("/v1/receipts/{receipt_id}"),
+  records("/v1/receipts/ends", { query: "lane=0" }),
   records("/v1/receipts/verify", { method: "POST", body: () => ({ lane: 0, from: 1, to: 1 }) }),
 ];
 

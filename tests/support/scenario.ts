@@ -45,6 +45,7 @@ export interface Answer {
   };
   redacted_fields: string[];
   root_trust_level: string;
+  trust: { claimed: string; effective: string; lowered_by: "credential" | "signature" | "taint" | null };
   dry_run: boolean;
   bundle: string;
   receipt: null | Omit<Receipt, "body">;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use gateward_core::call::{self, Action, ToolCall};
 use gateward_core::command::GateCommand;
 use gateward_core::gate::{
-    Decision, Engine, ReasonCode, ReplyReceipt, Row, Ruling, encode_response,
+    CallTrust, Decision, Engine, ReasonCode, ReplyReceipt, Row, Ruling, encode_response,
 };
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
@@ -151,6 +151,7 @@ impl Sealing {
             run: "",
             seq: self.seq,
             server: "github",
+            taint: None,
             tenant: TENANT,
             time: &self.time,
             tool: "list_issues",
@@ -172,11 +173,17 @@ fn receipt_hash(seq: u64, previous: String) -> impl Fn() -> (String, String) + '
     move || black_box(&sealing).seal()
 }
 
+const TRUST: CallTrust = CallTrust {
+    claimed: SourceTrust::TrustedInternalSigned,
+    effective: SourceTrust::TrustedInternalSigned,
+    lowered_by: None,
+};
+
 fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &str) -> String {
     encode_response(
         call,
         ruling,
-        SourceTrust::TrustedInternalSigned,
+        TRUST,
         Engine { bundle: gateward_policies::bundle().digest, degraded_cause: None },
         &sealing.decision_id,
         None,
@@ -200,6 +207,7 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
         prev_receipt_hash: &sealing.previous,
         approval: None,
         containment: None,
+        taint: None,
     }
     .encode()
 }

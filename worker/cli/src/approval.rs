@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::request::{Fields, Request};
-use crate::table::{beside, pairs, printable};
+use crate::section::{field, one, printable_lines, row, section};
+use crate::table::beside;
 
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
@@ -77,11 +78,26 @@ pub fn shown(approval: &Value) -> String {
         ),
         section("What", &what),
         arguments(approval),
-        section("Why", &["reason", "matched_policies"].map(|name| field(approval, name))),
+        section("Why", &why(approval)),
         approvers(approval),
         section("History", &times(approval)),
     ]
     .join("\n\n")
+}
+
+/// What the policies say and, if the call waits because of taint, where that comes from.
+fn why(approval: &Value) -> Vec<(String, String)> {
+    let mut rows = ["reason", "matched_policies"].map(|name| field(approval, name)).to_vec();
+    let Some(taint) = approval.get("taint").filter(|taint| taint.is_object()) else { return rows };
+    rows.push(row("tainted by", one(taint, "servers")));
+    rows.push(row("tainted since", one(taint, "since")));
+    if let Some(call) = taint.get("call") {
+        let [server, tool, decision_id] =
+            ["server", "tool", "decision_id"].map(|name| one(call, name));
+        rows.push(row("latest call there", format!("{server}/{tool}, decision {decision_id}")));
+    }
+    rows.push(row("taint ends at", one(taint, "ends_at")));
+    rows
 }
 
 /// What a decision came to; with the arguments if it edited them.
@@ -122,15 +138,12 @@ fn is_edited(approval: &Value) -> bool {
 fn indented(input: Option<&Value>) -> String {
     match input {
         None | Some(Value::Null) => "not kept any more".to_owned(),
-        Some(input) => {
-            let lines: Vec<_> = format!("{input:#}").lines().map(printable).collect();
-            lines.join("\n")
-        }
+        Some(input) => printable_lines(&format!("{input:#}")),
     }
 }
 
 /// Of each group that must approve: how many of it have, of how many, and who.
-fn approvers(approval: &Value) -> String {
+pub fn approvers(approval: &Value) -> String {
     let list = |name| approval.get(name).and_then(Value::as_array).into_iter().flatten();
     let rows = list("approver_groups").map(|needed| {
         let group = needed.get("group");
@@ -166,37 +179,6 @@ fn times(approval: &Value) -> Vec<(String, String)> {
     }
     rows.push(field(approval, "decision_id"));
     rows
-}
-
-fn section(title: &str, rows: &[(String, String)]) -> String {
-    let mut text = title.to_owned();
-    for line in pairs(rows).lines() {
-        text.push_str("\n  ");
-        text.push_str(line);
-    }
-    text
-}
-
-fn row(name: impl Into<String>, text: String) -> (String, String) {
-    (name.into(), text)
-}
-
-fn field(record: &Value, name: &str) -> (String, String) {
-    row(name, one(record, name))
-}
-
-/// A member in one line; a hyphen when there is nothing.
-fn one(record: &Value, name: &str) -> String {
-    let text = match record.get(name) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => printable(text),
-        Some(Value::Array(items)) => {
-            let items = items.iter().map(|item| item.as_str().map(printable));
-            items.map(Option::unwrap_or_default).collect::<Vec<_>>().join(", ")
-        }
-        Some(value) => printable(&value.to_string()),
-    };
-    if text.is_empty() { "-".to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -264,6 +246,24 @@ History
   expires_at   T9
   decision_id  d1";
         assert_eq!(shown(&pending()), expected);
+    }
+
+    #[test]
+    fn an_approver_sees_that_a_call_waits_because_of_taint_and_where_it_comes_from() {
+        let mut approval = pending();
+        approval["taint"] = json!({
+            "call": {"decision_id": "d0", "server": "web", "tool": "get"}, "ends_at": "T8",
+            "last_at": "T0", "servers": ["mail", "web"], "since": "T0",
+        });
+        let expected = "
+  tainted by         mail, web
+  tainted since      T0
+  latest call there  web/get, decision d0
+  taint ends at      T8
+";
+        assert!(shown(&approval).contains(expected), "{}", shown(&approval));
+        approval["taint"].as_object_mut().unwrap().remove("call");
+        assert!(!shown(&approval).contains("latest call"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{fs, str::FromStr};
 use clap::{ArgAction, Args};
 use serde_json::{Number, Value, json};
 
-use crate::request::Fields;
+use crate::request::{Fields, Request};
 
 /// The most that a list prints. It is held in memory, to align a table: some 100 MB of decisions.
 pub const ROWS_MAX: u32 = 50_000;
@@ -44,6 +44,20 @@ pub struct Revision {
     /// with `precondition_failed`
     #[arg(long, value_name = "REVISION")]
     pub if_match: Option<u64>,
+}
+
+/// What can lose the last administrator.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct Last {
+    /// Do it also if nobody is left then who can change the tenant; only `bootstrap` makes another
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Last {
+    pub fn parameter(self, request: Request) -> Request {
+        request.parameter("last", self.yes.then_some("true"))
+    }
 }
 
 /// Where secrets that are shown once go.

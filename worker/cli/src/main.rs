@@ -6,25 +6,31 @@
 
 mod approval;
 mod arguments;
+mod chain;
 mod client;
 mod commands;
+mod decision;
 mod failure;
 mod follow;
 mod grant;
+mod notes;
 mod page;
 mod request;
 mod review;
 mod run;
 mod secret;
+mod section;
 mod sign;
 mod table;
 mod upstream;
 mod watch;
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser};
 
 use crate::client::Client;
 use crate::commands::{Bearer, Command};
@@ -45,14 +51,15 @@ Exit status:
   0  done, and every lane confirmed it
   1  refused or failed; one line on standard error says why: `gateward: <code>: <detail>`
   2  the command line is wrong
-  3  committed, but not every lane confirmed it yet
+  3  committed, but not every lane confirmed it yet (a lane decides for a share of the agents)
 
 Example:
   export GATEWARD_URL=https://gate.example.com GATEWARD_TOKEN_FILE=admin.token
   gateward agent create coder --environment production
   gateward credential create --agent coder --token-out coder.token
   gateward decisions follow --agent coder
-  gateward approvals watch";
+  gateward approvals watch
+  gateward receipts verify";
 
 /// Heading of the options that every command takes.
 const EVERYWHERE: &str = "Options of every command";
@@ -89,13 +96,34 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    let arguments = Arguments::try_parse()
+        .unwrap_or_else(|error| with_whole_usage(error, std::env::args_os().skip(1)).exit());
+    match run(arguments) {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
             eprintln!("gateward: {failure}");
             failure.exit_code()
         }
     }
+}
+
+/// clap's usage line of a mistake lists the options that were typed, or set in the environment, as if
+/// they were required. This puts the command's own usage line in its place.
+fn with_whole_usage(
+    mut error: clap::Error,
+    words: impl Iterator<Item = impl AsRef<OsStr>>,
+) -> clap::Error {
+    if error.get(ContextKind::Usage).is_some() {
+        let mut command = Arguments::command();
+        command.build();
+        for word in words {
+            if let Some(found) = command.find_subcommand(word.as_ref()) {
+                command = found.clone();
+            }
+        }
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+    }
+    error
 }
 
 fn run(arguments: Arguments) -> Result<u8, Failure> {

@@ -7,13 +7,20 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
+use gateward_core::records::ReceiptEnds;
+
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
+use crate::chain::{self, Chain, Found, ReceiptPage, Verify};
 use crate::client::{Answer, Client};
-use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, SignedRequest, TOOL};
+use crate::commands::{
+    AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, RECEIPT, SERVER, SignedRequest, TOOL,
+};
+use crate::decision;
 use crate::failure::{Failure, PENDING};
 use crate::follow::{Follow, Matching};
 use crate::grant::Grant;
+use crate::notes;
 use crate::page::Page;
 use crate::request::Request;
 use crate::review::{self, Review};
@@ -49,9 +56,14 @@ impl Runner {
                 self.list(&request, plural, fields, limit)
             }
             Plan::Issue(issue) => self.issue(issue),
+            Plan::Register(request) => self.register(&request),
             Plan::Grant(grant) => self.grant(&grant, AGENT),
             Plan::ApproveTool(review) => self.approve_tool(&review),
             Plan::Follow { request, matching } => self.follow(&request, &matching),
+            Plan::ShowDecision(request) => self.show_decision(&request),
+            Plan::ListReceipts { lane, from, limit } => self.list_receipts(lane, from, limit),
+            Plan::ShowReceipt(request) => self.show_receipt(&request),
+            Plan::VerifyReceipts(verify) => self.verify_receipts(&verify),
             Plan::ShowApproval(request) => self.show_approval(&request),
             Plan::Decide(decide) => self.decide(&decide),
             Plan::Watch(request) => self.watch(&request),
@@ -249,6 +261,129 @@ impl Runner {
         }
     }
 
+    /// Registers a server, and says what its trust will do.
+    fn register(&self, request: &Request) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        self.print_answer(&answer, SERVER)?;
+        if !self.json
+            && let Some(note) = notes::untrusted_server(&answer.value()?)
+        {
+            print(&format!("\n{note}"))?;
+        }
+        pending(&answer)
+    }
+
+    /// Reads what explains a decision, as far as the credential may.
+    fn show_decision(&self, request: &Request) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        if self.json {
+            return print(answer.text.trim()).map(|()| 0);
+        }
+        let decision = answer.value()?;
+        let receipt = self.readable(decision::receipt(&decision))?.map(|receipt| receipt.text);
+        let approval = self.readable(decision::approval(&decision))?;
+        let approval = approval.map(|approval| approval.value()).transpose()?;
+        print(&decision::shown(&decision, receipt.as_deref(), approval.as_ref())).map(|()| 0)
+    }
+
+    /// The answer, unless there is nothing to ask, or the credential may not read it, or it was deleted.
+    fn readable(&self, request: Option<Request>) -> Result<Option<Answer>, Failure> {
+        let Some(request) = request else { return Ok(None) };
+        match self.client.send(&request) {
+            Err(failure) if failure.is("forbidden") || failure.is("not_found") => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    fn list_receipts(&self, lane: u16, from: u64, limit: u32) -> Result<u8, Failure> {
+        let mut list = ReceiptPage { receipts: Vec::new(), next_from: Some(from) };
+        loop {
+            let rows = u32::try_from(list.receipts.len()).unwrap_or(limit);
+            let Some(from) = list.next_from.filter(|_| rows < limit) else { break };
+            let page = self.client.send(&chain::page(lane, from, limit - rows))?;
+            let page = ReceiptPage::parse(&page.text)?;
+            list.next_from = page.next_from;
+            list.receipts.extend(page.receipts);
+        }
+        if list.next_from.is_some() && limit == ROWS_MAX {
+            eprintln!("gateward: there are more than these {limit} rows");
+        }
+        let unreadable = |_| Failure::other("the answer is no list of receipts");
+        if self.json {
+            return print(&serde_json::to_string(&list).map_err(unreadable)?).map(|()| 0);
+        }
+        let values = list.receipts.iter().map(|receipt| from_str(receipt.get()));
+        let values: Vec<Value> = values.collect::<Result<_, _>>().map_err(unreadable)?;
+        print(&table::list(RECEIPT, &values)).map(|()| 0)
+    }
+
+    fn show_receipt(&self, request: &Request) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        if self.json {
+            return print(answer.text.trim()).map(|()| 0);
+        }
+        print(&chain::shown(&answer.text)?)?;
+        let receipt = chain::stored(&answer.text)?;
+        chain::verify_one(&receipt)
+            .map_err(|problem| Failure::Other(format!("receipt {}: {problem}", receipt.seq)))?;
+        Ok(0)
+    }
+
+    /// Verifies one lane's receipts, or those of all lanes of the tenant.
+    fn verify_receipts(&self, verify: &Verify) -> Result<u8, Failure> {
+        let mut found = Vec::new();
+        for lane in verify.lane.map_or(0..=u16::MAX, |lane| lane..=lane) {
+            match self.verify_lane(verify, lane) {
+                // Behind the tenant's last lane.
+                Err(failure) if failure.is("not_found") && verify.lane.is_none() && lane > 0 => {
+                    break;
+                }
+                result => found.push(result?),
+            }
+            if let Some(found) = found.last().filter(|_| !self.json) {
+                print(&found.line())?;
+            }
+        }
+        if self.json {
+            print(&serde_json::json!({ "lanes": found }).to_string())?;
+        }
+        match found.iter().find(|found| !found.verified) {
+            Some(_) => Err(Failure::other("the receipts are not as they were sealed")),
+            None => Ok(0),
+        }
+    }
+
+    fn verify_lane(&self, verify: &Verify, lane: u16) -> Result<Found, Failure> {
+        let ends = || -> Result<ReceiptEnds, Failure> {
+            let answer = self.client.send(&chain::ends(lane))?;
+            from_str(&answer.text).map_err(|_| Failure::other("the answer is no chain's ends"))
+        };
+        let page = |from, rows| -> Result<ReceiptPage, Failure> {
+            ReceiptPage::parse(&self.client.send(&chain::page(lane, from, rows))?.text)
+        };
+        let before = |seq| {
+            let page = page(seq, 1)?;
+            let receipt = page.receipts.first().map(|receipt| chain::stored(receipt.get()));
+            match receipt.transpose()?.filter(|receipt| receipt.seq == seq) {
+                Some(receipt) => Ok(receipt.receipt_hash),
+                None => Err(Failure::Other(format!("lane {lane}: receipt {seq} is missing"))),
+            }
+        };
+        let mut chain = Chain::begin(verify, ends()?, before)?;
+        while let Some((from, rows)) = chain.wants() {
+            chain.take(&page(from, rows)?)?;
+        }
+        let found = chain.found();
+        // Retention deletes the oldest receipts, and may do so while they are read.
+        if let Some(broken_at) = found.broken_at
+            && ends()?.pruned_through.is_some_and(|pruned| pruned.seq >= broken_at)
+        {
+            let message = "receipts were deleted by the tenant's retention meanwhile: verify again";
+            return Err(Failure::Other(format!("lane {lane}: {message}")));
+        }
+        Ok(found)
+    }
+
     fn show_approval(&self, request: &Request) -> Result<u8, Failure> {
         let answer = self.client.send(request)?;
         let text = if self.json { answer.text } else { approval::shown(&answer.value()?) };
@@ -319,6 +454,9 @@ fn print_issued(credential: Option<&Value>, secrets: &[(&str, String)]) -> Resul
         fields.remove("signing_key");
     }
     print(&table::record(CREDENTIAL, &credential))?;
+    if let Some(note) = notes::highest_trust(&credential) {
+        print(&format!("\n{note}"))?;
+    }
     for (member, secret) in secrets {
         let name = member.replace('_', " ");
         let secret = printable(secret);
@@ -357,8 +495,10 @@ fn pending(answer: &Answer) -> Result<u8, Failure> {
     let lanes = body.get("pending_lanes").and_then(Value::as_array);
     let lanes: Vec<_> = lanes.into_iter().flatten().map(|lane| lane.to_string()).collect();
     eprintln!(
-        "gateward: committed, but these lanes have not confirmed it: {}; \
-         they follow within REGISTRY_TTL_MS, or answer 503",
+        "gateward: the change is committed, but these lanes have not confirmed it: {}. A lane decides \
+         for a share of the agents, and goes by the older records until it hears of the change: it is \
+         told again, and asks the database within seconds. The same command exits with 0 once all \
+         have it",
         lanes.join(", ")
     );
     Ok(PENDING)

@@ -7,10 +7,15 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
     pub name: &'static str,
+    /// Where its value is, as JSON pointers of which the first that leads somewhere counts; the member
+    /// of its name when there are none.
+    pointers: &'static [&'static str],
     /// What stands for null.
     null: &'static str,
     /// Of objects, only these members; of others, nothing.
     members: &'static [&'static str],
+    /// Whether an object has a row for each of its members where its record is shown alone.
+    nested: bool,
     /// Whether lists have a column for it.
     pub listed: bool,
 }
@@ -18,12 +23,24 @@ pub struct Field {
 impl Field {
     /// Shown in lists and alone.
     pub const fn column(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], listed: true }
+        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: true }
     }
 
     /// Shown only where one record is shown.
     pub const fn detail(name: &'static str) -> Self {
-        Self { name, null: "", members: &[], listed: false }
+        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: false }
+    }
+
+    /// Found by these JSON pointers.
+    pub const fn at(self, pointers: &'static [&'static str]) -> Self {
+        Self { pointers, ..self }
+    }
+
+    fn value<'a>(&self, record: &'a Value) -> Option<&'a Value> {
+        match self.pointers {
+            [] => record.get(self.name),
+            pointers => pointers.iter().find_map(|pointer| record.pointer(pointer)),
+        }
     }
 
     /// With a word for null.
@@ -34,6 +51,11 @@ impl Field {
     /// With these members of the objects that it holds.
     pub const fn members(self, members: &'static [&'static str]) -> Self {
         Self { members, ..self }
+    }
+
+    /// With a row for each member of the object that it holds, and of objects in that.
+    pub const fn nested(self) -> Self {
+        Self { nested: true, ..self }
     }
 }
 
@@ -51,7 +73,7 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
     let mut table = empty();
     table.set_header(columns().map(|field| field.name));
     for record in records {
-        table.add_row(columns().map(|field| cell(field, record.get(field.name))));
+        table.add_row(columns().map(|field| cell(field, field.value(record))));
     }
     without_margin(&table)
 }
@@ -60,8 +82,8 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
 pub fn record(fields: &[Field], record: &Value) -> String {
     let mut table = empty();
     for field in fields {
-        if let Some(value) = record.get(field.name) {
-            table.add_row([field.name.to_owned(), cell(field, Some(value))]);
+        if let Some(value) = field.value(record) {
+            add_rows(&mut table, field.name, field, value);
         }
     }
     for (name, value) in record.as_object().into_iter().flatten() {
@@ -72,10 +94,24 @@ pub fn record(fields: &[Field], record: &Value) -> String {
     without_margin(&table)
 }
 
+/// `taint.call.tool` is the member `tool` of the member `call` of `taint`.
+fn add_rows(table: &mut Table, name: &str, field: &Field, value: &Value) {
+    match value {
+        Value::Object(members) if field.nested => {
+            for (member, value) in members {
+                add_rows(table, &format!("{name}.{}", printable(member)), field, value);
+            }
+        }
+        value => {
+            table.add_row([name.to_owned(), cell(field, Some(value))]);
+        }
+    }
+}
+
 /// One record as one line, its fields separated by two spaces.
 pub fn line(fields: &[Field], record: &Value) -> String {
     let cells = fields.iter().filter(|field| field.listed);
-    let cells: Vec<_> = cells.map(|field| cell(field, record.get(field.name))).collect();
+    let cells: Vec<_> = cells.map(|field| cell(field, field.value(record))).collect();
     cells.join("  ")
 }
 
@@ -199,6 +235,17 @@ zone    3";
     }
 
     #[test]
+    fn members_of_a_nested_object_have_rows_of_their_own() {
+        const NESTED: &[Field] = &[Field::detail("taint").null("none").nested()];
+        let value = json!({"taint": {"call": {"tool": "get"}, "servers": ["web", "mail"]}});
+        let expected = "\
+taint.call.tool  get
+taint.servers    web, mail";
+        assert_eq!(record(NESTED, &value), expected);
+        assert_eq!(record(NESTED, &json!({"taint": null})), "taint  none");
+    }
+
+    #[test]
     fn text_from_strangers_does_not_command_the_terminal() {
         let value = json!({"agent": "a\u{1b}[2J\u{7}\nb\u{9b}", "allowed_tools": []});
         assert_eq!(line(FIELDS, &value), "a\\u{1b}[2J\\u{7}\\nb\\u{9b}  none  ");
@@ -213,6 +260,19 @@ zone    3";
             ("Grüße 漢字 🚀", "Grüße 漢字 🚀"),
         ] {
             assert_eq!(printable(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_column_shows_the_first_of_its_places_that_is_there() {
+        const STEPS: &[Field] = &[Field::column("step").at(&["/body/decision", "/body/change"])];
+        for (body, expected) in [
+            (json!({"decision": "allow"}), "allow"),
+            (json!({"change": "agent_restored"}), "agent_restored"),
+            (json!({"decision": "deny", "change": "x"}), "deny"),
+            (json!({}), ""),
+        ] {
+            assert_eq!(line(STEPS, &json!({ "body": body })), expected);
         }
     }
 

@@ -11,6 +11,7 @@
 //! INVARIANT (closed is final): an approval that was rejected, cancelled, used or has expired never
 //! becomes anything else, and the call's arguments are no longer kept.
 
+pub mod listing;
 mod view;
 
 use serde::de::DeserializeOwned;
@@ -21,7 +22,7 @@ pub use self::view::{ApprovalPage, ApprovalView, ApproverView, Edited};
 use crate::admin::field::parse as parse_body;
 use crate::admin::matches_etag;
 use crate::call::Action;
-use crate::gate::CLOCK_TOLERANCE_MS;
+use crate::gate::{CLOCK_TOLERANCE_MS, TaintExplanation};
 use crate::json::{self, Json};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
@@ -139,6 +140,9 @@ pub struct Approval {
     pub route: Option<(String, String)>,
     /// As it counted.
     pub source_trust: SourceTrust,
+    /// Present if the call waits because of taint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taint: Option<TaintExplanation>,
     pub reason: String,
     pub matched_policies: Vec<String>,
     pub status: ApprovalStatus,

@@ -88,6 +88,19 @@ pub struct Evaluation {
     pub erring: Vec<&'static PolicyRecord>,
 }
 
+impl Evaluation {
+    /// Whether the same policies say the same.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same = |ours: &[&PolicyRecord], theirs: &[&PolicyRecord]| {
+            ours.iter().map(|record| record.id).eq(theirs.iter().map(|record| record.id))
+        };
+        self.allowed == other.allowed
+            && same(&self.determining, &other.determining)
+            && same(&self.erring, &other.erring)
+    }
+}
+
 /// The bundle holds a policy that cannot be evaluated at all: the build let a mistake through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError(pub String);
@@ -222,9 +235,10 @@ impl PolicyEngine {
         }))
     }
 
-    /// Whether a call could be permitted whose context is known but for the fields `unknown`. If a
-    /// forbid holds whatever these are, or if no permit can hold, it could not. Where the answer
-    /// depends on them, it could.
+    /// Whether a call could be permitted whose context is known but for the fields `unknown`, and is in
+    /// one of `cases`: each adds fields to the context. In a case where a forbid holds whatever the
+    /// unknown fields are, or where no permit can hold, it could not. Where the answer depends on them,
+    /// it could.
     ///
     /// # Errors
     ///
@@ -232,32 +246,31 @@ impl PolicyEngine {
     pub fn could_permit(
         &self,
         request: PolicyRequest<'_>,
+        cases: &[Fields],
         unknown: &[&'static str],
     ) -> Result<bool, PolicyError> {
-        // Cedar's partial evaluation may only be asked where something is unknown.
-        if unknown.is_empty() {
-            let evaluation = self.evaluate(request)?;
-            return Ok(evaluation.allowed && evaluation.erring.is_empty());
-        }
         let PolicyRequest { entities: call, agent_attributes, server_attributes, context } =
             request;
         let slice = self.slice(&call)?;
         let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
-        let (context, later) = partly_known(context, unknown);
-        Ok(self.ask(&call, &entities, context, |evaluator| {
-            let mut permitted = false;
-            for rule in &slice.rules {
-                let condition = rule.condition.as_ref();
-                match condition.map_or(Ok(Some(true)), |c| could_hold(evaluator, c, &later)) {
-                    // Whatever the rest is, it errs, and an error is a denial.
-                    Err(()) => return false,
-                    Ok(Some(true)) if rule.record.forbid => return false,
-                    Ok(Some(false)) => {}
-                    // It holds, or may.
-                    Ok(_) => permitted |= !rule.record.forbid,
+        Ok(cases.iter().any(|case| {
+            let context = [context.as_slice(), case].concat();
+            let (context, later) = partly_known(context, unknown);
+            self.ask(&call, &entities, context, |evaluator| {
+                let mut permitted = false;
+                for rule in &slice.rules {
+                    let condition = rule.condition.as_ref();
+                    match condition.map_or(Ok(Some(true)), |c| could_hold(evaluator, c, &later)) {
+                        // Whatever the rest is, it errs, and an error is a denial.
+                        Err(()) => return false,
+                        Ok(Some(true)) if rule.record.forbid => return false,
+                        Ok(Some(false)) => {}
+                        // It holds, or may.
+                        Ok(_) => permitted |= !rule.record.forbid,
+                    }
                 }
-            }
-            permitted
+                permitted
+            })
         }))
     }
 
@@ -521,6 +534,10 @@ fn could_hold(
 /// only if no field calls a function; a decimal is a call of `decimal`. So a known field with such a
 /// value is made unknown too, and returned: its value is put into the rest of each condition.
 fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context, Fields) {
+    // Cedar takes such an expression only where something is unknown.
+    if unknown.is_empty() {
+        return (known(fields), Fields::new());
+    }
     let unknown_field = |name: &'static str| (name, Expr::unknown(Unknown::new_untyped(name)));
     let mut context: Vec<_> = unknown.iter().map(|name| unknown_field(name)).collect();
     let mut later = Vec::new();

@@ -35,6 +35,7 @@ pub enum ProblemCode {
     StateConflict,
     LimitReached,
     AlreadyBootstrapped,
+    LastAdministrator,
     PreconditionFailed,
     BodyTooLarge,
     UnsupportedMediaType,
@@ -56,7 +57,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::MalformedRequest,
         Self::InputInvalid,
         Self::Unauthorized,
@@ -80,6 +81,7 @@ impl ProblemCode {
         Self::StateConflict,
         Self::LimitReached,
         Self::AlreadyBootstrapped,
+        Self::LastAdministrator,
         Self::PreconditionFailed,
         Self::BodyTooLarge,
         Self::UnsupportedMediaType,
@@ -141,6 +143,9 @@ impl ProblemCode {
             Self::LimitReached => ("limit_reached", 409, "There can be no more of these"),
             Self::AlreadyBootstrapped => {
                 ("already_bootstrapped", 409, "There is an administrator already")
+            }
+            Self::LastAdministrator => {
+                ("last_administrator", 409, "Nobody would be left to administer this")
             }
             Self::PreconditionFailed => {
                 ("precondition_failed", 412, "It was changed in the meantime")

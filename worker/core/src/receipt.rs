@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use utoipa::openapi::{Object, Type};
 
 use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
-use crate::gate::{AgentEvent, Decision, Ending, ReasonCode};
+use crate::gate::{AgentEvent, Decision, Ending, ReasonCode, TaintExplanation};
 use crate::json;
 use crate::trust::SourceTrust;
 
@@ -92,6 +92,10 @@ pub struct DecisionBody<'a> {
     pub run: &'a str,
     pub seq: u64,
     pub server: &'a str,
+    /// Only of a decision that would have been another one without taint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaintExplanation)]
+    pub taint: Option<&'a TaintExplanation>,
     pub tenant: &'a str,
     #[schema(format = DateTime)]
     pub time: &'a str,
@@ -299,6 +303,7 @@ fn verify_one(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::TaintingCall;
 
     fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> DecisionBody<'a> {
         DecisionBody {
@@ -322,6 +327,7 @@ mod tests {
             run: "",
             seq,
             server: "s",
+            taint: None,
             tenant: "t",
             time: "2026-01-01T00:00:00.000Z",
             tool: "x",
@@ -363,6 +369,19 @@ mod tests {
         };
         let (degraded, _) = seal(&Body::Decision(degraded));
         assert_eq!(json::parse(degraded.as_bytes()).unwrap().canonical(), degraded);
+        let [decision_id, server, tool] = ["id", "web", "get"].map(str::to_owned);
+        let taint = TaintExplanation {
+            call: Some(TaintingCall { decision_id, server, tool }),
+            ends_at: "2026-01-02T00:00:00.000Z".to_owned(),
+            last_at: "2026-01-01T00:00:00.000Z".to_owned(),
+            servers: vec!["web".to_owned()],
+            since: "2026-01-01T00:00:00.000Z".to_owned(),
+        };
+        let (tainted, _) =
+            seal(&Body::Decision(DecisionBody { taint: Some(&taint), ..body(7, GENESIS, &[]) }));
+        assert_eq!(json::parse(tainted.as_bytes()).unwrap().canonical(), tainted);
+        let pinned = r#""server":"s","taint":{"call":{"decision_id":"id","server":"web","tool":"get"},"ends_at":"2026-01-02T00:00:00.000Z","last_at":"2026-01-01T00:00:00.000Z","servers":["web"],"since":"2026-01-01T00:00:00.000Z"},"tenant":"t""#;
+        assert!(tainted.contains(pinned), "{tainted}");
         assert!(asking.contains(r#""approver_groups":[{"group":"g","quorum":2}]"#));
         assert_eq!(hash, "e6f6d65b93b7be66ee83175f795ce0a171b8d53af0af6b3845eb1d4ebd55705e");
     }

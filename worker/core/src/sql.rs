@@ -152,6 +152,10 @@ pub mod d1 {
     pub const RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body FROM receipts \
          WHERE tenant = ?1 AND lane = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4";
 
+    /// The receipt of what became of a decision's call. Tenant, decision id.
+    pub const OUTCOME: &str = "SELECT body FROM receipts INDEXED BY receipts_of_outcomes \
+         WHERE tenant = ?1 AND decision_id = ?2 AND kind = 'outcome' LIMIT 1";
+
     /// Tenant, approval id.
     pub const APPROVAL: &str =
         "SELECT record FROM approvals WHERE tenant = ?1 AND approval_id = ?2";
@@ -275,6 +279,7 @@ pub mod d1 {
         DECISIONS_OF_AGENT_AND_OUTCOME,
         FLUSHES,
         RECEIPTS,
+        OUTCOME,
         APPROVAL,
         APPROVALS,
         APPROVALS_OF_STATUS,

@@ -15,7 +15,8 @@ use gateward_core::id::rfc3339;
 use gateward_core::lane::{Lane, LaneSql};
 use gateward_core::problem::ProblemCode::{
     self, AlreadyBootstrapped, ApprovalRequired, Forbidden, IdempotencyKeyReused, InvalidField,
-    NameTaken, NotFound, PreconditionFailed, RegistryUnavailable, StateConflict,
+    LastAdministrator, MalformedRequest, NameTaken, NotFound, PreconditionFailed,
+    RegistryUnavailable, StateConflict,
 };
 use gateward_core::registry::{
     CredentialRecord, EpochPush, Loaded, LoadedTexts, RegistryCache, stored,
@@ -901,6 +902,163 @@ fn of_two_bootstraps_at_once_one_makes_the_operator() {
     assert_eq!(tenants.iter().map(|row| &row["tenant"]).collect::<Vec<_>>(), [TENANT, "one"]);
 }
 
+/// A credential of an administrator, who is made if need be; returns the key id.
+fn issue(registry: &Registry, tenant: &str, administrator: &str, scopes: &[Scope]) -> String {
+    let _ = registry.ask(
+        &post("/v1/administrators", json!({"administrator": administrator})).of_tenant(tenant),
+    );
+    let body = json!({"kind": "administrator", "administrator": administrator, "scopes": scopes});
+    let issued = registry.ask(&post("/v1/credentials", body).of_tenant(tenant)).unwrap();
+    issued.body["key_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_last_administrator_is_lost_only_if_that_is_said_to_be_meant() {
+    const WRITE: &[Scope] = &[Scope::RegistryWrite];
+    const OPERATE: &[Scope] = &[Scope::RegistryWrite, Scope::TenantsAdmin];
+    type Setting = fn(&Registry);
+    let settings: [(&str, Setting, &[Scope], bool); 12] = [
+        ("nobody else", |_| {}, WRITE, true),
+        ("it does not administer", |_| {}, &[Scope::AuditRead, Scope::ApprovalsDecide], false),
+        ("another administrator", |r| drop(issue(r, TENANT, "eve", WRITE)), WRITE, false),
+        (
+            "another who only reads",
+            |r| drop(issue(r, TENANT, "eve", &[Scope::RegistryRead])),
+            WRITE,
+            true,
+        ),
+        (
+            "another without a credential",
+            |r| {
+                r.ask(&post("/v1/administrators", json!({"administrator": "eve"}))).unwrap();
+            },
+            WRITE,
+            true,
+        ),
+        (
+            "another whose credential is revoked",
+            |r| {
+                let key_id = issue(r, TENANT, "eve", WRITE);
+                issue(r, TENANT, "bob", WRITE);
+                r.ask(&post(&format!("/v1/credentials/{key_id}/revoke"), Json::Null)).unwrap();
+                let bob = r.ids(TENANT, "credentials").pop().unwrap();
+                let last = format!("/v1/credentials/{bob}/revoke?last=true");
+                r.ask(&post(&last, Json::Null)).unwrap();
+            },
+            WRITE,
+            true,
+        ),
+        (
+            "another whose credential has expired",
+            |r| {
+                issue(r, TENANT, "eve", WRITE);
+                let expires =
+                    "UPDATE credentials SET expires_at_ms = ?1 WHERE administrator = 'eve'";
+                r.database.execute(expires, [r.now_ms.get() as i64]).unwrap();
+            },
+            WRITE,
+            true,
+        ),
+        (
+            "another tenant's",
+            |r| {
+                r.add_tenant("twin");
+                issue(r, "twin", "eve", WRITE);
+            },
+            WRITE,
+            true,
+        ),
+        ("no other operator", |r| drop(issue(r, TENANT, "eve", WRITE)), OPERATE, true),
+        ("an operator in the tenant", |r| drop(issue(r, TENANT, "eve", OPERATE)), OPERATE, false),
+        (
+            "an operator in another tenant",
+            |r| {
+                issue(r, TENANT, "eve", WRITE);
+                r.add_tenant("twin");
+                issue(r, "twin", "eve", OPERATE);
+            },
+            OPERATE,
+            false,
+        ),
+        (
+            "an operator in a deleted tenant",
+            |r| {
+                issue(r, TENANT, "eve", WRITE);
+                r.add_tenant("twin");
+                issue(r, "twin", "eve", OPERATE);
+                r.database
+                    .execute("UPDATE tenants SET status = 'deleted' WHERE tenant = 'twin'", [])
+                    .unwrap();
+            },
+            OPERATE,
+            true,
+        ),
+    ];
+    for (name, set, scopes, refused) in settings {
+        for by_credential in [true, false] {
+            let registry = Registry::new();
+            set(&registry);
+            let key_id = issue(&registry, TENANT, "bob", scopes);
+            let ask = |query: &str| match by_credential {
+                true => post(&format!("/v1/credentials/{key_id}/revoke{query}"), Json::Null),
+                false => delete(&format!("/v1/administrators/bob{query}")),
+            };
+            let before = registry.dump();
+            if refused {
+                for query in ["", "?last=false"] {
+                    let problem = registry.ask(&ask(query)).unwrap_err();
+                    assert_eq!(problem.code, LastAdministrator, "{name}");
+                    assert!(problem.detail.contains("--yes"), "{}", problem.detail);
+                }
+                assert_eq!(registry.ask(&ask("?last=yes")).unwrap_err().code, MalformedRequest);
+                assert_eq!(registry.dump(), before, "{name}");
+            }
+            let query = if refused { "?last=true" } else { "" };
+            assert!(registry.ask(&ask(query)).unwrap().changed(), "{name}");
+            // What is done already loses nobody.
+            assert!(!registry.ask(&ask("")).unwrap().changed(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn of_one_persons_credentials_the_last_alone_is_guarded_and_rotating_loses_nobody() {
+    let registry = Registry::new();
+    let first = issue(&registry, TENANT, "ada", &[Scope::RegistryWrite]);
+    let rotate = format!("/v1/credentials/{first}/rotate");
+    let rotated = registry.ask(&post(&rotate, json!({"overlap_s": 0}))).unwrap().body;
+    registry.wait(1);
+    let second = issue(&registry, TENANT, "ada", &[Scope::RegistryWrite]);
+    let revoke =
+        |key_id: &str| registry.ask(&post(&format!("/v1/credentials/{key_id}/revoke"), Json::Null));
+    assert!(revoke(rotated["key_id"].as_str().unwrap()).is_ok());
+    assert_eq!(revoke(&second).unwrap_err().code, LastAdministrator);
+}
+
+/// An operator does not administer other tenants, so only the bootstrap secret helps such a tenant.
+#[test]
+fn bootstrap_gives_a_tenant_without_administrators_another_one_who_is_no_operator() {
+    let registry = Registry::new();
+    issue(&registry, TENANT, "ada", &Scope::ALL);
+    let bootstrap = |tenant: &str, administrator: &str| {
+        let body = json!({"tenant": tenant, "administrator": administrator});
+        registry.ask(&post("/v1/bootstrap", body).of_tenant(""))
+    };
+    registry.add_tenant("lost");
+    let key_id = issue(&registry, "lost", "mara", &[Scope::RegistryWrite]);
+    for tenant in [TENANT, "lost", "new"] {
+        assert_eq!(bootstrap(tenant, "noor").unwrap_err().code, AlreadyBootstrapped, "{tenant}");
+    }
+    let delete = delete("/v1/administrators/mara?last=true").of_tenant("lost");
+    registry.ask(&delete).unwrap();
+    assert_eq!(bootstrap("lost", "mara").unwrap_err().code, NameTaken, "{key_id}");
+    let scopes = bootstrap("lost", "noor").unwrap().body["scopes"].clone();
+    let expected: Vec<Scope> =
+        Scope::ALL.into_iter().filter(|it| *it != Scope::TenantsAdmin).collect();
+    assert_eq!(scopes, json!(expected));
+    assert_eq!(bootstrap("lost", "olga").unwrap_err().code, AlreadyBootstrapped);
+}
+
 #[test]
 fn a_secret_is_shown_once_and_stored_nowhere() {
     let registry = Registry::new();
@@ -1005,7 +1163,7 @@ fn nobody_grants_what_it_has_not() {
         });
         let key_id =
             registry.ask(&post("/v1/credentials", operator)).unwrap().body["key_id"].clone();
-        let revoke = format!("/v1/credentials/{}/revoke", key_id.as_str().unwrap());
+        let revoke = format!("/v1/credentials/{}/revoke?last=true", key_id.as_str().unwrap());
         let answered = registry.ask(&post(&revoke, Json::Null).of_actor(&own));
         let refused = (!own.scopes.contains(&TenantsAdmin)).then_some(Forbidden);
         assert_eq!(answered.err().map(|problem| problem.code), refused, "{own:?}");

@@ -463,6 +463,7 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
             lane: 0,
             agent: "coder".to_owned(),
             server: "github".to_owned(),
+            tool: "list_issues".to_owned(),
             decision_id: id.clone(),
             decision_hash: hash.clone(),
             status: 200,

@@ -144,6 +144,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
         lane: 0,
         agent: "coder".to_owned(),
         server: "notes".to_owned(),
+        tool: "list_issues".to_owned(),
         decision_id: text("/decision_id"),
         decision_hash: text("/receipt/receipt_hash"),
         status: 200,

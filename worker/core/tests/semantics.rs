@@ -5,8 +5,9 @@ mod support;
 use gateward_core::bundle::Risk;
 use gateward_core::lane::StorageError;
 use gateward_core::receipt;
-use gateward_core::registry::AgentStatus;
+use gateward_core::registry::{AgentStatus, TaintRule};
 use gateward_core::scope::Scope;
+use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
 use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
 
@@ -190,6 +191,65 @@ fn a_claim_of_trust_never_counts_for_more_than_the_credential_allows() {
         let claim = json!({"context": {"source_trust": claim}});
         assert_eq!(gate.call(&with(read_call(), claim)).1["decision"], expected, "{credential}");
     }
+}
+
+#[test]
+fn an_answer_says_what_was_claimed_what_counts_and_what_lowered_it() {
+    for (highest, claim, expected) in [
+        ("trusted_internal_unsigned", "trusted_internal_unsigned", json!(null)),
+        ("trusted_internal_unsigned", "untrusted_external", json!(null)),
+        ("semi_trusted_customer", "trusted_internal_unsigned", json!("credential")),
+        ("unknown", "trusted_internal_signed", json!("credential")),
+        ("trusted_internal_signed", "trusted_internal_signed", json!("signature")),
+    ] {
+        let mut gate = Gate::new();
+        let highest: SourceTrust = serde_json::from_value(json!(highest)).unwrap();
+        gate.records.credential.as_mut().unwrap().max_source_trust = highest;
+        let call = with(read_call(), json!({"context": {"source_trust": claim}}));
+        let (_, answer) = gate.call(&call);
+        assert_eq!(answer["trust"]["claimed"], claim);
+        assert_eq!(answer["trust"]["lowered_by"], expected, "{highest:?} {claim}");
+        let receipt: Value = serde_json::from_str(&gate.receipts()[0].body).unwrap();
+        assert_eq!(answer["trust"]["effective"], receipt["trust"], "{highest:?} {claim}");
+    }
+}
+
+#[test]
+fn a_denial_that_the_credentials_highest_trust_causes_names_it() {
+    for (highest, claim, mutates, decision, named) in [
+        ("unknown", "trusted_internal_unsigned", true, "deny", true),
+        ("untrusted_external", "trusted_internal_signed", true, "deny", true),
+        // With the claim, a person could approve it.
+        ("malicious_suspected", "semi_trusted_customer", true, "deny", true),
+        // The claim itself is denied.
+        ("unknown", "untrusted_external", true, "deny", false),
+        ("trusted_internal_signed", "unknown", true, "deny", false),
+        ("unknown", "trusted_internal_unsigned", false, "allow", false),
+        ("semi_trusted_customer", "trusted_internal_signed", true, "require_approval", false),
+    ] {
+        let mut gate = Gate::new();
+        gate.records.tool = tool(mutates, false);
+        let level: SourceTrust = serde_json::from_value(json!(highest)).unwrap();
+        gate.records.credential.as_mut().unwrap().max_source_trust = level;
+        let call = with(read_call(), json!({"context": {"source_trust": claim}}));
+        let (_, answer) = gate.call(&call);
+        assert_eq!(answer["decision"], decision, "{highest} {claim} {mutates}");
+        let reason = answer["reason"].as_str().unwrap();
+        let sentence = format!("The credential's highest trust is `{highest}`");
+        assert_eq!(reason.contains(&sentence), named, "{highest} {claim} {mutates}: {reason}");
+    }
+    // What denies the call in any case is not blamed on the credential.
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    gate.records.tool.as_mut().unwrap().tainted = TaintRule::Forbid;
+    gate.records.credential.as_mut().unwrap().max_source_trust = SourceTrust::Unknown;
+    gate.records.server.as_mut().unwrap().trust = "untrusted".to_owned();
+    let reading = gate.records.tool.replace(tool(false, false).unwrap());
+    gate.call(&read_call());
+    gate.records.tool = reading;
+    let (_, answer) = gate.call(&write_call());
+    assert_eq!(answer["reason_code"], "policy_forbid");
+    assert!(!answer["reason"].as_str().unwrap().contains("highest trust"), "{answer}");
 }
 
 #[test]

@@ -279,17 +279,27 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
 #[test]
 fn a_local_upstream_needs_a_worker_that_calls_local_networks_and_must_be_said_to_be_one() {
     let url = "http://127.0.0.1:3001/";
-    for (local_targets, local, refused) in [
-        (true, true, None),
-        (true, false, Some("upstream.url")),
-        (false, true, Some("upstream.local")),
-        (false, false, Some("upstream.url")),
-    ] {
+    let answered = |url: &str, local_targets, local| {
         let registry = Registry::new();
         registry.local_targets.set(local_targets);
-        let answered = registry.ask(&create("http", json!({"url": url, "local": local})));
-        let field = answered.err().map(|problem| problem.field.unwrap());
-        assert_eq!(field.as_deref(), refused, "{local_targets} {local}");
+        registry.ask(&create("http", json!({"url": url, "local": local})))
+    };
+    assert!(answered(url, true, true).is_ok());
+    for (url, local_targets, local, field, says) in [
+        (url, true, false, "upstream.url", Some("needs `local: true` (`gateward`: `--local`)")),
+        ("https://10.1.2.3/", true, false, "upstream.url", Some("`--local`")),
+        (url, false, true, "upstream.local", Some("its var `LOCAL_TARGETS` is not \"true\"")),
+        (url, false, false, "upstream.url", Some("(`gateward`: `--local`) would not help")),
+        (url, false, false, "upstream.url", Some("its var `LOCAL_TARGETS` is not \"true\"")),
+        // No server on a local network has such an address either.
+        ("ftp://127.0.0.1/", true, false, "upstream.url", None),
+    ] {
+        let problem = answered(url, local_targets, local).unwrap_err();
+        assert_eq!(problem.field.as_deref(), Some(field), "{url} {local_targets} {local}");
+        match says {
+            Some(says) => assert!(problem.detail.contains(says), "{}", problem.detail),
+            None => assert!(!problem.detail.contains("--local"), "{}", problem.detail),
+        }
     }
 }
 

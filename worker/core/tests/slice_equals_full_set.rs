@@ -327,7 +327,7 @@ fn could_permit(call: &Call, engine: &PolicyEngine, unknown: &[&'static str]) ->
         server_attributes: Vec::new(),
         context: context.collect(),
     };
-    engine.could_permit(request, unknown).unwrap()
+    engine.could_permit(request, &[Vec::new()], unknown).unwrap()
 }
 
 /// What the generated cases must have met, so that they show something.
@@ -489,7 +489,11 @@ fn a_condition_on_named_entities_is_as_with_all_entities() {
             let context = vec![("flag", CedarValue::from(true))];
             let evaluation = engine.evaluate(coder(context.clone())).unwrap();
             assert_eq!((evaluation.allowed, evaluation.erring.len()), (allowed, 0), "{text}");
-            assert_eq!(engine.could_permit(coder(context), &["n"]), Ok(allowed), "{text}");
+            assert_eq!(
+                engine.could_permit(coder(context), &[Vec::new()], &["n"]),
+                Ok(allowed),
+                "{text}"
+            );
         }
     }
 }
@@ -567,7 +571,7 @@ fn a_listing_knows_a_decimal_and_the_fields_beside_it() {
         let input = json::parse(format!(r#"{{"amount": {amount}}}"#).as_bytes()).unwrap();
         let known =
             vec![("input", convert(&input, None).unwrap()), ("resource", CedarValue::from("a"))];
-        let could = engine.could_permit(coder(known.clone()), &["flag"]);
+        let could = engine.could_permit(coder(known.clone()), &[Vec::new()], &["flag"]);
         assert_eq!(could, Ok(expected), "{amount} {policies}");
 
         // With nothing unknown it is the call's own evaluation. This broke an invariant that
@@ -576,6 +580,10 @@ fn a_listing_knows_a_decimal_and_the_fields_beside_it() {
         let evaluation = engine.evaluate(coder(call.clone())).unwrap();
         let passes = evaluation.allowed && evaluation.erring.is_empty();
         assert_eq!(passes, expected, "{amount} {policies}");
-        assert_eq!(engine.could_permit(coder(call), &[]), Ok(passes), "{amount} {policies}");
+        assert_eq!(
+            engine.could_permit(coder(call), &[Vec::new()], &[]),
+            Ok(passes),
+            "{amount} {policies}"
+        );
     }
 }

@@ -205,6 +205,7 @@ fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {
         lane: 0,
         agent: "coder".to_owned(),
         server: server.to_owned(),
+        tool: "list".to_owned(),
         decision_id: "d".to_owned(),
         decision_hash: "h".repeat(64),
         status: 200,
@@ -285,6 +286,131 @@ fn taint_that_may_or_may_not_be_written_never_lets_text_pass_unmarked() {
             gate.on_lane(|lane, storage| lane.taint(storage, &gate.config, &command, now_ms));
         assert_eq!(again, Ok(Ok(())));
         assert_eq!(outcome(&gate, ""), HELD, "{fault:?}");
+    }
+}
+
+/// What an answer says about taint.
+fn explained(answer: &Json) -> (bool, bool) {
+    let reason = answer["reason"].as_str().unwrap();
+    (answer["taint"].is_object(), reason.contains("gateward agent untaint coder"))
+}
+
+#[test]
+fn a_decision_that_taint_caused_says_where_it_comes_from_and_how_it_ends() {
+    let mut gate = gate();
+    let since = gateward_core::id::rfc3339(gate.now_ms.get());
+    let ends_at =
+        gateward_core::id::rfc3339(gate.now_ms.get() + u64::from(DEFAULT_TAINT_S) * 1_000);
+    read_untrusted(&mut gate, "r1");
+    let by = gate.receipts().last().unwrap().body.clone();
+    let by: Json = serde_json::from_str(&by).unwrap();
+    let by = by["decision_id"].as_str().unwrap();
+    let (_, answer) = gate.call(&write("r2"));
+    let taint = json!({
+        "call": {"decision_id": by, "server": "notes", "tool": "list"}, "ends_at": ends_at,
+        "last_at": since, "servers": ["notes"], "since": since,
+    });
+    assert_eq!(answer["taint"], taint);
+    let expected = format!(
+        "Text of an untrusted server reached the agent, so that a person must approve what it \
+         writes. Since {since} this agent may have read text of the untrusted server `notes`; its \
+         latest call to such a server was `notes/list` (decision {by}). This taint ends at {ends_at} \
+         if no more such text comes, or when an administrator runs `gateward agent untaint coder`."
+    );
+    assert_eq!(answer["reason"], expected);
+
+    // The receipt, the approval and, once it is flushed, the audit say the same.
+    let receipts = gate.receipts();
+    let body: Json = serde_json::from_str(&receipts.last().unwrap().body).unwrap();
+    assert_eq!(body["taint"], taint);
+    assert_eq!(receipt::verify(&receipts, 1, Some(receipt::GENESIS)), Ok(()));
+    gate.flush_all();
+    let record: Json = serde_json::from_str(&gate.text("SELECT record FROM approvals")).unwrap();
+    assert_eq!((&record["taint"], &record["reason"]), (&taint, &json!(expected)));
+    let events = "SELECT json_group_array(json(detail)) FROM (SELECT detail FROM audit_events \
+        WHERE kind = 'decision' ORDER BY event_id)";
+    let events: Json = serde_json::from_str(&gate.text(events)).unwrap();
+    assert_eq!((&events[0].get("taint"), &events[1]["taint"]), (&None, &taint));
+
+    // While the approval is not decided, its call is told too.
+    let pending = with(write("r2"), json!({"approval_id": answer["approval"]["approval_id"]}));
+    let (_, answer) = gate.call(&pending);
+    assert_eq!(answer["reason_code"], "approval_pending");
+    assert_eq!(explained(&answer), (true, true));
+}
+
+/// "Caused" means that the policies would have said something else without taint.
+#[test]
+fn only_a_decision_that_would_have_been_another_without_taint_is_explained_by_it() {
+    let stated = |trust: &str| json!({"context": {"source_trust": trust}});
+    for (rule, mutates, change, decision, expected) in [
+        (TaintRule::RequireApproval, true, json!({}), "require_approval", true),
+        // Two policies ask for approval, and one of them because of taint.
+        (
+            TaintRule::RequireApproval,
+            true,
+            stated("semi_trusted_customer"),
+            "require_approval",
+            true,
+        ),
+        (TaintRule::Allow, true, stated("semi_trusted_customer"), "require_approval", false),
+        (TaintRule::RequireApproval, true, stated("untrusted_external"), "deny", false),
+        (TaintRule::Forbid, true, json!({}), "deny", true),
+        (TaintRule::Forbid, false, json!({}), "deny", true),
+        (TaintRule::RequireApproval, false, json!({}), "allow", false),
+        (TaintRule::Allow, true, json!({}), "allow", false),
+        (TaintRule::RequireApproval, true, json!({"approval_id": "appr_0_77"}), "deny", false),
+        (TaintRule::RequireApproval, true, json!({"dry_run": true}), "require_approval", true),
+    ] {
+        for tainted in [true, false] {
+            let mut gate = gate();
+            if tainted {
+                read_untrusted(&mut gate, "");
+            }
+            gate.records.tool = tool(mutates, false);
+            gate.records.tool.as_mut().unwrap().tainted = rule;
+            let body = with(write(""), json!({"tool_call": {"mutates_state": mutates}}));
+            let (_, answer) = gate.call(&with(body, change.clone()));
+            let what = format!("{rule:?} {mutates} {change} {tainted}: {answer}");
+            if tainted {
+                assert_eq!(answer["decision"], decision, "{what}");
+            }
+            let expected = expected && tainted;
+            assert_eq!(explained(&answer), (expected, expected), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_run_of_a_harness_is_told_of_its_own_taint() {
+    let mut gate = gate();
+    be_harness(&mut gate);
+    read_untrusted(&mut gate, "r1");
+    let (_, answer) = gate.call(&write("r1"));
+    let reason = answer["reason"].as_str().unwrap();
+    assert!(reason.contains(" this run may have read text of"), "{reason}");
+    assert_eq!(gate.call(&write("r2")).1["taint"], Json::Null);
+}
+
+/// A mark that the version before wrote names no call.
+#[test]
+fn a_mark_without_a_call_explains_a_decision_as_far_as_it_can() {
+    let gate = gate();
+    let untrusted = Untrusted { run: None, period_ms: 60_000, instructions_sha256: None };
+    for (tool, call) in [("", Json::Null), ("list", json!("list"))] {
+        let answer = OutcomeCommand {
+            tool: tool.to_owned(),
+            untrusted: Some(untrusted.clone()),
+            ..answer_of("web", 1, None)
+        };
+        let now_ms = gate.now_ms.get();
+        let recorded = gate
+            .on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &answer, now_ms));
+        assert_eq!(recorded, Ok(Ok(())));
+        let (_, answer) = gate.call(&write(""));
+        assert_eq!(explained(&answer), (true, true), "{answer}");
+        assert_eq!(answer["taint"]["call"]["tool"], call);
+        assert_eq!(answer["taint"]["servers"], json!(["web"]));
     }
 }
 

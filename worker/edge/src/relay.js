@@ -4,8 +4,6 @@
 
 import { headers, joined, within } from "./io.js";
 
-/** How long a stream of events may be silent towards the caller before a comment keeps it open. */
-const KEEP_ALIVE_MS = 15_000;
 /** Statuses of answers that have none. */
 const NO_BODY = [204, 205, 304];
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
@@ -84,12 +82,15 @@ export class Exchange {
   /**
    * An answer whose body is this one's, piece by piece as it comes. When the upstream breaks off,
    * or a bound is met, the caller's stream ends all the same.
-   * @param tap what looks on: `relay.rs`. With `inspects`, what goes out is what it returns.
+   * @param tap what looks on: `relay.rs`
+   * @param {number | undefined} keepAliveMs when it is given, the body is a stream of events: what goes
+   *   out is what `tap` returns, and a comment after each such time of silence
    */
-  stream(status, fields, maxBytes, idleMs, tap, inspects) {
+  stream(status, fields, maxBytes, idleMs, tap, keepAliveMs) {
     // From here on the answer's own body says whether the caller is there.
     this.#unwatch();
-    const reader = this.#reader(maxBytes, idleMs);
+    const inspects = keepAliveMs !== undefined;
+    const reader = this.#reader(maxBytes, idleMs, keepAliveMs);
     const digest = new crypto.DigestStream("SHA-256");
     const digester = digest.getWriter();
     let bytes = 0;
@@ -104,6 +105,9 @@ export class Exchange {
       await digester.close();
       const hash = [...new Uint8Array(await digest.digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
       const last = tap.end(ending, bytes, hash);
+      // It holds the request's context, and collecting garbage would free it too late: the runtime would
+      // report that the request hangs.
+      tap.free();
       if (controller === undefined) return;
       if (last.length > 0) controller.enqueue(last);
       controller.close();
@@ -143,7 +147,7 @@ export class Exchange {
   }
 
   /** The body's pieces, within its bounds: `next` gives undefined at the end and throws an ending. */
-  #reader(maxBytes, idleMs) {
+  #reader(maxBytes, idleMs, keepAliveMs = Infinity) {
     const reader = this.#response.body?.getReader();
     let bytes = 0;
     let reading;
@@ -154,7 +158,7 @@ export class Exchange {
         const now = Date.now();
         const left = Math.min(silentSince + idleMs, this.#deadline) - now;
         if (left <= 0) throw this.#timedOut();
-        const result = await within(reading, keepAlive === undefined ? left : Math.min(left, KEEP_ALIVE_MS), () => undefined);
+        const result = await within(reading, Math.min(left, keepAliveMs), () => undefined);
         if (result === undefined) {
           keepAlive?.();
           continue;
@@ -190,6 +194,35 @@ export class Exchange {
     this.#abort.abort("timed_out");
     return "timed_out";
   }
+}
+
+/**
+ * The head of a stream of events at once, and as its body an answer that comes later.
+ * @param {string} fields headers, as above
+ * @param {number} everyMs how often a comment goes out until then
+ * @param {Promise<string | Response>} answer events, or an answer whose body is a stream of them
+ */
+export function late(fields, everyMs, answer) {
+  let reader;
+  const body = new ReadableStream({
+    async pull(controller) {
+      if (reader === undefined) {
+        const answered = await within(answer, everyMs, () => undefined);
+        if (answered === undefined) return controller.enqueue(KEEP_ALIVE);
+        if (typeof answered === "string") {
+          controller.enqueue(new TextEncoder().encode(answered));
+          return controller.close();
+        }
+        reader = answered.body.getReader();
+      }
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    // Before there is an answer, the caller's signal ends the exchange.
+    cancel: () => reader?.cancel(),
+  });
+  return new Response(body, { headers: headersOf(fields) });
 }
 
 /** A header that stands several times in `fields` is sent several times. */

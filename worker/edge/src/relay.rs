@@ -14,7 +14,7 @@ use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::target::Target;
 use gateward_core::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use js_sys::Uint8Array;
-use js_sys::futures::JsFuture;
+use js_sys::futures::{JsFuture, future_to_promise};
 use sha2::{Digest as _, Sha256};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -64,8 +64,11 @@ extern "C" {
         max_bytes: u32,
         idle_ms: u32,
         tap: Tap,
-        inspects: bool,
+        keep_alive_ms: Option<u32>,
     ) -> std::result::Result<Response, JsValue>;
+
+    #[wasm_bindgen(js_name = late)]
+    fn late_response(fields: &str, every_ms: u32, answer: js_sys::Promise) -> Response;
 }
 
 /// A request to an upstream.
@@ -353,20 +356,32 @@ impl UpstreamAnswer {
         }
     }
 
-    /// An answer of this body, as it comes.
+    /// An answer of this body, as it comes. What inspects it is of events, and a comment goes out after
+    /// each time of so many milliseconds without one.
     pub fn stream(
         self,
         head: Head,
-        inspect: Option<Box<dyn Inspect>>,
+        inspect: Option<(Box<dyn Inspect>, u32)>,
         done: Option<Done>,
     ) -> Result<Response> {
-        let inspects = inspect.is_some();
+        let (inspect, keep_alive_ms) = inspect.unzip();
         let (status, started_at_ms) = (self.status, self.started_at_ms);
         let tap = Tap { inspect, done, status, started_at_ms, _hold: self.hold };
         let (status, fields) = head.parts();
         let (max, idle) = (self.max_result_bytes, self.idle_timeout_ms);
-        Ok(self.exchange.stream(status, &fields, max, idle, tap, inspects)?)
+        Ok(self.exchange.stream(status, &fields, max, idle, tap, keep_alive_ms)?)
     }
+}
+
+/// The head of a stream of events at once, and later as its body what `answer` gives: events as text, or
+/// a [`Response`] that is such a stream. Until then a comment goes out every `every_ms`.
+pub fn late(
+    head: Head,
+    every_ms: u32,
+    answer: impl Future<Output = JsValue> + 'static,
+) -> Response {
+    let (_, fields) = head.parts();
+    late_response(&fields, every_ms, future_to_promise(async move { Ok(answer.await) }))
 }
 
 /// What `relay.js` tells of a stream.
@@ -441,6 +456,7 @@ pub fn record_outcome(
         lane: command.lane,
         agent: command.call.agent.clone(),
         server: command.call.server.clone(),
+        tool: command.call.tool.clone(),
         decision_id: decision.decision_id.clone(),
         decision_hash: receipt.receipt_hash.clone(),
         status: ended.status,

@@ -124,6 +124,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,
         Operation::ReadDecision => decisions::read(app, &caller, first).await,
         Operation::ListReceipts => receipts::list(request, app, &caller).await,
+        Operation::ReadReceiptEnds => receipts::ends(request, app, &caller).await,
         Operation::ListApprovals => approvals::list(request, app, &caller).await,
         Operation::ReadApproval => approvals::read(app, &caller, first).await,
         Operation::DecideApproval(kind) => {

@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
 use super::Plan;
-use crate::arguments::{PageArguments, segment};
+use crate::arguments::{Last, PageArguments, segment};
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 
@@ -35,9 +35,13 @@ Example:
         administrator: String,
     },
     /// Delete an administrator for ever: revokes its credentials and removes it from all groups
+    ///
+    /// Deleting the last one who can change the tenant is refused without --yes.
     Delete {
         #[arg(value_parser = segment)]
         administrator: String,
+        #[command(flatten)]
+        last: Last,
     },
 }
 
@@ -51,8 +55,8 @@ impl Administrator {
                 return Plan::list(request, "administrators", FIELDS, &page);
             }
             Self::Show { administrator } => Request::get(&["administrators", &administrator]),
-            Self::Delete { administrator } => {
-                Request::new(Method::Delete, &["administrators", &administrator])
+            Self::Delete { administrator, last } => {
+                last.parameter(Request::new(Method::Delete, &["administrators", &administrator]))
             }
         };
         Plan::Send { request, fields: FIELDS }

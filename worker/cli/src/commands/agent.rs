@@ -18,7 +18,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("frozen"),
     Field::detail("quarantined"),
     Field::detail("revoked"),
-    Field::detail("taint").null("none"),
+    Field::detail("taint").null("none").nested(),
     Field::detail("registered_risk_tier"),
     Field::detail("rate_capacity").null(DEFAULT),
     Field::detail("rate_refill_per_s").null(DEFAULT),

@@ -26,8 +26,9 @@ const STATUSES: [&str; 6] = ["pending", "approved", "rejected", "cancelled", "ex
 pub enum Approvals {
     /// List approvals, newest first
     ///
-    /// Lists reach as far as the lanes have flushed, about a second behind. Of each approver group
-    /// they say how many of its members must approve, as `release-managers: 1`.
+    /// Approvals that were requested a moment ago are there, unless the tenant has more than 32 lanes:
+    /// then lists are about a second behind. Of each approver group they say how many of its members
+    /// must approve, as `release-managers: 1`.
     #[command(after_long_help = "\
 Examples:
   gateward approvals list --status pending --group release-managers

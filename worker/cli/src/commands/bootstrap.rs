@@ -10,8 +10,11 @@ use crate::request::{Fields, Request};
 ///
 /// The secret is what the worker's binding BOOTSTRAP_SECRET holds. It is read from --secret-file
 /// or from the environment variable GATEWARD_BOOTSTRAP_SECRET; it is never an argument. The
-/// administrator gets every scope. While an administrator who may make tenants exists, this fails
-/// with `already_bootstrapped`.
+/// administrator gets every scope.
+///
+/// It also recovers a tenant that has lost its last administrator. If an administrator who may make
+/// tenants exists elsewhere, the new one gets every scope but tenants:admin. While that one exists and
+/// the tenant has an administrator, this fails with `already_bootstrapped`.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Example:

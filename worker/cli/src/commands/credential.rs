@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::Plan;
 use crate::arguments::{
-    AllowedNetworks, AllowedServers, AllowedTools, PageArguments, Revision, TokenOut, segment,
+    AllowedNetworks, AllowedServers, AllowedTools, Last, PageArguments, Revision, TokenOut, segment,
 };
 use crate::request::{Fields, Request};
 use crate::table::{ANY, Field};
@@ -89,9 +89,13 @@ Example:
         revision: Revision,
     },
     /// Revoke a credential for ever
+    ///
+    /// Revoking the last one that can change the tenant is refused without --yes.
     Revoke {
         #[arg(value_parser = segment)]
         key_id: String,
+        #[command(flatten)]
+        last: Last,
         #[command(flatten)]
         revision: Revision,
     },
@@ -108,7 +112,8 @@ pub struct Create {
     /// When it expires, RFC 3339; never unless given
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
-    /// The most trust that its calls can claim for their sources, `unknown` unless given
+    /// Its highest trust: the most that its calls can claim for their sources, `unknown` unless
+    /// given. With the base policies, calls that count as `unknown` read and never write
     #[arg(long, value_name = "TRUST", value_parser = SOURCE_TRUSTS)]
     max_source_trust: Option<String>,
     /// It belongs to a harness: the program that drives the agent and assigns its runs, not the
@@ -164,8 +169,9 @@ impl Credential {
                     .if_match(revision.if_match);
                 return Plan::issue(request, secrets.token, secrets.signing_key_out);
             }
-            Self::Revoke { key_id, revision } => {
-                Request::post(&["credentials", &key_id, "revoke"]).if_match(revision.if_match)
+            Self::Revoke { key_id, last, revision } => {
+                let request = Request::post(&["credentials", &key_id, "revoke"]);
+                last.parameter(request).if_match(revision.if_match)
             }
         };
         Plan::Send { request, fields: FIELDS }

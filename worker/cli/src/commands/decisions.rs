@@ -12,11 +12,9 @@ pub const FIELDS: &[Field] = &[
     Field::column("agent"),
     Field::column("server"),
     Field::column("tool"),
+    Field::column("trust").at(&["/response/trust/effective"]),
     Field::column("reason_code"),
     Field::column("decision_id"),
-    Field::detail("lane"),
-    Field::detail("seq"),
-    Field::detail("response"),
 ];
 
 /// What was decided (scope audit:read)
@@ -24,7 +22,8 @@ pub const FIELDS: &[Field] = &[
 pub enum Decisions {
     /// List decisions, newest first
     ///
-    /// Lists reach as far as the lanes have flushed, about a second behind.
+    /// Lists are about a second behind: they have what was copied to the database. `trust` is how far
+    /// the source of the call counted as trusted.
     #[command(after_long_help = "\
 Example:
   gateward decisions list --agent coder --decision deny --from 2026-11-01T00:00:00Z")]
@@ -36,7 +35,11 @@ Example:
         #[command(flatten)]
         page: PageArguments,
     },
-    /// Show a decision, as soon as it was answered
+    /// Show a decision, as soon as it was answered, with all that explains it
+    ///
+    /// What the call claimed, how far it counted as trusted and why, the policies that decided with
+    /// their text, obligations (what must happen before the call passes), the approval, what became of
+    /// the call, and the receipt, whose hash is verified. With --json, the API's record alone.
     Show {
         #[arg(value_parser = segment)]
         decision_id: String,
@@ -82,7 +85,7 @@ impl Decisions {
                 Plan::list(request, "decisions", FIELDS, &page)
             }
             Self::Show { decision_id } => {
-                Plan::Send { request: Request::get(&["decisions", &decision_id]), fields: FIELDS }
+                Plan::ShowDecision(Request::get(&["decisions", &decision_id]))
             }
             Self::Follow { filter: Filter { agent, decision } } => Plan::Follow {
                 request: Request::get(&["decisions"]),

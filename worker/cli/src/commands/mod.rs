@@ -10,6 +10,7 @@ mod credential;
 mod decisions;
 mod group;
 mod limits;
+mod receipts;
 mod server;
 mod sign;
 mod tenant;
@@ -22,6 +23,7 @@ use clap::Subcommand;
 
 use crate::approval::Decide;
 use crate::arguments::{PageArguments, TokenOut};
+use crate::chain::Verify;
 use crate::failure::Failure;
 use crate::follow::Matching;
 use crate::grant::Grant;
@@ -33,6 +35,8 @@ pub use agent::FIELDS as AGENT;
 pub use approvals::FIELDS as APPROVAL;
 pub use credential::FIELDS as CREDENTIAL;
 pub use decisions::FIELDS as DECISION;
+pub use receipts::FIELDS as RECEIPT;
+pub use server::FIELDS as SERVER;
 pub use sign::SignedRequest;
 pub use tool::FIELDS as TOOL;
 
@@ -65,6 +69,8 @@ pub enum Command {
     Audit(audit::Audit),
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    #[command(subcommand)]
+    Receipts(receipts::Receipts),
     Sign(sign::Sign),
 }
 
@@ -85,6 +91,8 @@ pub enum Plan {
     },
     /// A request whose answer holds secrets that are shown once.
     Issue(Issue),
+    /// The registration of a server, which says what its trust will do.
+    Register(Request),
     Grant(Grant),
     /// The approval of a tool, whose definition is shown first.
     ApproveTool(Review),
@@ -93,6 +101,16 @@ pub enum Plan {
         request: Request,
         matching: Matching,
     },
+    /// One decision, with all that explains it.
+    ShowDecision(Request),
+    /// A lane's receipts, `limit` rows at most.
+    ListReceipts {
+        lane: u16,
+        from: u64,
+        limit: u32,
+    },
+    ShowReceipt(Request),
+    VerifyReceipts(Verify),
     /// One approval, with all that a person needs to decide on it.
     ShowApproval(Request),
     /// A decision on an approval as it is shown first.
@@ -140,6 +158,7 @@ impl Command {
             Self::Webhook(command) => Ok(command.plan()),
             Self::Audit(command) => Ok(command.plan()),
             Self::Decisions(command) => Ok(command.plan()),
+            Self::Receipts(command) => Ok(command.plan()),
             Self::Sign(command) => command.plan(),
         }
     }

@@ -8,7 +8,7 @@ use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 use crate::upstream::UpstreamArguments;
 
-const FIELDS: &[Field] = &[
+pub const FIELDS: &[Field] = &[
     Field::column("server"),
     Field::column("kind"),
     Field::column("trust"),
@@ -29,7 +29,11 @@ const FIELDS: &[Field] = &[
 
 const KINDS: [&str; 3] = ["mcp", "http", "named"];
 
-/// What tools belong to: MCP servers, HTTP APIs, or names that callers use
+/// What tools belong to: MCP servers, HTTP APIs, or only names
+///
+/// The kind `mcp` is a server that speaks MCP, and `http` an HTTP API: Gateward forwards calls to them if
+/// they have an upstream. The kind `named` is only a name under which tools are registered: agents ask
+/// about calls of them, and make the calls themselves.
 #[derive(Subcommand, Debug)]
 pub enum Server {
     /// Register a server; it is pending until `approve`
@@ -48,6 +52,7 @@ Examples:
     Create {
         /// The new server's name; a deleted server's is never given again
         server: String,
+        /// What it is; `named` is only a name, and Gateward forwards nothing to it
         #[arg(long, value_parser = KINDS)]
         kind: String,
         #[command(flatten)]
@@ -91,7 +96,8 @@ Examples:
 
 #[derive(Args, Debug)]
 pub struct Settings {
-    /// Whether its answers are trusted. `create` takes `untrusted` unless given
+    /// Whether its answers are trusted. `create` takes `untrusted` unless given: then a call of its
+    /// tools taints the agent
     #[arg(long, value_parser = ["trusted", "untrusted"])]
     trust: Option<String>,
     /// What the server says its tools are: a file with a JSON object, as MCP's `tools/list` has
@@ -129,8 +135,11 @@ impl Changed {
 impl Server {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create { server, kind, settings } => Request::post(&["servers"])
-                .body(settings.fields(Some(kind)).with("server", Some(server))),
+            Self::Create { server, kind, settings } => {
+                let request = Request::post(&["servers"])
+                    .body(settings.fields(Some(kind)).with("server", Some(server)));
+                return Ok(Plan::Register(request));
+            }
             Self::List { page } => {
                 return Ok(Plan::list(Request::get(&["servers"]), "servers", FIELDS, &page));
             }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Arguments;
 use crate::approval::Verdict;
+use crate::chain;
 
 fn plan(line: &str) -> Result<Plan, Failure> {
     let words = line.split_whitespace();
@@ -21,9 +22,16 @@ fn request(line: &str) -> Request {
         Ok(Plan::Issue(issue)) => issue.request,
         Ok(Plan::Grant(grant)) => grant.read(),
         Ok(Plan::ApproveTool(review)) => review.read(),
-        Ok(Plan::Follow { request, .. } | Plan::ShowApproval(request) | Plan::Watch(request)) => {
-            request
-        }
+        Ok(
+            Plan::Follow { request, .. }
+            | Plan::Register(request)
+            | Plan::ShowDecision(request)
+            | Plan::ShowReceipt(request)
+            | Plan::ShowApproval(request)
+            | Plan::Watch(request),
+        ) => request,
+        Ok(Plan::ListReceipts { lane, from, limit }) => chain::page(lane, from, limit),
+        Ok(Plan::VerifyReceipts(verify)) => chain::ends(verify.lane.unwrap_or(0)),
         Ok(Plan::Decide(decide)) => decide.read(),
         Ok(Plan::Sign(_)) => panic!("{line}: it sends nothing"),
         Err(failure) => panic!("{line}: {failure}"),
@@ -33,6 +41,31 @@ fn request(line: &str) -> Request {
 #[test]
 fn the_command_line_is_consistent() {
     Arguments::command().debug_assert();
+}
+
+#[test]
+fn the_usage_line_of_a_mistake_shows_no_optional_option_as_required() {
+    for (line, usage) in [
+        (
+            "server create s --trust trusted --denial result",
+            "Usage: gateward server create [OPTIONS] --kind <KIND> <SERVER>",
+        ),
+        (
+            "--url https://gate.example.com --json agent create a --risk-tier low",
+            "Usage: gateward agent create [OPTIONS] --environment <ENVIRONMENT> <AGENT>",
+        ),
+        (
+            "group add g --token-file t",
+            "Usage: gateward group add [OPTIONS] <--agent <AGENT>|--administrator <NAME>> <GROUP>",
+        ),
+        ("credential list --nothing", "Usage: gateward credential list [OPTIONS]"),
+    ] {
+        let words = || line.split_whitespace();
+        let error = Arguments::try_parse_from(["gateward"].into_iter().chain(words())).unwrap_err();
+        let text = crate::with_whole_usage(error, words()).to_string();
+        let found = text.lines().find(|line| line.starts_with("Usage: "));
+        assert_eq!(found, Some(usage), "{line}");
+    }
 }
 
 #[test]
@@ -104,6 +137,11 @@ fn every_command_asks_what_the_api_offers() {
         ("administrator list", "GET /v1/administrators", none.clone()),
         ("administrator show mara", "GET /v1/administrators/mara", none.clone()),
         ("administrator delete mara", "DELETE /v1/administrators/mara", none.clone()),
+        (
+            "administrator delete mara --yes",
+            "DELETE /v1/administrators/mara?last=true",
+            none.clone(),
+        ),
         ("group protect g", "POST /v1/groups/g/protect", none.clone()),
         ("group unprotect g", "POST /v1/groups/g/unprotect", none.clone()),
         (
@@ -130,6 +168,15 @@ fn every_command_asks_what_the_api_offers() {
             json!({"overlap_s": 0}),
         ),
         ("credential revoke k", "POST /v1/credentials/k/revoke", none.clone()),
+        ("credential revoke k --yes", "POST /v1/credentials/k/revoke?last=true", none.clone()),
+        ("receipts list", "GET /v1/receipts?lane=0&from=1&limit=500", none.clone()),
+        (
+            "receipts list --lane 2 --from 7 --limit 3",
+            "GET /v1/receipts?lane=2&from=7&limit=3",
+            none.clone(),
+        ),
+        ("receipts show rcpt_0_1", "GET /v1/receipts/rcpt_0_1", none.clone()),
+        ("receipts verify --lane 3", "GET /v1/receipts/ends?lane=3", none.clone()),
         ("group create g", "POST /v1/groups", json!({"group": "g"})),
         ("group list", "GET /v1/groups", none.clone()),
         ("group show g", "GET /v1/groups/g", none.clone()),

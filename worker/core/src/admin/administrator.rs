@@ -9,8 +9,8 @@ use super::field::{Millis, Name};
 use super::protection::{self, Protected};
 use super::sql::{self, Statement};
 use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Write, check_no_match, limit_reached, name_taken,
-    not_found, operators_only,
+    Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_no_match, limit_reached,
+    name_taken, not_found, operators_only,
 };
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
@@ -71,6 +71,8 @@ struct Around {
     /// Whether one of the administrator's active credentials administers tenants.
     operates: bool,
     protected: Vec<Protected>,
+    #[serde(flatten)]
+    last: Last,
 }
 
 fn load(at: &At<'_>, administrator: &str) -> Statement {
@@ -132,6 +134,8 @@ impl Write for CreateAdministrator {
 /// Deletes an administrator: its credentials are revoked and it leaves all groups.
 pub struct DeleteAdministrator {
     pub administrator: Name,
+    /// Whether it may be the last one.
+    pub last: bool,
 }
 
 impl Write for DeleteAdministrator {
@@ -150,6 +154,7 @@ impl Write for DeleteAdministrator {
         if around.operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
             return Err(operators_only());
         }
+        around.last.check(self.last)?;
         protection::keeps_a_member(&around.protected)?;
         let key = || vec![at.tenant.into(), row.administrator.as_str().into()];
         let mut deleted = key();

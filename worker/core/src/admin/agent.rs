@@ -12,7 +12,7 @@ use super::{
     limit_reached, name_taken, not_found,
 };
 use crate::bucket::MAX_CAPACITY;
-use crate::gate::{LaneAction, Tainted};
+use crate::gate::{LaneAction, TaintExplanation};
 use crate::glob::Glob;
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
@@ -41,7 +41,7 @@ pub struct AgentRow {
     pub risk_steps: u8,
     /// As the lane says it now; no list has it.
     #[serde(skip)]
-    pub taint: Option<Tainted>,
+    pub taint: Option<TaintExplanation>,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -71,26 +71,14 @@ pub struct Agent {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
-    /// Text of untrusted servers that reached the agent in no assigned run; null when there is none,
-    /// and in lists and answers to changes, which do not ask the lane.
-    taint: Option<AgentTaint>,
+    /// The taint of the agent's calls that belong to no assigned run: that of the agent and of all its
+    /// runs. Null when there is none, and in lists and answers to changes, which do not ask the lane.
+    taint: Option<TaintExplanation>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
     #[schema(value_type = String, format = DateTime)]
     updated_at: Millis,
-}
-
-/// Since when an agent is tainted, and by which servers.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AgentTaint {
-    #[schema(value_type = String, format = DateTime)]
-    since: Millis,
-    /// When the last text came.
-    #[schema(value_type = String, format = DateTime)]
-    last_at: Millis,
-    /// The newest last; at most four.
-    servers: Vec<String>,
 }
 
 /// How an agent stands.
@@ -140,11 +128,7 @@ impl Record for AgentRow {
             rate_capacity: self.rate_capacity,
             rate_refill_per_s: self.rate_refill_per_s,
             quota_per_day: self.quota_per_day,
-            taint: self.taint.as_ref().map(|taint| AgentTaint {
-                since: Millis(taint.since_ms),
-                last_at: Millis(taint.at_ms),
-                servers: taint.servers.clone(),
-            }),
+            taint: self.taint.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,

@@ -10,7 +10,7 @@ use super::field::{Millis, Name, Time, Whole, bounded, present};
 use super::protection::{self, Protected};
 use super::sql::{self, Statement, Value};
 use super::{
-    Actor, Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict,
+    Actor, Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_match, conflict,
     limit_reached, not_found, operators_only,
 };
 use crate::glob::Glob;
@@ -301,6 +301,8 @@ struct Around {
     /// The protected groups that this administrator is a member of.
     protected: Vec<Protected>,
     count: u64,
+    #[serde(flatten)]
+    last: Last,
 }
 
 #[derive(Deserialize)]
@@ -312,7 +314,8 @@ struct AgentAround {
 fn load(at: &At<'_>, key_id: &str, agent: Option<&str>, administrator: Option<&str>) -> Statement {
     let most = (MAX_CREDENTIALS + 1).into();
     let (agent, administrator) = (agent.into(), administrator.into());
-    let values = vec![at.tenant.into(), key_id.into(), agent, most, administrator];
+    let now = at.now_ms.into();
+    let values = vec![at.tenant.into(), key_id.into(), agent, most, administrator, now];
     Statement::new(sql::LOAD_CREDENTIAL, values)
 }
 
@@ -569,6 +572,8 @@ impl Write for RotateCredential<'_> {
 /// Ends a credential at once and for good.
 pub struct RevokeCredential {
     pub key_id: Name,
+    /// Whether it may be an administrator's last one.
+    pub last: bool,
 }
 
 impl Write for RevokeCredential {
@@ -586,6 +591,7 @@ impl Write for RevokeCredential {
         if operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
             return Err(operators_only());
         }
+        loaded.extra::<Around>()?.last.check(self.last)?;
         row.revoked = true;
         row.revision = loaded.next_epoch();
         // From now on it is kept only to be looked at, and not for ever.

@@ -442,6 +442,34 @@ fn operators_only() -> Problem {
     Problem::new(ProblemCode::Forbidden, "only an operator revokes an operator's credential")
 }
 
+/// Whether a change ends the last credentials that administer, as D1 has them.
+#[derive(serde::Deserialize)]
+struct Last {
+    /// The last of the tenant that can change its registry.
+    last_administrator: bool,
+    /// The last of all that can administer tenants.
+    last_operator: bool,
+}
+
+impl Last {
+    /// Refuses the change, unless its request says that this is meant.
+    fn check(&self, meant: bool) -> Result<(), Problem> {
+        let left = match self {
+            _ if meant => return Ok(()),
+            Self { last_administrator: true, .. } => {
+                "no administrator who can change the tenant (scope `registry:write`)"
+            }
+            Self { last_operator: true, .. } => "no operator (scope `tenants:admin`)",
+            _ => return Ok(()),
+        };
+        let detail = format!(
+            "{left} would be left, and only `bootstrap` would make another: if that is meant, send \
+             `?last=true` (`gateward`: `--yes`)"
+        );
+        Err(Problem::new(ProblemCode::LastAdministrator, detail))
+    }
+}
+
 fn conflict(detail: &str) -> Problem {
     Problem::new(ProblemCode::StateConflict, detail)
 }

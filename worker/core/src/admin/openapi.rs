@@ -19,11 +19,11 @@ use utoipa::openapi::{
 use self::ProblemCode::{
     AgentMismatch, AlreadyBootstrapped, ApprovalRequired, BodyTooLarge, CredentialExpired,
     DefinitionChanged, EnvironmentMismatch, Forbidden, IdempotencyKeyReused, InputInvalid,
-    Internal, InvalidField, JournalFull, LaneUnavailable, LimitReached, MalformedRequest,
-    Misconfigured, NameTaken, NonceReplayed, NotFound, Overloaded, PreconditionFailed, RateLimited,
-    RegistryUnavailable, RequestIdConflict, SignatureInvalid, SignatureRequired,
-    SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized, UnsupportedMediaType,
-    UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable,
+    Internal, InvalidField, JournalFull, LaneUnavailable, LastAdministrator, LimitReached,
+    MalformedRequest, Misconfigured, NameTaken, NonceReplayed, NotFound, Overloaded,
+    PreconditionFailed, RateLimited, RegistryUnavailable, RequestIdConflict, SignatureInvalid,
+    SignatureRequired, SourceAddressForbidden, StateConflict, TimestampStale, Unauthorized,
+    UnsupportedMediaType, UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable,
 };
 use super::administrator::{Administrator, AdministratorRow, CreateAdministrator};
 use super::agent::{Agent, AgentAction, AgentPatch, AgentRow, CreateAgent};
@@ -50,8 +50,8 @@ use crate::gate::Decision;
 use crate::gate::respond::Response as AuthorizeResponse;
 use crate::problem::{Body as ProblemBody, ProblemCode};
 use crate::records::{
-    DEFAULT_PAGE, DEFAULT_RECEIPT_PAGE, DecisionPage, DecisionView, Health, MAX_PAGE,
-    MAX_RECEIPT_PAGE, ReceiptPage, ReceiptView, Verification, VerifyRequest, Version,
+    DEFAULT_PAGE, DEFAULT_RECEIPT_PAGE, DecisionDetail, DecisionPage, Health, MAX_PAGE,
+    MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptPage, ReceiptView, Verification, VerifyRequest, Version,
 };
 use crate::trust::SourceTrust;
 
@@ -173,7 +173,8 @@ fn entry(operation: Operation) -> Entry {
         Operation::Bootstrap => Entry::new(
             "tenants",
             "bootstrap",
-            "Makes the first operator, and its tenant if there is none of the name.",
+            "Makes the first operator, and its tenant if there is none of the name; or gives a tenant \
+             without an administrator another one.",
         )
         .takes::<BootstrapRequest>()
         .writes::<IssuedCredential>(&CREATED)
@@ -205,18 +206,24 @@ fn entry(operation: Operation) -> Entry {
         .answers::<DecisionPage>(),
         Operation::ReadDecision => {
             Entry::new("decisions", "read_decision", "Gives a decision as soon as it was answered.")
-                .answers::<DecisionView>()
+                .answers::<DecisionDetail>()
                 .refuses(&[LaneUnavailable])
         }
+        Operation::ReadReceiptEnds => Entry::new(
+            "receipts",
+            "read_receipt_ends",
+            "Says where the receipts of a lane begin and end, as the lane holds it.",
+        )
+        .with(lane())
+        .answers::<ReceiptEnds>()
+        .refuses(&[NotFound, LaneUnavailable]),
         Operation::ListReceipts => {
             let from = Object::builder()
                 .schema_type(Type::Integer)
                 .minimum(Some(1))
                 .default(Some(json!(1)));
-            let mut lane = query("lane", Object::with_type(Type::Integer).into(), "The lane.");
-            lane.required = Required::True;
             Entry::new("receipts", "list_receipts", "Lists the receipts of a lane in order.")
-                .with(lane)
+                .with(lane())
                 .filtered("from", from.into(), "The first one's sequence number.")
                 .with(limit(DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE))
                 .answers::<ReceiptPage>()
@@ -466,6 +473,7 @@ fn entry(operation: Operation) -> Entry {
             "delete_administrator",
             "Deletes an administrator: its credentials are revoked and it leaves all groups.",
         )
+        .last()
         .writes::<Administrator>(&DONE)
         .unrevised()
         .guarded(),
@@ -504,6 +512,7 @@ fn entry(operation: Operation) -> Entry {
             "revoke_credential",
             "Ends a credential at once and for good.",
         )
+        .last()
         .writes::<Credential>(&DONE)
         .tagged()
         .matching(),
@@ -742,6 +751,14 @@ impl Entry {
         )
     }
 
+    /// It can lose the last administrator, if that is said to be meant.
+    fn last(self) -> Self {
+        let about = "Whether it may leave the tenant without an administrator who has \
+            `registry:write`, or the worker without one who has `tenants:admin`.";
+        self.filtered("last", Object::with_type(Type::Boolean).into(), about)
+            .refuses(&[LastAdministrator])
+    }
+
     fn within_times(self) -> Self {
         self.filtered("from", time(), "Only those from this time on.").filtered(
             "to",
@@ -935,19 +952,32 @@ fn reference<T: ToSchema>() -> RefOr<Schema> {
     Ref::from_schema_name(T::name()).into()
 }
 
-/// Fields that only a degraded decision has.
-const SOMETIMES_ABSENT: [&str; 2] = ["degraded_cause", "engine_mode"];
-
-/// Makes every field of an object required, but for those that only some have.
+/// Makes every field of an object required, but for those that an answer may leave out: these are
+/// neither required by their type nor nullable.
 fn require_all(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {
-            let names = object.properties.keys().cloned();
-            let always = names.filter(|name| !SOMETIMES_ABSENT.contains(&name.as_str()));
-            object.required = always.collect();
+            let nullable = object.properties.iter().filter(|(_, field)| is_nullable(field));
+            object.required.extend(nullable.map(|(name, _)| name.clone()));
+            object.required.sort();
+            object.required.dedup();
         }
         RefOr::T(Schema::AllOf(all)) => all.items.iter_mut().for_each(require_all),
         _ => {}
+    }
+}
+
+fn is_nullable(schema: &RefOr<Schema>) -> bool {
+    let has_null = |schema_type: &SchemaType| match schema_type {
+        SchemaType::Type(one) => *one == Type::Null,
+        SchemaType::Array(types) => types.contains(&Type::Null),
+        SchemaType::AnyValue => false,
+    };
+    match schema {
+        RefOr::T(Schema::Object(object)) => has_null(&object.schema_type),
+        RefOr::T(Schema::Array(array)) => has_null(&array.schema_type),
+        RefOr::T(Schema::OneOf(one)) => one.items.iter().any(is_nullable),
+        _ => false,
     }
 }
 
@@ -963,6 +993,12 @@ fn limit(default: u32, most: u32) -> Parameter {
         .maximum(Some(most))
         .default(Some(json!(default)));
     query("limit", schema.into(), "How many a page has at most.")
+}
+
+fn lane() -> Parameter {
+    let mut lane = query("lane", Object::with_type(Type::Integer).into(), "The lane.");
+    lane.required = Required::True;
+    lane
 }
 
 fn query(name: &str, schema: RefOr<Schema>, about: &str) -> Parameter {

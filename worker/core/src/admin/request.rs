@@ -92,6 +92,7 @@ impl<'a> Request<'a> {
             | Op::ReadApproval
             | Op::DecideApproval(_)
             | Op::ListReceipts
+            | Op::ReadReceiptEnds
             | Op::VerifyReceipts
             | Op::ReadReceipt => Asked::Other,
 
@@ -181,7 +182,7 @@ impl<'a> Request<'a> {
             }
             Op::DeleteAdministrator => {
                 let administrator = self.name(0, "administrator")?;
-                self.write(DeleteAdministrator { administrator })
+                self.write(DeleteAdministrator { administrator, last: self.last()? })
             }
 
             Op::ListCredentials => match self.filter("agent") {
@@ -211,7 +212,7 @@ impl<'a> Request<'a> {
                 self.write(RotateCredential { key_id, request, mint: self.mint() })
             }
             Op::RevokeCredential => {
-                self.write(RevokeCredential { key_id: self.name(0, "key_id")? })
+                self.write(RevokeCredential { key_id: self.name(0, "key_id")?, last: self.last()? })
             }
 
             Op::ListServers => self.page_of::<ServerRow>(sql::LIST_SERVERS)?,
@@ -391,6 +392,15 @@ impl<'a> Request<'a> {
 
     fn filter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether losing the last administrator is meant.
+    fn last(&self) -> Result<bool, Problem> {
+        match self.filter("last") {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(malformed("last", "`true` or `false`")),
+        }
     }
 
     /// `limit` and `cursor`, and no other parameter than these and the filters.

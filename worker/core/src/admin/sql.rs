@@ -78,6 +78,50 @@ macro_rules! flag {
     };
 }
 
+/// Whether a credential `c` is an administrator's, is active and has the scope.
+macro_rules! administers {
+    ($scope:literal, $now:literal) => {
+        concat!(
+            "c.administrator IS NOT NULL AND c.status = 'active' AND coalesce(c.expires_at_ms > ",
+            $now,
+            ", true) AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = '",
+            $scope,
+            "')"
+        )
+    };
+}
+
+/// Whether ending the credentials `c` of the tenant `?1` that a condition names would leave the tenant
+/// without an administrator who can change it, and the worker without an operator.
+macro_rules! last {
+    ($ended:literal, $now:literal) => {
+        concat!(
+            "'last_administrator', json(iif(EXISTS (SELECT 1 FROM credentials c \
+               WHERE c.tenant = ?1 AND ",
+            $ended,
+            " AND ",
+            administers!("registry:write", $now),
+            ") AND NOT EXISTS (SELECT 1 FROM credentials c \
+               INDEXED BY credentials_by_administrator WHERE c.tenant = ?1 AND NOT (",
+            $ended,
+            ") AND ",
+            administers!("registry:write", $now),
+            "), 'true', 'false')), 'last_operator', json(iif(EXISTS (SELECT 1 FROM credentials c \
+               WHERE c.tenant = ?1 AND ",
+            $ended,
+            " AND ",
+            administers!("tenants:admin", $now),
+            ") AND NOT EXISTS (SELECT 1 FROM credentials c \
+               INDEXED BY credentials_by_administrator JOIN tenants t USING (tenant) \
+               WHERE t.status <> 'deleted' AND NOT (c.tenant = ?1 AND ",
+            $ended,
+            ") AND ",
+            administers!("tenants:admin", $now),
+            "), 'true', 'false'))"
+        )
+    };
+}
+
 macro_rules! tenant_row {
     () => {
         "json_object('tenant', tenant, 'status', status, 'lanes', lanes, \
@@ -291,7 +335,9 @@ statements! {
           'bootstraps', (SELECT count(*) FROM audit_events \
             WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/'), \
           'deleted', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?3 \
-            AND deleted_at_ms IS NOT NULL)"), ") AS extra";
+            AND deleted_at_ms IS NOT NULL)"), ", \
+          'administered', ", "json(iif(EXISTS (SELECT 1 FROM credentials c \
+            WHERE c.tenant = ?1 AND ", administers!("registry:write", "?2"), "), 'true', 'false'))", ") AS extra";
 
     /// Tenant.
     LOAD_WEBHOOK = epoch!(), "(SELECT ", webhook_row!(), " FROM webhooks WHERE tenant = ?1) AS record, \
@@ -355,7 +401,8 @@ statements! {
           'operates', ", flag!("EXISTS (SELECT 1 FROM credentials c INDEXED BY credentials_by_administrator \
              WHERE c.tenant = ?1 AND c.administrator = ?2 AND c.status = 'active' AND coalesce(c.expires_at_ms > ?4, true) \
              AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin'))"), ", \
-          'protected', ", protected_groups_of!("?2"), ") AS extra";
+          'protected', ", protected_groups_of!("?2"), ", \
+          ", last!("c.administrator = ?2", "?4"), ") AS extra";
     /// Tenant, administrator.
     READ_ADMINISTRATOR = "SELECT ", administrator_row!(), " AS record FROM subjects \
         WHERE tenant = ?1 AND subject = ?2 AND deleted_at_ms IS NULL";
@@ -424,7 +471,7 @@ statements! {
     REMOVE_MEMBER = "DELETE FROM group_members \
         WHERE tenant = ?1 AND group_name = ?2 AND kind = ?3 AND member = ?4";
 
-    /// Tenant, key id, agent, the most credentials and one, administrator.
+    /// Tenant, key id, agent, the most credentials and one, administrator, now.
     LOAD_CREDENTIAL = epoch!(), "(SELECT ", credential_row!(), " FROM credentials \
           WHERE tenant = ?1 AND key_id = ?2) AS record, \
         json_object('agent', json((SELECT json_object('lane', lane, 'revoked', ", flag!("revoked"), ") \
@@ -435,6 +482,7 @@ statements! {
           'first', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 \
              AND subject = ?5 AND first)"), ", \
           'protected', ", protected_groups_of!("?5"), ", \
+          ", last!("c.key_id = ?2", "?6"), ", \
           'count', (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE tenant = ?1 LIMIT ?4))) AS extra";
     /// Tenant, key id.
     READ_CREDENTIAL = "SELECT ", credential_row!(), " AS record FROM credentials \

@@ -218,8 +218,6 @@ impl Write for CreateTenant<'_> {
         }
         let lanes = self.request.lanes.map_or(1, |lanes| lanes.0);
         let name = self.request.administrator.as_deref().unwrap_or(FIRST_ADMINISTRATOR);
-        // Whatever there is to administer in a tenant; operators are made by operators.
-        let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::TenantsAdmin).collect();
         let row = TenantRow {
             tenant: at.tenant.to_owned(),
             status: TenantStatus::Active,
@@ -230,7 +228,7 @@ impl Write for CreateTenant<'_> {
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
         };
-        let issued = self.mint.administrator(at, name, scopes, 1);
+        let issued = self.mint.administrator(at, name, tenant_scopes(), 1);
         let created =
             CreatedTenant { tenant: row.view(at.now_ms), credential: issued.view(at.now_ms) };
         let answer = Answer::of(&created, Some(row.revision))?;
@@ -245,6 +243,11 @@ impl Write for CreateTenant<'_> {
         change.secrets = &["/credential/token"];
         Ok(Outcome::Changed(change))
     }
+}
+
+/// Whatever there is to administer in a tenant; operators are made by operators.
+fn tenant_scopes() -> Vec<Scope> {
+    Scope::ALL.into_iter().filter(|scope| *scope != Scope::TenantsAdmin).collect()
 }
 
 fn create(at: &At<'_>, lanes: u64) -> Statement {
@@ -370,13 +373,19 @@ impl Write for Bootstrap<'_> {
             bootstraps: u64,
             /// Whether the administrator was deleted.
             deleted: bool,
+            /// Whether the tenant has an administrator who can change it.
+            administered: bool,
         }
         let before: Before = loaded.extra()?;
-        if before.operators > 0 {
+        let row: Option<TenantRow> = loaded.record()?;
+        // A tenant that lost its last administrator gets another one. Nobody but an operator makes
+        // operators.
+        let recovers = row.is_some() && !before.administered;
+        let operated = before.operators > 0;
+        if operated && !recovers {
             let detail = "there is an operator already: it makes further administrators";
             return Err(Problem::new(ProblemCode::AlreadyBootstrapped, detail));
         }
-        let row: Option<TenantRow> = loaded.record()?;
         if row.as_ref().is_some_and(|row| row.status == TenantStatus::Deleted) {
             return Err(name_taken("tenant", true));
         }
@@ -385,7 +394,7 @@ impl Write for Bootstrap<'_> {
         }
         let revision = loaded.next_epoch();
         let name = self.administrator();
-        let scopes = Scope::ALL.to_vec();
+        let scopes = if operated { tenant_scopes() } else { Scope::ALL.to_vec() };
         let issued = self.mint.administrator(at, name, scopes, revision);
         let answer = Answer::of(&issued.view(at.now_ms), Some(revision))?;
         let detail = json!({ "tenant": at.tenant, "administrator": name });

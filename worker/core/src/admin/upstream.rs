@@ -27,6 +27,14 @@ const NOT_CREDENTIAL_HEADERS: [&str; 5] =
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
+/// Why a server cannot be on a local network.
+macro_rules! no_local_targets {
+    () => {
+        "this worker calls no local networks, since its var `LOCAL_TARGETS` is not \"true\""
+    };
+}
+const NO_LOCAL_TARGETS: &str = no_local_targets!();
+
 fn refused(field: &str, must: &str) -> Problem {
     let field = if field.is_empty() { FIELD.to_owned() } else { [FIELD, field].join(".") };
     let detail = ["`", &field, "`: ", must].concat();
@@ -70,10 +78,11 @@ fn merge(target: &mut Json, patch: Map<String, Json>) {
 /// Checks it, and writes its address in the one way that it is compared in.
 fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     if upstream.local && !local_targets {
-        return Err(refused("local", "must be false: this worker calls no local networks"));
+        return Err(refused("local", &format!("must be false: {NO_LOCAL_TARGETS}")));
     }
-    let target = Target::parse(&upstream.url, upstream.local);
-    target.map_err(|must| refused("url", &must))?.as_str().clone_into(&mut upstream.url);
+    let target = Target::parse(&upstream.url, upstream.local)
+        .map_err(|must| refused("url", &(must + local_advice(upstream, local_targets))))?;
+    target.as_str().clone_into(&mut upstream.url);
     for (field, value, least, most) in [
         ("first_byte_timeout_ms", upstream.first_byte_timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
         ("whole_timeout_ms", upstream.whole_timeout_ms, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
@@ -102,6 +111,17 @@ fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// What makes the address of a server on a local network acceptable.
+fn local_advice(upstream: &Upstream, local_targets: bool) -> &'static str {
+    if upstream.local || Target::parse(&upstream.url, true).is_err() {
+        ""
+    } else if local_targets {
+        "; a server on a local network needs `local: true` (`gateward`: `--local`)"
+    } else {
+        concat!("; `local: true` (`gateward`: `--local`) would not help: ", no_local_targets!())
+    }
 }
 
 fn check_forwarded(upstream: &Upstream) -> Result<(), Problem> {

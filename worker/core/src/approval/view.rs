@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
+use crate::gate::TaintExplanation;
 use crate::trust::SourceTrust;
 
 /// An approval, as it is read.
@@ -33,6 +34,8 @@ pub struct ApprovalView<'a> {
     /// The path of the registered route.
     route: Option<&'a str>,
     source_trust: SourceTrust,
+    /// Where the taint comes from that the call waits for; null if it would wait without taint, too.
+    taint: Option<&'a TaintExplanation>,
     /// Why approval is needed.
     reason: &'a str,
     matched_policies: &'a [String],
@@ -118,6 +121,7 @@ impl Approval {
             method: self.route.as_ref().map(|(method, _)| method.as_str()),
             route: self.route.as_ref().map(|(_, path)| path.as_str()),
             source_trust: self.source_trust,
+            taint: self.taint.as_ref(),
             reason: &self.reason,
             matched_policies: &self.matched_policies,
             approver_groups: &self.approver_groups,
@@ -158,6 +162,7 @@ pub struct ApprovalPage<'a> {
     pub approvals: Vec<ApprovalView<'a>>,
     /// Where the next page begins; null on the last.
     pub next_cursor: Option<String>,
-    /// Lists come from D1; of each lane, they reach to here.
+    /// Of each lane, the list reaches to here: lists come from D1; an administrator's also from the
+    /// lanes of a tenant that has at most 32 of them.
     pub flushed_through: Vec<crate::records::FlushedThrough>,
 }

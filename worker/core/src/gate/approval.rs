@@ -143,8 +143,8 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     } else {
         return ruling;
     };
-    let (matched_policies, tool) = (ruling.matched_policies, ruling.tool);
-    Ruling { matched_policies, tool, ..Ruling::deny(refused) }
+    let (matched_policies, tool, taint) = (ruling.matched_policies, ruling.tool, ruling.taint);
+    Ruling { matched_policies, tool, taint, ..Ruling::deny(refused) }
 }
 
 /// The approval that a decision to hold a call back asks for, and what is kept of the call.
@@ -171,7 +171,8 @@ pub fn ask(
         assigned: super::is_harness(draft.facts.records),
         session: command.session.clone(),
         route: call.route.clone(),
-        source_trust: draft.effective_trust(),
+        source_trust: draft.trust().effective,
+        taint: ruling.taint.as_deref().cloned(),
         reason: ruling.reason.clone(),
         matched_policies: ruling.matched_policies.clone(),
         status: ApprovalStatus::Pending,
@@ -378,6 +379,7 @@ pub fn ask_change(
         session: None,
         route: None,
         source_trust: SourceTrust::Unknown,
+        taint: None,
         reason: "It changes who can approve for a protected group.".to_owned(),
         matched_policies: Vec::new(),
         status: ApprovalStatus::Pending,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::repair_time;
 use super::outcome::Decision;
-use super::taint::{Scope, Tainted};
+use super::taint::{Scope, TaintExplanation};
 use super::{AgentState, Draft, QuarantinedBy};
 use crate::bucket::SlidingCount;
 use crate::registry::TenantRecord;
@@ -130,7 +130,7 @@ pub struct Containment {
     /// Steps that the registered risk tier is raised by.
     pub risk_steps: u8,
     /// The taint of the agent's calls that belong to no assigned run; `None` when there is none.
-    pub taint: Option<Tainted>,
+    pub taint: Option<TaintExplanation>,
 }
 
 impl Containment {
@@ -139,7 +139,7 @@ impl Containment {
         Self {
             quarantined: state.quarantined,
             risk_steps: state.risk.steps(RiskLimits::of(Some(tenant)), now_ms),
-            taint: state.taint.of(Scope::Agent, tenant.taint_period_ms(), now_ms),
+            taint: state.taint.explain(Scope::Agent, tenant.taint_period_ms(), now_ms),
         }
     }
 }

@@ -178,7 +178,7 @@ pub fn taint(
         return Ok(None);
     }
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };
-    next.taint.add(scope, server, command.period_ms, now_ms);
+    next.taint.add(scope, server, None, command.period_ms, now_ms);
     let event = Event {
         tenant: &command.tenant,
         lane: command.lane,

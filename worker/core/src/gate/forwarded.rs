@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::journal::{self, JournalEntry, Room};
-use super::taint::Scope;
+use super::taint::{Scope, TaintingCall};
 use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
@@ -64,6 +64,9 @@ pub struct OutcomeCommand {
     pub lane: u16,
     pub agent: String,
     pub server: String,
+    /// Empty in commands of workers from before this was told.
+    #[serde(default)]
+    pub tool: String,
     pub decision_id: String,
     /// The hash of the decision's receipt.
     pub decision_hash: String,
@@ -157,7 +160,12 @@ pub fn record(
     let mut state = AgentState { revision: state.revision + 1, ..state.clone() };
     if let Some(untrusted) = command.untrusted.as_ref().filter(|_| command.bytes > 0) {
         let scope = untrusted.run.as_deref().map_or(Scope::Agent, Scope::Run);
-        state.taint.add(scope, &command.server, untrusted.period_ms, now_ms);
+        let call = (!command.tool.is_empty()).then(|| TaintingCall {
+            decision_id: command.decision_id.clone(),
+            server: command.server.clone(),
+            tool: command.tool.clone(),
+        });
+        state.taint.add(scope, &command.server, call, untrusted.period_ms, now_ms);
     }
     let entry =
         JournalEntry::of_event(&command.agent, &state, &row, ChainHead { seq, hash: hash.clone() });

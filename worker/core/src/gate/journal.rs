@@ -6,6 +6,7 @@ use super::approval::{self, Occasion, Presented};
 use super::containment::{self, ContainmentRow};
 use super::outcome::{Decision, ReasonCode, Ruling};
 use super::respond::{self, Engine, Receipt};
+use super::taint::{TaintExplanation, TaintingCall};
 use super::{
     AgentState, CALLS_WINDOW_MS, ChainHead, Counted, DEGRADED, DENIALS_WINDOW_MS, Draft,
     REGISTRY_UNCONFIRMED, Step, Stop,
@@ -79,6 +80,9 @@ pub struct Row<'a> {
     /// Only where it changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub containment: Option<ContainmentRow<'a>>,
+    /// Only where taint caused the decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taint: Option<&'a TaintExplanation>,
 }
 
 impl Row<'_> {
@@ -148,7 +152,7 @@ pub fn full() -> Problem {
 pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> Step {
     let (command, facts) = (draft.command, draft.facts);
     let call = &command.call;
-    let trust = draft.effective_trust();
+    let trust = draft.trust();
     let bundle = engine.bundle().digest;
     let degraded_cause = (!facts.records.confirmed).then_some(REGISTRY_UNCONFIRMED);
     let decided_by = Engine { bundle, degraded_cause };
@@ -177,7 +181,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     if let Some(decision) = counted {
         count(&mut draft, decision);
     }
-    taint(&mut draft, &ruling);
+    taint(&mut draft, &ruling, &decision_id);
     let containment = containment::settle(&mut draft, counted, &decision_id);
     let asks =
         ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
@@ -212,10 +216,11 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         run: &call.run_id,
         seq,
         server: &call.server,
+        taint: ruling.taint.as_deref(),
         tenant: &command.tenant,
         time: &id::rfc3339(facts.now_ms),
         tool: &call.tool,
-        trust: trust.as_str(),
+        trust: trust.effective.as_str(),
         user: &call.user_id,
         version: BODY_VERSION,
     }));
@@ -244,6 +249,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         prev_receipt_hash: previous,
         approval: asked.as_ref().map(|(approval, _)| approval),
         containment,
+        taint: ruling.taint.as_deref(),
     };
     let bound = |value: &Option<String>| {
         let value = value.as_ref().filter(|_| ruling.binds_request);
@@ -294,13 +300,19 @@ fn count(draft: &mut Draft<'_>, decision: Decision) {
 }
 
 /// A call that may reach an untrusted server taints: so does what that server asks of its client.
-fn taint(draft: &mut Draft<'_>, ruling: &Ruling) {
+fn taint(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) {
     let untrusted = ruling.tool.as_ref().is_some_and(|tool| tool.server.is_untrusted());
     if ruling.decision.passes() && untrusted {
         let (command, facts) = (draft.command, draft.facts);
         let scope = super::scope(command, facts.records);
         let period_ms = super::taint_period_ms(facts.records);
-        draft.agent.taint.add(scope, &command.call.server, period_ms, facts.now_ms);
+        let (server, tool) = (&command.call.server, &command.call.tool);
+        let call = TaintingCall {
+            decision_id: decision_id.to_owned(),
+            server: server.clone(),
+            tool: tool.clone(),
+        };
+        draft.agent.taint.add(scope, server, Some(call), period_ms, facts.now_ms);
     }
 }
 

@@ -3,29 +3,24 @@
 //!
 //! Of a listed tool it is not known what a call will say. What no call could do is left out: what is
 //! not active, not granted, not covered by the credential's scopes, or forbidden whatever the rest
-//! of the call is.
+//! of the call is. A call may state any trust up to its credential's highest, so a tool is forbidden
+//! only if each of them is. What waits for approval is not forbidden.
+//!
+//! Taint that is in force hides nothing: clients keep lists for longer than taint may last.
 
 use super::identity::Identity;
 use super::outcome::{ReasonCode, Ruling};
-use super::{Draft, Stop, admit, journal, resolve};
+use super::{Draft, Stop, TAINTED_TRUST, admit, journal, resolve};
 use crate::command::{Candidate, Purpose};
 use crate::input;
-use crate::policy::{CallEntities, PolicyEngine, PolicyRequest, Value};
+use crate::policy::{CallEntities, Fields, PolicyEngine, PolicyRequest, Value};
 use crate::proxy::Visibility;
 use crate::registry::ListedTool;
+use crate::trust::SourceTrust;
 
 /// What a call's context has that a listing does not say.
-const UNKNOWN: [&str; 9] = [
-    "source_trust",
-    "stated_trust",
-    "taint",
-    "sensitive",
-    "shield",
-    "velocity",
-    "approval",
-    "warrant",
-    "session",
-];
+const UNKNOWN: [&str; 7] =
+    ["taint", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
 
 /// Steps 6 to 9 for a request that calls no tool; what of its candidates could be used, in order.
 pub fn rule(
@@ -55,13 +50,33 @@ pub fn rule(
         return Ok(Err(denial));
     }
     let Purpose::Filter(candidates) = &command.purpose else { return Ok(Ok(Vec::new())) };
-    Ok(Ok(candidates.iter().map(|item| visibility(engine, draft, &identity, item)).collect()))
+    let trust = possible_trust(draft.highest_claim());
+    let visible = candidates.iter().map(|item| visibility(engine, draft, &identity, &trust, item));
+    Ok(Ok(visible.collect()))
+}
+
+/// The context's fields on trust in each call that the credential can make, with taint and without.
+/// The most trusted come first: most tools can be called with them.
+fn possible_trust(highest: SourceTrust) -> Vec<Fields> {
+    let possible = SourceTrust::ALL.into_iter().filter(|stated| stated.lowest(highest) == *stated);
+    let cases = possible.flat_map(|stated| {
+        let mut effective = vec![stated, stated.lowest(TAINTED_TRUST)];
+        effective.dedup();
+        effective.into_iter().map(move |effective| {
+            vec![
+                ("source_trust", Value::from(effective.as_str())),
+                ("stated_trust", Value::from(stated.as_str())),
+            ]
+        })
+    });
+    cases.collect()
 }
 
 fn visibility(
     engine: &PolicyEngine,
     draft: &Draft<'_>,
     identity: &Identity<'_>,
+    trust: &[Fields],
     candidate: &Candidate,
 ) -> Visibility {
     let records = draft.facts.records;
@@ -71,7 +86,7 @@ fn visibility(
     if listed.definition_sha256.as_ref().is_some_and(differs) {
         return Visibility::Changed;
     }
-    match could_pass(engine, draft, identity, candidate, listed) {
+    match could_pass(engine, draft, identity, trust, candidate, listed) {
         Some(true) if listed.definition_sha256.is_some() => Visibility::Visible,
         Some(true) => Visibility::Unreviewed,
         _ => Visibility::Hidden,
@@ -83,6 +98,7 @@ fn could_pass(
     engine: &PolicyEngine,
     draft: &Draft<'_>,
     identity: &Identity<'_>,
+    trust: &[Fields],
     candidate: &Candidate,
     listed: &ListedTool,
 ) -> Option<bool> {
@@ -124,5 +140,5 @@ fn could_pass(
         server_attributes: resolve::server_attributes(server),
         context,
     };
-    engine.could_permit(request, &unknown).ok()
+    engine.could_permit(request, trust, &unknown).ok()
 }

@@ -22,6 +22,7 @@ mod replay;
 mod resolve;
 pub(crate) mod respond;
 mod taint;
+mod trust;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,6 @@ use crate::policy::{Evaluation, PolicyEngine};
 use crate::problem::Problem;
 use crate::proxy::{self, Untrusted, Visibility};
 use crate::registry::{Records, TenantRecord};
-use crate::trust::SourceTrust;
 use crate::upstream::DenialForm;
 
 pub use approval::{
@@ -56,7 +56,11 @@ pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{Engine, Receipt as ReplyReceipt, response as encode_response};
-pub use taint::{DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, Tainted};
+pub use taint::{
+    DEFAULT_TAINT_S, MAX_TAINTED_RUNS, Scope, TAINTED_TRUST, Taint, TaintExplanation, Tainted,
+    TaintingCall,
+};
+pub use trust::{CallTrust, LoweredBy};
 
 /// The `engine_mode` of a decision that was made while something was away that it would have asked.
 pub const DEGRADED: &str = "degraded";
@@ -328,7 +332,7 @@ pub fn evaluate_policies(
     let draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
     let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
-    resolve::evaluate(engine, &draft, &identity, &tool, None).ok()
+    resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
 
 /// An agent's read of its own records: its credential is checked and one request charged. Whether
@@ -366,17 +370,27 @@ fn rule(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Ruling, Stop> {
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, &identity))
         .map(|tool| {
             let approval = approval::granted(draft);
-            let ruling = match resolve::evaluate(engine, draft, &identity, &tool, approval) {
-                Ok(evaluation) => outcome::from_policies(&evaluation, tool, approval),
+            let ask = |tool: &resolve::Tool, origin: trust::Origin<'_>| {
+                resolve::evaluate(engine, draft, &identity, tool, approval, origin)
+            };
+            let ruling = match ask(&tool, draft.origin()) {
+                Ok(evaluation) => {
+                    let ruling = outcome::from_policies(&evaluation, tool, approval);
+                    trust::explain(draft, ruling, &evaluation, approval, ask)
+                }
                 Err(denial) => *denial,
             };
             approval::prefer(refused, ruling)
         })
         .unwrap_or_else(|denial| *denial);
-    let ruling = match draft.command.purpose {
+    let mut ruling = match draft.command.purpose {
         Purpose::Ask => outcome::without_effects(ruling),
         _ => approval::bound(draft, ruling),
     };
+    if let Some(taint) = &ruling.taint {
+        let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
+        ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
+    }
     journal::admit(draft, &ruling)?;
     Ok(ruling)
 }
@@ -407,24 +421,6 @@ impl<'a> Draft<'a> {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
         let reply = Reply { status, body, rate, retry_after_s, terminal: false };
         Step { reply, agent: self.agent, entry: None, approval_entry: None, counted }
-    }
-
-    /// The lower of the caller's claim and what its credential may claim. Only a request whose
-    /// signature was verified, of a credential that has a signing key, is trusted as signed.
-    fn stated_trust(&self) -> SourceTrust {
-        let claim = self.command.call.source_trust;
-        let Some(credential) = &self.facts.records.credential else { return SourceTrust::Unknown };
-        let most = match self.command.signed && credential.signed {
-            true => credential.max_source_trust,
-            false => credential.max_source_trust.lowest(SourceTrust::TrustedInternalUnsigned),
-        };
-        claim.lowest(most)
-    }
-
-    /// What counts: the stated trust, lowered by the call's taint.
-    fn effective_trust(&self) -> SourceTrust {
-        let stated = self.stated_trust();
-        if self.tainted.is_some() { stated.lowest(TAINTED_TRUST) } else { stated }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::resolve::Tool;
+use super::taint::TaintExplanation;
 use crate::approval::{Approval, ApproverGroup};
 use crate::bundle::{AnnotatedDecision, PolicyRecord};
 use crate::policy::Evaluation;
@@ -183,6 +184,8 @@ pub struct Ruling {
     pub redact_fields: Vec<String>,
     /// Known from step 9 on.
     pub tool: Option<Tool>,
+    /// Present if the decision would have been another one without taint.
+    pub taint: Option<Box<TaintExplanation>>,
     /// A repeated status denial, or one for the tenant's bound: answered and counted, not journalled.
     pub counted_only: bool,
     /// Whether the call's request id and nonce stand for this ruling from now on. Not so when it
@@ -202,6 +205,7 @@ impl Ruling {
             approver_groups: Vec::new(),
             redact_fields: Vec::new(),
             tool: None,
+            taint: None,
             counted_only: false,
             binds_request: true,
         }

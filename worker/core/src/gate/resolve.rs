@@ -2,6 +2,7 @@
 
 use super::containment;
 use super::identity::Identity;
+use super::trust::Origin;
 use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
 use crate::approval::Approval;
 use crate::bundle::Risk;
@@ -178,13 +179,14 @@ pub fn has_scope(identity: &Identity<'_>, mutates: bool) -> bool {
     Scope::of_action_group(group).is_some_and(|scope| scopes.contains(&scope))
 }
 
-/// Asks Cedar. Whatever keeps it from answering is a denial.
+/// Asks Cedar about the call, judged by this trust. Whatever keeps it from answering is a denial.
 pub fn evaluate(
     engine: &PolicyEngine,
     draft: &Draft<'_>,
     identity: &Identity<'_>,
     tool: &Tool,
     approval: Option<&Approval>,
+    origin: Origin<'_>,
 ) -> Result<Evaluation, Box<Ruling>> {
     let (call, tenant) = (&draft.command.call, draft.command.tenant.as_str());
     let deny = |code, reason: String| {
@@ -211,12 +213,12 @@ pub fn evaluate(
     let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
     let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
     let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
-    let tainted = draft.tainted.as_ref();
+    let tainted = origin.tainted;
     let taint_age_ms = tainted.map_or(0, |tainted| now_ms.saturating_sub(tainted.at_ms));
     let tainting = tainted.into_iter().flat_map(|tainted| &tainted.servers);
     let context = vec![
-        ("source_trust", text(draft.effective_trust().as_str())),
-        ("stated_trust", text(draft.stated_trust().as_str())),
+        ("source_trust", text(origin.effective().as_str())),
+        ("stated_trust", text(origin.stated.as_str())),
         (
             "taint",
             record([

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::DEGRADED;
 use super::outcome::{Decision, Ruling};
+use super::taint::TaintExplanation;
+use super::trust::CallTrust;
 use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::bundle::Risk;
 use crate::call::ToolCall;
@@ -31,6 +33,7 @@ pub struct Response<'a> {
     approval: Option<Approval<'a>>,
     redacted_fields: &'a [String],
     root_trust_level: SourceTrust,
+    trust: CallTrust,
     dry_run: bool,
     bundle: &'a str,
     receipt: Option<Receipt<'a>>,
@@ -42,6 +45,10 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     degraded_cause: Option<&'static str>,
+    /// Present if the decision would have been another one without taint: where the taint comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaintExplanation)]
+    taint: Option<&'a TaintExplanation>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -100,7 +107,7 @@ fn group_names(approval: &Record) -> Vec<&str> {
 pub fn response(
     call: &ToolCall,
     ruling: &Ruling,
-    effective_trust: SourceTrust,
+    trust: CallTrust,
     engine: Engine<'_>,
     decision_id: &str,
     approval: Option<(&Record, u64)>,
@@ -111,7 +118,7 @@ pub fn response(
         // What is not known is as risky as can be.
         None => (Risk::Critical, true),
     };
-    let root = effective_trust.lowest(call.root_trust_level.unwrap_or(effective_trust));
+    let root = trust.effective.lowest(call.root_trust_level.unwrap_or(trust.effective));
     let score = risk::score(tool_risk, mutates, call.contains_sensitive_data, call.findings.score);
     let response = Response {
         decision_id,
@@ -131,11 +138,13 @@ pub fn response(
         }),
         redacted_fields: &ruling.redact_fields,
         root_trust_level: root,
+        trust,
         dry_run: call.dry_run,
         bundle: engine.bundle,
         receipt,
         engine_mode: engine.degraded_cause.map(|_| DEGRADED),
         degraded_cause: engine.degraded_cause,
+        taint: ruling.taint.as_deref(),
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::clock::repair_time;
+use crate::id;
 use crate::trust::SourceTrust;
 
 /// The most that a tainted call is trusted.
@@ -24,7 +25,7 @@ pub const TAINTED_TRUST: SourceTrust = SourceTrust::UntrustedExternal;
 pub const DEFAULT_TAINT_S: u32 = 24 * 60 * 60;
 
 /// Runs of an agent that are told apart. Beyond them the oldest run's mark is merged into a mark that
-/// all runs share, which expires like the rest. 16 marks take about 1 KB of a journal row.
+/// all runs share, which expires like the rest. 16 marks take about 3 KB of a journal row.
 pub const MAX_TAINTED_RUNS: usize = 16;
 
 /// Servers that a mark names; the newest are kept. They explain the mark to people and policies, and
@@ -47,6 +48,18 @@ pub enum Scope<'a> {
     Run(&'a str),
 }
 
+/// A call that was let pass to an untrusted server. Decision ids sort by time, so the greatest is the
+/// newest. Fields are in the order that receipts need.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
+pub struct TaintingCall {
+    /// The decision that let it pass.
+    pub decision_id: String,
+    pub server: String,
+    pub tool: String,
+}
+
 /// When text of untrusted servers came, and of which.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
@@ -56,6 +69,10 @@ struct Mark {
     at_ms: u64,
     /// The newest last.
     servers: Vec<String>,
+    /// The newest call among what marked. `None`: no call did, or the mark is from before this was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<TaintingCall>,
 }
 
 impl Mark {
@@ -65,6 +82,14 @@ impl Mark {
 
     /// Takes another mark in: both concern the same calls from now on.
     fn merge(&mut self, other: &Self) {
+        self.merge_text(other);
+        if self.call < other.call {
+            self.call.clone_from(&other.call);
+        }
+    }
+
+    /// The same without the call.
+    fn merge_text(&mut self, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
         self.at_ms = self.at_ms.max(other.at_ms);
         for server in &other.servers {
@@ -96,14 +121,61 @@ pub struct Taint {
     runs: Vec<RunMark>,
 }
 
-/// The taint of one call, as policies and people see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The taint of one call, as policies see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tainted {
     pub since_ms: u64,
     /// When the last text came.
     pub at_ms: u64,
     /// The newest last; at most [`MAX_TAINTING_SERVERS`].
     pub servers: Vec<String>,
+}
+
+/// Where taint comes from and how it ends, for people. A part of decisions, receipts, approvals and
+/// audit events: the fields are in the order that receipts need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Taint)]
+pub struct TaintExplanation {
+    /// The newest call to an untrusted server; absent when none is known, as for text that answers no
+    /// call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaintingCall)]
+    pub call: Option<TaintingCall>,
+    /// When it ends, unless more text comes or an administrator lifts it.
+    #[schema(format = DateTime)]
+    pub ends_at: String,
+    /// When the last text came.
+    #[schema(format = DateTime)]
+    pub last_at: String,
+    /// Whose text it was. The newest last; at most four.
+    pub servers: Vec<String>,
+    #[schema(format = DateTime)]
+    pub since: String,
+}
+
+impl TaintExplanation {
+    /// In words that a model can pass on. All names in it are registered ones.
+    #[must_use]
+    pub fn sentences(&self, scope: Scope<'_>, agent: &str) -> String {
+        let Self { call, ends_at, servers, since, .. } = self;
+        let reader = match scope {
+            Scope::Agent => "agent",
+            Scope::Run(_) => "run",
+        };
+        let plural = if servers.len() == 1 { "" } else { "s" };
+        let servers = servers.join("`, `");
+        let call = call.as_ref().map_or_else(String::new, |call| {
+            let TaintingCall { decision_id, server, tool } = call;
+            format!(
+                "; its latest call to such a server was `{server}/{tool}` (decision {decision_id})"
+            )
+        });
+        format!(
+            "Since {since} this {reader} may have read text of the untrusted server{plural} \
+             `{servers}`{call}. This taint ends at {ends_at} if no more such text comes, or when an \
+             administrator runs `gateward agent untaint {agent}`."
+        )
+    }
 }
 
 fn key(run_id: &str) -> String {
@@ -124,26 +196,65 @@ impl Taint {
         if self.is_default() {
             return None;
         }
+        let mut lasting = self.lasting(scope, period_ms, now_ms);
+        let first = lasting.next()?;
+        // Policies do not ask for the call.
+        let mut found = Mark { servers: first.servers.clone(), call: None, ..*first };
+        lasting.for_each(|mark| found.merge_text(mark));
+        let Mark { since_ms, at_ms, servers, .. } = found;
+        Some(Tainted { since_ms, at_ms, servers })
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn explain(
+        &self,
+        scope: Scope<'_>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> Option<TaintExplanation> {
+        let Tainted { since_ms, at_ms, servers } = self.of(scope, period_ms, now_ms)?;
+        let calls = self.lasting(scope, period_ms, now_ms).filter_map(|mark| mark.call.as_ref());
+        Some(TaintExplanation {
+            call: calls.max().cloned(),
+            ends_at: id::rfc3339(at_ms.saturating_add(period_ms)),
+            last_at: id::rfc3339(at_ms),
+            servers,
+            since: id::rfc3339(since_ms),
+        })
+    }
+
+    /// The marks that concern a call of this scope and have not ended.
+    fn lasting(
+        &self,
+        scope: Scope<'_>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> impl Iterator<Item = &Mark> {
         let own = match scope {
             Scope::Agent => None,
             Scope::Run(run_id) => Some(key(run_id)),
         };
-        let runs = self.runs.iter().filter(|run| own.as_ref().is_none_or(|own| *own == run.run));
-        let marks = self.agent.iter().chain(runs.map(|run| &run.mark));
-        let mut lasting = marks.filter(|mark| mark.lasts(period_ms, now_ms));
-        let mut found = lasting.next()?.clone();
-        lasting.for_each(|mark| found.merge(mark));
-        let Mark { since_ms, at_ms, servers } = found;
-        Some(Tainted { since_ms, at_ms, servers })
+        let is_own = move |run: &&RunMark| own.as_ref().is_none_or(|own| *own == run.run);
+        let marks = self.agent.iter().chain(self.runs.iter().filter(is_own).map(|run| &run.mark));
+        marks.filter(move |mark| mark.lasts(period_ms, now_ms))
     }
 
-    /// Text of `server` may reach a call of this scope. Returns whether the calls of the scope were
-    /// free of taint before.
-    pub fn add(&mut self, scope: Scope<'_>, server: &str, period_ms: u64, now_ms: u64) -> bool {
+    /// Text of `server` may reach a call of this scope; `call` is its call that brings the text, if
+    /// one does. Returns whether the calls of the scope were free of taint before.
+    pub fn add(
+        &mut self,
+        scope: Scope<'_>,
+        server: &str,
+        call: Option<TaintingCall>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> bool {
         self.runs.retain(|run| run.mark.lasts(period_ms, now_ms));
         self.agent.take_if(|mark| !mark.lasts(period_ms, now_ms));
         let fresh = self.of(scope, period_ms, now_ms).is_none();
-        let new = Mark { since_ms: now_ms, at_ms: now_ms, servers: vec![server.to_owned()] };
+        let servers = vec![server.to_owned()];
+        let new = Mark { since_ms: now_ms, at_ms: now_ms, servers, call };
         let Scope::Run(run_id) = scope else {
             self.mark_agent(&new);
             return fresh;
@@ -215,27 +326,27 @@ mod tests {
     #[test]
     fn taint_lasts_for_the_period_after_the_last_text() {
         let mut taint = Taint::default();
-        assert!(taint.add(Agent, "web", PERIOD_MS, 1_000));
-        assert!(!taint.add(Agent, "web", PERIOD_MS, 5_000), "it was tainted before");
+        assert!(taint.add(Agent, "web", None, PERIOD_MS, 1_000));
+        assert!(!taint.add(Agent, "web", None, PERIOD_MS, 5_000), "it was tainted before");
         // A clock that is set back shortens nothing.
-        taint.add(Agent, "web", PERIOD_MS, 2_000);
+        taint.add(Agent, "web", None, PERIOD_MS, 2_000);
         for (now_ms, expected) in [(5_000, "web"), (14_999, "web"), (15_000, "")] {
             assert_eq!(servers(&taint, Agent, now_ms), expected, "{now_ms}");
         }
         let found = taint.of(Agent, PERIOD_MS, 6_000).unwrap();
         assert_eq!((found.since_ms, found.at_ms), (1_000, 5_000));
-        assert!(taint.add(Agent, "web", PERIOD_MS, 15_000), "what has ended begins anew");
+        assert!(taint.add(Agent, "web", None, PERIOD_MS, 15_000), "what has ended begins anew");
         assert_eq!(taint.of(Agent, PERIOD_MS, 15_000).unwrap().since_ms, 15_000);
     }
 
     #[test]
     fn a_run_keeps_its_taint_to_itself_only_among_assigned_runs() {
         let mut taint = Taint::default();
-        taint.add(Run("a"), "web", PERIOD_MS, 0);
+        taint.add(Run("a"), "web", None, PERIOD_MS, 0);
         for (scope, expected) in [(Run("a"), "web"), (Run("b"), ""), (Agent, "web")] {
             assert_eq!(servers(&taint, scope, 1), expected, "{scope:?}");
         }
-        taint.add(Agent, "mail", PERIOD_MS, 0);
+        taint.add(Agent, "mail", None, PERIOD_MS, 0);
         for (scope, expected) in [(Run("a"), "mail,web"), (Run("b"), "mail"), (Agent, "mail,web")] {
             assert_eq!(servers(&taint, scope, 1), expected, "{scope:?}");
         }
@@ -245,10 +356,10 @@ mod tests {
     fn more_runs_than_are_told_apart_taint_all_until_the_oldest_would_have_ended() {
         let mut taint = Taint::default();
         for run in 0..MAX_TAINTED_RUNS as u64 {
-            taint.add(Run(&run.to_string()), "web", PERIOD_MS, run);
+            taint.add(Run(&run.to_string()), "web", None, PERIOD_MS, run);
         }
         assert_eq!(servers(&taint, Run("another"), 100), "");
-        taint.add(Run("another"), "mail", PERIOD_MS, 100);
+        taint.add(Run("another"), "mail", None, PERIOD_MS, 100);
         // The oldest run's mark concerns every run now.
         assert_eq!(servers(&taint, Run("never seen"), 101), "web");
         assert_eq!(servers(&taint, Run("never seen"), PERIOD_MS - 1), "web");
@@ -260,7 +371,7 @@ mod tests {
     fn a_mark_names_the_newest_servers() {
         let mut taint = Taint::default();
         for server in ["a", "b", "c", "d", "a", "e"] {
-            taint.add(Agent, server, PERIOD_MS, 1);
+            taint.add(Agent, server, None, PERIOD_MS, 1);
         }
         assert_eq!(servers(&taint, Agent, 2), "c,d,a,e");
     }
@@ -268,7 +379,7 @@ mod tests {
     #[test]
     fn a_young_mark_is_not_written_again() {
         let mut taint = Taint::default();
-        taint.add(Run("a"), "web", PERIOD_MS, 1_000);
+        taint.add(Run("a"), "web", None, PERIOD_MS, 1_000);
         for (scope, server, now_ms, expected) in [
             (Run("a"), "web", 1_001, true),
             (Run("a"), "mail", 1_001, false),
@@ -285,13 +396,72 @@ mod tests {
         }
     }
 
+    fn call(server: &str, tool: &str, decision_id: &str) -> Option<TaintingCall> {
+        let [decision_id, server, tool] = [decision_id, server, tool].map(str::to_owned);
+        Some(TaintingCall { decision_id, server, tool })
+    }
+
+    #[test]
+    fn the_newest_call_explains_a_mark_whatever_came_between_and_in_whichever_order() {
+        let mut taint = Taint::default();
+        taint.add(Run("a"), "web", call("web", "get", "d1"), PERIOD_MS, 1_000);
+        taint.add(Run("a"), "web", None, PERIOD_MS, 2_000);
+        taint.add(Agent, "mail", call("mail", "read", "d3"), PERIOD_MS, 3_000);
+        // The answer of an older call.
+        taint.add(Agent, "mail", call("mail", "list", "d2"), PERIOD_MS, 4_000);
+        for (scope, now_ms, since_ms, last_ms, servers, by) in [
+            (Run("a"), 5_000, 1_000, 4_000, &["mail", "web"][..], call("mail", "read", "d3")),
+            (Run("b"), 5_000, 3_000, 4_000, &["mail"], call("mail", "read", "d3")),
+            (Agent, 12_000, 3_000, 4_000, &["mail"], call("mail", "read", "d3")),
+        ] {
+            let found = taint.explain(scope, PERIOD_MS, now_ms).unwrap();
+            assert_eq!(found.servers, servers, "{scope:?}");
+            assert_eq!(found.call, by, "{scope:?}");
+            let times = [since_ms, last_ms, last_ms + PERIOD_MS].map(id::rfc3339);
+            assert_eq!([found.since, found.last_at, found.ends_at], times, "{scope:?}");
+        }
+        assert_eq!(taint.explain(Agent, PERIOD_MS, 14_000), None, "all have ended");
+    }
+
+    #[test]
+    fn an_explanation_names_servers_call_times_and_the_way_out() {
+        let until = "This taint ends at 1970-01-01T00:00:11.000Z if no more such text comes, or when \
+            an administrator runs `gateward agent untaint coder`.";
+        let since = "Since 1970-01-01T00:00:01.000Z this";
+        for (scope, servers, by, expected) in [
+            (
+                Agent,
+                &["web"][..],
+                call("web", "get", "d1"),
+                "agent may have read text of the untrusted server `web`; its latest call to such a \
+                 server was `web/get` (decision d1).",
+            ),
+            (Run("a"), &["web"], None, "run may have read text of the untrusted server `web`."),
+            (
+                Agent,
+                &["web", "mail"],
+                None,
+                "agent may have read text of the untrusted servers `web`, `mail`.",
+            ),
+        ] {
+            let mut taint = Taint::default();
+            for server in servers {
+                taint.add(scope, server, by.clone(), PERIOD_MS, 1_000);
+            }
+            let found = taint.explain(scope, PERIOD_MS, 1_000).unwrap();
+            let expected = format!("{since} {expected} {until}");
+            assert_eq!(found.sentences(scope, "coder"), expected);
+        }
+    }
+
     /// An agent's state outlives deploys.
     #[test]
     fn the_stored_form_stays() {
         let mut taint = Taint::default();
-        taint.add(Agent, "mail", PERIOD_MS, 1);
-        taint.add(Run("a"), "web", PERIOD_MS, 2);
-        let text = r#"{"agent":{"since_ms":1,"at_ms":1,"servers":["mail"]},"runs":[{"run":"ca978112ca1bbdca","since_ms":2,"at_ms":2,"servers":["web"]}]}"#;
+        taint.add(Agent, "mail", None, PERIOD_MS, 1);
+        taint.add(Run("a"), "web", call("web", "get", "d1"), PERIOD_MS, 2);
+        // The agent's mark is as it was written before calls were recorded.
+        let text = r#"{"agent":{"since_ms":1,"at_ms":1,"servers":["mail"]},"runs":[{"run":"ca978112ca1bbdca","since_ms":2,"at_ms":2,"servers":["web"],"call":{"decision_id":"d1","server":"web","tool":"get"}}]}"#;
         assert_eq!(serde_json::to_string(&taint).unwrap(), text);
         assert_eq!(serde_json::from_str::<Taint>(text).unwrap(), taint);
     }

@@ -21,6 +21,9 @@ const OWN_CODES: i32 = -31000;
 /// A call that was denied, where the server is registered to have that answered as an error.
 pub const DENIED: i32 = own_code(403);
 
+/// The HTTP status of a refused credential: clients obtain another one when they see it.
+const UNAUTHORIZED: u16 = 401;
+
 /// The code of a problem that has this status.
 #[must_use]
 pub const fn own_code(status: u16) -> i32 {
@@ -30,6 +33,7 @@ pub const fn own_code(status: u16) -> i32 {
 /// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
+    /// The HTTP status that says the same; see [`RpcError::http_status`].
     pub status: u16,
     pub code: i32,
     pub message: String,
@@ -65,6 +69,25 @@ impl RpcError {
     #[must_use]
     pub fn with_data(self, data: String) -> Self {
         Self { data: Some(data), ..self }
+    }
+
+    /// The HTTP status of an answer that has only this error. An error of one message is an answer like
+    /// any other, so its status is 200: clients end the whole session, or hide the message, when a
+    /// request is answered with another status. The stateless revision names 400 and 404 for some
+    /// errors. What concerns the connection or the credential, and not one message, keeps its status.
+    #[must_use]
+    pub fn http_status(&self, era: Era) -> u16 {
+        let is_of_one_message = self.id.is_some()
+            && self.status != UNAUTHORIZED
+            && !matches!(
+                self.code,
+                TRANSPORT | SESSION_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_VERSION
+            );
+        match (era, self.status) {
+            _ if !is_of_one_message => self.status,
+            (Era::Stateless, 400 | 404) => self.status,
+            _ => 200,
+        }
     }
 
     /// The message. The session revisions have `null` for an id that is not known, the stateless
@@ -112,5 +135,30 @@ mod tests {
             assert_eq!(error.body(era), expected);
         }
         assert_eq!(DENIED, -31_403);
+    }
+
+    #[test]
+    fn an_error_of_one_message_is_an_answer_with_status_200() {
+        for (status, code, id, session, stateless) in [
+            (400, INVALID_REQUEST, Some("1"), 200, 400),
+            (400, INVALID_REQUEST, None, 400, 400),
+            (400, PARSE_ERROR, None, 400, 400),
+            (400, INVALID_PARAMS, Some("1"), 200, 400),
+            (404, METHOD_NOT_FOUND, Some("1"), 200, 404),
+            (502, INTERNAL_ERROR, Some("1"), 200, 200),
+            (429, own_code(429), Some("1"), 200, 200),
+            (429, own_code(429), None, 429, 429),
+            (503, own_code(503), Some("1"), 200, 200),
+            (403, own_code(403), Some("1"), 200, 200),
+            (401, own_code(401), Some("1"), 401, 401),
+            (404, SESSION_NOT_FOUND, Some("1"), 404, 404),
+            (400, TRANSPORT, Some("1"), 400, 400),
+            (400, HEADER_MISMATCH, Some("1"), 400, 400),
+            (400, UNSUPPORTED_VERSION, Some("1"), 400, 400),
+        ] {
+            let error = RpcError::new(status, code, "").with_id(id);
+            let found = (error.http_status(Era::Session), error.http_status(Era::Stateless));
+            assert_eq!(found, (session, stateless), "{status} {code} {id:?}");
+        }
     }
 }

@@ -74,8 +74,10 @@ pub fn receive(body: &[u8], headers: &Headers) -> Result<Received, (Era, RpcErro
     // What cannot be read is answered in the era that the header names.
     let said = era_of_header(headers);
     let document = json::parse(body).map_err(|error| {
-        let code = if error.ambiguous { INVALID_REQUEST } else { PARSE_ERROR };
-        (said, RpcError::new(400, code, error.message))
+        let id = id_of_request(body);
+        let is_json = error.ambiguous || id.is_some();
+        let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+        (said, RpcError::new(400, code, error.message).with_id(id.as_deref()))
     })?;
     // What is JSON is UTF-8.
     let text = std::str::from_utf8(body).unwrap_or_default();
@@ -93,6 +95,16 @@ pub fn receive(body: &[u8], headers: &Headers) -> Result<Received, (Era, RpcErro
             Ok(Received { era, batch: false, messages: vec![message] })
         }
     }
+}
+
+/// The id of a request that was refused before it was read as a message: the arguments may hold a
+/// number beyond the supported ones. `None` when the body is not one JSON-RPC request.
+#[must_use]
+pub fn id_of_request(body: &[u8]) -> Option<String> {
+    let fields = RawObject::parse(std::str::from_utf8(body).ok()?)?;
+    fields.text("method")?;
+    let id = json::parse(fields.get("id")?.as_bytes()).ok()?;
+    matches!(id, Json::String(_) | Json::Integer(_)).then(|| id.canonical())
 }
 
 /// A batch: of the one revision that has them, and nothing in it of another.
@@ -419,6 +431,21 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, "", "Session 400 -32600 "),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"arguments":{"x":1,"x":2}}}"#,
+                "",
+                "Session 400 -32600 1",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"b","params":{"x":9007199254740993}}"#,
+                "",
+                "Session 400 -32600 \"a\"",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"b","params":{"x":9007199254740993}}"#,
+                "",
+                "Session 400 -32600 ",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{"x":9007199254740993}}"#,
                 "",
                 "Session 400 -32600 ",
             ),

@@ -1,8 +1,8 @@
 //! `receipts`.
 
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::receipt::StoredReceipt;
-use gateward_core::sql::d1::RECEIPTS;
+use gateward_core::receipt::{self, StoredReceipt};
+use gateward_core::sql::d1::{OUTCOME, RECEIPTS};
 use serde::Deserialize;
 use worker::Env;
 
@@ -42,10 +42,42 @@ pub async fn list(
     Ok(rows.into_iter().map(StoredReceipt::from).collect())
 }
 
+/// The body of the flushed receipt of what became of a decision's call.
+pub async fn outcome(
+    env: &Env,
+    tenant: &str,
+    decision_id: &str,
+) -> Result<Option<String>, Problem> {
+    #[derive(Deserialize)]
+    struct Row {
+        body: String,
+    }
+    let rows: Vec<Row> = read(env, OUTCOME, &[tenant.into(), decision_id.into()]).await?;
+    Ok(rows.into_iter().next().map(|row| row.body))
+}
+
+/// The same in a JSON array of journal rows.
+pub fn outcome_in_journal(rows: &str, decision_id: &str) -> Result<Option<String>, Problem> {
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(default)]
+        kind: Option<String>,
+        decision_id: String,
+        receipt: String,
+    }
+    let rows: Vec<Row> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
+    let outcome = |row: &Row| {
+        row.kind.as_deref() == Some(receipt::OUTCOME_KIND) && row.decision_id == decision_id
+    };
+    Ok(rows.into_iter().find(outcome).map(|row| row.receipt))
+}
+
+fn unreadable_journal() -> Problem {
+    Problem::new(ProblemCode::LaneUnavailable, "the lane's journal cannot be read")
+}
+
 /// Receipts of a JSON array of journal rows.
 pub fn from_journal(rows: &str) -> Result<Vec<StoredReceipt>, Problem> {
-    let rows: Vec<ReceiptRow> = serde_json::from_str(rows).map_err(|_| {
-        Problem::new(ProblemCode::LaneUnavailable, "the lane's journal cannot be read")
-    })?;
+    let rows: Vec<ReceiptRow> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
     Ok(rows.into_iter().map(StoredReceipt::from).collect())
 }

@@ -1,19 +1,22 @@
 //! `GET /v1/approvals`, `/v1/approvals/{id}`, and the decisions on one.
 
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
 use gateward_core::admin::route::Access;
 use gateward_core::admin::{etag, not_found};
+use gateward_core::approval::listing::{self, ApprovalFilter};
 use gateward_core::approval::{
-    ApprovalInput, ApprovalPage, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
+    Approval, ApprovalInput, ApprovalPage, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
 };
 use gateward_core::id::{approval_position, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::records::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::scope::Scope;
-use worker::Date;
+use worker::{Date, console_error};
 
 use crate::authentication::{Caller, authenticate};
-use crate::d1::approvals::Filter;
 use crate::handlers::decisions::{malformed, page_limit};
 use crate::http::{Head, Request, json};
 use crate::router::{Answer, Answered, App, whole};
@@ -25,20 +28,23 @@ const POLL_AFTER_S: u64 = 5;
 /// How often a decision is checked anew because the registry changed meanwhile.
 const MAX_ATTEMPTS: usize = 3;
 
+/// Lanes that a list asks for what they have not flushed: hops of one request, all at once. A tenant with
+/// more sees what D1 has, about a second later.
+const MAX_ASKED_LANES: u16 = 32;
+
 /// Sorts after every approval.
 const AFTER_ALL: u64 = 1 << 53;
 
 /// Newest first; `status`, `group`, `agent`, `limit`, `cursor`.
 pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
-    let mut filter = Filter {
+    let mut filter = ApprovalFilter {
         agent: caller.agent.clone(),
         status: None,
         group: None,
         before: (AFTER_ALL, String::new()),
-        ends_after_ms: None,
         limit: DEFAULT_PAGE,
+        now_ms: Date::now().as_millis(),
     };
-    let now_ms = Date::now().as_millis();
     for (name, value) in request.query() {
         match name.as_ref() {
             "agent" | "group" if !is_name(&value) => return Err(malformed(&name, "a name")),
@@ -51,13 +57,9 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             "status" => {
                 let status =
                     ApprovalStatus::ALL.into_iter().find(|status| status.as_str() == value);
-                let Some(status) = status else {
-                    let names = ApprovalStatus::ALL.map(ApprovalStatus::as_str).join(", ");
-                    return Err(malformed("status", &format!("one of {names}")));
-                };
-                // What has ended is not open, though its lane may not have told yet.
-                filter.ends_after_ms = status.is_open().then_some(now_ms);
-                filter.status = Some(value.into_owned());
+                let names = || ApprovalStatus::ALL.map(ApprovalStatus::as_str).join(", ");
+                let malformed = || malformed("status", &format!("one of {}", names()));
+                filter.status = Some(status.ok_or_else(malformed)?);
             }
             "cursor" => {
                 let before = value.split_once('.').and_then(|(at_ms, id)| {
@@ -71,21 +73,58 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             _ => return Err(malformed(&name, "left out: there is no such parameter")),
         }
     }
-    // Asked first: what is flushed after it is then more than is claimed, never less.
+    // A row leaves a lane once it is in D1. So what the flushes, the lanes and D1 say, asked in this
+    // order, leaves nothing out.
     let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
-    let approvals = d1::approvals::list(&app.env, &caller.tenant, &filter).await?;
-    let full = approvals.len() == filter.limit as usize;
-    let next_cursor = approvals
-        .last()
-        .filter(|_| full)
-        .map(|last| format!("{}.{}", last.created_at_ms, last.approval_id));
+    let mut reach: BTreeMap<u16, (u64, u64)> =
+        flushes.iter().map(|row| (row.lane, (row.seq, row.flushed_at_ms))).collect();
+    let held = held_by_lanes(app, caller, filter.now_ms, &mut reach).await;
+    let stored = d1::approvals::list(&app.env, &caller.tenant, &filter).await?;
+    let (approvals, next) = listing::page(&filter, stored, held);
+    let next_cursor = next.map(|(at_ms, id)| format!("{at_ms}.{id}"));
     let input = ApprovalInput::default();
-    let approvals = approvals.iter().map(|one| one.view(&input, now_ms, false)).collect();
-    let flushed_through = flushes
+    let approvals = approvals.iter().map(|one| one.view(&input, filter.now_ms, false)).collect();
+    let flushed_through = reach
         .into_iter()
-        .map(|row| FlushedThrough { lane: row.lane, seq: row.seq, at: rfc3339(row.flushed_at_ms) })
+        .map(|(lane, (seq, at_ms))| FlushedThrough { lane, seq, at: rfc3339(at_ms) })
         .collect();
     json(&ApprovalPage { approvals, next_cursor, flushed_through }).map(Answer::Json)
+}
+
+/// Approvals in the rows that the tenant's lanes have not flushed, at most a page of rows of each.
+/// `reach` says how far each lane was flushed, and then how far it was read. A lane that does not
+/// answer is left as far as D1 has it.
+async fn held_by_lanes(
+    app: &App,
+    caller: &Caller,
+    now_ms: u64,
+    reach: &mut BTreeMap<u16, (u64, u64)>,
+) -> Vec<Approval> {
+    // An agent polls the approval that it waits for, which its lane answers. Its lists must not cost
+    // every lane a read.
+    if caller.lanes > MAX_ASKED_LANES || caller.agent.is_some() {
+        return Vec::new();
+    }
+    let from = |lane| reach.get(&lane).map_or(1, |(seq, _)| seq + 1);
+    let asked = (0..caller.lanes).map(|lane| {
+        let (env, tenant, from) = (&app.env, &caller.tenant, from(lane));
+        async move { (lane, lanes::rows(env, tenant, lane, from).await) }
+    });
+    let mut held = Vec::new();
+    for (lane, rows) in join_all(asked).await {
+        let Ok((approvals, last)) = rows.map_err(drop).and_then(|rows| {
+            listing::of_journal(&rows).map_err(|error| {
+                console_error!("lane {lane} of `{}`: its journal: {error}", caller.tenant);
+            })
+        }) else {
+            continue;
+        };
+        held.extend(approvals);
+        if let Some(last) = last {
+            reach.insert(lane, (last, now_ms));
+        }
+    }
+    held
 }
 
 /// One approval, as its lane holds it.

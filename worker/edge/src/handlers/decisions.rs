@@ -3,7 +3,10 @@
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::records::{DEFAULT_PAGE, DecisionPage, DecisionView, FlushedThrough, MAX_PAGE};
+use gateward_core::records::{
+    CallOutcome, DEFAULT_PAGE, DecidingPolicy, DecisionDetail, DecisionPage, DecisionView,
+    FlushedThrough, MAX_PAGE,
+};
 use serde_json::value::RawValue;
 
 use crate::authentication::Caller;
@@ -101,7 +104,35 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
         found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
     }
     let row = found.filter(|row| row.decision_id == id && caller.sees(&row.agent));
-    json(&view(row.ok_or_else(not_found)?)?).map(Answer::Json)
+    let row = row.ok_or_else(not_found)?;
+    // What an agent is told of a policy is its reason; what became of its call it saw itself.
+    let explained = caller.agent.is_none();
+    let policies = DecidingPolicy::of(&row.response, app.settings.engine.bundle(), explained);
+    let outcome = match explained && ["allow", "redact"].contains(&row.decision.as_str()) {
+        true => outcome(app, caller, &row).await?,
+        false => None,
+    };
+    json(&DecisionDetail { decision: view(row)?, policies, outcome }).map(Answer::Json)
+}
+
+/// What became of the decision's call: from D1, else from the first of the lane's rows that are not
+/// flushed.
+async fn outcome(
+    app: &App,
+    caller: &Caller,
+    decision: &DecisionRow,
+) -> Result<Option<CallOutcome>, Problem> {
+    let (env, tenant, id) = (&app.env, &caller.tenant, &decision.decision_id);
+    let mut receipt = d1::receipts::outcome(env, tenant, id).await?;
+    if receipt.is_none() {
+        let rows = lanes::rows(env, tenant, decision.lane, decision.seq + 1).await?;
+        receipt = d1::receipts::outcome_in_journal(&rows, id)?;
+    }
+    if receipt.is_none() {
+        // It may have been flushed between the two looks.
+        receipt = d1::receipts::outcome(env, tenant, id).await?;
+    }
+    Ok(receipt.and_then(|receipt| CallOutcome::of_receipt(&receipt)))
 }
 
 /// A page's size from its parameter.

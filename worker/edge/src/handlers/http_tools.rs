@@ -50,6 +50,8 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
             return whole(head.with(&problem.to_json(&app.request_id)));
         }
     };
+    // The outcome names it.
+    command.call.tool = std::mem::take(&mut reply.tool);
     let Some(decision) = reply.decision.take() else { return Err(unreadable()) };
     let refuse = |problem: Problem| {
         let head = Head::of_problem(&problem, &app.request_id).decision(&decision);

@@ -9,8 +9,11 @@ mod fields;
 mod response_filter;
 
 use std::mem;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use gateward_core::command::Purpose;
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
@@ -19,16 +22,16 @@ use gateward_core::mcp::error::{
 use gateward_core::mcp::message::{self, Headers, Kind, MAX_MESSAGE_BYTES, Message};
 use gateward_core::mcp::method::{self, ClientRule};
 use gateward_core::mcp::redact::Removed;
-use gateward_core::mcp::sse::EVENT_STREAM;
-use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
+use gateward_core::mcp::sse::{self, EVENT_STREAM};
+use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin, raw};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::stated::Stated;
 use gateward_core::upstream::Upstream;
-use worker::worker_sys::web_sys::Response;
+use worker::Delay;
 
 use self::asker::Asker;
-use self::exchange::{Forwarded, exchange};
+use self::exchange::{Answer, Forwarded, PROBE_MS, exchange};
 use self::fields::Fields;
 use self::response_filter::{Decided, Pending, ResponseFilter};
 use crate::authentication;
@@ -53,7 +56,7 @@ struct Refusal {
 impl Refusal {
     fn new(era: Era, error: &RpcError) -> Self {
         let rate = RateFields::default();
-        Self { status: error.status, body: error.body(era), rate, retry_after_s: None }
+        Self { status: error.http_status(era), body: error.body(era), rate, retry_after_s: None }
     }
 
     fn problem(app: &App, era: Era, id: Option<&str>, problem: &Problem) -> Self {
@@ -107,7 +110,8 @@ pub async fn answer(request: &Rc<Request>, app: &App, server: &str) -> Answered 
         }
     };
     match answered {
-        Ok(response) => whole(Ok(response)),
+        Ok(Answer::Stream(response)) => whole(Ok(response)),
+        Ok(Answer::Message { head, body }) => whole(head.with(&body)),
         Err(refusal) => refusal.respond(app, request, era),
     }
 }
@@ -129,22 +133,28 @@ async fn post(
     server: &str,
     fields: &Fields,
     headers: &Headers,
-) -> Result<Response, Refusal> {
+) -> Result<Answer, Refusal> {
     let (mut asker, Body { bytes, mut held }) = authenticate(request, app, server, fields).await?;
     let received =
         message::receive(&bytes, headers).map_err(|(era, error)| Refusal::new(era, &error))?;
-    asker.era = received.era;
+    let era = received.era;
+    asker.era = era;
+    // An error that concerns all of a batch belongs to none of its messages.
+    let id = match received.messages.as_slice() {
+        [only] if !received.batch => only.id_if_request().map(str::to_owned),
+        _ => None,
+    };
     // The text as it came and as it goes on; and the arguments, of which the call has a copy.
     let parsed: usize = received.messages.iter().map(|message| message.params.heap_bytes()).sum();
     if !held.resize(2 * (bytes.len() + parsed)) {
-        return Err(Refusal::problem(app, asker.era, None, &Problem::overloaded()));
+        return Err(Refusal::problem(app, asker.era, id.as_deref(), &Problem::overloaded()));
     }
     drop(bytes);
-    asker.open_session(fields.get("mcp-session-id"))?;
+    asker.open_session(fields.get("mcp-session-id"), id.as_deref())?;
     // All of it is read before any of it is decided.
     let mut stated = Vec::new();
     for message in &received.messages {
-        stated.push(Rc::new(asker.stated(message)?));
+        stated.push(Rc::new(asker.stated(message, id.as_deref())?));
     }
 
     let (mut forwarded, mut answers, mut refused) = (Vec::new(), Vec::new(), None);
@@ -152,7 +162,15 @@ async fn post(
         let kind = message.kind;
         match judge(&asker, stated, message).await {
             Ok(go) => forwarded.push(go),
-            Err(refusal) if !received.batch => return Err(refusal),
+            Err(refusal) if !received.batch => {
+                // Clients of the session revisions end their session when a notification gets an error.
+                // Those over the agent's rate are dropped instead; the audit counts them.
+                if kind != Kind::Notification || era != Era::Session || refusal.status != 429 {
+                    return Err(refusal);
+                }
+                let head = refusal.rate.add_to(head(app, request, era, 202));
+                return Ok(Answer::Message { head, body: String::new() });
+            }
             Err(refusal) => {
                 // Nobody is told what became of a notification in a batch.
                 if kind == Kind::Request {
@@ -166,7 +184,7 @@ async fn post(
         // All of a batch was refused.
         let refusal = refused.unwrap_or_else(|| {
             let error = RpcError::new(400, INVALID_REQUEST, "there is nothing to forward");
-            Refusal::new(received.era, &error)
+            Refusal::new(era, &error)
         });
         let body = core::together(&answers, true);
         let (status, body) =
@@ -175,7 +193,7 @@ async fn post(
     };
     let upstream = Rc::new(first.upstream.clone());
     let untrusted = forwarded.iter().filter_map(|go| go.untrusted.clone()).collect();
-    let mut sent = fields.forwarded(received.era, &first.removed);
+    let mut sent = fields.forwarded(era, &first.removed);
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
     let texts: Vec<String> = forwarded.iter_mut().map(|go| mem::take(&mut go.text)).collect();
@@ -188,8 +206,39 @@ async fn post(
         rate = go.rate;
         pending.extend(go.pending);
     }
+    // A client cannot cancel `initialize`, and its answer has the session in its head.
+    let can_stream = !pending.is_empty() && !pending.iter().any(Pending::opens_session);
     let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, untrusted, pending, answers);
-    exchange(filter, received.batch, sent, Some(Forwarded { text, held }), decided, rate).await
+    let forwarded = Some(Forwarded { text, held });
+    let early = can_stream.then(|| rate.add_to(exchange::stream_head(app)));
+    let exchange = exchange(filter, received.batch, sent, forwarded, decided, rate);
+    match early {
+        Some(head) => streamed_if_late(head, exchange).await,
+        None => exchange.await,
+    }
+}
+
+/// The answer as it is; or, once the client has waited for [`PROBE_MS`], a stream of events at once, in
+/// which the answer comes later. The closing of that stream is noticed, and cancels the exchange.
+async fn streamed_if_late(
+    head: Head,
+    exchange: impl Future<Output = Result<Answer, Refusal>> + 'static,
+) -> Result<Answer, Refusal> {
+    let patience = Delay::from(Duration::from_millis(PROBE_MS.into()));
+    let exchange = match select(Box::pin(exchange), pin!(patience)).await {
+        Either::Left((answered, _)) => return answered,
+        Either::Right(((), exchange)) => exchange,
+    };
+    let late = relay::late(head, PROBE_MS, async move {
+        let body = match exchange.await {
+            Ok(Answer::Stream(response)) => return response.into(),
+            Ok(Answer::Message { body, .. }) | Err(Refusal { body, .. }) => body,
+        };
+        // In a stream, each answer of a batch is an event of its own.
+        let messages = raw::items(&body).unwrap_or_else(|| vec![&body]);
+        messages.into_iter().map(sse::message).collect::<String>().into()
+    });
+    Ok(Answer::Stream(late))
 }
 
 /// Who sends a request that can be answered, and its body.
@@ -218,7 +267,10 @@ async fn authenticate(
         _ => Body::default(),
     };
     let signature = authentication::verify_signature(request, app, &token, &body.bytes, true);
-    let signature = signature.map_err(problem)?;
+    let signature = signature.map_err(|why| {
+        let id = message::id_of_request(&body.bytes);
+        Refusal::problem(app, era, id.as_deref(), &why)
+    })?;
     let admit =
         Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Admit { cost: 1 };
@@ -232,12 +284,12 @@ async fn session(
     app: &App,
     server: &str,
     fields: &Fields,
-) -> Result<Response, Refusal> {
+) -> Result<Answer, Refusal> {
     let era = Era::Session;
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (mut asker, _) = authenticate(request, app, server, fields).await?;
     let stated = Stated::from_headers(|name| request.header(name)).map_err(problem)?;
-    asker.open_session(fields.get("mcp-session-id"))?;
+    asker.open_session(fields.get("mcp-session-id"), None)?;
     if asker.session.is_none() {
         let detail = "Bad Request: Mcp-Session-Id header is required";
         return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));

@@ -1,11 +1,11 @@
-//! `GET /v1/receipts`, `/v1/receipts/{id}` and `POST /v1/receipts/verify`.
+//! `GET /v1/receipts`, `/v1/receipts/{id}`, `/v1/receipts/ends` and `POST /v1/receipts/verify`.
 
 use gateward_core::id::{receipt_id, receipt_position};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
 use gateward_core::records::{
-    Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptPage, ReceiptView,
-    Verification, VerifyRequest,
+    Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptLink,
+    ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
 use serde_json::value::RawValue;
 
@@ -55,6 +55,26 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     let next_from = rows.last().filter(|_| full).map(|row| row.seq + 1);
     let receipts = rows.into_iter().map(|row| view(row, lane)).collect::<Result<_, _>>()?;
     json(&ReceiptPage { receipts, next_from }).map(Answer::Json)
+}
+
+/// Where a lane's receipts begin and end, as the lane itself holds it; `lane`.
+pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
+    let mut lane = None;
+    for (name, value) in request.query() {
+        match name.as_ref() {
+            "lane" => lane = Some(value.parse().map_err(|_| malformed("lane", "a lane's number"))?),
+            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+        }
+    }
+    let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
+    let head = lanes::head(&app.env, &caller.tenant, lane).await?;
+    let pruned = lanes::anchor(&app.env, &caller.tenant, lane).await?;
+    json(&ReceiptEnds {
+        lane,
+        head: ReceiptLink::new(head),
+        pruned_through: ReceiptLink::new(pruned),
+    })
+    .map(Answer::Json)
 }
 
 /// One receipt, flushed or not.

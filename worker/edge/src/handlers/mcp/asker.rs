@@ -73,18 +73,20 @@ impl Asker {
         }
     }
 
-    /// Takes the session that the client names, if it is this agent's before this server.
-    pub fn open_session(&mut self, header: Option<&str>) -> Result<(), Refusal> {
+    /// Takes the session that the client names, if it is this agent's before this server. A refusal
+    /// has the request's `id`.
+    pub fn open_session(&mut self, header: Option<&str>, id: Option<&str>) -> Result<(), Refusal> {
         if let (Era::Session, Some(sealed)) = (self.era, header) {
             let opened = self.seal().open(Handle::Session, sealed).map(str::to_owned);
-            self.session = Some(opened.map_err(|error| Refusal::new(self.era, &error))?);
+            self.session =
+                Some(opened.map_err(|error| Refusal::new(self.era, &error.with_id(id)))?);
         }
         Ok(())
     }
 
     /// What the client states of a message, in its `_meta` or else in headers. Neither raises the trust
-    /// that the other claims.
-    pub fn stated(&self, message: &Message) -> Result<Stated, Refusal> {
+    /// that the other claims. A refusal has the `id` of the request, unless it is one of a batch.
+    pub fn stated(&self, message: &Message, id: Option<&str>) -> Result<Stated, Refusal> {
         let meta = message.params.get("_meta");
         let in_meta = |name: &str| meta.and_then(|meta| meta.get(&[META_PREFIX, name].concat()));
         let header = |name: &str| self.request.header(name);
@@ -102,7 +104,6 @@ impl Asker {
             }
         });
         let stated = stated.and_then(|stated| Ok(stated.at_most(&Stated::from_headers(header)?)));
-        let id = message.id_if_request();
         stated.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
     }
 

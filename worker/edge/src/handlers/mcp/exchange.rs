@@ -16,7 +16,16 @@ use super::response_filter::{Decided, ResponseFilter};
 use super::{Refusal, undecided};
 use crate::http::Head;
 use crate::lanes::RateFields;
-use crate::relay::{self, Ended, UpstreamAnswer, UpstreamRequest};
+use crate::relay::{self, Ended, Inspect, UpstreamAnswer, UpstreamRequest};
+use crate::router::App;
+
+/// How often a comment goes out on the silent stream of a session, so that nothing between closes it.
+const KEEP_ALIVE_MS: u32 = 15_000;
+
+/// How often a comment goes out while a client waits for an answer. The runtime notices a connection
+/// that was closed in the normal way only when it writes to it, and a client that goes away must cancel
+/// the server's request within a second.
+pub const PROBE_MS: u32 = 500;
 
 /// Bytes of a session's id: its form is the server's, and many times what any has.
 const MAX_SESSION_BYTES: usize = 1_024;
@@ -27,6 +36,14 @@ pub struct Forwarded {
     pub held: Held,
 }
 
+/// The answer to an HTTP request.
+pub enum Answer {
+    /// One JSON text, or none.
+    Message { head: Head, body: String },
+    /// A stream of events, as the server sends them.
+    Stream(Response),
+}
+
 /// Sends what goes on, and answers with what comes back.
 pub async fn exchange(
     mut filter: ResponseFilter,
@@ -35,7 +52,7 @@ pub async fn exchange(
     body: Option<Forwarded>,
     decided: Vec<Decided>,
     rate: RateFields,
-) -> Result<Response, Refusal> {
+) -> Result<Answer, Refusal> {
     let asker = Rc::clone(&filter.asker);
     let (app, era) = (&asker.app, asker.era);
     let id = filter.only_id();
@@ -85,15 +102,15 @@ pub async fn exchange(
         None => head,
     };
     if succeeded && sse::is_stream(&kind) && (filter.standalone || !filter.is_done()) {
-        let head = Head::bare(200)
-            .field("content-type", EVENT_STREAM)
-            .field("cache-control", "no-store, no-transform")
-            .field("x-accel-buffering", "no")
-            .field("x-request-id", &app.request_id);
-        let head = rate.add_to(with_session(head));
-        let streamed = answer.stream(head, Some(Box::new(filter)), Some(Box::new(outcome)));
-        let lost = |_| undecided(&asker, id.as_deref());
-        return streamed.map_err(lost);
+        let head = rate.add_to(with_session(stream_head(app)));
+        // A session's own stream is open for as long as the session: nothing ends with it.
+        let keep_alive_ms = if filter.standalone { KEEP_ALIVE_MS } else { PROBE_MS };
+        let inspect: Box<dyn Inspect> = Box::new(filter);
+        let streamed = answer.stream(head, Some((inspect, keep_alive_ms)), Some(Box::new(outcome)));
+        return match streamed {
+            Ok(response) => Ok(Answer::Stream(response)),
+            Err(_) => Err(undecided(&asker, id.as_deref())),
+        };
     }
     if succeeded && filter.is_done() && !filter.standalone {
         outcome(answer.refuse(Ending::Complete));
@@ -103,8 +120,7 @@ pub async fn exchange(
             true => (202, String::new()),
             false => (200, core::together(&answers, batch)),
         };
-        let head = rate.add_to(with_session(head(status)));
-        return head.with(&body).map_err(|_| undecided(&asker, None));
+        return Ok(Answer::Message { head: rate.add_to(with_session(head(status))), body });
     }
     let (bytes, ended) = match answer.bytes().await {
         Ok(read) => read,
@@ -122,7 +138,7 @@ pub async fn exchange(
         Some(body) => {
             outcome(ended);
             let head = rate.add_to(with_session(head(if succeeded { 200 } else { status })));
-            head.with(&body).map_err(|_| undecided(&asker, None))
+            Ok(Answer::Message { head, body })
         }
         None => {
             outcome(Ended { ending: Ending::Refused, ..ended });
@@ -131,6 +147,15 @@ pub async fn exchange(
             Err(Refusal { rate, ..Refusal::new(era, &error.with_id(id.as_deref())) })
         }
     }
+}
+
+/// The head of a stream of events.
+pub fn stream_head(app: &App) -> Head {
+    Head::bare(200)
+        .field("content-type", EVENT_STREAM)
+        .field("cache-control", "no-store, no-transform")
+        .field("x-accel-buffering", "no")
+        .field("x-request-id", &app.request_id)
 }
 
 /// What is answered in place of an upstream's refusal whose body is no JSON-RPC. Statuses that tell

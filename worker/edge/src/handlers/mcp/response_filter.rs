@@ -56,6 +56,11 @@ impl Pending {
         let (id, method) = (id.to_owned(), method.to_owned());
         Self { id, method, stated: Rc::clone(stated), listed, decided }
     }
+
+    /// Whether its answer opens a session.
+    pub fn opens_session(&self) -> bool {
+        self.method == "initialize"
+    }
 }
 
 /// One exchange with a server.

@@ -1,0 +1,55 @@
+-- As in 0007_outcomes.sql, and: the audit event of a decision that taint caused says where the taint
+-- comes from, in its member `taint`. A merge patch leaves out a member that is null.
+DROP TRIGGER flush_journal_row;
+CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
+  INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, decision, reason_code, response)
+  SELECT NEW.tenant, NEW.row->>'decision_id', NEW.lane, NEW.row->>'seq', NEW.row->>'at_ms', NEW.row->>'agent',
+    NEW.row->>'server', NEW.row->>'tool', NEW.row->>'decision', NEW.row->>'reason_code', NEW.row->>'response'
+  WHERE NEW.row->>'kind' IS NULL
+  ON CONFLICT (tenant, decision_id) DO NOTHING;
+
+  INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, prev_receipt_hash, body)
+  VALUES (NEW.tenant, NEW.lane, NEW.row->>'seq', coalesce(NEW.row->>'kind', 'decision'), NEW.row->>'decision_id',
+    NEW.row->>'at_ms', NEW.row->>'receipt_hash', NEW.row->>'prev_receipt_hash', NEW.row->>'receipt')
+  ON CONFLICT (tenant, lane, seq) DO NOTHING;
+
+  INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
+  SELECT NEW.tenant, NEW.row->>'decision_id', NEW.row->>'at_ms', NEW.lane, 'decision', NEW.row->>'agent',
+    NEW.row->>'decision_id', json_patch(json_object('decision', NEW.row->>'decision', 'reason_code',
+    NEW.row->>'reason_code', 'server', NEW.row->>'server', 'tool', NEW.row->>'tool'),
+    json_object('taint', json(NEW.row->'taint')))
+  WHERE NEW.row->>'kind' IS NULL
+  ON CONFLICT (tenant, event_id) DO NOTHING;
+
+  INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
+  SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'event'), NEW.row->>'at_ms',
+    NEW.lane, NEW.row->>'event', NEW.row->>'source', NEW.row->>'decision_id', NEW.row->'detail'
+  WHERE NEW.row->>'kind' IN ('approval', 'outcome') AND NEW.row->>'event' IS NOT NULL
+  ON CONFLICT (tenant, event_id) DO NOTHING;
+
+  INSERT INTO approvals (tenant, approval_id, agent, status, created_at_ms, expires_at_ms, revision, record)
+  SELECT NEW.tenant, NEW.row->>'$.approval.approval_id', NEW.row->>'agent', NEW.row->>'$.approval.status',
+    NEW.row->>'$.approval.created_at_ms', NEW.row->>'$.approval.expires_at_ms', NEW.row->>'$.approval.revision',
+    NEW.row->>'approval'
+  WHERE NEW.row->>'$.approval.status' IS NOT NULL
+  ON CONFLICT (tenant, approval_id) DO UPDATE SET status = excluded.status, revision = excluded.revision,
+    record = excluded.record WHERE excluded.revision > revision;
+
+  INSERT INTO approval_groups (tenant, group_name, created_at_ms, approval_id)
+  SELECT NEW.tenant, value->>'group', NEW.row->>'$.approval.created_at_ms', NEW.row->>'$.approval.approval_id'
+  FROM json_each(NEW.row, '$.approval.approver_groups')
+  WHERE NEW.row->>'kind' IS NULL AND NEW.row->>'$.approval.status' IS NOT NULL
+  ON CONFLICT DO NOTHING;
+
+  -- What the lane decided about the agent itself: `containment` holds it as it is after the row;
+  -- `event` names what happened to it where the decision does not say so already.
+  INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
+  SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'$.containment.event'),
+    NEW.row->>'at_ms', NEW.lane, NEW.row->>'$.containment.event', NEW.row->>'$.containment.source',
+    nullif(NEW.row->>'decision_id', ''), NEW.row->'$.containment.detail'
+  WHERE NEW.row->>'$.containment.event' IS NOT NULL
+  ON CONFLICT (tenant, event_id) DO NOTHING;
+  UPDATE agents SET lane_quarantined = NEW.row->>'$.containment.quarantined',
+    risk_steps = NEW.row->>'$.containment.risk_steps'
+  WHERE NEW.row->>'containment' IS NOT NULL AND tenant = NEW.tenant AND agent = NEW.row->>'agent';
+END;

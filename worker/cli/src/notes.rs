@@ -1,0 +1,96 @@
+//! What a new operator should know about what was just made: sentences below the record. Pure.
+//!
+//! INVARIANT (no policy is known here): what a default means is said of the policies that Gateward comes
+//! with, and is called so.
+
+use serde_json::Value;
+
+use crate::table::printable;
+
+/// What an agent's credential's highest trust means, and how to get another one. Administrators'
+/// credentials make no calls.
+pub fn highest_trust(credential: &Value) -> Option<String> {
+    let agent = credential.get("agent")?.as_str()?;
+    let trust = credential.get("max_source_trust")?.as_str()?;
+    let signed = credential.get("signed").and_then(Value::as_bool) == Some(true);
+    let effect = match trust {
+        "trusted_internal_signed" if !signed => {
+            "they can claim `trusted_internal_unsigned`; the signed level needs a credential with \
+             --signed. The base policies let such calls read and write"
+        }
+        "trusted_internal_signed" | "trusted_internal_unsigned" => {
+            "the base policies let calls that claim this read and write"
+        }
+        "semi_trusted_customer" => {
+            "the base policies let them read, and have every write wait for approval by the group \
+             `security`"
+        }
+        _ => "the base policies let them read, and deny every write",
+    };
+    let advice = match trust {
+        "trusted_internal_signed" => "To allow less",
+        _ => "To allow another one",
+    };
+    Some(format!(
+        "Its calls count as `{}` at most, whatever they claim: {effect}. {advice}, issue another \
+         credential and revoke this one: gateward credential create --agent {} --max-source-trust \
+         <TRUST>",
+        printable(trust),
+        printable(agent),
+    ))
+}
+
+/// What will come of a server whose answers are not trusted.
+pub fn untrusted_server(server: &Value) -> Option<String> {
+    if server.get("trust")?.as_str()? != "untrusted" {
+        return None;
+    }
+    let server = printable(server.get("server")?.as_str()?);
+    Some(format!(
+        "Its trust is `untrusted`: a call of its tools taints the agent, or the run that a harness \
+         assigned, for a day after the last answer (`gateward limits set --taint-s`). With the base \
+         policies, writes of a tainted agent wait for approval by the group `security`. If nobody \
+         outside can write what it answers: gateward server update {server} --trust trusted"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_credential_says_what_its_highest_trust_means_and_how_to_change_it() {
+        for (trust, signed, expected) in [
+            ("unknown", false, "deny every write"),
+            ("untrusted_external", false, "deny every write"),
+            ("semi_trusted_customer", false, "wait for approval"),
+            ("trusted_internal_unsigned", false, "read and write"),
+            ("trusted_internal_signed", false, "needs a credential with --signed"),
+            ("trusted_internal_signed", true, "read and write"),
+        ] {
+            let credential = json!({"agent": "coder", "max_source_trust": trust, "signed": signed});
+            let note = highest_trust(&credential).unwrap();
+            for part in [
+                &format!("count as `{trust}` at most"),
+                expected,
+                "gateward credential create --agent coder --max-source-trust",
+            ] {
+                assert!(note.contains(part), "{trust}: {note}");
+            }
+        }
+        let administrator =
+            json!({"agent": null, "administrator": "mara", "max_source_trust": "unknown"});
+        assert_eq!(highest_trust(&administrator), None);
+    }
+
+    #[test]
+    fn only_an_untrusted_server_says_that_it_taints() {
+        let note = untrusted_server(&json!({"server": "web", "trust": "untrusted"})).unwrap();
+        for part in ["taints", "approval", "gateward server update web --trust trusted"] {
+            assert!(note.contains(part), "{note}");
+        }
+        assert_eq!(untrusted_server(&json!({"server": "web", "trust": "trusted"})), None);
+    }
+}
