@@ -6,6 +6,7 @@ const report = process.env.GATEWARD_VITEST_REPORT;
 export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts", "bench/**/*.test.ts"],
+    setupFiles: ["tests/support/described-answers-setup.ts"],
     pool: "forks",
     // Bounds against hanging, on a slow and busy machine; no test asserts a duration.
     testTimeout: 60_000,

@@ -43,6 +43,21 @@ python_environment() { # requirements
   echo "$environment"
 }
 
+# Prints where the packages of this directory's lock are, after installing them if they are new.
+npm_packages() { # directory
+  local packages
+  packages="$tool_cache/packages-$(hash_of "$1/package-lock.json")"
+  if [ ! -d "$packages" ]; then
+    echo "gateward: installing $1" >&2
+    rm -rf "$packages.new"
+    mkdir -p "$packages.new"
+    cp "$1"/package*.json "$packages.new"
+    npm ci --prefix "$packages.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+    mv "$packages.new" "$packages"
+  fi
+  echo "$packages"
+}
+
 # Environments of tests/interop/python that `make test` drives.
 interop="mcp-1.9 mcp-2.3"
 if [ -n "$all" ]; then
@@ -53,6 +68,8 @@ environments=""
 if python="$(find_python)"; then
   environment="$(python_environment tests/clients/requirements.txt)"
   echo "GATEWARD_PYTHON=$environment/bin/python"
+  environment="$(python_environment tests/clients/openapi/requirements.txt)"
+  echo "GATEWARD_GENERATOR_PYTHON=$environment/bin/python"
   for name in $interop; do
     environment="$(python_environment "tests/interop/python/$name.txt")"
     environments="$environments,$name=$environment"
@@ -62,18 +79,14 @@ else
 fi
 
 if [ -n "$all" ]; then
-  packages="$tool_cache/interop-packages-$(hash_of tests/interop/packages/package-lock.json)"
-  if [ ! -d "$packages" ]; then
-    echo "gateward: installing tests/interop/packages" >&2
-    rm -rf "$packages.new"
-    mkdir -p "$packages.new"
-    cp tests/interop/packages/package*.json "$packages.new"
-    npm ci --prefix "$packages.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
-    mv "$packages.new" "$packages"
-  fi
+  packages="$(npm_packages tests/interop/packages)"
   environments="$environments,packages=$packages"
 fi
 echo "GATEWARD_INTEROP=${environments#,}"
+
+# The TypeScript generator needs an older compiler than the tests, so its packages are apart.
+packages="$(npm_packages tests/clients/openapi)"
+echo "GATEWARD_GENERATOR_TYPESCRIPT=$packages/node_modules/@hey-api/openapi-ts/bin/run.js"
 
 program="$tool_cache/upload-$(hash_of tests/clients/upload.go)"
 if [ ! -x "$program" ] && command -v go >/dev/null; then

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, CredentialObject, Page, Server, Tool } from "../support/administration.ts";
 import type { DecisionPage, DecisionRow } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, type Changes, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
+import { type Relay, relayTo } from "../support/relay.ts";
 import type { Answer } from "../support/scenario.ts";
 
 /** `make test` builds it. */
@@ -17,6 +18,7 @@ const BINARY = "target/debug/gateward";
 const TENANT = "first";
 
 let gateward: Gateward;
+let relay: Relay;
 /** For files that hold tokens. */
 let directory: string;
 
@@ -24,8 +26,10 @@ beforeAll(async () => {
   if (!existsSync(BINARY)) throw new Error(`\`${BINARY}\` is missing: run \`make test\`, which builds it`);
   directory = mkdtempSync(join(tmpdir(), "gateward-cli-"));
   gateward = await Gateward.start({ entry: HINDERED, vars: { FLUSH_INTERVAL_MS: 50 } });
+  relay = await relayTo(gateward.url);
 });
 afterAll(async () => {
+  relay?.close();
   await gateward?.close();
   if (directory !== undefined) rmSync(directory, { recursive: true });
 });
@@ -37,7 +41,7 @@ interface Run {
 }
 
 /** An environment of nothing but what is given. */
-const environment = (variables: Record<string, string>) => ({ PATH: process.env.PATH ?? "", GATEWARD_URL: gateward.url.href, ...variables });
+const environment = (variables: Record<string, string>) => ({ PATH: process.env.PATH ?? "", GATEWARD_URL: relay.url.href, ...variables });
 
 /** Runs it to its end, as a user without a token unless `variables` have one. */
 function bare(args: string[], variables: Record<string, string> = {}): Promise<Run> {

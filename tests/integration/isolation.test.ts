@@ -2,8 +2,9 @@
 // and the other's ids.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem } from "../support/client.ts";
+import type { Document } from "../support/description.ts";
 import { Gateward, INSPECTABLE, passes, readCall, type Tenant } from "../support/gateward.ts";
-import { anonymous, type Document, type Ids, operationsOf, pathOf, populate, type Route, ROUTES } from "../support/routes.ts";
+import { anonymous, type Ids, operationsOf, pathOf, populate, type Route, ROUTES } from "../support/routes.ts";
 
 let gateward: Gateward;
 /** Whose credentials are used. */

@@ -7,6 +7,7 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig } from "wrangler";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
+import { expectDescribedAnswers } from "./described-answers.ts";
 import {
   type AgentRow,
   type CredentialRow,
@@ -145,7 +146,9 @@ export class Gateward extends Client {
       await miniflare.ready;
       const db = (await miniflare.getD1Database("DB")) as unknown as Database;
       for (const { migrations_dir } of config.d1_databases) await migrate(db, migrations_dir);
-      return new Gateward(await miniflare.unsafeGetDirectURL(), db, miniflare, name, logs);
+      const url = await miniflare.unsafeGetDirectURL();
+      expectDescribedAnswers(url);
+      return new Gateward(url, db, miniflare, name, logs);
     } catch (error) {
       await miniflare.dispose();
       throw error;

@@ -2,6 +2,7 @@
 // so that a route that is added, or changes what it needs, fails a test until it stands here.
 import { randomBytes } from "node:crypto";
 import type { Ban } from "./administration.ts";
+import type { Document, Operation } from "./description.ts";
 import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
 
 /** Things of one tenant, by the names of path parameters. */
@@ -138,15 +139,6 @@ export function pathOf({ path, query }: Route, ids: Ids): string {
   return query === undefined ? filled : `${filled}?${query}`;
 }
 
-/** The document of /openapi.json; what the tests use of it. */
-export interface Document {
-  openapi: string;
-  paths: Record<string, Record<string, Operation>>;
-}
-export interface Operation {
-  requestBody?: { content: Record<string, { schema: object }> };
-  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object }> }>;
-}
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /** Whatever a path's parameters are called. */

@@ -7,7 +7,9 @@ use gateward_core::command::GateCommand;
 use gateward_core::gate::{
     CallTrust, Decision, Engine, ReasonCode, ReplyReceipt, Row, Ruling, encode_response,
 };
-use gateward_core::receipt::{self, BODY_VERSION, Body, GENESIS, Obligations, StoredReceipt};
+use gateward_core::receipt::{
+    self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
+};
 use gateward_core::token::{self, MacKeys, TokenError};
 use gateward_core::trust::SourceTrust;
 use gateward_core::{id, json};
@@ -128,7 +130,7 @@ impl Sealing {
 
     /// The canonical body and its hash.
     fn seal(&self) -> (String, String) {
-        receipt::seal(&Body {
+        receipt::seal(&Body::Decision(DecisionBody {
             action_hash: &self.action_hash,
             agent: "coder",
             approval_id: "",
@@ -139,7 +141,7 @@ impl Sealing {
             engine_mode: None,
             epoch: 1,
             key_id: "k1",
-            kind: "decision",
+            kind: receipt::DECISION_KIND,
             lane: 0,
             matched_policies: &self.matched_policies,
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },
@@ -156,7 +158,7 @@ impl Sealing {
             trust: "trusted_internal_signed",
             user: "",
             version: BODY_VERSION,
-        })
+        }))
     }
 }
 

@@ -186,17 +186,25 @@ pub struct HeldApproval {
 }
 
 /// What a step was; the audit names it so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
 pub enum ApprovalEvent {
     /// An administrator asked for a change of the registry that members of a group must approve.
+    #[schema(rename = "approval_requested")]
     Requested,
     /// One more person approved, and more are needed.
+    #[schema(rename = "approval_endorsed")]
     Endorsed,
+    #[schema(rename = "approval_approved")]
     Approved,
+    #[schema(rename = "approval_rejected")]
     Rejected,
+    #[schema(rename = "approval_cancelled")]
     Cancelled,
+    #[schema(rename = "approval_expired")]
     Expired,
+    #[schema(rename = "approval_used")]
     Used,
+    #[schema(rename = "approval_tampered")]
     Tampered,
 }
 

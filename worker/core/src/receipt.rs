@@ -10,44 +10,83 @@
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use utoipa::openapi::{Object, Type};
 
-use crate::approval::ApproverGroup;
-use crate::gate::TaintExplanation;
+use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
+use crate::gate::{AgentEvent, Decision, Ending, ReasonCode, TaintExplanation};
 use crate::json;
+use crate::trust::SourceTrust;
 
-/// The version of [`Body`], [`ApprovalBody`], [`RegistryBody`] and [`OutcomeBody`]. Version 1 had one quorum for all
-/// approver groups.
+/// The version of every [`Body`]. Version 1 had one quorum for all approver groups.
 pub const BODY_VERSION: u8 = 2;
 /// How bodies become bytes.
 pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a receipt says. Hashes are lower-case hex, `time` is RFC 3339 UTC with milliseconds.
+/// What a receipt says. Its member `kind` tells which schema it has. Hashes are SHA-256 in lower-case
+/// hex. A text that does not apply is empty.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = ReceiptBody)]
-pub struct Body<'a> {
+#[serde(untagged)]
+#[schema(
+    as = ReceiptBody,
+    discriminator(property_name = "kind", mapping(
+        ("decision" = "#/components/schemas/DecisionReceiptBody"),
+        ("approval" = "#/components/schemas/ApprovalReceiptBody"),
+        ("outcome" = "#/components/schemas/OutcomeReceiptBody"),
+        ("registry" = "#/components/schemas/RegistryReceiptBody"),
+    ))
+)]
+pub enum Body<'a> {
+    Decision(DecisionBody<'a>),
+    Approval(ApprovalBody<'a>),
+    Outcome(OutcomeBody<'a>),
+    Registry(RegistryBody<'a>),
+}
+
+/// The schema of a `kind` that has one value.
+fn only(kind: &str) -> Object {
+    Object::builder().schema_type(Type::String).enum_values(Some([kind])).build()
+}
+
+/// The `kind` of a [`DecisionBody`].
+pub const DECISION_KIND: &str = "decision";
+
+fn decision_kind() -> Object {
+    only(DECISION_KIND)
+}
+
+/// What the receipt of a decision says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DecisionReceiptBody)]
+pub struct DecisionBody<'a> {
+    /// Of the call.
     pub action_hash: &'a str,
     pub agent: &'a str,
+    /// The approval that was asked for or presented; empty when there is none.
     pub approval_id: &'a str,
+    /// The digest of the policies that decided.
     pub bundle: &'a str,
+    #[schema(value_type = Decision)]
     pub decision: &'a str,
     pub decision_id: &'a str,
-    /// Only of a decision that was made while something was away that it would have asked.
+    /// Why the decision was made while D1 was away; only of such a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub degraded_cause: Option<&'a str>,
-    /// Likewise: `degraded`.
+    /// `degraded`; only of such a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub engine_mode: Option<&'a str>,
     pub epoch: u64,
     pub key_id: &'a str,
+    #[schema(schema_with = decision_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub matched_policies: &'a [String],
     pub obligations: Obligations<'a>,
     pub prev_hash: &'a str,
+    #[schema(value_type = ReasonCode)]
     pub reason_code: &'a str,
     pub resource: &'a str,
     pub run: &'a str,
@@ -58,8 +97,11 @@ pub struct Body<'a> {
     #[schema(value_type = TaintExplanation)]
     pub taint: Option<&'a TaintExplanation>,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub tool: &'a str,
+    /// As it counted.
+    #[schema(value_type = SourceTrust)]
     pub trust: &'a str,
     pub user: &'a str,
     pub version: u8,
@@ -77,8 +119,13 @@ pub struct Obligations<'a> {
 /// The `kind` of an [`ApprovalBody`].
 pub const APPROVAL_KIND: &str = "approval";
 
+fn approval_kind() -> Object {
+    only(APPROVAL_KIND)
+}
+
 /// What a receipt of a step of an approval says.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ApprovalReceiptBody)]
 pub struct ApprovalBody<'a> {
     /// The hash that alone is good after the step.
     pub action_hash: &'a str,
@@ -87,19 +134,23 @@ pub struct ApprovalBody<'a> {
     pub agent: &'a str,
     pub approval_id: &'a str,
     /// What was done.
+    #[schema(value_type = ApprovalEvent)]
     pub change: &'a str,
     /// The decision that used it, or tried to; else the one that asked for it.
     pub decision_id: &'a str,
     pub epoch: u64,
     /// Of the credential that decided, or that made the call.
     pub key_id: &'a str,
+    #[schema(schema_with = approval_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
     /// After the step.
+    #[schema(value_type = ApprovalStatus)]
     pub status: &'a str,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub version: u8,
 }
@@ -107,21 +158,29 @@ pub struct ApprovalBody<'a> {
 /// The `kind` of a [`RegistryBody`].
 pub const REGISTRY_KIND: &str = "registry";
 
+fn registry_kind() -> Object {
+    only(REGISTRY_KIND)
+}
+
 /// What a receipt of a lane's own share in a change of the registry says.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = RegistryReceiptBody)]
 pub struct RegistryBody<'a> {
     pub administrator: &'a str,
     pub agent: &'a str,
     /// What was changed.
+    #[schema(value_type = AgentEvent)]
     pub change: &'a str,
     /// The decision that it undoes; may be empty.
     pub decision_id: &'a str,
     pub epoch: u64,
+    #[schema(schema_with = registry_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub version: u8,
 }
@@ -129,8 +188,13 @@ pub struct RegistryBody<'a> {
 /// The `kind` of an [`OutcomeBody`].
 pub const OUTCOME_KIND: &str = "outcome";
 
+fn outcome_kind() -> Object {
+    only(OUTCOME_KIND)
+}
+
 /// What a receipt of what became of a forwarded call says.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = OutcomeReceiptBody)]
 pub struct OutcomeBody<'a> {
     pub agent: &'a str,
     /// Of the answer's body, as the caller was sent it.
@@ -141,7 +205,9 @@ pub struct OutcomeBody<'a> {
     /// From the request's start to the answer's end.
     pub duration_ms: u64,
     /// How the answer ended.
+    #[schema(value_type = Ending)]
     pub ending: &'a str,
+    #[schema(schema_with = outcome_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
@@ -152,20 +218,14 @@ pub struct OutcomeBody<'a> {
     /// The server's HTTP status; 0 when there was none.
     pub status: u16,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub version: u8,
 }
 
-/// What has a receipt.
-pub trait Sealed: Serialize {}
-impl Sealed for Body<'_> {}
-impl Sealed for ApprovalBody<'_> {}
-impl Sealed for RegistryBody<'_> {}
-impl Sealed for OutcomeBody<'_> {}
-
 /// The canonical body and its hash.
 #[must_use]
-pub fn seal(body: &impl Sealed) -> (String, String) {
+pub fn seal(body: &Body<'_>) -> (String, String) {
     // Strings and integers always serialize; an empty body would verify as nothing.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);
@@ -245,8 +305,8 @@ mod tests {
     use super::*;
     use crate::gate::TaintingCall;
 
-    fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> Body<'a> {
-        Body {
+    fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> DecisionBody<'a> {
+        DecisionBody {
             action_hash: "ah",
             agent: "bot",
             approval_id: "",
@@ -257,7 +317,7 @@ mod tests {
             engine_mode: None,
             epoch: 1,
             key_id: "k",
-            kind: "decision",
+            kind: DECISION_KIND,
             lane: 0,
             matched_policies: policies,
             obligations: Obligations { approver_groups: &[], redact_fields: policies },
@@ -281,7 +341,8 @@ mod tests {
         let mut receipts: Vec<StoredReceipt> = Vec::new();
         for seq in 1..=length {
             let previous = receipts.last().map_or(GENESIS.to_owned(), |r| r.receipt_hash.clone());
-            let (text, receipt_hash) = seal(&body(seq, &previous, &["p".to_owned()]));
+            let (text, receipt_hash) =
+                seal(&Body::Decision(body(seq, &previous, &["p".to_owned()])));
             receipts.push(StoredReceipt {
                 seq,
                 receipt_hash,
@@ -294,18 +355,19 @@ mod tests {
 
     #[test]
     fn a_body_is_canonical_as_written_and_its_format_is_unchanged() {
-        let (text, hash) = seal(&body(7, GENESIS, &["p".to_owned()]));
+        let (text, hash) = seal(&Body::Decision(body(7, GENESIS, &["p".to_owned()])));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let group = [ApproverGroup { group: "g".to_owned(), quorum: 2 }];
         let obligations = Obligations { approver_groups: &group, redact_fields: &[] };
-        let (asking, _) = seal(&Body { obligations, ..body(7, GENESIS, &[]) });
+        let (asking, _) =
+            seal(&Body::Decision(DecisionBody { obligations, ..body(7, GENESIS, &[]) }));
         assert_eq!(json::parse(asking.as_bytes()).unwrap().canonical(), asking);
-        let degraded = Body {
+        let degraded = DecisionBody {
             degraded_cause: Some("c"),
             engine_mode: Some("degraded"),
             ..body(7, GENESIS, &[])
         };
-        let (degraded, _) = seal(&degraded);
+        let (degraded, _) = seal(&Body::Decision(degraded));
         assert_eq!(json::parse(degraded.as_bytes()).unwrap().canonical(), degraded);
         let [decision_id, server, tool] = ["id", "web", "get"].map(str::to_owned);
         let taint = TaintExplanation {
@@ -315,7 +377,8 @@ mod tests {
             servers: vec!["web".to_owned()],
             since: "2026-01-01T00:00:00.000Z".to_owned(),
         };
-        let (tainted, _) = seal(&Body { taint: Some(&taint), ..body(7, GENESIS, &[]) });
+        let (tainted, _) =
+            seal(&Body::Decision(DecisionBody { taint: Some(&taint), ..body(7, GENESIS, &[]) }));
         assert_eq!(json::parse(tainted.as_bytes()).unwrap().canonical(), tainted);
         let pinned = r#""server":"s","taint":{"call":{"decision_id":"id","server":"web","tool":"get"},"ends_at":"2026-01-02T00:00:00.000Z","last_at":"2026-01-01T00:00:00.000Z","servers":["web"],"since":"2026-01-01T00:00:00.000Z"},"tenant":"t""#;
         assert!(tainted.contains(pinned), "{tainted}");
@@ -325,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_approval_body_is_canonical_as_written_and_its_format_is_unchanged() {
-        let (text, _) = seal(&ApprovalBody {
+        let (text, _) = seal(&Body::Approval(ApprovalBody {
             action_hash: "a",
             administrator: "ada",
             agent: "bot",
@@ -342,7 +405,7 @@ mod tests {
             tenant: "t",
             time: "2026-01-01T00:00:00.000Z",
             version: BODY_VERSION,
-        });
+        }));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let pinned = r#"{"action_hash":"a","administrator":"ada","agent":"bot","approval_id":"appr_3_6","change":"approval_approved","decision_id":"id","epoch":2,"key_id":"k","kind":"approval","lane":3,"prev_hash":"GENESIS","seq":7,"status":"approved","tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));
@@ -350,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_registry_body_is_canonical_as_written_and_its_format_is_unchanged() {
-        let (text, _) = seal(&RegistryBody {
+        let (text, _) = seal(&Body::Registry(RegistryBody {
             administrator: "ada",
             agent: "bot",
             change: "agent_restored",
@@ -363,7 +426,7 @@ mod tests {
             tenant: "t",
             time: "2026-01-01T00:00:00.000Z",
             version: BODY_VERSION,
-        });
+        }));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));
@@ -371,7 +434,7 @@ mod tests {
 
     #[test]
     fn an_outcome_body_is_canonical_as_written_and_its_format_is_unchanged() {
-        let (text, _) = seal(&OutcomeBody {
+        let (text, _) = seal(&Body::Outcome(OutcomeBody {
             agent: "bot",
             bytes: 12,
             decision_hash: "dh",
@@ -388,7 +451,7 @@ mod tests {
             tenant: "t",
             time: "2026-01-01T00:00:00.000Z",
             version: BODY_VERSION,
-        });
+        }));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let pinned = r#"{"agent":"bot","bytes":12,"decision_hash":"dh","decision_id":"id","duration_ms":34,"ending":"complete","kind":"outcome","lane":3,"prev_hash":"GENESIS","result_sha256":"rh","seq":7,"server":"s","status":200,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));

@@ -103,9 +103,12 @@ const IN_REQUESTS: [&str; 2] = ["Upstream", "UpstreamCredential"];
 const DISCOVERY: [ProblemCode; 4] =
     [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
 
-/// What any request with a body can come to.
-const BODY: [ProblemCode; 5] =
-    [MalformedRequest, InputInvalid, BodyTooLarge, UnsupportedMediaType, Overloaded];
+/// What any request but a GET can come to: its body is read, also where none may be.
+const BODY: [ProblemCode; 3] = [MalformedRequest, BodyTooLarge, Overloaded];
+
+/// What the lane answers to a call after it has charged the agent's rate.
+const CHARGED: [ProblemCode; 4] =
+    [EnvironmentMismatch, RequestIdConflict, RateLimited, JournalFull];
 
 /// The API as OpenAPI 3.1 has it.
 #[must_use]
@@ -182,7 +185,6 @@ fn entry(operation: Operation) -> Entry {
                 .takes_with::<AuthorizeRequest>(Required::True)
                 .answers::<AuthorizeResponse<'_>>()
                 .refuses(&[
-                    InputInvalid,
                     AgentMismatch,
                     EnvironmentMismatch,
                     RequestIdConflict,
@@ -417,6 +419,7 @@ fn entry(operation: Operation) -> Entry {
             "Deletes a group: nobody is in it any more, and its name is not given again.",
         )
         .writes::<Group>(&DONE)
+        .unrevised()
         .guarded(),
         Operation::ProtectGroup => Entry::new(
             "groups",
@@ -424,10 +427,12 @@ fn entry(operation: Operation) -> Entry {
             "Protects a group: its members must approve who else becomes a member.",
         )
         .writes::<Group>(&DONE)
+        .unrevised()
         .refuses(&[StateConflict]),
         Operation::UnprotectGroup => {
             Entry::new("groups", "unprotect_group", "Ends the protection of a group.")
                 .writes::<Group>(&DONE)
+                .unrevised()
                 .guarded()
         }
         Operation::ListMembers => {
@@ -437,11 +442,13 @@ fn entry(operation: Operation) -> Entry {
             Entry::new("groups", "add_member", "Puts an agent or administrator into a group.")
                 .writes::<Member>(&DONE)
                 .refuses(&[LimitReached])
+                .unrevised()
                 .guarded()
         }
         Operation::RemoveMember => {
             Entry::new("groups", "remove_member", "Takes an agent or administrator out of a group.")
                 .writes::<Member>(&DONE)
+                .unrevised()
                 .guarded()
         }
         Operation::ListAdministrators => {
@@ -467,6 +474,7 @@ fn entry(operation: Operation) -> Entry {
         )
         .last()
         .writes::<Administrator>(&DONE)
+        .unrevised()
         .guarded(),
         Operation::ListCredentials => {
             Entry::new("credentials", "list_credentials", "Lists credentials without secrets.")
@@ -615,7 +623,7 @@ fn entry(operation: Operation) -> Entry {
         }
         Operation::ReadBan => Entry::new("bans", "read_ban", "Gives a ban.").answers::<Ban>(),
         Operation::DeleteBan => {
-            Entry::new("bans", "delete_ban", "Lifts a ban.").writes::<Ban>(&DONE)
+            Entry::new("bans", "delete_ban", "Lifts a ban.").writes::<Ban>(&DONE).unrevised()
         }
     }
 }
@@ -689,7 +697,7 @@ impl Entry {
         let content = Content::new(Some(reference::<T>()));
         let body = RequestBody::builder().content("application/json", content);
         self.body = Some(body.required(Some(required)).build());
-        self.refuses(&BODY)
+        self.refuses(&[InputInvalid, UnsupportedMediaType])
     }
 
     fn answers<T: ToSchema>(mut self) -> Self {
@@ -785,6 +793,11 @@ impl Entry {
         self.refuses(&[PreconditionFailed])
     }
 
+    /// The record has no revision: `If-Match` fails unless it is `*`.
+    fn unrevised(self) -> Self {
+        self.refuses(&[PreconditionFailed])
+    }
+
     /// Members of a protected group may have to approve it.
     fn guarded(mut self) -> Self {
         self.guarded = true;
@@ -831,10 +844,13 @@ impl Entry {
         if route.path.contains('{') && !["approvals", "decisions", "receipts"].contains(&self.tag) {
             self.problems.push(InvalidField);
         }
+        if route.method != "GET" {
+            self.problems.extend(BODY);
+        }
         let idempotent = self.writes && route.method == "POST";
         if idempotent {
             operation = operation.parameter_ref(parameter("Idempotency-Key"));
-            self.problems.extend([MalformedRequest, IdempotencyKeyReused]);
+            self.problems.push(IdempotencyKeyReused);
         }
         if self.matching {
             operation = operation.parameter_ref(parameter("If-Match"));
@@ -851,6 +867,10 @@ impl Entry {
                 }
                 self.problems.extend(CREDENTIAL);
             }
+        }
+        if let Access::Reader(_) = route.access {
+            // An agent's read costs one request of its rate, which its lane charges.
+            self.problems.extend([RateLimited, LaneUnavailable]);
         }
         let mut headers = Vec::new();
         if self.tagged {
@@ -904,17 +924,19 @@ fn problem(status: u16, codes: &[ProblemCode]) -> Response {
             format!("`{code}`: {title}.")
         })
         .collect();
-    let headers: &[&str] = match status {
-        401 => &["WWW-Authenticate"],
-        429 => &["Retry-After", "RateLimit-Policy", "RateLimit"],
-        503 => &["Retry-After"],
-        _ => &[],
+    let mut headers = match status {
+        401 => vec!["WWW-Authenticate"],
+        429 | 503 => vec!["Retry-After"],
+        _ => vec![],
     };
+    if codes.iter().any(|code| CHARGED.contains(code)) {
+        headers.extend(["RateLimit-Policy", "RateLimit"]);
+    }
     let content = Content::new(Some(reference::<ProblemBody<'_>>()));
     let response = Response::builder()
         .description(about.join(" "))
         .content("application/problem+json", content);
-    with_headers(response, headers)
+    with_headers(response, &headers)
 }
 
 fn with_headers(response: utoipa::openapi::ResponseBuilder, names: &[&str]) -> Response {
@@ -929,22 +951,32 @@ fn reference<T: ToSchema>() -> RefOr<Schema> {
     Ref::from_schema_name(T::name()).into()
 }
 
-/// Fields that are left out where there is nothing to say: those of a degraded decision and of one that
-/// taint caused, and the call of a taint. Where one of them can be null, it is there.
-const SOMETIMES_ABSENT: [&str; 4] = ["call", "degraded_cause", "engine_mode", "taint"];
-
-/// Makes every field of an object required, but for those that only some have.
+/// Makes every field of an object required, but for those that an answer may leave out: these are
+/// neither required by their type nor nullable.
 fn require_all(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {
-            let always = object.properties.iter().filter(|(name, field)| {
-                let nullable = matches!(field, RefOr::T(Schema::OneOf(_)));
-                nullable || !SOMETIMES_ABSENT.contains(&name.as_str())
-            });
-            object.required = always.map(|(name, _)| name.clone()).collect();
+            let nullable = object.properties.iter().filter(|(_, field)| is_nullable(field));
+            object.required.extend(nullable.map(|(name, _)| name.clone()));
+            object.required.sort();
+            object.required.dedup();
         }
         RefOr::T(Schema::AllOf(all)) => all.items.iter_mut().for_each(require_all),
         _ => {}
+    }
+}
+
+fn is_nullable(schema: &RefOr<Schema>) -> bool {
+    let has_null = |schema_type: &SchemaType| match schema_type {
+        SchemaType::Type(one) => *one == Type::Null,
+        SchemaType::Array(types) => types.contains(&Type::Null),
+        SchemaType::AnyValue => false,
+    };
+    match schema {
+        RefOr::T(Schema::Object(object)) => has_null(&object.schema_type),
+        RefOr::T(Schema::Array(array)) => has_null(&array.schema_type),
+        RefOr::T(Schema::OneOf(one)) => one.items.iter().any(is_nullable),
+        _ => false,
     }
 }
 
@@ -1053,17 +1085,23 @@ fn headers_of_requests() -> [(&'static str, Parameter); 6] {
     ]
 }
 
+const RATE_LIMIT: &str = "draft-ietf-httpapi-ratelimit-headers-10. A problem has it only if the request \
+    was charged to the agent's rate by a call.";
+
+const RETRY_AFTER: &str = "Seconds after which trying again makes sense. An approval has it only while \
+    it is pending.";
+
 fn headers_of_answers() -> [(&'static str, Header); 6] {
     let header = |name, kind, about: &str| {
         let schema: RefOr<Schema> = Object::with_type(kind).into();
         (name, Header::builder().schema(Some(schema)).description(Some(about)).build())
     };
     [
-        header("ETag", Type::String, "The record's revision, quoted."),
-        header("Idempotency-Replayed", Type::String, "`true` on an answer that is repeated."),
-        header("RateLimit", Type::String, "draft-ietf-httpapi-ratelimit-headers-10"),
-        header("RateLimit-Policy", Type::String, "draft-ietf-httpapi-ratelimit-headers-10"),
-        header("Retry-After", Type::Integer, "Seconds after which trying again makes sense."),
+        header("ETag", Type::String, "The record's revision, quoted. A repeated answer has none."),
+        header("Idempotency-Replayed", Type::String, "`true`; only if the answer is repeated."),
+        header("RateLimit", Type::String, RATE_LIMIT),
+        header("RateLimit-Policy", Type::String, RATE_LIMIT),
+        header("Retry-After", Type::Integer, RETRY_AFTER),
         header("WWW-Authenticate", Type::String, "RFC 6750"),
     ]
 }
@@ -1191,8 +1229,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::approval::ApprovalEvent;
     use crate::call;
-    use crate::gate::ReasonCode;
+    use crate::gate::{AgentEvent, Ending, ReasonCode};
     use crate::scope::Scope;
 
     /// A body with every field that there is.
@@ -1316,6 +1355,28 @@ mod tests {
             ReasonCode::TenantBytesExhausted,
         ];
         assert_eq!(values::<ReasonCode>(), reasons.map(ReasonCode::code));
+        let steps = [
+            ApprovalEvent::Requested,
+            ApprovalEvent::Endorsed,
+            ApprovalEvent::Approved,
+            ApprovalEvent::Rejected,
+            ApprovalEvent::Cancelled,
+            ApprovalEvent::Expired,
+            ApprovalEvent::Used,
+            ApprovalEvent::Tampered,
+        ];
+        assert_eq!(values::<ApprovalEvent>(), steps.map(ApprovalEvent::as_str));
+        let events = [AgentEvent::Restored, AgentEvent::Untainted, AgentEvent::Tainted];
+        assert_eq!(values::<AgentEvent>(), events.map(AgentEvent::as_str));
+        let endings = [
+            Ending::Complete,
+            Ending::CallerGone,
+            Ending::UpstreamFailed,
+            Ending::TimedOut,
+            Ending::TooLarge,
+            Ending::Refused,
+        ];
+        assert_eq!(values::<Ending>(), endings.map(Ending::as_str));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::approval::{
 };
 use crate::id;
 use crate::problem::{Problem, ProblemCode};
-use crate::receipt::{self, APPROVAL_KIND, ApprovalBody, BODY_VERSION};
+use crate::receipt::{self, APPROVAL_KIND, ApprovalBody, BODY_VERSION, Body};
 use crate::trust::SourceTrust;
 
 /// What the call's `approval_id` is good for.
@@ -228,7 +228,7 @@ pub fn entry(
 ) -> JournalEntry {
     let Occasion { head, now_ms, .. } = *occasion;
     let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&ApprovalBody {
+    let (body, hash) = receipt::seal(&Body::Approval(ApprovalBody {
         action_hash: approval.good_hash(),
         administrator: occasion.administrator,
         agent: &approval.agent,
@@ -245,7 +245,7 @@ pub fn entry(
         tenant: occasion.tenant,
         time: &id::rfc3339(now_ms),
         version: BODY_VERSION,
-    });
+    }));
     let decided = !occasion.administrator.is_empty();
     let row = Row {
         kind: APPROVAL_KIND,

@@ -12,7 +12,7 @@ use super::taint::{Scope, Taint};
 use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
-use crate::receipt::{self, BODY_VERSION, RegistryBody};
+use crate::receipt::{self, BODY_VERSION, Body, RegistryBody};
 
 /// What an administrator has the lane do about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,13 +66,37 @@ struct Row<'a> {
     containment: ContainmentRow<'a>,
 }
 
+/// What happened; the receipt and the audit name it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
+pub enum AgentEvent {
+    /// The lane lifted its own quarantine.
+    #[schema(rename = "agent_restored")]
+    Restored,
+    /// The taint of the agent and of all its runs was lifted.
+    #[schema(rename = "agent_untainted")]
+    Untainted,
+    /// Text of an untrusted server that answers no call tainted the agent.
+    #[schema(rename = "agent_tainted")]
+    Tainted,
+}
+
+impl AgentEvent {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Restored => "agent_restored",
+            Self::Untainted => "agent_untainted",
+            Self::Tainted => "agent_tainted",
+        }
+    }
+}
+
 /// One event, before it has a row.
 struct Event<'a> {
     tenant: &'a str,
     lane: u16,
     agent: &'a str,
-    /// In the receipt and in the audit.
-    name: &'static str,
+    event: AgentEvent,
     /// The administrator; empty when no person caused it.
     administrator: &'a str,
     /// Who caused it: the administrator, or the server.
@@ -98,7 +122,7 @@ pub fn carry_out(
     let by = state.quarantined_by.as_ref();
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };
     let decision_id = by.map_or("", |by| by.decision_id.as_str());
-    let (name, decision_id, detail) = match command.action {
+    let (event, decision_id, detail) = match command.action {
         LaneAction::Restore => {
             if !state.quarantined || by.is_some_and(|by| by.epoch >= command.epoch) {
                 return Ok(None);
@@ -107,7 +131,7 @@ pub fn carry_out(
             next.quarantined_by = None;
             // The first denial of a later quarantine is journalled again.
             next.status_denial = None;
-            ("agent_restored", decision_id, ContainmentDetail::Restored { decision_id })
+            (AgentEvent::Restored, decision_id, ContainmentDetail::Restored { decision_id })
         }
         LaneAction::Untaint => {
             // A command that is repeated lifts nothing that came after it. So it is written down also
@@ -117,14 +141,14 @@ pub fn carry_out(
             }
             next.taint = Taint::default();
             next.untainted_epoch = command.epoch;
-            ("agent_untainted", "", ContainmentDetail::Untainted { untainted: true })
+            (AgentEvent::Untainted, "", ContainmentDetail::Untainted { untainted: true })
         }
     };
     let event = Event {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
-        name,
+        event,
         administrator: &command.administrator,
         source: &command.administrator,
         decision_id,
@@ -159,7 +183,7 @@ pub fn taint(
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
-        name: "agent_tainted",
+        event: AgentEvent::Tainted,
         administrator: "",
         source: server,
         decision_id: "",
@@ -182,10 +206,10 @@ fn row(
         return Err(journal::full());
     }
     let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&RegistryBody {
+    let (body, hash) = receipt::seal(&Body::Registry(RegistryBody {
         administrator: event.administrator,
         agent: event.agent,
-        change: event.name,
+        change: event.event.as_str(),
         decision_id: event.decision_id,
         epoch: event.epoch,
         kind: receipt::REGISTRY_KIND,
@@ -195,7 +219,7 @@ fn row(
         tenant: event.tenant,
         time: &id::rfc3339(now_ms),
         version: BODY_VERSION,
-    });
+    }));
     let row = Row {
         kind: receipt::REGISTRY_KIND,
         seq,
@@ -208,7 +232,7 @@ fn row(
         containment: ContainmentRow {
             quarantined: next.quarantined,
             risk_steps: next.risk.stored_steps(),
-            event: Some(event.name),
+            event: Some(event.event.as_str()),
             source: event.source,
             detail: Some(event.detail),
         },

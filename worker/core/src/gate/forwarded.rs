@@ -12,7 +12,7 @@ use super::{AgentState, ChainHead};
 use crate::id;
 use crate::problem::Problem;
 use crate::proxy::Untrusted;
-use crate::receipt::{self, BODY_VERSION, OutcomeBody};
+use crate::receipt::{self, BODY_VERSION, Body, OutcomeBody};
 
 /// How an upstream's answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -121,7 +121,7 @@ pub fn record(
         return Err(journal::full());
     }
     let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&OutcomeBody {
+    let (body, hash) = receipt::seal(&Body::Outcome(OutcomeBody {
         agent: &command.agent,
         bytes: command.bytes,
         decision_hash: &command.decision_hash,
@@ -138,7 +138,7 @@ pub fn record(
         tenant: &command.tenant,
         time: &id::rfc3339(now_ms),
         version: BODY_VERSION,
-    });
+    }));
     let row = Row {
         kind: receipt::OUTCOME_KIND,
         seq,

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::id::{self, MAX_SEQ};
 use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
-use crate::receipt::{self, BODY_VERSION, Body, Obligations};
+use crate::receipt::{self, BODY_VERSION, Body, DecisionBody, Obligations};
 
 /// One row of the lane's journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,7 +192,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
     let known = known.or(facts.approval.filter(|_| draft.presented != Presented::Nothing));
     let action_hash = hex::encode(draft.action_hash);
     let epoch = facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
-    let (body, hash) = receipt::seal(&Body {
+    let (body, hash) = receipt::seal(&Body::Decision(DecisionBody {
         action_hash: &action_hash,
         agent: &call.agent,
         approval_id: known.map_or("", |approval| &approval.approval_id),
@@ -203,7 +203,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         engine_mode: degraded_cause.map(|_| DEGRADED),
         epoch,
         key_id: &command.key_id,
-        kind: "decision",
+        kind: receipt::DECISION_KIND,
         lane: command.lane,
         matched_policies: &ruling.matched_policies,
         obligations: Obligations {
@@ -223,7 +223,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: Ruling) -> 
         trust: trust.effective.as_str(),
         user: &call.user_id,
         version: BODY_VERSION,
-    });
+    }));
     let receipt = Receipt::new(command.lane, seq, &hash, previous);
     let response = respond::response(
         call,

@@ -50,7 +50,7 @@ pub use containment::{
     Containment, ContainmentDetail, ContainmentRow, DEFAULT_RISK_DENIALS, DEFAULT_RISK_QUIET_S,
     DEFAULT_RISK_WINDOW_S, RiskLimits, RiskState,
 };
-pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
+pub use event::{AgentCommand, AgentEvent, LaneAction, TaintCommand, carry_out, taint};
 pub use forwarded::{Ending, OutcomeCommand, record as record_outcome};
 pub use journal::{JournalEntry, Room, Row, encode_state, scoped_key};
 pub use outcome::{Decision, ReasonCode, Ruling};

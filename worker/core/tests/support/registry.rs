@@ -4,10 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use gateward_core::admin::agent::AgentRow;
 use gateward_core::admin::field::Name;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
+use gateward_core::admin::openapi::document;
 use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
 use gateward_core::admin::route::{Found, find};
 use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
@@ -32,6 +34,18 @@ use super::{Fault, START_MS, TENANT, database};
 pub const MAC_KEY: &str = "a MAC key of these tests, long enough";
 
 const MAX_ATTEMPTS: u32 = 8;
+
+/// The name of a shared response is the list of its codes.
+fn assert_described(ask: &Ask, code: ProblemCode) {
+    static DOCUMENT: LazyLock<Json> = LazyLock::new(|| serde_json::to_value(document()).unwrap());
+    let path = ask.path.split('?').next().unwrap();
+    let Found::Route(route, _) = find(ask.method, path) else { panic!("{ask:?} is no route") };
+    let operation = &DOCUMENT["paths"][route.path][route.method.to_ascii_lowercase()];
+    let response = operation["responses"][code.status().to_string()]["$ref"].as_str();
+    let listed = response.unwrap_or_default().rsplit('/').next().unwrap();
+    let code = code.code();
+    assert!(listed.split('.').any(|known| known == code), "{ask:?}: `{code}` is not described");
+}
 
 /// A request of an administrator.
 #[derive(Clone)]
@@ -234,7 +248,16 @@ impl Registry {
         ids.map(Result::unwrap).collect()
     }
 
+    /// A problem must be one that the API's description lists for the operation.
     pub fn ask(&self, ask: &Ask) -> Result<Answered, Problem> {
+        let answered = self.answer(ask);
+        if let Err(problem) = &answered {
+            assert_described(ask, problem.code);
+        }
+        answered
+    }
+
+    fn answer(&self, ask: &Ask) -> Result<Answered, Problem> {
         let path = self.resolve(ask);
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let Found::Route(route, parameters) = find(ask.method, path) else {
