@@ -1,3 +1,4 @@
+// @ts-nocheck: a script that is run by hand.
 // Asks MCP servers over stdio for their tools, to see whether Gateward takes them (docs/mcp.md, Schemas). CI does not
 // need it.
 //

@@ -49,7 +49,9 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
         let time = || {
             let time: jiff::Timestamp =
                 value.parse().map_err(|_| malformed(&name, "an RFC 3339 time"))?;
-            Ok(first_decision_id_at(u64::try_from(time.as_millisecond()).unwrap_or(0)))
+            Ok::<_, Problem>(first_decision_id_at(
+                u64::try_from(time.as_millisecond()).unwrap_or(0),
+            ))
         };
         match name.as_ref() {
             "agent" if !is_name(&value) => return Err(malformed("agent", "an agent's name")),
