@@ -127,6 +127,7 @@ export class GateLane extends DurableObject {
       approval: null,
       redacted_fields: [],
       root_trust_level: trust,
+      trust: { claimed: trust, effective: trust, lowered_by: null },
       dry_run: false,
       bundle: DIGEST,
       receipt: {
