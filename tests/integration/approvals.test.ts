@@ -171,6 +171,7 @@ describe("GET /v1/approvals/{id}", () => {
       method: null,
       route: null,
       source_trust: "semi_trusted_customer",
+      taint: null,
       reason: answer.reason,
       matched_policies: ["base/provenance#customer-writes-need-approval"],
       approver_groups: [{ group: SECURITY, quorum: 1 }],

@@ -604,10 +604,10 @@ describe("what was decided", () => {
     await eventually("it is in D1", async () => (await gateward.rows("SELECT seq FROM receipts WHERE tenant = ?1", TENANT)).length >= newest);
     const change = (from: string, to: string) =>
       gateward.rows("UPDATE receipts SET body = replace(body, ?2, ?3) WHERE tenant = ?1 AND lane = 0 AND seq = 2 RETURNING seq", TENANT, from, to);
-    const [decision, other] = ['"decision":"allow"', '"decision":"allov"'];
-    await change(decision, other);
+    const [time, other] = ['"time":"2', '"time":"3'];
+    await change(time, other);
     const broken = await bare(["receipts", "verify"], as());
-    await change(other, decision);
+    await change(other, time);
     expect(broken).toEqual({
       code: 1,
       stdout: "lane 0: broken at receipt 2: the body does not have the receipt's hash\n",
