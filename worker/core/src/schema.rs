@@ -25,7 +25,7 @@ mod names;
 mod numbers;
 pub mod patterns;
 
-pub use self::cache::{MAX_CACHED_BYTES, Schemas};
+pub use self::cache::{MAX_CACHED_BYTES, Misfit, Schemas};
 pub(crate) use self::mismatch::{MISMATCH, quoted};
 
 /// Bytes of a schema: a hundred arguments, each with a description of a paragraph.
@@ -244,8 +244,9 @@ mod tests {
             &large,
         ] {
             assert!(Schema::compile(schema).is_err(), "{schema:.60}");
-            let message = Schemas::default().check(schema, &Json::Object(Vec::new())).unwrap_err();
-            assert!(message.starts_with("The tool's schema cannot be used"), "{message}");
+            let misfit = Schemas::default().check(schema, &Json::Object(Vec::new())).unwrap_err();
+            let Misfit::Schema(why) = misfit else { panic!("{misfit:?}") };
+            assert!(why.starts_with("The tool's schema cannot be used"), "{why}");
         }
     }
 
@@ -294,8 +295,11 @@ mod tests {
             assert_eq!(refused, "it has a pattern that compiles to too much");
             assert_eq!(Schema::compile(&schema).unwrap_err(), refused);
             let mut schemas = Schemas::default();
-            let message = schemas.check(&schema, &Json::Object(Vec::new())).unwrap_err();
-            assert!(message.contains(&refused), "{message}");
+            let misfit = schemas.check(&schema, &Json::Object(Vec::new())).unwrap_err();
+            assert_eq!(
+                misfit,
+                Misfit::Schema(format!("The tool's schema cannot be used: {refused}"))
+            );
         }
     }
 }

@@ -416,6 +416,16 @@ fn a_name_that_an_api_may_take_for_one_of_the_schema_is_refused() {
 }
 
 #[test]
+fn a_schema_that_cannot_be_used_is_not_blamed_on_the_arguments() {
+    let mut gate = gate();
+    gate.records.tool.as_mut().unwrap().input_schema = Some(Rc::from(r#"{"type":"text"}"#));
+    let (_, body) = answer(&gate, &asking(Purpose::Forward));
+    assert_eq!(body["decision"]["reason_code"], "schema_unusable");
+    let reason = body["decision"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("The tool's schema cannot be used: "), "{reason}");
+}
+
+#[test]
 fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
     let mut gate = gate();
     let headers = |headers: &[(&str, &str)]| {

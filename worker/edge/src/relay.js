@@ -219,8 +219,9 @@ export function late(fields, everyMs, answer) {
       if (done) controller.close();
       else controller.enqueue(value);
     },
-    // Before there is an answer, the caller's signal ends the exchange.
-    cancel: () => reader?.cancel(),
+    // The caller's signal ends an exchange that has no answer yet. An answer that comes all the same, or
+    // that waits because the caller does not read, is left.
+    cancel: () => (reader === undefined ? answer.then((answered) => answered.body?.cancel()) : reader.cancel()),
   });
   return new Response(body, { headers: headersOf(fields) });
 }

@@ -1340,6 +1340,7 @@ mod tests {
             ReasonCode::ToolInactive,
             ReasonCode::RouteUnmapped,
             ReasonCode::InputSchemaMismatch,
+            ReasonCode::SchemaUnusable,
             ReasonCode::UpstreamMissing,
             ReasonCode::HeaderMismatch,
             ReasonCode::AgentFrozen,

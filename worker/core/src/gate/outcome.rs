@@ -69,6 +69,7 @@ pub enum ReasonCode {
     ToolInactive,
     RouteUnmapped,
     InputSchemaMismatch,
+    SchemaUnusable,
     UpstreamMissing,
     HeaderMismatch,
     AgentFrozen,
@@ -140,6 +141,7 @@ impl ReasonCode {
             Self::InputSchemaMismatch => {
                 ("input_schema_mismatch", "The arguments do not match the tool's schema.")
             }
+            Self::SchemaUnusable => ("schema_unusable", "The tool's schema cannot be used."),
             Self::HeaderMismatch => (
                 "header_mismatch",
                 "A header that mirrors an argument is not as the tool's schema says.",

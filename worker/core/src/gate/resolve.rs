@@ -14,6 +14,7 @@ use crate::input;
 use crate::mcp::parameters;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord, TaintRule, ToolRegistration};
+use crate::schema::Misfit;
 use crate::scope::Scope;
 
 /// A registered, active tool, with what holds for this call of it.
@@ -167,7 +168,8 @@ fn misfit(
     let check = |text: &str| engine.schemas().borrow_mut().check(text, input);
     let schema = match tool.input_schema.as_deref().map(check).transpose() {
         Ok(schema) => schema,
-        Err(misfit) => return Some((ReasonCode::InputSchemaMismatch, Some(misfit))),
+        Err(Misfit::Arguments(why)) => return Some((ReasonCode::InputSchemaMismatch, Some(why))),
+        Err(Misfit::Schema(why)) => return Some((ReasonCode::SchemaUnusable, Some(why))),
     };
     let schema = schema.as_deref();
     let mistaken = schema.and_then(|schema| schema.check_names(input).err());

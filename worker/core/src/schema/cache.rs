@@ -13,6 +13,15 @@ pub const MAX_CACHED_BYTES: usize = 16 * 1024 * 1024;
 /// What a schema that cannot be used takes: its text, and a sentence.
 const ENTRY_BYTES: usize = 512;
 
+/// Why a call's arguments do not pass; each has a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// They do not match the schema: where, and what is allowed there.
+    Arguments(String),
+    /// The schema itself cannot be used, so that nothing matches it.
+    Schema(String),
+}
+
 /// Compiled schemas by their text, so that one which is equal is compiled once, and one that was
 /// changed is another.
 #[derive(Default)]
@@ -25,16 +34,15 @@ impl Schemas {
     ///
     /// # Errors
     ///
-    /// A sentence that says where they do not and by which keyword; also when the schema itself cannot
-    /// be used, which fits nothing.
-    pub fn check(&mut self, text: &str, input: &Json) -> Result<Rc<Schema>, String> {
+    /// They do not match it, or it cannot be used.
+    pub fn check(&mut self, text: &str, input: &Json) -> Result<Rc<Schema>, Misfit> {
         let compiled = match self.compiled.get(text) {
             Some(compiled) => compiled.clone(),
             None => self.compile(text),
         };
         let checked = match compiled {
-            Ok(schema) => schema.check(input).map(|()| schema),
-            Err(error) => Err(format!("The tool's schema cannot be used: {error}")),
+            Ok(schema) => schema.check(input).map(|()| schema).map_err(Misfit::Arguments),
+            Err(error) => Err(Misfit::Schema(format!("The tool's schema cannot be used: {error}"))),
         };
         // What patterns remember grows by being used.
         if self.bytes() > MAX_CACHED_BYTES {
