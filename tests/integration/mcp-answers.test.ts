@@ -212,6 +212,16 @@ describe("a server whose answer is none", () => {
     expect(upstream.received).toHaveLength(1);
   });
 
+  test.each<[string, Answering, string]>([
+    ["of one message", fails({ code: -32603, message: "broken" }, 500), "200 -32603"],
+    ["over the server's rate", fails({ code: -32029, message: "slow down" }, 429), "200 -32029"],
+    ["of the transport", fails({ code: -32000, message: "no session" }, 400), "400 -32000"],
+    ["of the session", fails({ code: -32001, message: "Session not found" }, 404), "404 -32001"],
+  ])("an error %s has its status, and 200 if it is an answer to the request", async (_, answer, expected) => {
+    upstream.answer = answer;
+    expect(await outcome(await recorder.send(call("record")))).toBe(expected);
+  });
+
   test("of an older era lets a client fall back", async () => {
     const error = { jsonrpc: "2.0", error: { code: -32000, message: "Bad Request: Server not initialized" }, id: null };
     upstream.answer = json(error, 400);
@@ -278,10 +288,6 @@ describe("a client that closes its connection", () => {
   };
   // The runtime sees a reset at once. A connection that is closed in the normal way, it sees only
   // when it writes.
-  const closings: [string, (socket: Socket) => void][] = [
-    ["normally", (socket) => socket.destroy()],
-    ["with a reset", (socket) => socket.resetAndDestroy()],
-  ];
   const eras: [string, [unknown, Fields]][] = [
     ["a session era", [call("record"), {}]],
     ["2026-07-28", stateless("tools/call", { name: "record", arguments: {} })],
@@ -292,11 +298,16 @@ describe("a client that closes its connection", () => {
     ["has begun a stream and is silent", silent],
     ["streams", ticking],
   ];
-  const cases = eras.flatMap(([era, sent]) => closings.flatMap(([how, close]) => servers.map(([state, answer]) => ({ era, sent, how, close, state, answer }))));
+  const normally = eras.flatMap(([era, sent]) => servers.map(([state, answer]) => ({ era, sent, how: "normally", close: (socket: Socket) => socket.destroy(), state, answer })));
+  const reset = { how: "with a reset", close: (socket: Socket) => socket.resetAndDestroy() };
+  const cases = normally.flatMap((one, at) => (at === 0 ? [one, { ...one, ...reset }] : [one]));
+
+  // The server's own limits would end the request too, later than a client may wait for it.
+  beforeAll(() => recorder.server("slow", { first_byte_timeout_ms: 1_500, idle_timeout_ms: 1_500 }));
 
   test.each(cases)("$how cancels the request to a server that $state, in $era", async ({ sent: [body, headers], close, answer }) => {
     upstream.answer = answer;
-    const socket = recorder.connect(body, headers);
+    const socket = recorder.connect(body, headers, "slow");
     await eventually("the server is asked", async () => upstream.received.length === 1);
     close(socket);
     await upstream.received[0]?.over;
@@ -307,7 +318,7 @@ describe("a client that closes its connection", () => {
 
   test("with a whole stream still to come, after some of it was read, cancels the request too", async () => {
     upstream.answer = ticking;
-    const socket = recorder.connect(call("record"), {});
+    const socket = recorder.connect(call("record"), {}, "slow");
     await once(socket, "data");
     socket.destroy();
     await upstream.received[0]?.over;
@@ -330,6 +341,8 @@ describe("an answer that takes long", () => {
     ["a stream", (exchange, response) => response.writeHead(200, STREAM).end(progress + answered(exchange)), [{ method: "notifications/progress" }, { id: 1, result: { content: [] } }]],
     ["a page", html("<p>secret</p>"), [{ id: 1, error: { code: -32603 } }]],
     ["no session", html("<p>secret</p>", 404), [{ id: 1, error: { code: -32000 } }]],
+    ["an error about no request", json({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, 404), [{ id: 1, error: { code: -32001 } }]],
+    ["a stream without a body", (_, response) => response.writeHead(204, STREAM).end(), []],
   ])("is a stream of events from the start, with %s as its end", async (_, answer, expected) => {
     upstream.answer = later(answer);
     const response = await recorder.send(call("record"));
@@ -338,11 +351,17 @@ describe("an answer that takes long", () => {
     expect(lines.map((line) => JSON.parse(line.slice("data: ".length)) as unknown)).toMatchObject(expected);
   });
 
-  test("has an event for each message of a batch", async () => {
-    upstream.answer = later((exchange, response) => json((JSON.parse(exchange.text) as { id: number }[]).map(({ id }) => ({ jsonrpc: "2.0", id, result: {} })))(exchange, response));
-    const response = await recorder.send([request("ping", {}, 1), request("ping", {}, 2)], { headers: { "mcp-protocol-version": "2025-03-26" } });
-    const events = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
-    expect(events.map((line) => (JSON.parse(line.slice(6)) as { id: number }).id)).toEqual([1, 2]);
+  test.each<[string, unknown, Fields]>([
+    ["it answers a batch", [request("ping", {}, 1), request("ping", {}, 2)], { "mcp-protocol-version": "2025-03-26" }],
+    ["the client names no streams", call("record"), { accept: "*/*" }],
+  ])("is whole where %s", async (_, body, headers) => {
+    upstream.answer = later((exchange, response) => {
+      const answer = ({ id }: { id: unknown }) => ({ jsonrpc: "2.0", id, result: { content: [] } });
+      const asked = JSON.parse(exchange.text) as { id: unknown } | { id: unknown }[];
+      return json(Array.isArray(asked) ? asked.map(answer) : answer(asked))(exchange, response);
+    });
+    const response = await recorder.send(body, { headers });
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
   });
 
   test("is whole where it opens a session: its head has the session", async () => {

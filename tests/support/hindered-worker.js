@@ -1,7 +1,7 @@
 // The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
 // hangs or is locked; its answers to a lane's load of records arrive late; lanes that are named get no
 // word of a new epoch; decisions on approvals wait on their way until they are let go; alarms are lost;
-// and the clock is wrong. All are told to it under /_test/; worker and lanes share this module, and so
+// the clock is wrong; and a request hangs or throws. All are told to it under /_test/; worker and lanes share this module, and so
 // what it remembers.
 import { DurableObject } from "cloudflare:workers";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
@@ -173,6 +173,12 @@ export default class extends Gateward {
       case "/_test/release-decisions":
         holdsDecisions = !(await request.json());
         releases += 1;
+        return Response.json({});
+      case "/_test/hang":
+        this.ctx.waitUntil(new Promise(() => {}));
+        return Response.json({});
+      case "/_test/throw":
+        this.ctx.waitUntil(Promise.reject(new Error("nobody catches this")));
         return Response.json({});
       case "/_test/state":
         return Response.json({ loads, loads_waiting: loadsWaiting, decisions_held: decisionsHeld });

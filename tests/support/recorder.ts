@@ -96,7 +96,7 @@ export class Recorder {
   }
 
   /** The same on a connection of its own, which the test closes. */
-  connect(body: unknown, headers: Fields): Socket {
+  connect(body: unknown, headers: Fields, server: string): Socket {
     const { hostname, port } = this.gateward.url;
     const socket = connect(Number(port), hostname);
     const text = JSON.stringify(body);
@@ -109,7 +109,7 @@ export class Recorder {
       ...headers,
     };
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(`POST /mcp/recorder HTTP/1.1\r\n${lines.join("")}\r\n${text}`);
+    socket.write(`POST /mcp/${server} HTTP/1.1\r\n${lines.join("")}\r\n${text}`);
     return socket;
   }
 
@@ -147,8 +147,8 @@ export function results(result: object, head: Record<string, string> = {}): Answ
 }
 
 /** Answers a request with this error. */
-export function fails(error: object): Answering {
-  return (exchange, response) => json({ jsonrpc: "2.0", id: asked(exchange).id, error })(exchange, response);
+export function fails(error: object, status = 200): Answering {
+  return (exchange, response) => json({ jsonrpc: "2.0", id: asked(exchange).id, error }, status)(exchange, response);
 }
 
 /** The message that the upstream got. */

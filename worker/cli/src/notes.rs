@@ -48,7 +48,8 @@ pub fn untrusted_server(server: &Value) -> Option<String> {
     let server = printable(server.get("server")?.as_str()?);
     Some(format!(
         "Its trust is `untrusted`: a call of its tools taints the agent, or the run that a harness \
-         assigned, for a day after the last answer (`gateward limits set --taint-s`). With the base \
+         assigned, for a day after the last answer unless `gateward limits set --taint-s` says \
+         otherwise. With the base \
          policies, writes of a tainted agent wait for approval by the group `security`. If nobody \
          outside can write what it answers: gateward server update {server} --trust trusted"
     ))

@@ -1049,12 +1049,15 @@ fn bootstrap_gives_a_tenant_without_administrators_another_one_who_is_no_operato
     };
     registry.add_tenant("lost");
     let key_id = issue(&registry, "lost", "mara", &[Scope::RegistryWrite]);
+    issue(&registry, "lost", "olga", &[Scope::ApprovalsDecide]);
     for tenant in [TENANT, "lost", "new"] {
         assert_eq!(bootstrap(tenant, "noor").unwrap_err().code, AlreadyBootstrapped, "{tenant}");
     }
     let delete = delete("/v1/administrators/mara?last=true").of_tenant("lost");
     registry.ask(&delete).unwrap();
     assert_eq!(bootstrap("lost", "mara").unwrap_err().code, NameTaken, "{key_id}");
+    // The secret does not let anybody vote as somebody else.
+    assert_eq!(bootstrap("lost", "olga").unwrap_err().code, NameTaken);
     let scopes = bootstrap("lost", "noor").unwrap().body["scopes"].clone();
     let expected: Vec<Scope> =
         Scope::ALL.into_iter().filter(|it| *it != Scope::TenantsAdmin).collect();

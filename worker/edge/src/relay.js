@@ -200,15 +200,18 @@ export class Exchange {
  * The head of a stream of events at once, and as its body an answer that comes later.
  * @param {string} fields headers, as above
  * @param {number} everyMs how often a comment goes out until then
+ * @param {number} limitMs when it ends without an answer
  * @param {Promise<string | Response>} answer events, or an answer whose body is a stream of them
  */
-export function late(fields, everyMs, answer) {
+export function late(fields, everyMs, limitMs, answer) {
+  const deadline = Date.now() + limitMs;
   let reader;
   const body = new ReadableStream({
     async pull(controller) {
       if (reader === undefined) {
         const answered = await within(answer, everyMs, () => undefined);
-        if (answered === undefined) return controller.enqueue(KEEP_ALIVE);
+        if (answered === undefined) return Date.now() < deadline ? controller.enqueue(KEEP_ALIVE) : controller.close();
+        if (answered.body === null) return controller.close();
         if (typeof answered === "string") {
           controller.enqueue(new TextEncoder().encode(answered));
           return controller.close();

@@ -68,7 +68,12 @@ extern "C" {
     ) -> std::result::Result<Response, JsValue>;
 
     #[wasm_bindgen(js_name = late)]
-    fn late_response(fields: &str, every_ms: u32, answer: js_sys::Promise) -> Response;
+    fn late_response(
+        fields: &str,
+        every_ms: u32,
+        limit_ms: u32,
+        answer: js_sys::Promise,
+    ) -> Response;
 }
 
 /// A request to an upstream.
@@ -374,14 +379,16 @@ impl UpstreamAnswer {
 }
 
 /// The head of a stream of events at once, and later as its body what `answer` gives: events as text, or
-/// a [`Response`] that is such a stream. Until then a comment goes out every `every_ms`.
+/// a [`Response`] that is such a stream. Until then a comment goes out every `every_ms`; after `limit_ms`
+/// the stream ends without an answer.
 pub fn late(
     head: Head,
     every_ms: u32,
+    limit_ms: u32,
     answer: impl Future<Output = JsValue> + 'static,
 ) -> Response {
     let (_, fields) = head.parts();
-    late_response(&fields, every_ms, future_to_promise(async move { Ok(answer.await) }))
+    late_response(&fields, every_ms, limit_ms, future_to_promise(async move { Ok(answer.await) }))
 }
 
 /// What `relay.js` tells of a stream.

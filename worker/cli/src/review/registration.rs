@@ -60,7 +60,7 @@ pub fn signs(tool: &Value) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let Ok(definition) = json::parse(definition.to_string().as_bytes()) else {
+    let Ok(definition) = json::parse_definition(definition.to_string().as_bytes()) else {
         return vec!["the definition cannot be read".to_owned()];
     };
     let sign = |sign: &Sign<'_>| match sign {
@@ -100,8 +100,8 @@ mod tests {
             (true, &plain, true),
             (false, &plain, false),
             (false, &Value::Null, false),
-            // Nobody could say what this number is.
-            (false, &json!({"maximum": 1_u64 << 60}), true),
+            // A bound of a schema can be any number.
+            (false, &json!({"inputSchema": {"maximum": 1_u64 << 60}}), false),
         ] {
             let tool = tool((true, registered, "low"), definition.clone());
             assert_eq!(Registration::proposed(&tool).unwrap().egress, expected, "{definition}");

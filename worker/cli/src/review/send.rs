@@ -148,13 +148,16 @@ impl Runner {
                 format!("its definition changed since it was approved; {}", review())
             }
             Change::Unusable => UNUSABLE.to_owned(),
+            Change::Undescribed if reads && tool.get("mutates") == Some(&Value::Bool(true)) => {
+                format!("an administrator registered it as one that writes; {}", review())
+            }
             _ if reads && registration::says_that_it_writes(&tool) => {
                 format!("its server says that it writes; {}", review())
             }
             _ => {
-                let registration = reads.then(|| Registration::proposed(&tool)).transpose();
-                let answer = registration.and_then(|registration| {
-                    self.approve(server, &tool, registration.map(Registration::as_read))
+                let answer = Registration::proposed(&tool).and_then(|registration| {
+                    let registration = if reads { registration.as_read() } else { registration };
+                    self.approve(server, &tool, Some(registration))
                 });
                 return report.answered(&tool, answer);
             }

@@ -20,7 +20,8 @@ use crate::upstream::Upstream;
 /// Servers of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_SERVERS: u64 = 10_000;
 
-/// What a server is.
+/// What a server is. Gateward forwards to `mcp` and `http` servers that have an upstream. A `named` one is
+/// a name for tools that are called without Gateward, whose callers ask `/v1/authorize` first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerKind {

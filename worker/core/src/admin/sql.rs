@@ -336,8 +336,8 @@ statements! {
               AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin')), \
           'bootstraps', (SELECT count(*) FROM audit_events \
             WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/'), \
-          'deleted', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?3 \
-            AND deleted_at_ms IS NOT NULL)"), ", \
+          'named', json((SELECT json_object('deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") \
+            FROM subjects WHERE tenant = ?1 AND subject = ?3)), \
           'administered', ", "json(iif(EXISTS (SELECT 1 FROM credentials c \
             WHERE c.tenant = ?1 AND ", administers!("registry:write", "?2"), "), 'true', 'false'))", ") AS extra";
 

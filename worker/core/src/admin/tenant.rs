@@ -373,10 +373,14 @@ impl Write for Bootstrap<'_> {
         struct Before {
             operators: u64,
             bootstraps: u64,
-            /// Whether the administrator was deleted.
-            deleted: bool,
+            /// The administrator of this name, if there is or was one.
+            named: Option<Named>,
             /// Whether the tenant has an administrator who can change it.
             administered: bool,
+        }
+        #[derive(Deserialize)]
+        struct Named {
+            deleted: bool,
         }
         let before: Before = loaded.extra()?;
         let row: Option<TenantRow> = loaded.record()?;
@@ -391,8 +395,10 @@ impl Write for Bootstrap<'_> {
         if row.as_ref().is_some_and(|row| row.status == TenantStatus::Deleted) {
             return Err(name_taken("tenant", true));
         }
-        if before.deleted {
-            return Err(name_taken("administrator", true));
+        // An administrator is a person, whose votes count: the secret makes a new one, and gives nobody
+        // the identity of another.
+        if let Some(named) = before.named {
+            return Err(name_taken("administrator", named.deleted));
         }
         let revision = loaded.next_epoch();
         let name = self.administrator();

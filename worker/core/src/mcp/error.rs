@@ -1,7 +1,7 @@
 //! JSON-RPC errors that Gateward answers with, and the HTTP status of each.
 
 use super::Era;
-use super::raw::quoted;
+use super::raw::{RawObject, quoted};
 
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
@@ -21,6 +21,9 @@ const OWN_CODES: i32 = -31000;
 /// A call that was denied, where the server is registered to have that answered as an error.
 pub const DENIED: i32 = own_code(403);
 
+/// An id that is not known.
+const NULL: &str = "null";
+
 /// The HTTP status of a refused credential: clients obtain another one when they see it.
 const UNAUTHORIZED: u16 = 401;
 
@@ -28,6 +31,45 @@ const UNAUTHORIZED: u16 = 401;
 #[must_use]
 pub const fn own_code(status: u16) -> i32 {
     OWN_CODES - status as i32
+}
+
+/// The HTTP status of an answer that has only an error. An error of one message is an answer like any
+/// other, so its status is 200: clients end the whole session, or hide the message, when a request is
+/// answered with another status. The stateless revision names 400 and 404 for some errors. What concerns
+/// the connection or the credential, and not one message, keeps its status.
+const fn http_status(era: Era, status: u16, code: i32, has_id: bool) -> u16 {
+    let is_transports =
+        matches!(code, TRANSPORT | SESSION_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_VERSION);
+    if !has_id || is_transports || status == UNAUTHORIZED {
+        return status;
+    }
+    match (era, status) {
+        (Era::Stateless, 400 | 404) => status,
+        _ => 200,
+    }
+}
+
+/// The same for an error that a server answered with this status.
+#[must_use]
+pub fn status_of_answer(era: Era, status: u16, body: &str) -> u16 {
+    let read = RawObject::parse(body).and_then(|message| {
+        let code = message.object("error")?.get("code")?.parse().ok()?;
+        Some((code, message.get("id").is_some_and(|id| id != NULL)))
+    });
+    read.map_or(status, |(code, has_id)| http_status(era, status, code, has_id))
+}
+
+/// An answer to one request that is sent as an event. The HTTP status of an event stream says nothing of
+/// it, so an error without an id gets the request's: a client could not tell what it answers.
+#[must_use]
+pub fn as_event(body: String, id: &str) -> String {
+    match RawObject::parse(&body) {
+        Some(mut message) if message.get("id").is_none_or(|id| id == NULL) => {
+            message.set("id", id);
+            message.write()
+        }
+        _ => body,
+    }
 }
 
 /// A JSON-RPC error.
@@ -71,23 +113,10 @@ impl RpcError {
         Self { data: Some(data), ..self }
     }
 
-    /// The HTTP status of an answer that has only this error. An error of one message is an answer like
-    /// any other, so its status is 200: clients end the whole session, or hide the message, when a
-    /// request is answered with another status. The stateless revision names 400 and 404 for some
-    /// errors. What concerns the connection or the credential, and not one message, keeps its status.
+    /// The HTTP status of an answer that has only this error.
     #[must_use]
     pub fn http_status(&self, era: Era) -> u16 {
-        let is_of_one_message = self.id.is_some()
-            && self.status != UNAUTHORIZED
-            && !matches!(
-                self.code,
-                TRANSPORT | SESSION_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_VERSION
-            );
-        match (era, self.status) {
-            _ if !is_of_one_message => self.status,
-            (Era::Stateless, 400 | 404) => self.status,
-            _ => 200,
-        }
+        http_status(era, self.status, self.code, self.id.is_some())
     }
 
     /// The message. The session revisions have `null` for an id that is not known, the stateless
@@ -159,6 +188,24 @@ mod tests {
             let error = RpcError::new(status, code, "").with_id(id);
             let found = (error.http_status(Era::Session), error.http_status(Era::Stateless));
             assert_eq!(found, (session, stateless), "{status} {code} {id:?}");
+            let body = error.body(Era::Session);
+            let of_server =
+                [Era::Session, Era::Stateless].map(|era| status_of_answer(era, status, &body));
+            assert_eq!(of_server, [session, stateless], "{body}");
+        }
+        for body in ["", "[]", "{}", r#"{"id":1,"error":{}}"#] {
+            assert_eq!(status_of_answer(Era::Session, 500, body), 500, "{body}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_known_as_the_answer_to_its_request() {
+        for (body, expected) in [
+            (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, r#"{"jsonrpc":"2.0","id":7,"error":{}}"#),
+            (r#"{"jsonrpc":"2.0","error":{}}"#, r#"{"jsonrpc":"2.0","error":{},"id":7}"#),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#),
+        ] {
+            assert_eq!(as_event(body.to_owned(), "7"), expected);
         }
     }
 }

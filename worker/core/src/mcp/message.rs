@@ -118,7 +118,8 @@ fn batch(documents: Vec<Json>, text: &str, headers: &Headers) -> Result<Vec<Mess
     }
     let mut messages: Vec<Message> = Vec::new();
     for (document, text) in documents.into_iter().zip(items(text).unwrap_or_default()) {
-        let message = message(document, text.to_owned())?;
+        // The batch is refused as a whole, so the error answers none of its messages.
+        let message = message(document, text.to_owned()).map_err(|error| error.with_id(None))?;
         if message.method == "initialize" || version_of(&message).is_some() {
             return refuse("this message cannot be one of a batch");
         }
@@ -501,6 +502,7 @@ mod tests {
             (batch, "2026-07-28", "Stateless 400 -32600 "),
             ("[]", "", "Session 400 -32600 "),
             ("[1]", "", "Session 400 -32600 "),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":5}]"#, "", "Session 400 -32600 "),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#, "", "Session 400 -32600 "),
             (
                 r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":1,"method":"b"}]"#,

@@ -17,13 +17,13 @@ use futures_util::future::{Either, select};
 use gateward_core::command::Purpose;
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
-    DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT,
+    DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT, as_event,
 };
 use gateward_core::mcp::message::{self, Headers, Kind, MAX_MESSAGE_BYTES, Message};
 use gateward_core::mcp::method::{self, ClientRule};
 use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
-use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin, raw};
+use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::proxy::{ProxyDecision, Untrusted};
 use gateward_core::stated::Stated;
@@ -43,6 +43,10 @@ use crate::router::{Answered, App, whole};
 /// Methods of the endpoint.
 const METHODS: [&str; 3] = ["POST", "GET", "DELETE"];
 const JSON: &str = "application/json";
+
+/// How long after the upstream's own limit a stream ends whose answer never came: a trap in Wasm leaves
+/// nobody to give it.
+const TRAP_MARGIN_MS: u32 = 10_000;
 
 /// A request that goes no further.
 struct Refusal {
@@ -206,22 +210,35 @@ async fn post(
         rate = go.rate;
         pending.extend(go.pending);
     }
+    let late_ms = upstream.whole_timeout_ms.saturating_add(TRAP_MARGIN_MS);
     // A client cannot cancel `initialize`, and its answer has the session in its head.
-    let can_stream = !pending.is_empty() && !pending.iter().any(Pending::opens_session);
+    let streams = fields.names(EVENT_STREAM) && !pending.iter().any(Pending::opens_session);
     let filter = ResponseFilter::new(Rc::new(asker), stated, upstream, untrusted, pending, answers);
+    let early = id.filter(|_| streams && !filter.is_done()).map(|id| {
+        let head = rate.add_to(exchange::stream_head(app));
+        Early { head, id, late_ms }
+    });
     let forwarded = Some(Forwarded { text, held });
-    let early = can_stream.then(|| rate.add_to(exchange::stream_head(app)));
     let exchange = exchange(filter, received.batch, sent, forwarded, decided, rate);
     match early {
-        Some(head) => streamed_if_late(head, exchange).await,
+        Some(early) => streamed_if_late(early, exchange).await,
         None => exchange.await,
     }
+}
+
+/// How an answer begins that is streamed before it is there.
+struct Early {
+    head: Head,
+    /// Of the request.
+    id: String,
+    /// When the stream ends though no answer came.
+    late_ms: u32,
 }
 
 /// The answer as it is; or, once the client has waited for [`PROBE_MS`], a stream of events at once, in
 /// which the answer comes later. The closing of that stream is noticed, and cancels the exchange.
 async fn streamed_if_late(
-    head: Head,
+    Early { head, id, late_ms }: Early,
     exchange: impl Future<Output = Result<Answer, Refusal>> + 'static,
 ) -> Result<Answer, Refusal> {
     let patience = Delay::from(Duration::from_millis(PROBE_MS.into()));
@@ -229,14 +246,12 @@ async fn streamed_if_late(
         Either::Left((answered, _)) => return answered,
         Either::Right(((), exchange)) => exchange,
     };
-    let late = relay::late(head, PROBE_MS, async move {
+    let late = relay::late(head, PROBE_MS, late_ms, async move {
         let body = match exchange.await {
             Ok(Answer::Stream(response)) => return response.into(),
             Ok(Answer::Message { body, .. }) | Err(Refusal { body, .. }) => body,
         };
-        // In a stream, each answer of a batch is an event of its own.
-        let messages = raw::items(&body).unwrap_or_else(|| vec![&body]);
-        messages.into_iter().map(sse::message).collect::<String>().into()
+        sse::message(&as_event(body, &id)).into()
     });
     Ok(Answer::Stream(late))
 }

@@ -92,6 +92,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
 /// likewise which receipts were pruned, so that deleting others does not look like pruning.
 pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
     request.require_json()?;
+    gateward_core::json::parse(body)?;
     let asked: VerifyRequest = serde_json::from_slice(body)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
     let lane = own_lane(caller, asked.lane)?;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use gateward_core::gate::Ending;
-use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT};
+use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT, status_of_answer};
 use gateward_core::mcp::seal::Handle;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, answer as core};
@@ -137,8 +137,8 @@ pub async fn exchange(
     match settled {
         Some(body) => {
             outcome(ended);
-            let head = rate.add_to(with_session(head(if succeeded { 200 } else { status })));
-            Ok(Answer::Message { head, body })
+            let status = if succeeded { 200 } else { status_of_answer(era, status, &body) };
+            Ok(Answer::Message { head: rate.add_to(with_session(head(status))), body })
         }
         None => {
             outcome(Ended { ending: Ending::Refused, ..ended });

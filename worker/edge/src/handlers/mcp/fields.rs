@@ -38,6 +38,14 @@ impl Fields {
         })
     }
 
+    /// Whether the client asks for answers of this very type. One that takes any does not expect it.
+    pub fn names(&self, wanted: &str) -> bool {
+        let named = |range: &str| {
+            range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
+        };
+        self.get("accept").is_some_and(|accept| accept.split(',').any(named))
+    }
+
     /// Those that go to the server with a message of this era: what was held against the body, and
     /// nothing that shows an argument which was taken out of it.
     pub fn forwarded(&self, era: Era, removed: &Removed) -> Vec<(String, String)> {
