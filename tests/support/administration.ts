@@ -265,7 +265,7 @@ export class Api {
     return this.create("/v1/credentials", { kind: "agent", agent, max_source_trust: "trusted_internal_signed", ...fields });
   }
 
-  /** A credential of an administrator, who is created if there is none of the name. */
+  /** A credential of an administrator, who is created if the name is new. */
   async administrator(name: string, scopes: string[], fields: object = {}): Promise<IssuedCredential> {
     const { status } = await this.post("/v1/administrators", { administrator: name });
     if (status !== 201 && status !== 409) throw new Error(`the administrator ${name} was answered ${status}`);

@@ -63,7 +63,7 @@ pub struct DecisionBody<'a> {
     /// Of the call.
     pub action_hash: &'a str,
     pub agent: &'a str,
-    /// The approval that was asked for or presented; empty when there is none.
+    /// The approval that was asked for or presented; empty without one.
     pub approval_id: &'a str,
     /// The digest of the policies that decided.
     pub bundle: &'a str,

@@ -224,7 +224,7 @@ mod tests {
             ("q\n", Answer::Quit),
             ("", Answer::Quit),
             ("a", Answer::Approve(PROPOSED)),
-            // What is no answer is asked again.
+            // An answer that is not understood is asked for again.
             ("\nwhat\ns\n", Answer::Skip),
             ("e\nno\nyes\nhigh\na\n", said(false, true, Risk::High)),
             ("e\n\n\n\na\n", Answer::Approve(PROPOSED)),

@@ -124,7 +124,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         let detail = "the server's answer has a status that there is not";
         return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
     }
-    // Of what is not there, only the length is told.
+    // A HEAD response has a Content-Length but no body.
     let length = answer.header("content-length").filter(|_| request.method != "HEAD");
     let length = length.and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > u64::from(upstream.max_result_bytes)) {

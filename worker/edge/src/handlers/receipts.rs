@@ -92,6 +92,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
 /// likewise which receipts were pruned, so that deleting others does not look like pruning.
 pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
     request.require_json()?;
+    // Refuses ambiguous JSON, with the code that every other body gets.
     gateward_core::json::parse(body)?;
     let asked: VerifyRequest = serde_json::from_slice(body)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
