@@ -38,7 +38,7 @@ import { AGENT, TENANT } from "./kinds.mjs";
 
 export const DEFAULT_BUILD = "worker/edge/build";
 const CONFIG = "wrangler.toml";
-const STATEMENTS = "worker/core/src/sql.rs";
+const STATEMENTS = { d1: "worker/core/src/sql/d1.rs", lane: "worker/core/src/sql/lane.rs" };
 const FLOOR = "bench/edge/floor-worker.js";
 export const HOST = "127.0.0.1";
 export const CALL_PATH = "/v1/authorize";
@@ -337,12 +337,13 @@ async function migrate(db, directory) {
  * @returns {Record<"lane" | "d1", Record<string, string | string[]>>}
  */
 function readStatements() {
-  const source = readFileSync(STATEMENTS, "utf8");
-  const laneAt = source.indexOf("pub mod lane");
-  const statements = { d1: constantsIn(source.slice(0, laneAt)), lane: constantsIn(source.slice(laneAt)) };
+  const statements = {
+    d1: constantsIn(readFileSync(STATEMENTS.d1, "utf8")),
+    lane: constantsIn(readFileSync(STATEMENTS.lane, "utf8")),
+  };
   // What the floor gives values to, by position.
   if ((String(statements.lane.INSERT).match(/\?\d+/g) ?? []).length !== 9) {
-    throw new Error(`${STATEMENTS}: the journal's columns changed; change ${FLOOR} with them`);
+    throw new Error(`${STATEMENTS.lane}: the journal's columns changed; change ${FLOOR} with them`);
   }
   return statements;
 }

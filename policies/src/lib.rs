@@ -3,7 +3,7 @@
 //! `build.rs` compiles the sources beside this file into constants; a mistake in one of them is
 //! a build error. Nothing is parsed here.
 
-use gateward_core::bundle::Bundle;
+use gateward_core::policy::bundle::Bundle;
 
 mod compiled {
     include!(concat!(env!("OUT_DIR"), "/bundle.rs"));

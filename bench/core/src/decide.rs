@@ -4,16 +4,17 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use gateward_core::budget::Written;
-use gateward_core::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::call;
-use gateward_core::command::{GateCommand, Purpose};
-use gateward_core::config::Config;
-use gateward_core::gate::{AgentState, ChainHead, Facts, Step, decide, evaluate_policies};
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::credential::token::secret_hash;
+use gateward_core::gate::budget::Written;
+use gateward_core::gate::config::Config;
+use gateward_core::gate::{AgentState, Facts, Step, decide, evaluate_policies};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::policy::bundle::{AnnotatedDecision, PolicyRecord};
+use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::GENESIS;
 use gateward_core::registry::{Loaded, Records};
-use gateward_core::token::secret_hash;
 use serde_json::{Value, json};
 
 use crate::plain_cedar::{self, PLAIN_CEDAR, Plain};

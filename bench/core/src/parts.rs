@@ -2,15 +2,16 @@
 
 use std::hint::black_box;
 
+use gateward_core::call::command::GateCommand;
 use gateward_core::call::{self, Action, ToolCall};
-use gateward_core::command::GateCommand;
+use gateward_core::credential::token::{self, MacKeys, TokenError};
+use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::gate::{
-    CallTrust, Decision, Engine, ReasonCode, ReplyReceipt, Row, Ruling, encode_response,
+    CallTrust, DecisionDetail, Engine, JournalRow, ReplyReceipt, Ruling, encode_response,
 };
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
 };
-use gateward_core::token::{self, MacKeys, TokenError};
 use gateward_core::trust::SourceTrust;
 use gateward_core::{id, json};
 use serde_json::Value;
@@ -135,7 +136,7 @@ impl Sealing {
             agent: "coder",
             approval_id: "",
             bundle: gateward_policies::bundle().digest,
-            decision: "allow",
+            decision: Decision::Allow,
             decision_id: &self.decision_id,
             degraded_cause: None,
             engine_mode: None,
@@ -146,7 +147,7 @@ impl Sealing {
             matched_policies: &self.matched_policies,
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },
             prev_hash: &self.previous,
-            reason_code: "policy_allow",
+            reason_code: ReasonCode::PolicyAllow,
             resource: "",
             run: "",
             seq: self.seq,
@@ -155,7 +156,7 @@ impl Sealing {
             tenant: TENANT,
             time: &self.time,
             tool: "list_issues",
-            trust: "trusted_internal_signed",
+            trust: SourceTrust::TrustedInternalSigned,
             user: "",
             version: BODY_VERSION,
         }))
@@ -192,22 +193,25 @@ fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &st
 }
 
 fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
-    Row {
+    JournalRow {
+        kind: None,
         seq: sealing.seq,
         at_ms: NOW_MS,
         decision_id: &sealing.decision_id,
         agent: "coder",
-        server: "github",
-        tool: "list_issues",
-        decision: Decision::Allow,
-        reason_code: "policy_allow",
-        response,
+        detail: DecisionDetail {
+            server: "github",
+            tool: "list_issues",
+            decision: Decision::Allow,
+            reason_code: ReasonCode::PolicyAllow,
+            response,
+            approval: None,
+            containment: None,
+            taint: None,
+        },
         receipt,
         receipt_hash: hash,
         prev_receipt_hash: &sealing.previous,
-        approval: None,
-        containment: None,
-        taint: None,
     }
     .encode()
 }

@@ -8,8 +8,8 @@
 use cedar_policy::{
     Authorizer, Context, Decision, Entities, EntityUid, Policy, PolicyId, PolicySet, Response,
 };
-use gateward_core::bundle::Bundle;
 use gateward_core::policy::Evaluation;
+use gateward_core::policy::bundle::Bundle;
 use serde_json::Value;
 
 pub const PLAIN_CEDAR: &str = "plain_cedar";

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-use gateward_core::bundle::Bundle;
+use gateward_core::policy::bundle::Bundle;
 use gateward_core::policy::{CallEntities, Evaluation, PolicyEngine, PolicyRequest, Value};
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use serde_json::json;

@@ -8,9 +8,12 @@ use std::hint::black_box;
 
 use gateward_core::admin::manifest::{Discovered, Listing};
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RAW_PARTS};
-use gateward_core::command::{GateCommand, MAX_CANDIDATES};
+use gateward_core::call::command::{GateCommand, MAX_CANDIDATES};
+use gateward_core::call::headers;
+use gateward_core::call::http_tool::{self, HttpRequest};
+use gateward_core::call::shield;
+use gateward_core::credential::token::MacKeys;
 use gateward_core::glob::Glob;
-use gateward_core::http_tool::{self, HttpRequest};
 use gateward_core::json::Json;
 use gateward_core::mcp::forward;
 use gateward_core::mcp::listing::Page;
@@ -20,14 +23,13 @@ use gateward_core::mcp::raw::{self, RawObject};
 use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::seal::Seal;
 use gateward_core::mcp::sse::{self, Event, Splitter};
-use gateward_core::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
-use gateward_core::shield;
-use gateward_core::target::{MAX_TARGET_BYTES, Target};
-use gateward_core::token::MacKeys;
-use gateward_core::upstream::{
+use gateward_core::policy::input;
+use gateward_core::registry::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
+use gateward_core::registry::upstream::{
     DEFAULT_MAX_RESULT_BYTES, HttpRoute, MAX_ROUTE_SEGMENTS, MAX_ROUTES,
 };
-use gateward_core::{call, headers, input, json};
+use gateward_core::target::{MAX_TARGET_BYTES, Target};
+use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
 use crate::{GATEWARD, Operation};
@@ -356,7 +358,7 @@ fn texts() -> Vec<Operation> {
     vec![
         operation("worst_case_globs_192_kib", || {
             let glob: Glob = format!("*{}b*", "a".repeat(95)).parse().unwrap();
-            let globs = vec![glob; gateward_core::admin::MAX_LIST_ENTRIES];
+            let globs = vec![glob; gateward_core::bounds::MAX_LIST_ENTRIES];
             let names: Vec<String> = vec!["a".repeat(192); MAX_CANDIDATES];
             let matches = move || {
                 let any = |name: &&String| globs.iter().any(|glob| glob.matches(name));

@@ -13,12 +13,12 @@
 use std::collections::BTreeMap;
 
 use cedar_policy::Effect;
-use gateward_core::bundle::AnnotatedDecision;
 use gateward_core::name::is_name;
+use gateward_core::policy::bundle::AnnotatedDecision;
 
 use crate::bounds::{MAX_FIELD_BYTES, MAX_QUORUM, MAX_REASON_BYTES, MAX_REDACT_FIELDS};
 
-/// As [`gateward_core::bundle::Annotations`], owned.
+/// As [`gateward_core::policy::bundle::Annotations`], owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Annotations {
     pub decision: AnnotatedDecision,

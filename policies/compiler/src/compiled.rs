@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gateward_core::bundle::{
+use gateward_core::policy::bundle::{
     self, AnnotatedDecision, Bundle, IndexEntry, PolicyRecord, Risk, ToolRecord,
 };
 
@@ -143,7 +143,7 @@ impl Compiled {
 }
 
 /// Where the rendered types are.
-const PATH: &str = "::gateward_core::bundle";
+const PATH: &str = "::gateward_core::policy::bundle";
 
 fn render_record(record: &RecordType) -> String {
     let fields: String = record

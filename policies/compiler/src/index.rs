@@ -1,4 +1,4 @@
-//! The index that slices a bundle, as [`gateward_core::bundle`] describes it.
+//! The index that slices a bundle, as [`gateward_core::policy::bundle`] describes it.
 //!
 //! INVARIANT (superset): a policy whose scope a call satisfies is found under the call's keys.
 //! Each key is a necessary condition of the scope: `==` and `in` need the entity to be the call's
@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::{ActionConstraint, EntityUid, PrincipalConstraint, ResourceConstraint};
-use gateward_core::bundle::{ANY, IndexEntry, entity_symbol, type_symbol};
+use gateward_core::policy::bundle::{ANY, IndexEntry, entity_symbol, type_symbol};
 
 use crate::policies::Parsed;
 
-/// As the fields of [`gateward_core::bundle::Bundle`] of the same names.
+/// As the fields of [`gateward_core::policy::bundle::Bundle`] of the same names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     pub symbols: Vec<String>,

@@ -1,4 +1,4 @@
-//! Policy sources to a [`gateward_core::bundle::Bundle`].
+//! Policy sources to a [`gateward_core::policy::bundle::Bundle`].
 //!
 //! [`compile`] makes a typed action of every described tool, parses each policy alone, checks
 //! ids, annotations and bounds, validates strictly against the schema, indexes policies by

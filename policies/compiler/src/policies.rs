@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
-use gateward_core::hierarchy::{Unanswerable, unanswerable};
 use gateward_core::name::is_name;
+use gateward_core::policy::hierarchy::{Unanswerable, unanswerable};
 use serde_json::Value;
 
 use crate::annotations::{self, Annotations, Mistake};
@@ -22,7 +22,7 @@ pub(crate) struct Parsed<'a> {
     pub file: &'a SourceFile,
     pub range: Range<usize>,
     pub tenant: Option<&'a str>,
-    /// Carries the id that [`gateward_core::bundle::PolicyRecord::id`] describes.
+    /// Carries the id that [`gateward_core::policy::bundle::PolicyRecord::id`] describes.
     pub policy: Policy,
     pub annotations: Annotations,
 }

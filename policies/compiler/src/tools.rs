@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gateward_core::bundle::Risk;
 use gateward_core::name::{is_name, is_tool_name};
+use gateward_core::policy::bundle::Risk;
 use serde_json::{Map, Value};
 
 use crate::bounds::{MAX_FIELD_BYTES, MAX_PROPERTIES, MAX_TOOLS, MAX_TYPE_DEPTH};
@@ -11,7 +11,7 @@ use crate::error::PolicyError;
 use crate::json_keys::{JsonKeys, escape};
 use crate::sources::SourceFile;
 
-/// As [`gateward_core::bundle::ToolRecord`], owned.
+/// As [`gateward_core::policy::bundle::ToolRecord`], owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tool {
     /// `<server>/<tool>`.
@@ -23,7 +23,7 @@ pub(crate) struct Tool {
     pub input: RecordType,
 }
 
-/// As [`gateward_core::bundle::ArgumentType`], owned.
+/// As [`gateward_core::policy::bundle::ArgumentType`], owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ArgumentType {
     Bool,

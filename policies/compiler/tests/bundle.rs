@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use gateward_core::bundle::{AnnotatedDecision, Bundle, Risk, entity_symbol, type_symbol};
+use gateward_core::policy::bundle::{AnnotatedDecision, Bundle, Risk, entity_symbol, type_symbol};
 use gateward_policy_compiler::{
     ReadError, SourceFile, Sources, compile, compile_unvalidated, read_sources,
 };
@@ -170,7 +170,9 @@ fn index_and_symbols_are_sorted_and_cover_every_policy() {
     let bundle = bundle(&[("base/x.cedar", &text), ("tenants/demo/x.cedar", &text)]);
     assert!(bundle.symbols.is_sorted_by(|a, b| a < b));
     assert!(bundle.policies.is_sorted_by(|a, b| a.id < b.id));
-    let key = |e: &gateward_core::bundle::IndexEntry| (e.tenant, e.principal, e.action, e.resource);
+    let key = |e: &gateward_core::policy::bundle::IndexEntry| {
+        (e.tenant, e.principal, e.action, e.resource)
+    };
     assert!(bundle.index.is_sorted_by(|a, b| key(a) < key(b)));
     let mut next = 0;
     for entry in bundle.index {
@@ -337,15 +339,15 @@ fn the_rendered_bundle_is_the_one_in_memory() {
     // As Rust's `Debug` shows it, without the paths, references and trailing commas that source
     // needs; texts are the same in both.
     let source = rendered
-        .strip_prefix("pub static BUNDLE: ::gateward_core::bundle::Bundle = ")
+        .strip_prefix("pub static BUNDLE: ::gateward_core::policy::bundle::Bundle = ")
         .and_then(|source| source.strip_suffix(";\n"))
         .unwrap();
     let mut plain = source.to_owned();
     for (written, shown) in [
-        ("::gateward_core::bundle::AnnotatedDecision::", ""),
-        ("::gateward_core::bundle::ArgumentType::", ""),
-        ("::gateward_core::bundle::Risk::", ""),
-        ("::gateward_core::bundle::", ""),
+        ("::gateward_core::policy::bundle::AnnotatedDecision::", ""),
+        ("::gateward_core::policy::bundle::ArgumentType::", ""),
+        ("::gateward_core::policy::bundle::Risk::", ""),
+        ("::gateward_core::policy::bundle::", ""),
         ("&[", "["),
         ("Set(&", "Set("),
         (",\n", ", "),

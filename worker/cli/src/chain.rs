@@ -4,8 +4,8 @@
 //! Out of scope: whether the lane tells the truth about its newest receipt. Keep the hash that is printed,
 //! and compare it with a later chain: a receipt never changes.
 
+use gateward_core::api::receipts::{ReceiptEnds, ReceiptLink};
 use gateward_core::receipt::{self, Break, GENESIS, StoredReceipt};
-use gateward_core::records::{ReceiptEnds, ReceiptLink};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};

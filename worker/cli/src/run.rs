@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
-use gateward_core::records::ReceiptEnds;
+use gateward_core::api::receipts::ReceiptEnds;
 
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;

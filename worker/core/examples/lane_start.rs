@@ -8,7 +8,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use gateward_core::config::OUTAGE_ROWS;
+use gateward_core::gate::config::OUTAGE_ROWS;
 use gateward_core::lane::Lane;
 use rusqlite::Connection;
 use serde_json::json;

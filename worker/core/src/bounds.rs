@@ -70,3 +70,6 @@ pub const MAX_SERVER_TOOLS: usize = 5_000;
 
 const _: () =
     assert!(MAX_JSON_DEPTH < 128, "serde_json stops at 128 levels; ours must answer first");
+
+/// Entries of a list of globs or networks: each is tried for every call.
+pub const MAX_LIST_ENTRIES: usize = 64;

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::gate::repair_window;
+use crate::clock::repair_window;
 
 /// Millionths in one token.
 const MICRO: u64 = 1_000_000;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::bounds::MAX_LANES;
-use crate::token::lane_number;
+use crate::credential::token::lane_number;
 
 /// Sequence numbers of a lane: 40 bits last 34 years at 1,000 decisions a second.
 pub const MAX_SEQ: u64 = (1 << 40) - 1;

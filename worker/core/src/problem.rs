@@ -10,192 +10,87 @@ use crate::json::JsonError;
 /// Prefix of `type`; the code follows.
 pub const PROBLEM_TYPE_BASE: &str = "https://gateward.dev/problems/";
 
-/// Why a request got no decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub enum ProblemCode {
-    MalformedRequest,
-    InputInvalid,
-    Unauthorized,
-    CredentialExpired,
-    SignatureInvalid,
-    SignatureRequired,
-    Forbidden,
-    ApprovalRequired,
-    SourceAddressForbidden,
-    AgentMismatch,
-    EnvironmentMismatch,
-    CallDenied,
-    OriginalRequestUnknown,
-    OriginalRequestConflict,
-    NotFound,
-    MethodNotAllowed,
-    RequestIdConflict,
-    NonceReplayed,
-    TimestampStale,
-    NameTaken,
-    StateConflict,
-    LimitReached,
-    AlreadyBootstrapped,
-    LastAdministrator,
-    PreconditionFailed,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    InvalidField,
-    IdempotencyKeyReused,
-    RateLimited,
-    Internal,
-    UpstreamForbidden,
-    UpstreamUnreachable,
-    UpstreamInvalid,
-    UpstreamTimeout,
-    JournalFull,
-    LaneUnavailable,
-    RegistryUnavailable,
-    Misconfigured,
-    DefinitionChanged,
-    Overloaded,
+/// Defines [`ProblemCode`] from its list, so that a code is added in one line.
+macro_rules! problem_codes {
+    ($($name:ident = $code:literal, $status:literal, $title:literal;)+) => {
+        /// Why a request got no decision, as a stable code. Callers may compare it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ProblemCode {
+            $($name,)+
+        }
+
+        impl ProblemCode {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)+
+                }
+            }
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self {
+                    $(Self::$name => $status,)+
+                }
+            }
+
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$name => $title,)+
+                }
+            }
+        }
+    };
 }
 
-impl ProblemCode {
-    /// The closed list; a test holds it to the type.
-    pub const ALL: [Self; 41] = [
-        Self::MalformedRequest,
-        Self::InputInvalid,
-        Self::Unauthorized,
-        Self::CredentialExpired,
-        Self::SignatureInvalid,
-        Self::SignatureRequired,
-        Self::Forbidden,
-        Self::ApprovalRequired,
-        Self::SourceAddressForbidden,
-        Self::AgentMismatch,
-        Self::EnvironmentMismatch,
-        Self::CallDenied,
-        Self::OriginalRequestUnknown,
-        Self::OriginalRequestConflict,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::RequestIdConflict,
-        Self::NonceReplayed,
-        Self::TimestampStale,
-        Self::NameTaken,
-        Self::StateConflict,
-        Self::LimitReached,
-        Self::AlreadyBootstrapped,
-        Self::LastAdministrator,
-        Self::PreconditionFailed,
-        Self::BodyTooLarge,
-        Self::UnsupportedMediaType,
-        Self::InvalidField,
-        Self::IdempotencyKeyReused,
-        Self::RateLimited,
-        Self::Internal,
-        Self::UpstreamForbidden,
-        Self::UpstreamUnreachable,
-        Self::UpstreamInvalid,
-        Self::UpstreamTimeout,
-        Self::JournalFull,
-        Self::LaneUnavailable,
-        Self::RegistryUnavailable,
-        Self::Misconfigured,
-        Self::DefinitionChanged,
-        Self::Overloaded,
-    ];
-
-    /// Code, HTTP status and title: the whole closed list.
-    #[must_use]
-    pub const fn parts(self) -> (&'static str, u16, &'static str) {
-        match self {
-            Self::MalformedRequest => ("malformed_request", 400, "The request is malformed"),
-            Self::InputInvalid => ("input_invalid", 400, "The JSON is ambiguous"),
-            Self::Unauthorized => ("unauthorized", 401, "The credential is not valid"),
-            Self::CredentialExpired => ("credential_expired", 401, "The credential has expired"),
-            Self::SignatureInvalid => ("signature_invalid", 401, "The signature is not valid"),
-            Self::SignatureRequired => {
-                ("signature_required", 401, "The credential needs signed requests")
-            }
-            Self::Forbidden => ("forbidden", 403, "The credential does not open this"),
-            Self::ApprovalRequired => {
-                ("approval_required", 403, "Members of a protected group must approve this")
-            }
-            Self::SourceAddressForbidden => {
-                ("source_address_forbidden", 403, "The credential is not for this address")
-            }
-            Self::AgentMismatch => ("agent_mismatch", 403, "The body names another agent"),
-            Self::EnvironmentMismatch => {
-                ("environment_mismatch", 403, "The body names another environment")
-            }
-            Self::CallDenied => ("call_denied", 403, "The call is not allowed"),
-            Self::OriginalRequestUnknown => {
-                ("original_request_unknown", 403, "The gateway does not tell the request")
-            }
-            Self::OriginalRequestConflict => {
-                ("original_request_conflict", 403, "The gateway tells two requests")
-            }
-            Self::NotFound => ("not_found", 404, "There is no such thing"),
-            Self::MethodNotAllowed => {
-                ("method_not_allowed", 405, "The path does not take this method")
-            }
-            Self::RequestIdConflict => {
-                ("request_id_conflict", 409, "The request id belongs to another call")
-            }
-            Self::NonceReplayed => ("nonce_replayed", 409, "The nonce was used before"),
-            Self::TimestampStale => ("timestamp_stale", 409, "The timestamp is too far off"),
-            Self::NameTaken => ("name_taken", 409, "The name is taken"),
-            Self::StateConflict => ("state_conflict", 409, "The state does not allow this"),
-            Self::LimitReached => ("limit_reached", 409, "There can be no more of these"),
-            Self::AlreadyBootstrapped => {
-                ("already_bootstrapped", 409, "There is an administrator already")
-            }
-            Self::LastAdministrator => {
-                ("last_administrator", 409, "Nobody would be left to administer this")
-            }
-            Self::PreconditionFailed => {
-                ("precondition_failed", 412, "It was changed in the meantime")
-            }
-            Self::BodyTooLarge => ("body_too_large", 413, "The body is too large"),
-            Self::UnsupportedMediaType => {
-                ("unsupported_media_type", 415, "The body must be application/json")
-            }
-            Self::InvalidField => ("invalid_field", 422, "A field is not valid"),
-            Self::IdempotencyKeyReused => {
-                ("idempotency_key_reused", 422, "The idempotency key belongs to another request")
-            }
-            Self::RateLimited => ("rate_limited", 429, "The agent is over its rate"),
-            Self::Internal => ("internal", 500, "Gateward failed"),
-            Self::UpstreamForbidden => {
-                ("upstream_forbidden", 502, "The server is not where it may be")
-            }
-            Self::UpstreamUnreachable => {
-                ("upstream_unreachable", 502, "The server cannot be reached")
-            }
-            Self::UpstreamInvalid => {
-                ("upstream_invalid", 502, "The server's answer cannot be passed on")
-            }
-            Self::UpstreamTimeout => ("upstream_timeout", 504, "The server took too long"),
-            Self::JournalFull => ("journal_full", 503, "The journal is full"),
-            Self::LaneUnavailable => ("lane_unavailable", 503, "The lane cannot answer"),
-            Self::RegistryUnavailable => {
-                ("registry_unavailable", 503, "The registry cannot answer")
-            }
-            Self::Misconfigured => ("misconfigured", 503, "Gateward is not configured"),
-            Self::DefinitionChanged => {
-                ("definition_changed", 409, "The tool's definition is not the reviewed one")
-            }
-            Self::Overloaded => ("overloaded", 503, "Too much is under way"),
-        }
-    }
-
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        self.parts().0
-    }
-
-    #[must_use]
-    pub const fn status(self) -> u16 {
-        self.parts().1
-    }
+// docs/api.md has a row for each; a test compares.
+problem_codes! {
+    MalformedRequest = "malformed_request", 400, "The request is malformed";
+    InputInvalid = "input_invalid", 400, "The JSON is ambiguous";
+    Unauthorized = "unauthorized", 401, "The credential is not valid";
+    CredentialExpired = "credential_expired", 401, "The credential has expired";
+    SignatureInvalid = "signature_invalid", 401, "The signature is not valid";
+    SignatureRequired = "signature_required", 401, "The credential needs signed requests";
+    Forbidden = "forbidden", 403, "The credential does not open this";
+    ApprovalRequired = "approval_required", 403, "Members of a protected group must approve this";
+    SourceAddressForbidden = "source_address_forbidden", 403, "The credential is not for this address";
+    AgentMismatch = "agent_mismatch", 403, "The body names another agent";
+    EnvironmentMismatch = "environment_mismatch", 403, "The body names another environment";
+    CallDenied = "call_denied", 403, "The call is not allowed";
+    OriginalRequestUnknown = "original_request_unknown", 403, "The gateway does not tell the request";
+    OriginalRequestConflict = "original_request_conflict", 403, "The gateway tells two requests";
+    NotFound = "not_found", 404, "There is no such thing";
+    MethodNotAllowed = "method_not_allowed", 405, "The path does not take this method";
+    RequestIdConflict = "request_id_conflict", 409, "The request id belongs to another call";
+    NonceReplayed = "nonce_replayed", 409, "The nonce was used before";
+    TimestampStale = "timestamp_stale", 409, "The timestamp is too far off";
+    NameTaken = "name_taken", 409, "The name is taken";
+    StateConflict = "state_conflict", 409, "The state does not allow this";
+    LimitReached = "limit_reached", 409, "There can be no more of these";
+    AlreadyBootstrapped = "already_bootstrapped", 409, "There is an administrator already";
+    LastAdministrator = "last_administrator", 409, "Nobody would be left to administer this";
+    PreconditionFailed = "precondition_failed", 412, "It was changed in the meantime";
+    BodyTooLarge = "body_too_large", 413, "The body is too large";
+    UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
+    InvalidField = "invalid_field", 422, "A field is not valid";
+    IdempotencyKeyReused = "idempotency_key_reused", 422, "The idempotency key belongs to another request";
+    RateLimited = "rate_limited", 429, "The agent is over its rate";
+    Internal = "internal", 500, "Gateward failed";
+    UpstreamForbidden = "upstream_forbidden", 502, "The server is not where it may be";
+    UpstreamUnreachable = "upstream_unreachable", 502, "The server cannot be reached";
+    UpstreamInvalid = "upstream_invalid", 502, "The server's answer cannot be passed on";
+    UpstreamTimeout = "upstream_timeout", 504, "The server took too long";
+    JournalFull = "journal_full", 503, "The journal is full";
+    LaneUnavailable = "lane_unavailable", 503, "The lane cannot answer";
+    RegistryUnavailable = "registry_unavailable", 503, "The registry cannot answer";
+    Misconfigured = "misconfigured", 503, "Gateward is not configured";
+    DefinitionChanged = "definition_changed", 409, "The tool's definition is not the reviewed one";
+    Overloaded = "overloaded", 503, "Too much is under way";
 }
 
 /// A problem with its sentence for the caller.
@@ -223,8 +118,7 @@ pub(crate) struct Body<'a> {
     status: u16,
     /// What was wrong with this request.
     detail: &'a str,
-    #[schema(value_type = ProblemCode)]
-    code: &'a str,
+    code: ProblemCode,
     /// The field that is wrong, as a dotted path; only with the code `invalid_field`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
@@ -271,6 +165,12 @@ impl Problem {
         Self { allow: Some(methods), ..Self::new(ProblemCode::MethodNotAllowed, detail) }
     }
 
+    /// `not_found`: there is no such thing, or the caller may not know of it.
+    #[must_use]
+    pub fn not_found(what: &str) -> Self {
+        Self::new(ProblemCode::NotFound, format!("there is no such {what}"))
+    }
+
     /// `invalid_field`; `field` is a dotted path.
     #[must_use]
     pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
@@ -306,13 +206,13 @@ impl Problem {
     /// The same where the answer has another status than the code's.
     #[must_use]
     pub fn to_json_as(&self, status: u16, request_id: &str) -> String {
-        let (code, _, title) = self.code.parts();
+        let code = self.code.code();
         serde_json::to_string(&Body {
             r#type: format!("{PROBLEM_TYPE_BASE}{code}"),
-            title,
+            title: self.code.title(),
             status,
             detail: &self.detail,
-            code,
+            code: self.code,
             field: self.field.as_deref(),
             approval_id: self.approval_id.as_deref(),
             request_id,

@@ -7,9 +7,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gateward_core::admin::route::{Access, ROUTES};
 use gateward_core::admin::{Actor, AgentInLane};
-use gateward_core::command::GateCommand;
+use gateward_core::api::route::{Access, ROUTES};
+use gateward_core::call::command::GateCommand;
+use gateward_core::credential::token;
 use gateward_core::gate::LaneAction;
 use gateward_core::id::rfc3339;
 use gateward_core::lane::{Lane, LaneSql};
@@ -22,7 +23,7 @@ use gateward_core::registry::{
     CredentialRecord, EpochPush, Loaded, LoadedTexts, RegistryCache, stored,
 };
 use gateward_core::scope::Scope;
-use gateward_core::{sql, token};
+use gateward_core::sql;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use serde_json::{Value as Json, json};

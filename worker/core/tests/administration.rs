@@ -5,13 +5,13 @@
 
 mod support;
 
-use gateward_core::command::GateCommand;
+use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Containment;
 use gateward_core::lane::StorageError;
+use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
 use gateward_core::receipt::{self, GENESIS};
 use gateward_core::registry::AgentStatus;
-use gateward_core::risk::RiskTier;
 use serde_json::{Value, json};
 use support::{Fault, Gate, bans, command, read_call, server, tool, with};
 
@@ -425,10 +425,7 @@ fn the_state_of_a_watched_and_quarantined_agent_keeps_its_format() {
     assert_eq!(read["quarantined_by"]["decision_id"].as_str().map(str::len), Some(36));
     assert_eq!(read["quarantined_by"]["epoch"], 1);
     let state: gateward_core::gate::AgentState = serde_json::from_str(&state).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Value>(&gateward_core::gate::encode_state(&state)).unwrap(),
-        read
-    );
+    assert_eq!(serde_json::from_str::<Value>(&state.encode()).unwrap(), read);
 }
 
 #[test]

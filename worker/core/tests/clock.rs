@@ -6,11 +6,13 @@ mod support;
 
 use std::collections::HashMap;
 
-use gateward_core::budget::DAY_MS;
-use gateward_core::gate::{CLOCK_TOLERANCE_MS, DEFAULT_TAINT_S, REPLAY_MS};
+use gateward_core::clock::CLOCK_TOLERANCE_MS;
+use gateward_core::clock::DAY_MS;
+use gateward_core::gate::REPLAY_MS;
 use gateward_core::lane::Lane;
 use gateward_core::receipt::{self, GENESIS};
 use gateward_core::registry::AgentStatus;
+use gateward_core::taint::DEFAULT_TAINT_S;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{Gate, START_MS, read_call, server, tool, with};

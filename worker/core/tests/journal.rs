@@ -4,7 +4,7 @@
 
 mod support;
 
-use gateward_core::config::JOURNAL_ROW_BYTES;
+use gateward_core::gate::config::JOURNAL_ROW_BYTES;
 use gateward_core::receipt::{self, GENESIS};
 use serde_json::{Value, json};
 use support::{Gate, command, read_call, tool, with};

@@ -10,10 +10,12 @@ mod support;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use gateward_core::command::{Candidate, Purpose};
-use gateward_core::gate::{AgentState, ChainHead, Facts, Scope, decide};
+use gateward_core::call::command::{Candidate, Purpose};
+use gateward_core::gate::{AgentState, Facts, decide};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::receipt::ChainHead;
 use gateward_core::registry::{ListedTool, Records, TaintRule};
+use gateward_core::taint::Scope;
 use gateward_core::trust::SourceTrust;
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use gateward_core::admin::openapi::document;
-use gateward_core::admin::route::{Access, ROUTES};
+use gateward_core::api::openapi::document;
+use gateward_core::api::route::{Access, ROUTES};
 use gateward_core::problem::ProblemCode;
 use serde_json::{Value, json};
 
@@ -161,7 +161,8 @@ fn every_problem_of_a_described_route_can_occur() {
     let responses = document["components"]["responses"].as_object().unwrap();
     let described: BTreeSet<&str> = responses.keys().flat_map(|name| name.split('.')).collect();
     let expected: BTreeSet<&str> = ProblemCode::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|code| *code != ProblemCode::MethodNotAllowed && !OF_PROXIES.contains(code))
         .map(ProblemCode::code)
         .collect();

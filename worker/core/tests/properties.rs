@@ -5,9 +5,9 @@ mod support;
 use std::collections::HashMap;
 
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES};
-use gateward_core::command::GateCommand;
+use gateward_core::call::command::GateCommand;
+use gateward_core::credential::token::{self, MacKeys};
 use gateward_core::receipt::{self, GENESIS};
-use gateward_core::token::{self, MacKeys};
 use gateward_core::{call, json as gate_json};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -6,11 +6,12 @@ mod support;
 
 use std::rc::Rc;
 
-use gateward_core::command::{Candidate, GateCommand, Purpose};
-use gateward_core::gate::{Ending, OutcomeCommand};
-use gateward_core::http_tool::{HttpRequest, Unresolved};
+use gateward_core::call::command::{Candidate, GateCommand, Purpose};
+use gateward_core::call::http_tool::{HttpRequest, Unresolved};
+use gateward_core::gate::OutcomeCommand;
 use gateward_core::json;
 use gateward_core::receipt;
+use gateward_core::receipt::Ending;
 use gateward_core::registry::{Listing, ServerRecord, ToolRegistration};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
@@ -76,7 +77,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
         let globs = |list: &Json| serde_json::from_value(list.clone()).unwrap();
         gate.records.agent.as_mut().unwrap().allowed_tools = globs(&of_agent);
         gate.records.credential.as_mut().unwrap().allowed_tools = globs(&of_credential);
-        for purpose in [Purpose::Admit { cost: 1 }, Purpose::Filter(Vec::new())] {
+        for purpose in [Purpose::Message { cost: 1 }, Purpose::Filter(Vec::new())] {
             let (_, body) = answer(&gate, &asking(purpose.clone()));
             let what = format!("{of_agent} {of_credential} {purpose:?}: {body}");
             assert_eq!(body["upstream"].is_object(), passes, "{what}");
@@ -95,7 +96,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
 fn what_gateward_does_not_stand_in_front_of_is_not_forwarded() {
     let mut gate = gate();
     gate.records.server.as_mut().unwrap().upstream = None;
-    for purpose in [Purpose::Forward, Purpose::Admit { cost: 1 }, Purpose::Filter(Vec::new())] {
+    for purpose in [Purpose::Forward, Purpose::Message { cost: 1 }, Purpose::Filter(Vec::new())] {
         let (_, body) = answer(&gate, &asking(purpose));
         assert_eq!(body["decision"]["reason_code"], "upstream_missing");
     }
@@ -109,12 +110,12 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
     let routed = || Purpose::Routed("/x".to_owned());
     for (kind, purpose, passes) in [
         ("mcp", Purpose::Forward, true),
-        ("mcp", Purpose::Admit { cost: 1 }, true),
+        ("mcp", Purpose::Message { cost: 1 }, true),
         ("mcp", routed(), false),
         ("http", routed(), true),
         ("http", Purpose::Forward, false),
         ("http", Purpose::Ask, false),
-        ("http", Purpose::Admit { cost: 1 }, false),
+        ("http", Purpose::Message { cost: 1 }, false),
         ("http", Purpose::Filter(Vec::new()), false),
         ("named", Purpose::Forward, false),
         ("named", routed(), false),
@@ -196,7 +197,7 @@ fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
 #[test]
 fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denied() {
     let mut gate = gate();
-    let reply = gate.try_call(&asking(Purpose::Admit { cost: 1 })).unwrap();
+    let reply = gate.try_call(&asking(Purpose::Message { cost: 1 })).unwrap();
     assert_eq!(reply.rate.unwrap().remaining, 99_999);
     let body: Json = serde_json::from_str(&reply.body).unwrap();
     assert_eq!((&body["decision"], gate.receipts().len()), (&Json::Null, 0));
@@ -206,7 +207,7 @@ fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denie
     assert_eq!(charged, None);
 
     gate.records.server.as_mut().unwrap().status = "disabled".to_owned();
-    let (_, body) = answer(&gate, &asking(Purpose::Admit { cost: 1 }));
+    let (_, body) = answer(&gate, &asking(Purpose::Message { cost: 1 }));
     assert_eq!(body["decision"]["reason_code"], "tool_inactive");
     assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
 }
@@ -458,7 +459,7 @@ fn a_header_mirrors_the_argument_that_the_registered_schema_says() {
 fn a_subscription_is_charged_for_each_name_that_it_lists() {
     let gate = gate();
     let remaining = |cost: u32| {
-        let reply = gate.try_call(&asking(Purpose::Admit { cost })).unwrap();
+        let reply = gate.try_call(&asking(Purpose::Message { cost })).unwrap();
         (reply.status, reply.rate.unwrap().remaining)
     };
     assert_eq!(remaining(1), (200, 99_999));

@@ -4,13 +4,14 @@
 
 mod support;
 
-use gateward_core::budget::DAY_MS;
-use gateward_core::command::Purpose;
-use gateward_core::gate::{Ending, OutcomeCommand};
+use gateward_core::call::command::Purpose;
+use gateward_core::clock::DAY_MS;
+use gateward_core::gate::OutcomeCommand;
 use gateward_core::lane::Lane;
+use gateward_core::receipt::Ending;
+use gateward_core::receipt::retention::{MAX_PRUNED, next_anchor};
 use gateward_core::receipt::{self, Break, StoredReceipt};
 use gateward_core::registry::{AgentStatus, TenantRecord};
-use gateward_core::retention::{MAX_PRUNED, next_anchor};
 use gateward_core::sql::d1;
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -161,7 +162,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
     assert_eq!(recorded, Ok(()));
     assert_eq!(gate.receipts().len(), 4);
     // What servers ask, and requests that call nothing, are denied like calls.
-    for purpose in [Purpose::Ask, Purpose::Admit { cost: 1 }] {
+    for purpose in [Purpose::Ask, Purpose::Message { cost: 1 }] {
         let mut asked = command(&read_call());
         asked.call.environment.clear();
         asked.purpose = purpose;

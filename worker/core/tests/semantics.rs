@@ -2,8 +2,8 @@
 
 mod support;
 
-use gateward_core::bundle::Risk;
 use gateward_core::lane::StorageError;
+use gateward_core::policy::bundle::Risk;
 use gateward_core::receipt;
 use gateward_core::registry::{AgentStatus, TaintRule};
 use gateward_core::scope::Scope;
@@ -644,7 +644,7 @@ fn a_journal_over_its_soft_bound_refuses_writes_and_over_its_hard_bound_everythi
     assert_eq!(outcome(&gate, &with(write_call(), json!({"dry_run": true}))), ok);
     gate.flush_all();
     assert_eq!(outcome(&gate, &write_call()), ok);
-    gate.storage.size_bytes.set(gateward_core::lane::MAX_STORAGE_BYTES + 1);
+    gate.storage.size_bytes.set(gateward_core::gate::config::MAX_STORAGE_BYTES + 1);
     gate.evict();
     assert_eq!(outcome(&gate, &read_call()), full);
     // Room is made at the next alarm, though no row waits to be flushed.
@@ -801,5 +801,5 @@ fn the_stored_state_of_an_agent_keeps_its_format() {
     const STATE: &str = r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denial":{"at_ms":9,"code":"agent_frozen"},"quota_day":1,"quota_used":2,"calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}}"#;
     let state: gateward_core::gate::AgentState = serde_json::from_str(STATE).unwrap();
     assert!(state.quarantined && state.revision == 3 && state.quota_used == 2);
-    assert_eq!(gateward_core::gate::encode_state(&state), STATE);
+    assert_eq!(state.encode(), STATE);
 }

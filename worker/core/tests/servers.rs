@@ -13,8 +13,8 @@ use gateward_core::problem::ProblemCode::{
     DefinitionChanged, InvalidField, NotFound, StateConflict, UpstreamUnreachable,
 };
 use gateward_core::registry::ChangedKey;
-use gateward_core::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
-use gateward_core::upstream::{
+use gateward_core::registry::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
+use gateward_core::registry::upstream::{
     MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, Upstream,
 };
 use serde_json::{Value as Json, json};

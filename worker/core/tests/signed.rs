@@ -5,9 +5,9 @@
 mod support;
 
 use gateward_core::bounds::MAX_CLOCK_SKEW_MS;
-use gateward_core::command::{GateCommand, Purpose};
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::NONCE_MS;
-use gateward_core::signature::SignatureNonce;
 use rusqlite::params;
 use serde_json::{Value, json};
 use support::{Fault, Gate, START_MS, command, read_call, with};
@@ -58,7 +58,7 @@ fn a_signed_request_is_good_once_also_if_it_journals_nothing() {
         ("a dry run", signed(&with(read_call(), json!({"dry_run": true})), "n"), 200),
         ("an answer that is kept", signed(&with_id, "n"), 200),
         ("a forwarded call", asking(Purpose::Forward, "n"), 200),
-        ("a message that is no call", asking(Purpose::Admit { cost: 1 }, "n"), 200),
+        ("a message that is no call", asking(Purpose::Message { cost: 1 }, "n"), 200),
         ("a listing", asking(Purpose::Filter(Vec::new()), "n"), 200),
         ("a malformed environment", asking(Purpose::Authorize, "n"), 403),
     ] {
@@ -107,7 +107,7 @@ fn a_nonce_is_kept_for_as_long_as_its_signature_is_good() {
         [(MAX_CLOCK_SKEW_MS, "nonce_replayed"), (MAX_CLOCK_SKEW_MS + 1, "timestamp_stale")]
     {
         let gate = gate();
-        let request = asking(Purpose::Admit { cost: 1 }, "n");
+        let request = asking(Purpose::Message { cost: 1 }, "n");
         assert_eq!(outcome(&gate, &request).0, 200);
         gate.now_ms.set(START_MS + after_ms);
         gate.flush_all();
@@ -125,9 +125,9 @@ fn a_replay_that_storage_cannot_rule_out_gets_no_answer() {
             let gate = gate();
             gate.try_call(&command(&read_call())).unwrap();
             gate.storage.fault.set(Some((statement, fault)));
-            let first = gate.try_call(&asking(Purpose::Admit { cost: 1 }, "n"));
+            let first = gate.try_call(&asking(Purpose::Message { cost: 1 }, "n"));
             gate.storage.fault.set(None);
-            let second = outcome(&gate, &asking(Purpose::Admit { cost: 1 }, "n"));
+            let second = outcome(&gate, &asking(Purpose::Message { cost: 1 }, "n"));
             // An answer left only if the nonce is kept.
             assert!(first.is_err() || second == replayed(), "{fault:?} {statement}");
         }
@@ -139,7 +139,7 @@ fn nonces_of_a_lane_that_is_never_flushed_do_not_pile_up() {
     let gate = gate();
     let ask = |at_ms: u64, number: u64| {
         gate.now_ms.set(at_ms);
-        let mut request = asking(Purpose::Admit { cost: 1 }, &number.to_string());
+        let mut request = asking(Purpose::Message { cost: 1 }, &number.to_string());
         request.signature_nonce.as_mut().unwrap().created_ms = at_ms;
         assert_eq!(outcome(&gate, &request).0, 200);
     };

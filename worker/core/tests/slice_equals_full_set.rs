@@ -20,9 +20,9 @@ use cedar_policy::{
     AuthorizationError, Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName,
     EntityUid, Policy, PolicyId, PolicySet, Request, RestrictedExpression,
 };
-use gateward_core::bundle::PolicyRecord;
-use gateward_core::input::convert;
 use gateward_core::json;
+use gateward_core::policy::bundle::PolicyRecord;
+use gateward_core::policy::input::convert;
 use gateward_core::policy::{CallEntities, PolicyEngine, PolicyRequest, Value as CedarValue};
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;

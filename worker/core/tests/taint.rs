@@ -4,11 +4,13 @@
 
 mod support;
 
-use gateward_core::command::{GateCommand, Purpose};
-use gateward_core::gate::{DEFAULT_TAINT_S, Ending, LaneAction, OutcomeCommand, TaintCommand};
-use gateward_core::proxy::Untrusted;
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::gate::proxy::Untrusted;
+use gateward_core::gate::{LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::receipt;
+use gateward_core::receipt::Ending;
 use gateward_core::registry::TaintRule;
+use gateward_core::taint::DEFAULT_TAINT_S;
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 

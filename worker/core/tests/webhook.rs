@@ -4,7 +4,7 @@
 
 mod support;
 
-use gateward_core::admin::openapi::document;
+use gateward_core::api::openapi::document;
 use gateward_core::approval::{DecideCommand, Verdict};
 use gateward_core::lane::{
     DecideOutcome, Delivery, Lane, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS, StorageError,

@@ -5,16 +5,16 @@
 //! by its lane before that, as its calls are.
 
 use gateward_core::admin::Actor;
-use gateward_core::admin::route::Access;
+use gateward_core::api::route::Access;
 use gateward_core::call::ToolCall;
-use gateward_core::command::{GateCommand, Purpose};
+use gateward_core::call::claims::Stated;
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
+use gateward_core::credential::token::{self, Holder, Token};
 use gateward_core::json::Json;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::scope::Scope;
-use gateward_core::signature::{self, SignatureNonce, SignedRequest, Verified};
-use gateward_core::stated::Stated;
-use gateward_core::token::{self, Holder, Token};
 use subtle::ConstantTimeEq as _;
 use worker::{Date, console_error};
 

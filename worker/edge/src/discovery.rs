@@ -3,14 +3,14 @@
 //! Nothing that it answers is followed: neither redirects nor references in schemas.
 
 use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
-use gateward_core::gate::Ending;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};
 use gateward_core::mcp::raw::{RawObject, quoted};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{SESSION_VERSIONS, STATELESS_VERSION};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::upstream::Upstream;
+use gateward_core::receipt::Ending;
+use gateward_core::registry::upstream::Upstream;
 use serde_json::value::RawValue;
 use worker::Date;
 

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
-use gateward_core::audit::{AuditCount, AuditCounts};
+use gateward_core::lane::audit::{AuditCount, AuditCounts};
 use worker::{Date, console_error};
 
 use crate::d1;

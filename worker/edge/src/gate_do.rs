@@ -15,11 +15,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 
-use gateward_core::admin::etag;
 use gateward_core::approval::{ChangeCommand, DecideCommand};
-use gateward_core::gate::{AgentCommand, ChainHead, OutcomeCommand, Reply, TaintCommand};
+use gateward_core::etag::etag;
+use gateward_core::gate::{AgentCommand, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::receipt::ChainHead;
 use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes, RegistryCache, TenantRecord};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
-use gateward_core::memory::Held;
+use gateward_core::gate::proxy::ProxyDecision;
+use gateward_core::isolate::memory::Held;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::ProxyDecision;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Serialize;

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use futures_util::{StreamExt as _, stream};
 use gateward_core::admin::AgentInLane;
 use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
-use gateward_core::command::GateCommand;
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::proxy::ProxyReply;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
-use gateward_core::memory::Held;
-use gateward_core::outage::LogThrottle;
+use gateward_core::isolate::memory::Held;
+use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::ProxyReply;
 use gateward_core::registry::{EpochPush, PendingPushes};
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
@@ -152,7 +152,7 @@ async fn judged(response: Response) -> std::result::Result<Judged, Refused> {
 /// The problem that a lane answers with.
 fn refusal(body: &str) -> std::result::Result<Problem, Problem> {
     let body: ProblemBody = serde_json::from_str(body).map_err(unavailable)?;
-    let code = ProblemCode::ALL.into_iter().find(|code| code.code() == body.code);
+    let code = ProblemCode::ALL.iter().copied().find(|code| code.code() == body.code);
     let code = code.ok_or_else(|| unavailable("it answers with a code of another version"))?;
     Ok(Problem::new(code, body.detail))
 }

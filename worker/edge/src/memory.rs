@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use gateward_core::memory::{Held, Memory};
+use gateward_core::isolate::memory::{Held, Memory};
 use gateward_core::problem::Problem;
 
 /// Bytes that the bodies of requests hold in the worker, and the commands made from them in the lanes.

@@ -7,12 +7,13 @@
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use gateward_core::command::GateCommand;
-use gateward_core::gate::{Ending, OutcomeCommand, TaintCommand};
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
+use gateward_core::gate::{OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::{ProxyDecision, Untrusted};
+use gateward_core::receipt::Ending;
+use gateward_core::registry::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use gateward_core::target::Target;
-use gateward_core::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use js_sys::Uint8Array;
 use js_sys::futures::{JsFuture, future_to_promise};
 use sha2::{Digest as _, Sha256};

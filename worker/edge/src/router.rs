@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use gateward_core::admin::route::{self, Access, Found, Operation, Proxied};
+use gateward_core::api::route::{self, Access, Found, Operation, Proxied};
 use gateward_core::problem::{Problem, ProblemCode};
 use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};

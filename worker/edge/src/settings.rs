@@ -3,10 +3,10 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use gateward_core::config::{Config, connecting_address_header};
+use gateward_core::credential::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
+use gateward_core::gate::config::{Config, connecting_address_header};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
 use worker::{Env, console_error};
 
 /// What the worker runs with.

@@ -3,9 +3,9 @@
 
 use std::cell::RefCell;
 
+use gateward_core::credential::token::{self, Token};
+use gateward_core::isolate::refusals::TerminalRefusals;
 use gateward_core::problem::Problem;
-use gateward_core::refusals::TerminalRefusals;
-use gateward_core::token::{self, Token};
 
 /// Some 150 bytes each, so less than a megabyte. More than these can only be credentials that Gateward
 /// issued and that ended, still in use.

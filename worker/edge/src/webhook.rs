@@ -1,9 +1,9 @@
 //! Telling a tenant's webhook what its lane's outbox holds (`gateward_core::lane`).
 
 use futures_util::future::join_all;
+use gateward_core::approval::webhook::Webhook;
 use gateward_core::lane::{Delivery, Lane};
 use gateward_core::target::Target;
-use gateward_core::webhook::Webhook;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
 use worker::{Date, console_error};

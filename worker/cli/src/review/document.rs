@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use gateward_core::bundle::Risk;
+use gateward_core::policy::bundle::Risk;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -180,7 +180,7 @@ fn lines(definition: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gateward_core::bundle::Risk;
+    use gateward_core::policy::bundle::Risk;
     use serde_json::json;
 
     use super::*;

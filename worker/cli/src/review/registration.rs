@@ -1,9 +1,9 @@
 //! What an approval says a tool is, and what is proposed for it. A proposal is on the safe side: a tool
 //! whose definition suggests egress is proposed as an egress tool, whatever is registered.
 
-use gateward_core::bundle::Risk;
-use gateward_core::egress::{self, Sign};
+use gateward_core::admin::egress::{self, Sign};
 use gateward_core::json;
+use gateward_core::policy::bundle::Risk;
 use serde::Deserialize as _;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 
-use gateward_core::bundle::Risk;
+use gateward_core::policy::bundle::Risk;
 use serde_json::Value;
 
 use super::registration::{self, Registration};

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name};
 use super::protection::{self, Protected};
-use super::sql::{self, Statement};
 use super::{
     Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_no_match, limit_reached,
-    name_taken, not_found, operators_only,
+    name_taken, operators_only,
 };
+use crate::field::{Millis, Name};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
 use crate::scope::Scope;
+use crate::sql::administration::{self as sql, Statement};
 
 /// Administrators of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_ADMINISTRATORS: u64 = 10_000;
@@ -146,7 +146,8 @@ impl Write for DeleteAdministrator {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: AdministratorRow = loaded.record()?.ok_or_else(|| not_found("administrator"))?;
+        let row: AdministratorRow =
+            loaded.record()?.ok_or_else(|| Problem::not_found("administrator"))?;
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         if row.deleted {
             return Ok(Outcome::Unchanged(answer));

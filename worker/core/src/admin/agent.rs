@@ -5,18 +5,19 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use super::field::{Label, Millis, Name, PerSecond, Whole, bounded, present};
-use super::sql::{self, Statement, Value};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, conflict, difference,
-    limit_reached, name_taken, not_found,
+    limit_reached, name_taken,
 };
 use crate::bucket::MAX_CAPACITY;
-use crate::gate::{LaneAction, TaintExplanation};
+use crate::field::{Label, Millis, Name, PerSecond, Whole, bounded, present};
+use crate::gate::LaneAction;
 use crate::glob::Glob;
+use crate::policy::risk::RiskTier;
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
-use crate::risk::RiskTier;
+use crate::sql::administration::{self as sql, Statement, Value};
+use crate::taint::TaintExplanation;
 
 /// Agents of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_AGENTS: u64 = 100_000;
@@ -182,7 +183,7 @@ impl AgentRow {
 /// The agent that is to change; one that was deleted is there no more.
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<AgentRow, Problem> {
     let row: Option<AgentRow> = loaded.record()?;
-    let row = row.filter(|row| !row.deleted).ok_or_else(|| not_found("agent"))?;
+    let row = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("agent"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -415,7 +416,7 @@ impl Write for DeleteAgent {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut row: AgentRow = loaded.record()?.ok_or_else(|| not_found("agent"))?;
+        let mut row: AgentRow = loaded.record()?.ok_or_else(|| Problem::not_found("agent"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }

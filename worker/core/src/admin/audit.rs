@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::Record;
-use super::field::Millis;
+use crate::field::Millis;
 
 /// An audit event in D1.
 #[derive(Debug, Clone, Deserialize)]

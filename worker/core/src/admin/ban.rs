@@ -4,17 +4,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{Label, Millis, Name, Time};
-use super::sql::{self, Statement};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_no_match, limit_reached,
-    not_found,
 };
 use crate::bounds::MAX_BANS;
+use crate::field::{Label, Millis, Name, Time};
 use crate::name::is_name;
 use crate::network::Network;
 use crate::problem::Problem;
 use crate::registry::{BanKind, ChangedKey};
+use crate::sql::administration::{self as sql, Statement};
 
 /// Random bytes of a ban's id.
 pub const RANDOM_BYTES: usize = 8;
@@ -175,7 +174,7 @@ impl Write for DeleteBan {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: BanRow = loaded.record()?.ok_or_else(|| not_found("ban"))?;
+        let row: BanRow = loaded.record()?.ok_or_else(|| Problem::not_found("ban"))?;
         let values = vec![at.tenant.into(), row.ban_id.as_str().into()];
         let statement = Statement::new(sql::DELETE_BAN, values);
         concerning("ban_deleted", at, &row, vec![statement]).map(Outcome::Changed)

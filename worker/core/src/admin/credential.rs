@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name, Time, Whole, bounded, present};
 use super::protection::{self, Protected};
-use super::sql::{self, Statement, Value};
 use super::{
     Actor, Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_match, conflict,
-    limit_reached, not_found, operators_only,
+    limit_reached, operators_only,
 };
+use crate::credential::token::{self, MacKeys};
+use crate::field::{Millis, Name, Time, Whole, bounded, present};
 use crate::glob::Glob;
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
 use crate::scope::Scope;
-use crate::token::{self, MacKeys};
+use crate::sql::administration::{self as sql, Statement, Value};
 use crate::trust::SourceTrust;
 
 /// Credentials of a tenant. Those that expired long ago are deleted, so that rotating does not
@@ -482,7 +482,7 @@ fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
 }
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<CredentialRow, Problem> {
-    let row: CredentialRow = loaded.record()?.ok_or_else(|| not_found("credential"))?;
+    let row: CredentialRow = loaded.record()?.ok_or_else(|| Problem::not_found("credential"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }

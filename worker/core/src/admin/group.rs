@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name};
 use super::protection::{self, Protected};
-use super::sql::{self, Statement, Value};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Write, check_no_match, conflict, limit_reached,
-    name_taken, not_found,
+    name_taken,
 };
+use crate::field::{Millis, Name};
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
+use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Groups of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_GROUPS: u64 = 10_000;
@@ -133,7 +133,7 @@ impl Write for DeleteGroup {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
-        let row: GroupRow = loaded.record()?.ok_or_else(|| not_found("group"))?;
+        let row: GroupRow = loaded.record()?.ok_or_else(|| Problem::not_found("group"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }
@@ -172,7 +172,7 @@ impl Write for ProtectGroup {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
         let row: Option<GroupRow> = loaded.record()?;
-        let before = row.filter(|row| !row.deleted).ok_or_else(|| not_found("group"))?;
+        let before = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("group"))?;
         let around: Around = loaded.extra()?;
         let row = GroupRow { protected: self.protected, ..before.clone() };
         let answer = Answer::of(&row.view(at.now_ms), None)?;
@@ -293,10 +293,10 @@ impl Write for SetMember {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         check_no_match(at)?;
         let group: Option<GroupRow> = loaded.record()?;
-        let group = group.filter(|row| !row.deleted).ok_or_else(|| not_found("group"))?;
+        let group = group.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("group"))?;
         let found: Membership = loaded.extra()?;
         if !found.exists && !found.member {
-            return Err(not_found(self.kind.as_str()));
+            return Err(Problem::not_found(self.kind.as_str()));
         }
         let mut protected = group.protected(found.administrators);
         let member =

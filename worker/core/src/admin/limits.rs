@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::{PerSecond, Whole, present};
-use super::sql::Statement;
 use super::tenant::{self, TenantRow};
 use super::{Answer, At, Loaded, Outcome, Record, Write};
 use crate::bucket::MAX_CAPACITY;
+use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
 use crate::registry::MAX_GRACE_S;
+use crate::sql::administration::Statement;
 
 /// The shortest taint: a model reads on for about a minute after a result.
 const MIN_TAINT_S: u32 = 60;

@@ -10,18 +10,18 @@ use serde_json::{Value as Detail, json};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use super::field::{Name, ToolName};
 use super::server::{self, Around, ServerRow};
-use super::sql::{self, Statement};
 use super::tool::MAX_TOOLS;
-use super::{At, Change, Loaded, Outcome, Write, limit_reached, not_found, view};
+use super::{At, Change, Loaded, Outcome, Write, limit_reached, view};
+use crate::admin::egress;
 use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
-use crate::egress;
+use crate::field::{Name, ToolName};
 use crate::json::{self, Json};
 use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
-use crate::schema;
+use crate::registry::schema;
+use crate::sql::administration::{self as sql, Statement};
 
 /// Tools that a server registers by listing them: more than any model is given.
 pub const MAX_DISCOVERED_TOOLS: usize = 1_000;
@@ -517,7 +517,8 @@ impl Write for ManifestSeen<'_> {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let row: Option<ServerRow> = loaded.record()?;
-        let row = row.filter(ServerRow::lists_tools).ok_or_else(|| not_found("MCP server"))?;
+        let row =
+            row.filter(ServerRow::lists_tools).ok_or_else(|| Problem::not_found("MCP server"))?;
         let difference = self.listing.difference(at, &loaded.extra()?, true)?;
         let answer = view(&row, at.now_ms)?;
         if difference.is_empty() {

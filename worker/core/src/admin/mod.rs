@@ -13,18 +13,12 @@ pub mod agent;
 pub mod audit;
 pub mod ban;
 pub mod credential;
-pub mod field;
+pub mod egress;
 pub mod group;
 pub mod limits;
 pub mod manifest;
-// The worker serves the file that this writes.
-#[cfg(not(target_family = "wasm"))]
-pub mod openapi;
 pub mod protection;
-pub mod request;
-pub mod route;
 pub mod server;
-pub mod sql;
 pub mod tenant;
 pub mod tool;
 pub mod upstream;
@@ -37,17 +31,15 @@ use sha2::{Digest as _, Sha256};
 
 use self::manifest::Listing;
 use self::protection::Held;
-use self::sql::{Statement, Value};
 use crate::approval::Approval;
+use crate::etag::matches_etag;
 use crate::gate::LaneAction;
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
+use crate::registry::upstream::Upstream;
 use crate::scope::Scope;
-use crate::upstream::Upstream;
-
-/// Entries of a list of globs or networks: each is tried for every call.
-pub const MAX_LIST_ENTRIES: usize = 64;
+use crate::sql::administration::{self as sql, Statement, Value};
 
 /// How long a POST's answer is kept under its `Idempotency-Key`.
 pub const IDEMPOTENCY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -283,7 +275,8 @@ pub fn page<R: Record>(rows: &[String], limit: u32, now_ms: u64) -> Result<Json,
 ///
 /// `not_found`, or `internal` when it cannot be read.
 pub fn one<R: Record>(row: Option<&str>, now_ms: u64) -> Result<Answer, Problem> {
-    let record: R = row.map(read_record).transpose()?.ok_or_else(|| not_found(R::SINGULAR))?;
+    let record: R =
+        row.map(read_record).transpose()?.ok_or_else(|| Problem::not_found(R::SINGULAR))?;
     view(&record, now_ms)
 }
 
@@ -394,12 +387,6 @@ fn check_match(at: &At<'_>, revision: u64) -> Result<(), Problem> {
     Err(Problem::new(ProblemCode::PreconditionFailed, detail))
 }
 
-/// Whether an `If-Match` header fits the revision (RFC 9110, section 13.1.1).
-pub(crate) fn matches_etag(header: &str, revision: u64) -> bool {
-    let own = etag(revision);
-    header.split(',').map(str::trim).any(|tag| tag == "*" || tag == own)
-}
-
 /// Records that never change have no revision: no entity tag but `*` can be theirs.
 fn check_no_match(at: &At<'_>) -> Result<(), Problem> {
     if at.if_match.is_none_or(|header| header.trim() == "*") {
@@ -425,18 +412,6 @@ fn difference(before: &impl Serialize, after: &impl Serialize) -> Json {
         !["revision", "updated_at"].contains(&name.as_str()) && before.get(name) != Some(value)
     });
     Json::Object(changed.collect())
-}
-
-/// A revision as an entity tag.
-#[must_use]
-pub fn etag(revision: u64) -> String {
-    format!("\"{revision}\"")
-}
-
-/// There is no such record, or the caller may not know of it.
-#[must_use]
-pub fn not_found(what: &str) -> Problem {
-    Problem::new(ProblemCode::NotFound, format!("there is no such {what}"))
 }
 
 /// An operator's credentials are ended by operators.

@@ -5,17 +5,17 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name, present};
 use super::manifest::{Difference, Finding, Known, Listing, instructions_sha256};
-use super::sql::{self, Statement, Value};
 use super::tool::MAX_TOOLS;
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
-    name_taken, not_found, upstream, with_changes,
+    name_taken, upstream, with_changes,
 };
+use crate::field::{Millis, Name, present};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
-use crate::upstream::Upstream;
+use crate::registry::upstream::Upstream;
+use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Servers of a tenant, deleted ones included, since their names stay taken.
 pub const MAX_SERVERS: u64 = 10_000;
@@ -281,7 +281,7 @@ pub(super) fn load(at: &At<'_>, server: &str, listing: Option<&Listing>) -> Stat
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ServerRow, Problem> {
     let row: Option<ServerRow> = loaded.record()?;
-    let row = row.filter(|row| !row.deleted).ok_or_else(|| not_found("server"))?;
+    let row = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("server"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -573,7 +573,7 @@ impl Write for DeleteServer {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut row: ServerRow = loaded.record()?.ok_or_else(|| not_found("server"))?;
+        let mut row: ServerRow = loaded.record()?.ok_or_else(|| Problem::not_found("server"))?;
         if row.deleted {
             return Answer::of(&row.view(at.now_ms), None).map(Outcome::Unchanged);
         }

@@ -7,17 +7,17 @@ use utoipa::ToSchema;
 
 use super::administrator;
 use super::credential::{IssuedCredential, Mint, SECRETS};
-use super::field::{Millis, Name, Whole, present};
 use super::limits::Limits;
-use super::sql::{self, Statement};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, difference,
-    limit_reached, name_taken, not_found, with_changes,
+    limit_reached, name_taken, with_changes,
 };
 use crate::bounds::MAX_TENANT_LANES;
+use crate::field::{Millis, Name, Whole, present};
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
 use crate::scope::Scope;
+use crate::sql::administration::{self as sql, Statement};
 
 /// Tenants of a worker, deleted ones included, since their names stay taken.
 pub const MAX_TENANTS: u64 = 100_000;
@@ -154,8 +154,9 @@ pub(super) fn load(at: &At<'_>) -> Statement {
 
 pub(super) fn existing(at: &At<'_>, loaded: &Loaded) -> Result<TenantRow, Problem> {
     let row: Option<TenantRow> = loaded.record()?;
-    let row =
-        row.filter(|row| row.status != TenantStatus::Deleted).ok_or_else(|| not_found("tenant"))?;
+    let row = row
+        .filter(|row| row.status != TenantStatus::Deleted)
+        .ok_or_else(|| Problem::not_found("tenant"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }
@@ -323,7 +324,7 @@ impl Write for DeleteTenant {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let before: TenantRow = loaded.record()?.ok_or_else(|| not_found("tenant"))?;
+        let before: TenantRow = loaded.record()?.ok_or_else(|| Problem::not_found("tenant"))?;
         if before.status == TenantStatus::Deleted {
             return Answer::of(&before.view(at.now_ms), None).map(Outcome::Unchanged);
         }

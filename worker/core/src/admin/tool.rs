@@ -5,20 +5,20 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
-use super::field::{Millis, Name, ToolName, Whole, present};
 use super::manifest;
 use super::server::{StateAction, States, Status};
-use super::sql::{self, Statement, Value};
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict, difference,
-    limit_reached, not_found, with_changes,
+    limit_reached, with_changes,
 };
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
-use crate::bundle::Risk;
+use crate::field::{Millis, Name, ToolName, Whole, present};
 use crate::json as bounded;
+use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
+use crate::registry::schema::{self, Schema};
 use crate::registry::{ChangedKey, TaintRule};
-use crate::schema::{self, Schema};
+use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
@@ -219,12 +219,12 @@ struct Around {
 
 fn around(loaded: &Loaded) -> Result<Around, Problem> {
     let around: Around = loaded.extra()?;
-    if around.server { Ok(around) } else { Err(not_found("server")) }
+    if around.server { Ok(around) } else { Err(Problem::not_found("server")) }
 }
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ToolRow, Problem> {
     around(loaded)?;
-    let row: ToolRow = loaded.record()?.ok_or_else(|| not_found("tool"))?;
+    let row: ToolRow = loaded.record()?.ok_or_else(|| Problem::not_found("tool"))?;
     check_match(at, row.revision)?;
     Ok(row)
 }

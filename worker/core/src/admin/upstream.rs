@@ -3,16 +3,16 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
-use super::field::{ToolName, parse_within};
 use super::server::ServerKind;
-use crate::headers::{MAX_HEADER_NAME_BYTES, OWN_PREFIX, is_forwardable, is_header_name};
+use crate::call::headers::{MAX_HEADER_NAME_BYTES, OWN_PREFIX, is_forwardable, is_header_name};
+use crate::field::{ToolName, parse_within};
 use crate::problem::Problem;
-use crate::target::Target;
-use crate::upstream::{
+use crate::registry::upstream::{
     CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_MCP_RESULT_BYTES,
     MAX_RESULT_BYTES, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, MAX_TIMEOUT_MS,
     MIN_RESULT_BYTES, MIN_TIMEOUT_MS, Upstream, UpstreamCredential,
 };
+use crate::target::Target;
 
 /// The name of the field that all others are in.
 const FIELD: &str = "upstream";

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::field::Millis;
-use super::sql::{self, Statement};
-use super::{Answer, At, Change, Loaded, Outcome, Record, Write, check_match, not_found};
+use super::{Answer, At, Change, Loaded, Outcome, Record, Write, check_match};
+use crate::approval::webhook;
+use crate::credential::token::MacKeys;
+use crate::field::Millis;
 use crate::problem::{Problem, ProblemCode};
+use crate::sql::administration::{self as sql, Statement};
 use crate::target::Target;
-use crate::token::MacKeys;
-use crate::webhook;
 
 /// Random bytes of a salt: that no two of a tenant's are the same.
 pub const SALT_BYTES: usize = 16;
@@ -142,7 +142,7 @@ impl Write for DeleteWebhook {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let row: WebhookRow = loaded.record()?.ok_or_else(|| not_found("webhook"))?;
+        let row: WebhookRow = loaded.record()?.ok_or_else(|| Problem::not_found("webhook"))?;
         check_match(at, row.revision)?;
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         let delete = Statement::new(sql::DELETE_WEBHOOK, vec![at.tenant.into()]);

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
-use crate::gate::TaintExplanation;
+use super::record::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
+use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
 /// An approval, as it is read.
@@ -154,15 +154,4 @@ impl Approval {
             already_decided: already,
         }
     }
-}
-
-/// Approvals, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ApprovalPage<'a> {
-    pub approvals: Vec<ApprovalView<'a>>,
-    /// Where the next page begins; null on the last.
-    pub next_cursor: Option<String>,
-    /// Of each lane, the list reaches to here: lists come from D1; an administrator's also from the
-    /// lanes of a tenant that has at most 32 of them.
-    pub flushed_through: Vec<crate::records::FlushedThrough>,
 }

@@ -5,50 +5,30 @@
 
 use serde::Serialize;
 
-use super::journal::{self, JournalEntry, Room};
-use super::outcome::{Decision, ReasonCode, Ruling};
-use super::{AgentState, ChainHead, Draft};
+use super::agent_state::AgentState;
+use super::draft::{Draft, Presented, is_harness};
+use super::facts::EventFacts;
+use super::row::{Event, JournalEntry};
+use super::ruling::Ruling;
+use super::space;
 use crate::approval::{
     Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, ApproverGroup, CHANGE_APPROVAL_S,
     ChangeCommand, DEFAULT_APPROVAL_S, DecideCommand, Decided, MAX_APPROVAL_INPUT_BYTES,
     MAX_OPEN_APPROVALS, REGISTRY, REGISTRY_SERVER,
 };
+use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::problem::{Problem, ProblemCode};
-use crate::receipt::{self, APPROVAL_KIND, ApprovalBody, BODY_VERSION, Body};
+use crate::receipt::{APPROVAL_KIND, ApprovalBody, BODY_VERSION, Body, ChainHead};
 use crate::trust::SourceTrust;
 
-/// What the call's `approval_id` is good for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Presented {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// It is not decided yet.
-    Pending,
-    /// It opens what is held back.
-    Granted,
-    /// It is for another call.
-    Tampered,
-    /// It is closed, or was edited and this is the call from before.
-    Useless,
-}
-
-/// A journal row of an approval's step. Persisted: the format is pinned by the flush statements.
+/// The members of the row of an approval's step.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
-    kind: &'static str,
-    seq: u64,
-    at_ms: u64,
-    decision_id: &'a str,
-    agent: &'a str,
-    event: &'static str,
+struct StepDetail<'a> {
+    event: ApprovalEvent,
     /// Who caused it: an administrator, the agent, or the lane's clock.
     source: &'a str,
     detail: Detail<'a>,
-    receipt: &'a str,
-    receipt_hash: &'a str,
-    prev_receipt_hash: &'a str,
     approval: &'a Approval,
 }
 
@@ -134,7 +114,7 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     let refused = if draft.presented == Presented::Pending {
         // The one that is there goes on waiting.
         ruling.reason_code = ReasonCode::ApprovalPending;
-        ReasonCode::ApprovalPending.parts().1.clone_into(&mut ruling.reason);
+        ReasonCode::ApprovalPending.sentence().clone_into(&mut ruling.reason);
         return ruling;
     } else if draft.agent.open_approvals >= MAX_OPEN_APPROVALS {
         ReasonCode::ApprovalsExhausted
@@ -148,19 +128,14 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
 }
 
 /// The approval that a decision to hold a call back asks for, and what is kept of the call.
-pub fn ask(
-    draft: &mut Draft<'_>,
-    ruling: &Ruling,
-    decision_id: &str,
-    seq: u64,
-) -> (Approval, ApprovalInput) {
+pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approval, ApprovalInput) {
     let (command, now_ms) = (draft.command, draft.facts.now_ms);
     let call = &command.call;
     let own = draft.facts.records.tool.as_ref().and_then(|tool| tool.approval_ttl_s);
     let open_ms = u64::from(own.unwrap_or(DEFAULT_APPROVAL_S)) * 1_000;
     draft.agent.open_approvals = draft.agent.open_approvals.saturating_add(1);
     let approval = Approval {
-        approval_id: id::approval_id(command.lane, seq),
+        approval_id: id::approval_id(command.lane, draft.seq()),
         decision_id: decision_id.to_owned(),
         agent: call.agent.clone(),
         server: call.server.clone(),
@@ -168,7 +143,7 @@ pub fn ask(
         resource: call.resource.clone(),
         user_id: call.user_id.clone(),
         run_id: call.run_id.clone(),
-        assigned: super::is_harness(draft.facts.records),
+        assigned: is_harness(draft.facts.records),
         session: command.session.clone(),
         route: call.route.clone(),
         source_trust: draft.trust().effective,
@@ -226,38 +201,34 @@ pub fn entry(
     event: ApprovalEvent,
     state: &AgentState,
 ) -> JournalEntry {
-    let Occasion { head, now_ms, .. } = *occasion;
-    let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&Body::Approval(ApprovalBody {
+    let decision_id = occasion.decision_id;
+    let agent = approval.agent.as_str();
+    let step = Event { head: occasion.head, at_ms: occasion.now_ms, agent, state, decision_id };
+    let body = Body::Approval(ApprovalBody {
         action_hash: approval.good_hash(),
         administrator: occasion.administrator,
-        agent: &approval.agent,
+        agent,
         approval_id: &approval.approval_id,
-        change: event.as_str(),
-        decision_id: occasion.decision_id,
+        change: event,
+        decision_id,
         epoch: occasion.epoch,
         key_id: occasion.key_id,
         kind: APPROVAL_KIND,
         lane: occasion.lane,
-        prev_hash: &head.hash,
-        seq,
-        status: approval.status.as_str(),
+        prev_hash: &occasion.head.hash,
+        seq: step.seq(),
+        status: approval.status,
         tenant: occasion.tenant,
-        time: &id::rfc3339(now_ms),
+        time: &step.time(),
         version: BODY_VERSION,
-    }));
+    });
     let decided = !occasion.administrator.is_empty();
-    let row = Row {
-        kind: APPROVAL_KIND,
-        seq,
-        at_ms: now_ms,
-        decision_id: occasion.decision_id,
-        agent: &approval.agent,
-        event: event.as_str(),
+    let detail = StepDetail {
+        event,
         source: match event {
             _ if decided => occasion.administrator,
             ApprovalEvent::Expired => CLOCK,
-            _ => &approval.agent,
+            _ => agent,
         },
         detail: Detail {
             approval_id: &approval.approval_id,
@@ -266,82 +237,65 @@ pub fn entry(
             comment: approval.comment.as_deref().filter(|_| decided),
             tampering: (event == ApprovalEvent::Tampered).then_some(approval.tampering),
         },
-        receipt: &body,
-        receipt_hash: &hash,
-        prev_receipt_hash: &head.hash,
         approval,
     };
-    let head = ChainHead { seq, hash: hash.clone() };
-    JournalEntry {
-        approval: Some(input),
-        ..JournalEntry::of_event(&approval.agent, state, &row, head)
-    }
-}
-
-/// What an approval's own step needs besides the approval.
-#[derive(Clone, Copy)]
-pub struct Around<'a> {
-    pub room: Room<'a>,
-    pub head: &'a ChainHead,
-    /// Of the agent that asked.
-    pub state: &'a AgentState,
-    pub now_ms: u64,
+    JournalEntry { approval: Some(input), ..step.entry(&body, detail) }
 }
 
 /// An administrator's decision: the approval after it, and the row with the agent's new state;
 /// without a row nothing has changed.
 pub fn decide(
-    around: &Around<'_>,
+    facts: &EventFacts<'_>,
     approval: &mut Approval,
     input: &mut ApprovalInput,
     command: &DecideCommand,
 ) -> Result<Option<(JournalEntry, AgentState)>, Problem> {
-    let Decided::Step(event) = approval.decide(input, command, around.now_ms)? else {
+    let Decided::Step(event) = approval.decide(input, command, facts.now_ms)? else {
         return Ok(None);
     };
     let fits = match approval.closed_at_ms {
-        Some(_) => around.room.takes_end(around.head),
-        None => around.room.takes(around.head, false),
+        Some(_) => facts.space.takes_closing(facts.head),
+        None => facts.space.takes(facts.head, false),
     };
     if !fits {
-        return Err(journal::full());
+        return Err(space::full());
     }
     let decision_id = approval.decision_id.clone();
     let occasion = Occasion {
         tenant: &command.tenant,
         lane: command.lane,
         epoch: command.epoch,
-        now_ms: around.now_ms,
-        head: around.head,
+        now_ms: facts.now_ms,
+        head: facts.head,
         administrator: &command.administrator,
         key_id: &command.key_id,
         decision_id: &decision_id,
     };
-    Ok(Some(step(around, &occasion, approval, input.clone(), event)))
+    Ok(Some(step(facts, &occasion, approval, input.clone(), event)))
 }
 
 /// The row of an approval whose time is over; `None` when the journal is full.
 pub fn expire(
-    around: &Around<'_>,
+    facts: &EventFacts<'_>,
     (tenant, lane): (&str, u16),
     approval: &mut Approval,
 ) -> Option<(JournalEntry, AgentState)> {
-    if !around.room.takes_end(around.head) {
+    if !facts.space.takes_closing(facts.head) {
         return None;
     }
-    let event = approval.expire(around.now_ms);
+    let event = approval.expire(facts.now_ms);
     let decision_id = approval.decision_id.clone();
     let occasion = Occasion {
         tenant,
         lane,
         epoch: 0,
-        now_ms: around.now_ms,
-        head: around.head,
+        now_ms: facts.now_ms,
+        head: facts.head,
         administrator: "",
         key_id: "",
         decision_id: &decision_id,
     };
-    Some(step(around, &occasion, approval, ApprovalInput::default(), event))
+    Some(step(facts, &occasion, approval, ApprovalInput::default(), event))
 }
 
 /// What a registry change is, for the approval that it needs.
@@ -354,20 +308,20 @@ pub struct Change<'a> {
 
 /// The row of the approval that a registry change waits for, and the state after it.
 pub fn ask_change(
-    around: &Around<'_>,
+    facts: &EventFacts<'_>,
     command: &ChangeCommand,
     change: &Change<'_>,
 ) -> Result<(String, JournalEntry, AgentState), Problem> {
-    if around.state.open_approvals >= MAX_OPEN_APPROVALS {
+    if facts.state.open_approvals >= MAX_OPEN_APPROVALS {
         let detail = format!("{MAX_OPEN_APPROVALS} changes wait for approval already, the most");
         return Err(Problem::new(ProblemCode::LimitReached, detail));
     }
-    if !around.room.takes(around.head, false) {
-        return Err(journal::full());
+    if !facts.space.takes(facts.head, false) {
+        return Err(space::full());
     }
-    let now_ms = around.now_ms;
+    let now_ms = facts.now_ms;
     let approval = Approval {
-        approval_id: id::approval_id(command.lane, around.head.seq + 1),
+        approval_id: id::approval_id(command.lane, facts.head.seq + 1),
         decision_id: String::new(),
         agent: REGISTRY.to_owned(),
         server: REGISTRY_SERVER.to_owned(),
@@ -398,55 +352,53 @@ pub fn ask_change(
         approved_at_ms: None,
         closed_at_ms: None,
     };
-    let open_approvals = around.state.open_approvals + 1;
-    let state = AgentState { open_approvals, ..around.state.clone() };
-    let around = Around { state: &state, ..*around };
+    let open_approvals = facts.state.open_approvals + 1;
+    let state = AgentState { open_approvals, ..facts.state.clone() };
+    let facts = &EventFacts { state: &state, ..*facts };
     let input = ApprovalInput { asked: Some(change.input.to_owned()), edited: None };
-    let occasion = around.occasion(command);
-    let (entry, state) = step(&around, &occasion, &approval, input, ApprovalEvent::Requested);
+    let occasion = change_occasion(facts, command);
+    let (entry, state) = step(facts, &occasion, &approval, input, ApprovalEvent::Requested);
     Ok((approval.approval_id, entry, state))
 }
 
 /// The row that uses up the approval of a registry change, and the state after it.
 pub fn use_change(
-    around: &Around<'_>,
+    facts: &EventFacts<'_>,
     approval: &mut Approval,
     command: &ChangeCommand,
     request_id: &str,
 ) -> Result<(JournalEntry, AgentState), Problem> {
-    approval.lets_change(&command.action_hash, around.now_ms)?;
-    if !around.room.takes_end(around.head) {
-        return Err(journal::full());
+    approval.lets_change(&command.action_hash, facts.now_ms)?;
+    if !facts.space.takes_closing(facts.head) {
+        return Err(space::full());
     }
-    let event = approval.use_up(request_id, around.now_ms);
-    let occasion = around.occasion(command);
-    Ok(step(around, &occasion, approval, ApprovalInput::default(), event))
+    let event = approval.use_up(request_id, facts.now_ms);
+    let occasion = change_occasion(facts, command);
+    Ok(step(facts, &occasion, approval, ApprovalInput::default(), event))
 }
 
-impl<'a> Around<'a> {
-    /// No decision belongs to a step of a registry change.
-    fn occasion(&self, command: &'a ChangeCommand) -> Occasion<'a> {
-        Occasion {
-            tenant: &command.tenant,
-            lane: command.lane,
-            epoch: command.epoch,
-            now_ms: self.now_ms,
-            head: self.head,
-            administrator: &command.administrator,
-            key_id: &command.key_id,
-            decision_id: "",
-        }
+/// No decision belongs to a step of a registry change.
+fn change_occasion<'a>(facts: &EventFacts<'a>, command: &'a ChangeCommand) -> Occasion<'a> {
+    Occasion {
+        tenant: &command.tenant,
+        lane: command.lane,
+        epoch: command.epoch,
+        now_ms: facts.now_ms,
+        head: facts.head,
+        administrator: &command.administrator,
+        key_id: &command.key_id,
+        decision_id: "",
     }
 }
 
 fn step(
-    around: &Around<'_>,
+    facts: &EventFacts<'_>,
     occasion: &Occasion<'_>,
     approval: &Approval,
     input: ApprovalInput,
     event: ApprovalEvent,
 ) -> (JournalEntry, AgentState) {
-    let mut state = AgentState { revision: around.state.revision + 1, ..around.state.clone() };
+    let mut state = AgentState { revision: facts.state.revision + 1, ..facts.state.clone() };
     count_closed(&mut state, approval);
     (entry(occasion, approval, input, event, &state), state)
 }

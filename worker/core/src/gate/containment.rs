@@ -5,123 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::clock::repair_time;
-use super::outcome::Decision;
-use super::taint::{Scope, TaintExplanation};
-use super::{AgentState, Draft, QuarantinedBy};
-use crate::bucket::SlidingCount;
+use super::agent_state::{AgentState, QuarantinedBy};
+use super::draft::Draft;
+use super::risk_state::RiskLimits;
+use super::row::{ContainmentDetail, ContainmentRow};
+use crate::decision::Decision;
+use crate::policy::risk::RiskTier;
 use crate::registry::TenantRecord;
-use crate::risk::RiskTier;
-
-/// Denials in a window that are still no sign of anything: an agent that tries ten calls that it
-/// may not make, ten times each.
-pub const DEFAULT_RISK_DENIALS: u32 = 100;
-/// As long as the policies' own window of denials.
-pub const DEFAULT_RISK_WINDOW_S: u32 = 600;
-/// Longer than the pauses of an agent that keeps trying, and short enough that a day's work is not
-/// lost to one bad hour.
-pub const DEFAULT_RISK_QUIET_S: u32 = 3_600;
-
-/// When a tenant's agents are raised and lowered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RiskLimits {
-    /// More denials than this in the window raise the tier by a step.
-    denials: u32,
-    window_ms: u64,
-    /// Each such time without a denial lowers it by a step.
-    quiet_ms: u64,
-}
-
-impl RiskLimits {
-    /// What a tenant has set, and defaults for the rest.
-    #[must_use]
-    pub fn new(denials: Option<u32>, window_s: Option<u32>, quiet_s: Option<u32>) -> Self {
-        let ms = |seconds: u32| u64::from(seconds.max(1)) * 1_000;
-        Self {
-            denials: denials.unwrap_or(DEFAULT_RISK_DENIALS),
-            window_ms: ms(window_s.unwrap_or(DEFAULT_RISK_WINDOW_S)),
-            quiet_ms: ms(quiet_s.unwrap_or(DEFAULT_RISK_QUIET_S)),
-        }
-    }
-
-    #[must_use]
-    pub fn of(tenant: Option<&TenantRecord>) -> Self {
-        match tenant {
-            Some(tenant) => {
-                Self::new(tenant.risk_denials, tenant.risk_window_s, tenant.risk_quiet_s)
-            }
-            None => Self::new(None, None, None),
-        }
-    }
-}
-
-/// How far an agent's tier is raised, and what may raise it further. Changed by journalled
-/// decisions only, so that no change goes without its audit event.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RiskState {
-    /// Steps above the registered tier, as of `since_ms`.
-    steps: u8,
-    /// The last denial, or the last step down.
-    since_ms: u64,
-    /// Since the last step up.
-    denials: SlidingCount,
-    /// What `denials` is counted in; when the tenant sets another, the count begins anew.
-    window_ms: u64,
-}
-
-impl RiskState {
-    pub(super) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Steps that are left at `now_ms`.
-    #[must_use]
-    pub fn steps(&self, limits: RiskLimits, now_ms: u64) -> u8 {
-        let quiet = now_ms.saturating_sub(self.since_ms) / limits.quiet_ms;
-        self.steps.saturating_sub(u8::try_from(quiet).unwrap_or(u8::MAX))
-    }
-
-    /// Steps as they were when the state was last journalled: what D1 was told.
-    pub(super) fn stored_steps(&self) -> u8 {
-        self.steps
-    }
-
-    /// Quiet begins now if the last denial lies in the future.
-    pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
-        // The width is 0 before the first denial.
-        repair_time(&mut self.since_ms, now_ms)
-            | (self.window_ms > 0 && self.denials.repair_clock(now_ms, self.window_ms))
-    }
-
-    /// Brings the state to `now_ms`. One that says nothing more is as if it had never been, so that
-    /// it takes no bytes of a row.
-    fn settle(&mut self, limits: RiskLimits, now_ms: u64) {
-        let steps = self.steps(limits, now_ms);
-        let lowered = u64::from(self.steps.saturating_sub(steps));
-        self.since_ms = self.since_ms.saturating_add(lowered.saturating_mul(limits.quiet_ms));
-        self.steps = steps;
-        if self.window_ms != limits.window_ms {
-            (self.denials, self.window_ms) = (SlidingCount::default(), limits.window_ms);
-        }
-        if steps == 0 && self.denials.count(now_ms, limits.window_ms) == 0 {
-            *self = Self::default();
-        }
-    }
-
-    /// A denial, after [`RiskState::settle`].
-    fn deny(&mut self, limits: RiskLimits, registered: RiskTier, now_ms: u64) {
-        self.window_ms = limits.window_ms;
-        self.denials.add(now_ms, limits.window_ms);
-        self.since_ms = self.since_ms.max(now_ms);
-        if self.denials.count(now_ms, limits.window_ms) > limits.denials {
-            self.denials = SlidingCount::default();
-            // Beyond the highest tier a step would only make the way back longer.
-            if registered.raised(self.steps) < RiskTier::High {
-                self.steps += 1;
-            }
-        }
-    }
-}
+use crate::taint::{Scope, TaintExplanation};
 
 /// How an agent stands in its lane, for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,32 +35,6 @@ impl Containment {
     }
 }
 
-/// A journal row's member `containment`: how the agent stands after the row. Read by the trigger of
-/// `d1-migrations/0004_approvals.sql`.
-#[derive(Debug, Serialize)]
-pub struct ContainmentRow<'a> {
-    pub quarantined: bool,
-    pub risk_steps: u8,
-    /// What became of it, where the decision does not say so already.
-    pub event: Option<&'static str>,
-    /// Who caused the event: the agent, or an administrator.
-    pub source: &'a str,
-    pub detail: Option<ContainmentDetail<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum ContainmentDetail<'a> {
-    /// The agent's effective risk tier, before and after.
-    RiskTier { from: RiskTier, to: RiskTier },
-    /// The decision that had quarantined the agent; may be empty.
-    Restored { decision_id: &'a str },
-    /// The server whose text tainted the agent.
-    Tainted { server: &'a str },
-    /// Always true.
-    Untainted { untainted: bool },
-}
-
 /// The agent's risk tier as policies see it.
 pub fn effective_tier(draft: &Draft<'_>, registered: RiskTier) -> RiskTier {
     let limits = RiskLimits::of(draft.facts.records.tenant.as_ref());
@@ -187,18 +52,19 @@ pub fn settle<'a>(
     let registered = facts.records.agent.as_ref()?.risk_tier;
     let limits = RiskLimits::of(facts.records.tenant.as_ref());
     let quarantines = decision == Some(Decision::Quarantine);
+    let epoch = draft.epoch();
     let state = &mut draft.agent;
-    let before = state.risk.steps;
+    let before = state.risk.stored_steps();
     state.risk.settle(limits, now_ms);
-    if matches!(decision, Some(Decision::Deny | Decision::Quarantine)) {
+    if decision.is_some_and(Decision::denies) {
         state.risk.deny(limits, registered, now_ms);
     }
     if quarantines {
         state.quarantined = true;
-        let epoch = facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
-        state.quarantined_by = Some(QuarantinedBy { decision_id: decision_id.to_owned(), epoch });
+        let decision_id = decision_id.to_owned();
+        state.quarantined_by = Some(QuarantinedBy { decision_id, epoch });
     }
-    let after = state.risk.steps;
+    let after = state.risk.stored_steps();
     if before == after && !quarantines {
         return None;
     }
@@ -215,66 +81,4 @@ pub fn settle<'a>(
         source: &draft.command.call.agent,
         detail: event.map(|_| ContainmentDetail::RiskTier { from, to }),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: RiskLimits = RiskLimits { denials: 2, window_ms: 10_000, quiet_ms: 60_000 };
-    const START_MS: u64 = 1_000_000_000;
-
-    /// The steps after denials at these times, each after the time before.
-    fn after(registered: RiskTier, times: &[u64]) -> RiskState {
-        let mut state = RiskState::default();
-        for at in times {
-            state.settle(LIMITS, START_MS + at);
-            state.deny(LIMITS, registered, START_MS + at);
-        }
-        state
-    }
-
-    #[test]
-    fn more_denials_than_the_limit_in_a_window_raise_by_a_step_and_the_count_begins_anew() {
-        for (registered, times, steps) in [
-            (RiskTier::Low, &[0, 1][..], 0),
-            (RiskTier::Low, &[0, 1, 2], 1),
-            (RiskTier::Low, &[0, 1, 2, 3, 4], 1),
-            (RiskTier::Low, &[0, 1, 2, 3, 4, 5], 2),
-            (RiskTier::Low, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 2),
-            (RiskTier::Medium, &[0, 1, 2, 3, 4, 5], 1),
-            (RiskTier::High, &[0, 1, 2, 3, 4, 5], 0),
-            (RiskTier::Low, &[0, 15_000, 30_000, 45_000], 0),
-        ] {
-            assert_eq!(after(registered, times).steps, steps, "{registered:?} {times:?}");
-        }
-    }
-
-    #[test]
-    fn each_quiet_period_lowers_by_a_step_and_a_denial_begins_it_anew() {
-        let raised = after(RiskTier::Low, &[0, 1, 2, 3, 4, 5]);
-        for (later_ms, steps) in
-            [(0, 2), (60_004, 2), (60_005, 1), (120_004, 1), (120_005, 0), (9_999_999, 0)]
-        {
-            let mut settled = raised;
-            assert_eq!(raised.steps(LIMITS, START_MS + later_ms), steps, "{later_ms}");
-            settled.settle(LIMITS, START_MS + later_ms);
-            assert_eq!(settled.steps, steps, "{later_ms}");
-            // Looking does not begin a period anew, and a state that says nothing is none.
-            assert_eq!(settled.steps(LIMITS, START_MS + 120_005), 0, "{later_ms}");
-            assert_eq!(settled.is_default(), steps == 0, "{later_ms}");
-        }
-        let denied_again = after(RiskTier::Low, &[0, 1, 2, 3, 4, 5, 50_000]);
-        assert_eq!(denied_again.steps(LIMITS, START_MS + 109_999), 2);
-        assert_eq!(denied_again.steps(LIMITS, START_MS + 110_000), 1);
-    }
-
-    #[test]
-    fn a_window_of_another_width_begins_a_count_of_its_own() {
-        let mut state = after(RiskTier::Low, &[0, 1]);
-        let wider = RiskLimits { window_ms: 1_000_000, ..LIMITS };
-        state.settle(wider, START_MS + 2);
-        state.deny(wider, RiskTier::Low, START_MS + 2);
-        assert_eq!((state.steps, state.denials.count(START_MS + 2, wider.window_ms)), (0, 1));
-    }
 }

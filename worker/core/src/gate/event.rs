@@ -6,13 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::containment::{ContainmentDetail, ContainmentRow};
-use super::journal::{self, JournalEntry, Room};
-use super::taint::{Scope, Taint};
-use super::{AgentState, ChainHead};
-use crate::id;
+use super::agent_state::AgentState;
+use super::facts::EventFacts;
+use super::row::{ContainmentDetail, ContainmentRow, Event, JournalEntry};
+use super::space;
+use super::taint_state::Taint;
 use crate::problem::Problem;
-use crate::receipt::{self, BODY_VERSION, Body, RegistryBody};
+use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
+use crate::taint::Scope;
 
 /// What an administrator has the lane do about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,48 +52,14 @@ pub struct TaintCommand {
     pub period_ms: u64,
 }
 
-/// The row as D1 gets it. Persisted: the flush statements pin the format.
-#[derive(Debug, Serialize)]
-struct Row<'a> {
-    kind: &'static str,
-    seq: u64,
-    at_ms: u64,
-    /// The decision that the event undoes; empty when there is none.
-    decision_id: &'a str,
-    agent: &'a str,
-    receipt: &'a str,
-    receipt_hash: &'a str,
-    prev_receipt_hash: &'a str,
+/// The members of an event's row.
+#[derive(Serialize)]
+struct EventDetail<'a> {
     containment: ContainmentRow<'a>,
 }
 
-/// What happened; the receipt and the audit name it so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
-pub enum AgentEvent {
-    /// The lane lifted its own quarantine.
-    #[schema(rename = "agent_restored")]
-    Restored,
-    /// The taint of the agent and of all its runs was lifted.
-    #[schema(rename = "agent_untainted")]
-    Untainted,
-    /// Text of an untrusted server that answers no call tainted the agent.
-    #[schema(rename = "agent_tainted")]
-    Tainted,
-}
-
-impl AgentEvent {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Restored => "agent_restored",
-            Self::Untainted => "agent_untainted",
-            Self::Tainted => "agent_tainted",
-        }
-    }
-}
-
-/// One event, before it has a row.
-struct Event<'a> {
+/// What a row tells of an event.
+struct Told<'a> {
     tenant: &'a str,
     lane: u16,
     agent: &'a str,
@@ -113,12 +80,10 @@ struct Event<'a> {
 ///
 /// `journal_full`.
 pub fn carry_out(
-    room: &Room<'_>,
-    head: &ChainHead,
-    state: &AgentState,
+    facts: &EventFacts<'_>,
     command: &AgentCommand,
-    now_ms: u64,
 ) -> Result<Option<(JournalEntry, AgentState)>, Problem> {
+    let state = facts.state;
     let by = state.quarantined_by.as_ref();
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };
     let decision_id = by.map_or("", |by| by.decision_id.as_str());
@@ -144,7 +109,7 @@ pub fn carry_out(
             (AgentEvent::Untainted, "", ContainmentDetail::Untainted { untainted: true })
         }
     };
-    let event = Event {
+    let told = Told {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
@@ -155,7 +120,7 @@ pub fn carry_out(
         epoch: command.epoch,
         detail,
     };
-    let entry = row(room, head, &next, event, now_ms)?;
+    let entry = entry(facts, &next, told)?;
     Ok(Some((entry, next)))
 }
 
@@ -166,12 +131,10 @@ pub fn carry_out(
 ///
 /// `journal_full`: then the text must not reach the agent.
 pub fn taint(
-    room: &Room<'_>,
-    head: &ChainHead,
-    state: &AgentState,
+    facts: &EventFacts<'_>,
     command: &TaintCommand,
-    now_ms: u64,
 ) -> Result<Option<(JournalEntry, AgentState)>, Problem> {
+    let (state, now_ms) = (facts.state, facts.now_ms);
     let scope = command.run.as_deref().map_or(Scope::Agent, Scope::Run);
     let server = command.server.as_str();
     if state.taint.is_fresh(scope, server, command.period_ms, now_ms) {
@@ -179,7 +142,7 @@ pub fn taint(
     }
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };
     next.taint.add(scope, server, None, command.period_ms, now_ms);
-    let event = Event {
+    let told = Told {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
@@ -190,53 +153,46 @@ pub fn taint(
         epoch: 0,
         detail: ContainmentDetail::Tainted { server },
     };
-    let entry = row(room, head, &next, event, now_ms)?;
+    let entry = entry(facts, &next, told)?;
     Ok(Some((entry, next)))
 }
 
-fn row(
-    room: &Room<'_>,
-    head: &ChainHead,
+fn entry(
+    facts: &EventFacts<'_>,
     next: &AgentState,
-    event: Event<'_>,
-    now_ms: u64,
+    told: Told<'_>,
 ) -> Result<JournalEntry, Problem> {
-    // The row takes as much room as a read's.
-    if !room.takes(head, false) {
-        return Err(journal::full());
+    // The row takes as much space as a read's.
+    if !facts.space.takes(facts.head, false) {
+        return Err(space::full());
     }
-    let seq = head.seq + 1;
-    let (body, hash) = receipt::seal(&Body::Registry(RegistryBody {
-        administrator: event.administrator,
-        agent: event.agent,
-        change: event.event.as_str(),
-        decision_id: event.decision_id,
-        epoch: event.epoch,
-        kind: receipt::REGISTRY_KIND,
-        lane: event.lane,
-        prev_hash: &head.hash,
-        seq,
-        tenant: event.tenant,
-        time: &id::rfc3339(now_ms),
-        version: BODY_VERSION,
-    }));
-    let row = Row {
-        kind: receipt::REGISTRY_KIND,
-        seq,
-        at_ms: now_ms,
-        decision_id: event.decision_id,
-        agent: event.agent,
-        receipt: &body,
-        receipt_hash: &hash,
-        prev_receipt_hash: &head.hash,
-        containment: ContainmentRow {
-            quarantined: next.quarantined,
-            risk_steps: next.risk.stored_steps(),
-            event: Some(event.event.as_str()),
-            source: event.source,
-            detail: Some(event.detail),
-        },
+    let event = Event {
+        head: facts.head,
+        at_ms: facts.now_ms,
+        agent: told.agent,
+        state: next,
+        decision_id: told.decision_id,
     };
-    let head = ChainHead { seq, hash: hash.clone() };
-    Ok(JournalEntry::of_event(event.agent, next, &row, head))
+    let body = Body::Registry(RegistryBody {
+        administrator: told.administrator,
+        agent: told.agent,
+        change: told.event,
+        decision_id: told.decision_id,
+        epoch: told.epoch,
+        kind: REGISTRY_KIND,
+        lane: told.lane,
+        prev_hash: &facts.head.hash,
+        seq: event.seq(),
+        tenant: told.tenant,
+        time: &event.time(),
+        version: BODY_VERSION,
+    });
+    let containment = ContainmentRow {
+        quarantined: next.quarantined,
+        risk_steps: next.risk.stored_steps(),
+        event: Some(told.event.as_str()),
+        source: told.source,
+        detail: Some(told.detail),
+    };
+    Ok(event.entry(&body, EventDetail { containment }))
 }

@@ -1,12 +1,16 @@
 //! Step 6: who calls, and whether it may call at all.
 
-use super::{Counted, Draft, Facts, Ruling, StatusDenial, Stop};
-use crate::command::{GateCommand, Purpose};
-use crate::gate::outcome::ReasonCode;
+use super::draft::{Draft, Stop};
+use super::facts::Facts;
+use super::meter;
+use super::ruling::Ruling;
+use super::step::Counted;
+use crate::call::command::{GateCommand, Purpose};
+use crate::credential::signature;
+use crate::credential::token;
+use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
-use crate::signature;
-use crate::token;
 
 /// An agent's status denials are journalled once in this time; repeats are counted.
 pub const STATUS_DENIAL_WINDOW_MS: u64 = 60_000;
@@ -74,7 +78,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
 
 /// The environment is the registry's, neither tenant nor agent is stopped, and nothing about the
 /// call is banned. A stopped agent's first call in a window is ruled (and journalled); the next are counted.
-pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
+pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
     // What Gateward forwards itself names none.
     if draft.command.purpose == Purpose::Authorize
         && draft.command.call.environment != identity.agent.environment
@@ -106,13 +110,8 @@ pub fn status(draft: &mut Draft<'_>, identity: &Identity<'_>) -> Result<Option<R
         last.code == code.code() && now_ms.saturating_sub(last.at_ms) < STATUS_DENIAL_WINDOW_MS
     });
     let mut ruling = Ruling::deny(code);
-    ruling.counted_only = repeated || super::meter::budget(draft.facts).is_some();
-    ruling.binds_request = false;
-    if !ruling.counted_only && !draft.command.call.dry_run {
-        super::journal::admit(draft, &ruling)?;
-        draft.agent.status_denial =
-            Some(StatusDenial { at_ms: now_ms, code: code.code().to_owned() });
-    }
+    ruling.denies_caller = true;
+    ruling.counted_only = repeated || meter::budget(draft.facts).is_some();
     Ok(Some(ruling))
 }
 

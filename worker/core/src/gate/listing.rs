@@ -8,14 +8,17 @@
 //!
 //! Taint that is in force hides nothing: clients keep lists for longer than taint may last.
 
+use super::draft::{Draft, Judged, Stop};
 use super::identity::Identity;
-use super::outcome::{ReasonCode, Ruling};
-use super::{Draft, Stop, TAINTED_TRUST, admit, journal, resolve};
-use crate::command::{Candidate, Purpose};
-use crate::input;
+use super::proxy::Visibility;
+use super::ruling::Ruling;
+use super::{caller, resolve};
+use crate::call::command::{Candidate, Purpose};
+use crate::decision::ReasonCode;
+use crate::policy::input;
 use crate::policy::{CallEntities, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::proxy::Visibility;
 use crate::registry::ListedTool;
+use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
 /// What a call's context has that a listing does not say.
@@ -23,36 +26,34 @@ const UNKNOWN: [&str; 7] =
     ["taint", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
 
 /// Steps 6 to 9 for a request that calls no tool; what of its candidates could be used, in order.
-pub fn rule(
-    engine: &PolicyEngine,
-    draft: &mut Draft<'_>,
-) -> Result<Result<Vec<Visibility>, Ruling>, Stop> {
+pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let command = draft.command;
-    let (identity, denial) = admit(draft)?;
-    if let Some(denial) = denial {
-        return Ok(Err(denial));
+    let (identity, denial) = caller::check(draft)?;
+    if let Some(denial) = denial.or_else(|| refused(draft, &identity)) {
+        draft.check_space(&denial)?;
+        return Ok(Judged::Ruling(denial));
     }
-    let records = draft.facts.records;
-    let refused = if !resolve::is_granted(command, &identity) {
-        Some(ReasonCode::ToolNotGranted)
-    } else {
-        match resolve::server(records) {
-            Err(code) => Some(code),
-            Ok(server) if !resolve::stands_before(command, server) => {
-                Some(ReasonCode::UpstreamMissing)
-            }
-            Ok(_) => None,
-        }
+    let Purpose::Filter(candidates) = &command.purpose else {
+        return Ok(Judged::Passed(Vec::new()));
     };
-    if let Some(code) = refused {
-        let denial = Ruling::deny(code);
-        journal::admit(draft, &denial)?;
-        return Ok(Err(denial));
-    }
-    let Purpose::Filter(candidates) = &command.purpose else { return Ok(Ok(Vec::new())) };
     let trust = possible_trust(draft.highest_claim());
     let visible = candidates.iter().map(|item| visibility(engine, draft, &identity, &trust, item));
-    Ok(Ok(visible.collect()))
+    Ok(Judged::Passed(visible.collect()))
+}
+
+/// The denial if the agent may send the server nothing.
+fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
+    let command = draft.command;
+    if !resolve::is_granted(command, identity) {
+        return Some(Ruling::deny(ReasonCode::ToolNotGranted));
+    }
+    match resolve::server(draft.facts.records) {
+        Err(code) => Some(Ruling::deny(code)),
+        Ok(server) if !resolve::stands_before(command, server) => {
+            Some(Ruling::deny(ReasonCode::UpstreamMissing))
+        }
+        Ok(_) => None,
+    }
 }
 
 /// The context's fields on trust in each call that the credential can make, with taint and without.

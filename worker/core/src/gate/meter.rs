@@ -1,31 +1,23 @@
 //! Steps 6 to 8: the request rate, which everything costs; what the tenant may have written down in
 //! a day; and the agent's daily quota, which only what is allowed costs.
 
-use super::{Counted, Draft, Facts, Ruling, Stop};
-use crate::bucket::{Bucket, Rate};
-use crate::budget::{Budget, DAY_MS, Exhausted};
-use crate::command::Purpose;
-use crate::gate::outcome::ReasonCode;
+use super::budget::{Budget, Exhausted};
+use super::draft::{Draft, Stop};
+use super::facts::Facts;
+use super::ruling::Ruling;
+use super::step::Counted;
+use crate::bucket::Bucket;
+use crate::call::command::Purpose;
+use crate::clock::DAY_MS;
+use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
-
-/// The agent's own rate, else its tenant's, else the default; capacity and refill each by itself.
-pub fn rate(facts: &Facts<'_>) -> Rate {
-    let mut rate = facts.config.default_rate;
-    if let Some(tenant) = &facts.records.tenant {
-        rate = rate.with(tenant.rate_capacity, tenant.rate_refill_per_s);
-    }
-    if let Some(agent) = &facts.records.agent {
-        rate = rate.with(agent.rate_capacity, agent.rate_refill_per_s);
-    }
-    rate
-}
 
 /// Charges the agent's bucket what the request costs, whatever follows.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let now_ms = draft.facts.now_ms;
     let mut bucket = draft.agent.bucket.unwrap_or_else(|| Bucket::full(draft.rate, now_ms));
     let cost = match draft.command.purpose {
-        Purpose::Admit { cost } => cost,
+        Purpose::Message { cost } => cost,
         _ => 1,
     };
     let enough = bucket.charge(draft.rate, now_ms, cost);
@@ -55,8 +47,8 @@ pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
         Exhausted::Rows => ReasonCode::TenantRowsExhausted,
         Exhausted::Bytes => ReasonCode::TenantBytesExhausted,
     });
+    ruling.denies_caller = true;
     ruling.counted_only = true;
-    ruling.binds_request = false;
     Some(ruling)
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A dry run stays outside: it neither sees stored answers nor leaves one.
 
-use super::{Draft, Stop};
+use super::draft::{Draft, Stop};
 use crate::bounds::MAX_CLOCK_SKEW_MS;
-use crate::command::GateCommand;
+use crate::call::command::GateCommand;
 use crate::problem::{Problem, ProblemCode};
 
 /// How long a request id keeps its answer, at least: it is forgotten at the first flush after.

@@ -1,36 +1,22 @@
 //! Steps 9 and 10: the tool as the registry knows it, and what the policies say of the call.
 
+use super::agent_state::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS};
 use super::containment;
+use super::draft::Draft;
 use super::identity::Identity;
+use super::ruling::{Ruling, Tool};
 use super::trust::Origin;
-use super::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS, Draft, Ruling};
 use crate::approval::Approval;
-use crate::bundle::Risk;
-use crate::command::{GateCommand, Purpose};
-use crate::gate::outcome::ReasonCode;
+use crate::call::command::{GateCommand, Purpose};
+use crate::call::http_tool::Unresolved;
+use crate::decision::ReasonCode;
 use crate::glob::Glob;
-use crate::http_tool::Unresolved;
-use crate::input;
 use crate::mcp::parameters;
+use crate::policy::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::{Records, ServerRecord, TaintRule, ToolRegistration};
-use crate::schema::Misfit;
+use crate::registry::schema::Misfit;
+use crate::registry::{Records, ServerRecord, ToolRegistration};
 use crate::scope::Scope;
-
-/// A registered, active tool, with what holds for this call of it.
-#[derive(Debug, Clone)]
-pub struct Tool {
-    pub server: ServerRecord,
-    pub risk: Risk,
-    /// Whether the call is a write: the registry says that the tool changes something, or that it is
-    /// an egress tool, or the caller says that it changes something.
-    pub writes: bool,
-    /// Whether its calls send text out or fetch an address that the caller gives.
-    pub egress: bool,
-    pub canary: bool,
-    /// What a tainted call of it needs.
-    pub tainted: TaintRule,
-}
 
 /// Whether the agent and its credential may use what is called, if it is there: the server, and the
 /// tool where it is known. Where no tool is known, their lists must be able to match one of the
@@ -45,9 +31,10 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
             is_tool_granted(&format!("{}/{}", call.server, call.tool), identity)
         }
-        Purpose::Admit { .. } | Purpose::Filter(_) | Purpose::Route(_) | Purpose::Unroutable(_) => {
-            can_be_granted_a_tool(&call.server, identity)
-        }
+        Purpose::Message { .. }
+        | Purpose::Filter(_)
+        | Purpose::Route(_)
+        | Purpose::Unroutable(_) => can_be_granted_a_tool(&call.server, identity),
         // A read of the agent's own records names no server.
         Purpose::Read => false,
     }
@@ -93,7 +80,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
         Purpose::Authorize => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
-        Purpose::Forward | Purpose::Ask | Purpose::Admit { .. } | Purpose::Filter(_) => "mcp",
+        Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => "mcp",
         Purpose::Read => return false,
     };
     server.kind == kind && server.upstream.is_some()

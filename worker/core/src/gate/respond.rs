@@ -2,17 +2,22 @@
 
 use serde::Serialize;
 
-use super::DEGRADED;
-use super::outcome::{Decision, Ruling};
-use super::taint::TaintExplanation;
+use super::ruling::Ruling;
 use super::trust::CallTrust;
 use crate::approval::{Approval as Record, ApprovalStatus};
-use crate::bundle::Risk;
 use crate::call::ToolCall;
+use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::policy::bundle::Risk;
+use crate::policy::risk;
 use crate::receipt::CANON_VERSION;
-use crate::risk;
+use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
+
+/// The `engine_mode` of a decision that was made while something was away that it would have asked.
+pub const DEGRADED: &str = "degraded";
+/// The `degraded_cause` of one for which D1 did not confirm the registry in time.
+pub const REGISTRY_UNCONFIRMED: &str = "registry_unconfirmed";
 
 /// Its fields, in the order in which they are written.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -27,8 +32,7 @@ pub struct Response<'a> {
     /// 0–100.
     composite_risk_score: u8,
     reason: &'a str,
-    #[schema(value_type = super::ReasonCode)]
-    reason_code: &'static str,
+    reason_code: ReasonCode,
     matched_policies: &'a [String],
     approval: Option<Approval<'a>>,
     redacted_fields: &'a [String],
@@ -36,7 +40,7 @@ pub struct Response<'a> {
     trust: CallTrust,
     dry_run: bool,
     bundle: &'a str,
-    receipt: Option<Receipt<'a>>,
+    receipt: Option<ReplyReceipt<'a>>,
     /// `degraded` while something was away that the decision would have asked; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -67,7 +71,8 @@ pub struct Approval<'a> {
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Receipt<'a> {
+#[schema(as = Receipt)]
+pub struct ReplyReceipt<'a> {
     pub receipt_id: String,
     pub lane: u16,
     pub seq: u64,
@@ -76,7 +81,7 @@ pub struct Receipt<'a> {
     pub canon_version: &'static str,
 }
 
-impl<'a> Receipt<'a> {
+impl<'a> ReplyReceipt<'a> {
     pub fn new(lane: u16, seq: u64, hash: &'a str, previous: &'a str) -> Self {
         Self {
             receipt_id: id::receipt_id(lane, seq),
@@ -111,7 +116,7 @@ pub fn response(
     engine: Engine<'_>,
     decision_id: &str,
     approval: Option<(&Record, u64)>,
-    receipt: Option<Receipt<'_>>,
+    receipt: Option<ReplyReceipt<'_>>,
 ) -> String {
     let (tool_risk, writes) = match &ruling.tool {
         Some(tool) => (tool.risk, tool.writes),
@@ -127,7 +132,7 @@ pub fn response(
         risk_level: risk::level(score),
         composite_risk_score: risk::composite(score, root),
         reason: &ruling.reason,
-        reason_code: ruling.reason_code.code(),
+        reason_code: ruling.reason_code,
         matched_policies: &ruling.matched_policies,
         approval: approval.map(|(approval, now_ms)| Approval {
             approval_id: &approval.approval_id,

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use super::outcome::{self, Decision, ReasonCode, Ruling};
-use super::resolve::Tool;
-use super::{Draft, TAINTED_TRUST, Tainted};
+use super::draft::{Draft, scope, taint_period_ms};
+use super::ruling::{self, Ruling, Tool};
+use super::taint_state::Tainted;
 use crate::approval::Approval;
+use crate::decision::{Decision, ReasonCode};
 use crate::policy::Evaluation;
+use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
 /// What lowered a call's trust below its claim.
@@ -110,8 +112,8 @@ pub fn explain(
         && !untainted.agrees_with(evaluation)
     {
         let facts = draft.facts;
-        let scope = super::scope(draft.command, facts.records);
-        let period_ms = super::taint_period_ms(facts.records);
+        let scope = scope(draft.command, facts.records);
+        let period_ms = taint_period_ms(facts.records);
         let taint = facts.agent.taint.explain(scope, period_ms, facts.now_ms);
         ruling.taint = taint.map(Box::new);
     }
@@ -122,10 +124,7 @@ pub fn explain(
         && claim != origin.stated
         && let Some(tool) = &ruling.tool
         && let Ok(believed) = ask(tool, Origin { stated: claim, ..origin })
-        && !matches!(
-            outcome::from_policies(&believed, tool.clone(), approval).decision,
-            Decision::Deny | Decision::Quarantine
-        )
+        && !ruling::from_policies(&believed, tool.clone(), approval).decision.denies()
     {
         let highest = draft.highest_trust().as_str();
         ruling.reason.push_str(&format!(

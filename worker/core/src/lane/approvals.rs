@@ -1,15 +1,13 @@
 //! The lane's approvals: reading them, deciding on them, and ending those whose time is over.
 
-use serde_json::json;
-
-use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
-use super::{AgentState, Lane};
-use crate::approval::{
-    Approval, ApprovalInput, ChangeCommand, ChangeStep, DecideCommand, HeldApproval, REGISTRY,
+use super::state::Lane;
+use super::storage::{
+    LaneSql, StorageError, Value, approval, integer, parse_approval, unreadable, unsigned,
 };
-use crate::config::Config;
+use crate::approval::{ChangeCommand, ChangeStep, DecideCommand, HeldApproval, REGISTRY};
+use crate::gate::config::Config;
 use crate::gate::{
-    Around, JournalEntry, RegistryChange, ask_change, decide_approval, expire_approval, use_change,
+    AgentState, RegistryChange, ask_change, decide_approval, expire_approval, use_change,
 };
 use crate::problem::Problem;
 use crate::sql::lane as sql;
@@ -24,49 +22,6 @@ pub enum DecideOutcome {
     Done { body: String, revision: u64 },
     /// The lane knows a newer epoch than the one that the administrator was checked at.
     Outdated,
-}
-
-/// An approval and its call's arguments.
-pub(super) fn approval(
-    storage: &impl LaneSql,
-    approval_id: &str,
-) -> Result<Option<HeldApproval>, StorageError> {
-    let rows = storage.exec(sql::APPROVAL, &[Value::Text(approval_id.to_owned())])?;
-    let Some(row) = rows.into_iter().next() else { return Ok(None) };
-    let Ok([Value::Text(record), asked, edited]) = <[Value; 3]>::try_from(row) else {
-        return Err(unreadable("an approval"));
-    };
-    let text = |value| match value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    };
-    let input = ApprovalInput { asked: text(asked), edited: text(edited) };
-    Ok(Some(HeldApproval { approval: parse(&record)?, input }))
-}
-
-pub(super) fn parse(record: &str) -> Result<Approval, StorageError> {
-    serde_json::from_str(record).map_err(|_| unreadable("an approval"))
-}
-
-/// Rows with approvals, as the statement takes them.
-pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
-    let steps = entries.iter().map(|entry| {
-        let input = entry.approval.as_ref();
-        json!([
-            entry.head.seq,
-            now_ms,
-            entry.head.hash,
-            entry.agent,
-            entry.state,
-            entry.request_key,
-            entry.fingerprint,
-            entry.nonce_key,
-            entry.row,
-            input.and_then(|input| input.asked.as_deref()),
-            input.and_then(|input| input.edited.as_deref()),
-        ])
-    });
-    serde_json::Value::Array(steps.collect()).to_string()
 }
 
 impl Lane {
@@ -100,11 +55,11 @@ impl Lane {
         }
         let held = approval(storage, &command.approval_id)?;
         let Some(HeldApproval { mut approval, mut input }) = held else {
-            return Ok(Err(crate::admin::not_found("approval")));
+            return Ok(Err(Problem::not_found("approval")));
         };
         let state = self.state_of(storage, &approval.agent, now_ms)?;
-        let around = self.around(config, &state, now_ms);
-        let already = match decide_approval(&around, &mut approval, &mut input, command) {
+        let facts = self.event_facts(config, &state, now_ms);
+        let already = match decide_approval(&facts, &mut approval, &mut input, command) {
             Err(problem) => return Ok(Err(problem)),
             Ok(None) => true,
             Ok(Some((entry, state))) => {
@@ -133,17 +88,17 @@ impl Lane {
         let state = self.state_of(storage, REGISTRY, now_ms)?;
         let settled = match &command.step {
             ChangeStep::Ask { event, resource, input, groups } => {
-                let around = self.around(config, &state, now_ms);
+                let facts = self.event_facts(config, &state, now_ms);
                 let change = RegistryChange { event, resource, input, groups };
-                ask_change(&around, command, &change)
+                ask_change(&facts, command, &change)
             }
             ChangeStep::Use { approval_id, request_id } => {
                 let Some(HeldApproval { mut approval, .. }) = approval(storage, approval_id)?
                 else {
-                    return Ok(Err(crate::admin::not_found("approval")));
+                    return Ok(Err(Problem::not_found("approval")));
                 };
-                let around = self.around(config, &state, now_ms);
-                use_change(&around, &mut approval, command, request_id)
+                let facts = self.event_facts(config, &state, now_ms);
+                use_change(&facts, &mut approval, command, request_id)
                     .map(|(entry, state)| (approval_id.clone(), entry, state))
             }
         };
@@ -174,10 +129,10 @@ impl Lane {
             let [Value::Text(record)] = row.as_slice() else {
                 return Err(unreadable("an approval"));
             };
-            let mut approval = parse(record)?;
+            let mut approval = parse_approval(record)?;
             let state = self.state_of(storage, &approval.agent, now_ms)?;
-            let around = self.around(config, &state, now_ms);
-            let Some((entry, state)) = expire_approval(&around, (&tenant, lane), &mut approval)
+            let facts = self.event_facts(config, &state, now_ms);
+            let Some((entry, state)) = expire_approval(&facts, (&tenant, lane), &mut approval)
             else {
                 return Ok(());
             };
@@ -208,9 +163,5 @@ impl Lane {
         self.hold(storage, agent, now_ms)?;
         let held = self.agents.get(agent).ok_or_else(|| unreadable("an agent's state"))?;
         Ok(held.state.clone())
-    }
-
-    fn around<'a>(&'a self, config: &'a Config, state: &'a AgentState, now_ms: u64) -> Around<'a> {
-        Around { room: self.room(config), head: &self.head, state, now_ms }
     }
 }

@@ -4,32 +4,14 @@
 //! agent up to there is in `agents`, its bytes are in the day's count in `meta`, and its time is not
 //! later than the latest one that `meta` holds.
 
-use super::storage::{StorageError, Value, integer, meta, set_meta, unreadable, unsigned};
-use super::{Lane, LaneSql, MAX_STORAGE_BYTES};
+use super::state::Lane;
+use super::storage::{CHECKPOINT, LaneSql, StorageError, integer, set_meta};
+use crate::gate::config::MAX_STORAGE_BYTES;
 use crate::sql::lane as sql;
-
-const NAME: &str = "checkpoint";
 
 /// Rows after which a checkpoint is taken when no flush takes one: so many rows a start reads, in some
 /// 10 ms. Taking it costs about as long, so an hour's outage at 300 rows/s pays it every 3 seconds.
 pub(super) const CHECKPOINT_ROWS: u64 = 1_000;
-
-/// The sequence number of the newest checkpoint, and the latest time of any row. Both are 0 before the
-/// first one, and in the storage of a version that took none.
-pub(super) fn read(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
-    let (seq, stored_ms) = match meta(storage, NAME)? {
-        Some(stored) => {
-            let parts = stored.split_once(':');
-            let parts = parts.and_then(|(seq, ms)| Some((seq.parse().ok()?, ms.parse().ok()?)));
-            parts.ok_or_else(|| unreadable("the checkpoint"))?
-        }
-        None => (0, 0),
-    };
-    match storage.exec(sql::JOURNAL_LATEST, &[integer(seq)?])?.first().map(Vec::as_slice) {
-        Some([Value::Integer(at_ms)]) => Ok((seq, unsigned(*at_ms)?.max(stored_ms))),
-        _ => Err(unreadable("the journal's times")),
-    }
-}
 
 impl Lane {
     pub(super) fn checkpoint_if_due(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
@@ -43,7 +25,7 @@ impl Lane {
     pub(super) fn take_checkpoint(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
         storage.exec(sql::KEEP_STATES, &[integer(self.checkpoint)?])?;
         self.day.save(storage, &self.head)?;
-        set_meta(storage, NAME, format!("{}:{}", self.head.seq, self.latest_ms))?;
+        set_meta(storage, CHECKPOINT, format!("{}:{}", self.head.seq, self.latest_ms))?;
         self.checkpoint = self.head.seq;
         self.look_at_storage(storage);
         Ok(())

@@ -7,10 +7,11 @@
 //! INVARIANT (the count is exact): rows leave the journal only after `meta` has their bytes, so a
 //! start comes to the same numbers as the memory that was lost.
 
-use super::storage::{LaneSql, StorageError, Value, meta, set_meta, unreadable, unsigned};
-use crate::audit::AuditCount;
-use crate::budget::{Budget, DAY_MS, Written};
-use crate::gate::{ChainHead, repair_window};
+use super::audit::AuditCount;
+use super::storage::{LaneSql, StorageError, Value, integer, meta, set_meta, unreadable, unsigned};
+use crate::clock::{DAY_MS, repair_window};
+use crate::gate::budget::{Budget, Written};
+use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
 
 const NAME: &str = "day";
@@ -34,7 +35,7 @@ impl Day {
         let Some([day, begins_after, bytes, through]) = numbers.as_deref() else {
             return Err(unreadable("what was written today"));
         };
-        let beyond = storage.exec(sql::JOURNAL_BYTES, &[super::integer(*through)?])?;
+        let beyond = storage.exec(sql::JOURNAL_BYTES, &[integer(*through)?])?;
         let Some([Value::Integer(beyond)]) = beyond.first().map(Vec::as_slice) else {
             return Err(unreadable("what was written today"));
         };
@@ -43,7 +44,7 @@ impl Day {
     }
 
     /// What was written on the day of `now_ms`. While time runs backwards within
-    /// [`crate::gate::CLOCK_TOLERANCE_MS`], the later day counts.
+    /// [`crate::clock::CLOCK_TOLERANCE_MS`], the later day counts.
     pub(super) fn written(&self, head: &ChainHead, now_ms: u64) -> Written {
         if now_ms / DAY_MS > self.day {
             return Written::default();

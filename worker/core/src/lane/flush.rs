@@ -4,11 +4,12 @@
 //! an order in which each prefix leaves a lane that starts as it was: copies first, then the
 //! checkpoint and the head, the deletion last.
 
+use super::state::Lane;
+use super::storage::LaneSql;
 use super::storage::{
     StorageError, Value, integer, missing_rows, set_head, unreadable, unsigned, write_count,
 };
-use super::{Lane, LaneSql};
-use crate::config::Config;
+use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS};
 use crate::sql::lane as sql;
 

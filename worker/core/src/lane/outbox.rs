@@ -9,12 +9,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Lane;
-use super::approvals::parse;
 use super::flush::MAX_FLUSH_BYTES;
-use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError, Value, integer, parse_approval, unreadable, unsigned};
+use crate::approval::webhook::Message;
 use crate::sql::lane as sql;
-use crate::webhook::Message;
 
 /// Messages that one alarm sends, all at once: an invocation has six connections on Cloudflare, and
 /// the flush that goes on meanwhile needs some.
@@ -191,7 +190,7 @@ impl Lane {
                 Value::Integer(number) => unsigned(*number),
                 _ => Err(unreadable("a webhook's message")),
             };
-            let (seq, at_ms, approval) = (number(seq)?, number(at_ms)?, parse(record)?);
+            let (seq, at_ms, approval) = (number(seq)?, number(at_ms)?, parse_approval(record)?);
             let attempts = u32::try_from(number(attempts)?).unwrap_or(u32::MAX);
             let message = Message::of((tenant, *lane), (seq, at_ms), event, &approval);
             Ok((Delivery { seq, attempts, message }, approval.decision_id))

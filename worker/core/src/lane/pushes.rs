@@ -3,7 +3,7 @@
 //! INVARIANT (until it is safe): a lane is told again until it confirms, or until it could no longer go
 //! on by what it held when the change was made.
 
-use super::Lane;
+use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
 use crate::registry::{MAX_GRACE_S, PendingPushes};
 use crate::sql::lane as sql;

@@ -7,9 +7,9 @@
 
 use serde_json::json;
 
-use super::Lane;
+use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, meta, set_meta, unreadable};
-use crate::command::GateCommand;
+use crate::call::command::GateCommand;
 use crate::registry::{ChangedKey, EpochPush, RecordKind, StoredRecord, needed};
 use crate::sql::lane as sql;
 

@@ -1,8 +1,8 @@
 //! What the lane itself holds of the receipts that were pruned, and when it prunes next.
 
-use super::Lane;
+use super::state::Lane;
 use super::storage::{LaneSql, StorageError, meta, parse_head, set_meta, unreadable};
-use crate::gate::ChainHead;
+use crate::receipt::ChainHead;
 use crate::receipt::GENESIS;
 
 const ANCHOR: &str = "anchor";

@@ -3,9 +3,16 @@
 //! INVARIANT (absent is not unreadable): what was never written is `None`; what cannot be read is
 //! an error, and never becomes zero or empty.
 
-use crate::audit::AuditCount;
-use crate::gate::{AgentState, ChainHead, StoredAnswer};
+use serde_json::json;
+
+use super::audit::AuditCount;
+use crate::approval::{Approval, ApprovalInput, HeldApproval};
+use crate::gate::{AgentState, JournalEntry, StoredAnswer};
+use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
+
+/// The name in `meta` under which the newest checkpoint is kept.
+pub(super) const CHECKPOINT: &str = "checkpoint";
 
 /// A value that SQLite takes or gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,4 +134,64 @@ pub(super) fn write_count(storage: &impl LaneSql, count: &AuditCount) -> Result<
         integer(count.count)?,
     ];
     storage.exec(sql::SET_COUNT, &values).map(drop)
+}
+
+/// An approval and its call's arguments.
+pub(super) fn approval(
+    storage: &impl LaneSql,
+    approval_id: &str,
+) -> Result<Option<HeldApproval>, StorageError> {
+    let rows = storage.exec(sql::APPROVAL, &[Value::Text(approval_id.to_owned())])?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let Ok([Value::Text(record), asked, edited]) = <[Value; 3]>::try_from(row) else {
+        return Err(unreadable("an approval"));
+    };
+    let text = |value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    let input = ApprovalInput { asked: text(asked), edited: text(edited) };
+    Ok(Some(HeldApproval { approval: parse_approval(&record)?, input }))
+}
+
+pub(super) fn parse_approval(record: &str) -> Result<Approval, StorageError> {
+    serde_json::from_str(record).map_err(|_| unreadable("an approval"))
+}
+
+/// Rows with approvals, as the statement takes them.
+pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
+    let steps = entries.iter().map(|entry| {
+        let input = entry.approval.as_ref();
+        json!([
+            entry.head.seq,
+            now_ms,
+            entry.head.hash,
+            entry.agent,
+            entry.state,
+            entry.request_key,
+            entry.fingerprint,
+            entry.nonce_key,
+            entry.row,
+            input.and_then(|input| input.asked.as_deref()),
+            input.and_then(|input| input.edited.as_deref()),
+        ])
+    });
+    serde_json::Value::Array(steps.collect()).to_string()
+}
+
+/// The sequence number of the newest checkpoint, and the latest time of any row. Both are 0 before the
+/// first one, and in the storage of a version that took none.
+pub(super) fn checkpoint(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
+    let (seq, stored_ms) = match meta(storage, CHECKPOINT)? {
+        Some(stored) => {
+            let parts = stored.split_once(':');
+            let parts = parts.and_then(|(seq, ms)| Some((seq.parse().ok()?, ms.parse().ok()?)));
+            parts.ok_or_else(|| unreadable("the checkpoint"))?
+        }
+        None => (0, 0),
+    };
+    match storage.exec(sql::JOURNAL_LATEST, &[integer(seq)?])?.first().map(Vec::as_slice) {
+        Some([Value::Integer(at_ms)]) => Ok((seq, unsigned(*at_ms)?.max(stored_ms))),
+        _ => Err(unreadable("the journal's times")),
+    }
 }

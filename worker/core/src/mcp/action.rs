@@ -7,7 +7,7 @@ use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
 use crate::admin::manifest::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
 use crate::bounds::MAX_RESOURCE_BYTES;
-use crate::command::{Candidate, MAX_CANDIDATES};
+use crate::call::command::{Candidate, MAX_CANDIDATES};
 use crate::json::Json;
 use crate::name::is_tool_name;
 

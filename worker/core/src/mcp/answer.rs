@@ -6,8 +6,8 @@ use super::error::RpcError;
 use super::raw::{RawObject, array};
 use super::seal::{Handle, Seal};
 use super::{Era, META_PREFIX, TASKS_EXTENSION};
+use crate::gate::proxy::ProxyDecision;
 use crate::json::{self, Json};
-use crate::proxy::ProxyDecision;
 
 /// A message from a server.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ pub fn with(mut message: RawObject, field: &str, value: &RawObject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::MacKeys;
+    use crate::credential::token::MacKeys;
 
     #[test]
     fn a_servers_message_is_known_for_what_it_is() {

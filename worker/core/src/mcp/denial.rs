@@ -8,9 +8,9 @@
 use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
 use super::raw::{RawObject, array, quoted};
 use super::{Era, META_PREFIX};
+use crate::gate::proxy::ProxyDecision;
 use crate::problem::Problem;
-use crate::proxy::ProxyDecision;
-use crate::upstream::DenialForm;
+use crate::registry::upstream::DenialForm;
 
 /// The reason codes of arguments that can be corrected: they do not match the tool's schema, or cannot
 /// be read in one way only.
@@ -130,7 +130,7 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
 /// A problem as a JSON-RPC error with the problem's status.
 #[must_use]
 pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
-    let (code, status, title) = problem.code.parts();
+    let (code, status, title) = (problem.code.code(), problem.code.status(), problem.code.title());
     let mut data = RawObject::default();
     data.set_text("code", code);
     data.set_text("request_id", request_id);
@@ -144,8 +144,8 @@ pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::proxy::ProxyApproval;
     use crate::problem::ProblemCode;
-    use crate::proxy::ProxyApproval;
 
     fn decision(decision: &str, reason_code: &str, approval: bool) -> ProxyDecision {
         ProxyDecision {

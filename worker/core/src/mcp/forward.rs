@@ -64,9 +64,9 @@ pub fn rewrite(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::credential::token::MacKeys;
     use crate::json::Json;
     use crate::mcp::message::Kind;
-    use crate::token::MacKeys;
 
     fn message(method: &str, text: &str) -> Message {
         let (method, text) = (method.to_owned(), text.to_owned());

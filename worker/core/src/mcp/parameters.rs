@@ -10,7 +10,7 @@
 
 use super::message::mirrors;
 use crate::json::Json;
-use crate::schema::Schema;
+use crate::registry::schema::Schema;
 
 /// The keyword of a property that names the header behind `Mcp-Param-`.
 const KEYWORD: &str = "x-mcp-header";

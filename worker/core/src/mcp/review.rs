@@ -9,8 +9,8 @@
 use super::method::Listed;
 use super::raw::{self, RawObject};
 use crate::admin::manifest::instructions_sha256;
+use crate::gate::proxy::Visibility;
 use crate::json::Json;
-use crate::proxy::Visibility;
 
 /// What an answer's result was asked for as.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@
 //! `<32 hexadecimal digits>.<what the server gave>`.
 
 use super::error::{INVALID_PARAMS, RpcError, SESSION_NOT_FOUND};
-use crate::token::MacKeys;
+use crate::credential::token::MacKeys;
 
 /// Characters of the MAC and the dot.
 const SEAL_CHARS: usize = 33;

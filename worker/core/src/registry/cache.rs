@@ -30,8 +30,8 @@ use super::{
     tool_id,
 };
 use crate::call;
-use crate::command::{GateCommand, Purpose};
-use crate::http_tool;
+use crate::call::command::{GateCommand, Purpose};
+use crate::call::http_tool;
 
 /// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
 /// record is some 300 bytes, so a full cache stays below 16 MB of the isolate's 128.

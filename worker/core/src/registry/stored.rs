@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Loaded, LoadedListing, tool_id};
-use crate::command::GateCommand;
+use crate::call::command::GateCommand;
 
 /// What D1 answered to a load: each record as JSON text, `None` for what is not registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -11,8 +11,9 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use gateward_core::call;
-use gateward_core::command::{GateCommand, Purpose};
-use gateward_core::config::Config;
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::credential::token::secret_hash;
+use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
 use gateward_core::policy::PolicyEngine;
@@ -22,7 +23,6 @@ use gateward_core::registry::{
     Bans, Loaded, Records, ServerRecord, TaintRule, TenantRecord, ToolRegistration,
 };
 use gateward_core::sql::d1;
-use gateward_core::token::secret_hash;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params, params_from_iter};
 use serde_json::{Value as Json, json};
@@ -366,7 +366,7 @@ pub fn bans(bans: Json) -> Rc<Bans> {
 
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
     let (mutates, canary) = (u8::from(mutates), u8::from(canary));
-    let risk = gateward_core::bundle::Risk::Low;
+    let risk = gateward_core::policy::bundle::Risk::Low;
     Some(ToolRegistration {
         status: "active".to_owned(),
         mutates,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gateward_core::credential::token::secret_hash;
 use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
     self, Forbidden, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
 };
 use gateward_core::registry::Loaded;
-use gateward_core::token::secret_hash;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -667,5 +667,5 @@ fn past(end: &Json, now_ms: u64) -> bool {
 }
 
 fn millis(time: &Json) -> Json {
-    json!(time.as_str().map(|time| gateward_core::admin::field::parse_time(time).unwrap()))
+    json!(time.as_str().map(|time| gateward_core::field::parse_time(time).unwrap()))
 }

@@ -7,22 +7,20 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use gateward_core::admin::agent::AgentRow;
-use gateward_core::admin::field::Name;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
-use gateward_core::admin::openapi::document;
-use gateward_core::admin::request::{Asked, RANDOM_BYTES, Request};
-use gateward_core::admin::route::{Found, find};
-use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
-use gateward_core::admin::{
-    self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write, not_found,
-};
+use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
+use gateward_core::api::openapi::document;
+use gateward_core::api::request::{Asked, RANDOM_BYTES, Request};
+use gateward_core::api::route::{Found, find};
 use gateward_core::approval::{Approval, ApproverGroup};
+use gateward_core::credential::token::MacKeys;
+use gateward_core::field::Name;
 use gateward_core::gate::LaneAction;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, EpochPush, LoadedTexts};
 use gateward_core::scope::Scope;
+use gateward_core::sql::administration::{KEPT_ANSWER, Statement, Value};
 use gateward_core::sql::d1;
-use gateward_core::token::MacKeys;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde_json::value::RawValue;
@@ -292,7 +290,7 @@ impl Registry {
                 if let Some((what, within)) = within
                     && self.texts(&within).is_empty()
                 {
-                    return Err(not_found(what));
+                    return Err(Problem::not_found(what));
                 }
                 (view(&self.texts(&statement), limit, now_ms)?, None)
             }

@@ -1,8 +1,8 @@
 //! What the administration reads and writes.
 
 use gateward_core::admin::Loaded;
-use gateward_core::admin::sql::{KEPT_ANSWER, Statement, Value};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::sql::administration::{KEPT_ANSWER, Statement, Value};
 use js_sys::Array;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

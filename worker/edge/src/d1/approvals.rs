@@ -1,7 +1,7 @@
 //! `approvals` and `approval_groups`.
 
+use gateward_core::api::approvals::ApprovalFilter;
 use gateward_core::approval::Approval;
-use gateward_core::approval::listing::ApprovalFilter;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::d1::{
     APPROVAL, APPROVALS, APPROVALS_OF_AGENT, APPROVALS_OF_AGENT_AND_STATUS, APPROVALS_OF_GROUP,

@@ -1,6 +1,6 @@
 //! `audit_events` that no lane writes.
 
-use gateward_core::audit::AuditCount;
+use gateward_core::lane::audit::AuditCount;
 use gateward_core::sql::d1::COUNT_FAILED_AUTHENTICATION;
 use worker::{Env, Result};
 

@@ -13,7 +13,7 @@ pub mod webhooks;
 
 use std::cell::RefCell;
 
-use gateward_core::outage::LogThrottle;
+use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Array;
 use js_sys::futures::JsFuture;

@@ -1,7 +1,7 @@
 //! The registry's tables, read.
 
 use gateward_core::bounds::MAX_SERVER_TOOLS;
-use gateward_core::command::GateCommand;
+use gateward_core::call::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{ListedTool, LoadedListing, LoadedTexts};
 use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};

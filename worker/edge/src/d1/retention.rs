@@ -1,8 +1,8 @@
 //! What a lane's alarm deletes of its tenant's records.
 
-use gateward_core::gate::ChainHead;
+use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::StoredReceipt;
-use gateward_core::retention::MAX_PRUNED;
+use gateward_core::receipt::retention::MAX_PRUNED;
 use gateward_core::sql::d1::{
     OLD_RECEIPTS, PRUNE_APPROVAL_GROUPS, PRUNE_APPROVALS, PRUNE_DECISIONS, PRUNE_EVENTS,
     PRUNE_RECEIPTS, RETENTION, SAVE_ANCHOR,

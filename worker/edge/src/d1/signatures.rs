@@ -1,8 +1,8 @@
 //! `signature_nonces`: what makes a signed request good for one use.
 
+use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::NONCE_MS;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::signature::SignatureNonce;
 use gateward_core::sql::d1::{FORGET_SIGNATURE_NONCES, USE_SIGNATURE_NONCE};
 use serde::de::IgnoredAny;
 use worker::{Env, Result, console_error};

@@ -1,9 +1,9 @@
 //! `webhooks`, and what became of messages that nobody took.
 
+use gateward_core::approval::webhook::Webhook;
 use gateward_core::lane::DeadLetters;
 use gateward_core::problem::Problem;
 use gateward_core::sql::d1::{WEBHOOK, WRITE_DEAD_LETTERS};
-use gateward_core::webhook::Webhook;
 use worker::{Env, Result};
 
 use super::{number, query, read, statement};

@@ -8,10 +8,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
-use gateward_core::config::{Config, DATABASE_LOOK_MS};
+use gateward_core::gate::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::lane::{Confirmed, Lane};
+use gateward_core::receipt::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
-use gateward_core::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use worker::{Date, Delay, Result, console_error};
 
 use super::{Failure, GateLane};

@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use futures_util::future::join;
 use futures_util::lock::Mutex;
-use gateward_core::command::GateCommand;
+use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
+use gateward_core::isolate::outage::Outage;
 use gateward_core::lane::Lane;
-use gateward_core::outage::Outage;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, Records};
 use worker::{Date, console_error};

@@ -4,17 +4,17 @@
 use gateward_core::admin::agent::AgentRow;
 use gateward_core::admin::manifest::Listing;
 use gateward_core::admin::protection::{Held, Proposal, propose};
-use gateward_core::admin::request::{self as asking, Asked, RANDOM_BYTES};
-use gateward_core::admin::route::Route;
 use gateward_core::admin::{
-    self as core, Actor, AgentInLane, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
-    Write, not_found,
+    self as core, Actor, AgentInLane, Answer as Body, At, MAX_IDEMPOTENCY_KEY_BYTES, Outcome, Write,
 };
+use gateward_core::api::request::{self as asking, Asked, RANDOM_BYTES};
+use gateward_core::api::route::Route;
 use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
+use gateward_core::etag::etag;
 use gateward_core::id::approval_position;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::EpochPush;
-use gateward_core::upstream::Upstream;
+use gateward_core::registry::upstream::Upstream;
 use serde_json::{Map, Value as Json};
 use worker::{Date, Env};
 
@@ -73,7 +73,7 @@ pub async fn answer(
         }
         Asked::Agent(statement) => {
             let rows = records(&app.env, &statement).await?;
-            let row = rows.into_iter().next().ok_or_else(|| not_found("agent"))?;
+            let row = rows.into_iter().next().ok_or_else(|| Problem::not_found("agent"))?;
             let mut agent: AgentRow = core::read_record(&row.record)?;
             let tenant = row.extra.unwrap_or_default();
             let held =
@@ -87,7 +87,7 @@ pub async fn answer(
             if let Some((what, within)) = within
                 && records(&app.env, &within).await?.is_empty()
             {
-                return Err(not_found(what));
+                return Err(Problem::not_found(what));
             }
             let rows = records(&app.env, &statement).await?;
             let rows: Vec<String> = rows.into_iter().map(|row| row.record).collect();
@@ -335,7 +335,7 @@ fn respond(
     }
     let mut head = Head::new(status, &app.request_id);
     if let Some(revision) = revision {
-        head = head.field("etag", core::etag(revision));
+        head = head.field("etag", etag(revision));
     }
     if replayed {
         head = head.field("idempotency-replayed", "true");

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use gateward_core::admin::route::Access;
-use gateward_core::admin::{etag, not_found};
-use gateward_core::approval::listing::{self, ApprovalFilter};
+use gateward_core::api::approvals::{self as listing, ApprovalFilter, ApprovalPage};
+use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
+use gateward_core::api::route::Access;
 use gateward_core::approval::{
-    Approval, ApprovalInput, ApprovalPage, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
+    Approval, ApprovalInput, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
 };
+use gateward_core::etag::etag;
 use gateward_core::id::{approval_position, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::records::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::scope::Scope;
 use worker::{Date, console_error};
 
@@ -145,7 +145,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     };
     let held = held
         .filter(|held| caller.sees(&held.approval.agent))
-        .ok_or_else(|| not_found("approval"))?;
+        .ok_or_else(|| Problem::not_found("approval"))?;
     let now_ms = Date::now().as_millis();
     let approval = &held.approval;
     let mut head = Head::new(200, &app.request_id).field("etag", etag(approval.revision));
@@ -200,5 +200,5 @@ pub async fn decide(
 
 fn lane_of(caller: &Caller, id: &str) -> Result<u16, Problem> {
     let lane = approval_position(id).map(|(lane, _)| lane);
-    lane.filter(|lane| *lane < caller.lanes).ok_or_else(|| not_found("approval"))
+    lane.filter(|lane| *lane < caller.lanes).ok_or_else(|| Problem::not_found("approval"))
 }

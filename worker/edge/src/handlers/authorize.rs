@@ -4,7 +4,7 @@ use crate::http::{Body, Request};
 use crate::router::{Answer, Answered, App};
 use crate::{authentication, lanes};
 use gateward_core::call;
-use gateward_core::command::Purpose;
+use gateward_core::call::command::Purpose;
 use gateward_core::problem::{Problem, ProblemCode};
 
 pub async fn authorize(request: &Request, app: &App) -> Answered {

@@ -1,12 +1,12 @@
 //! `GET /v1/decisions` and `/v1/decisions/{id}`.
 
+use gateward_core::api::decisions::{
+    CallOutcome, DecidingPolicy, DecisionDetail, DecisionPage, DecisionView,
+};
+use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::records::{
-    CallOutcome, DEFAULT_PAGE, DecidingPolicy, DecisionDetail, DecisionPage, DecisionView,
-    FlushedThrough, MAX_PAGE,
-};
 use serde_json::value::RawValue;
 
 use crate::authentication::Caller;
@@ -91,7 +91,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
 
 /// One decision, flushed or not.
 pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
-    let not_found = || Problem::new(ProblemCode::NotFound, "there is no such decision");
+    let not_found = || Problem::not_found("decision");
     let (lane, seq) = decision_position(id).ok_or_else(not_found)?;
     if lane >= caller.lanes || seq == 0 {
         return Err(not_found());

@@ -4,12 +4,12 @@
 //! afterwards Gateward does not see, so there is no outcome.
 
 use gateward_core::bounds::MAX_RESOURCE_BYTES;
-use gateward_core::command::Purpose;
-use gateward_core::forward_auth::{self, Original, Question};
+use gateward_core::call::claims::Stated;
+use gateward_core::call::command::Purpose;
+use gateward_core::call::forward_auth::{self, Original, Question};
+use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::json::Json;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::ProxyDecision;
-use gateward_core::stated::Stated;
 
 use crate::authentication;
 use crate::http::{Head, Request};

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use futures_util::future::join;
+use gateward_core::api::health::{Health, Version};
+use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
-use gateward_core::readiness::{Ask, Readiness};
-use gateward_core::records::{Health, Version};
 use worker::{Date, Delay};
 
 use crate::http::json;

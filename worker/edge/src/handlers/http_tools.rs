@@ -1,14 +1,14 @@
 //! `/http/{server}/{path}`: requests for an HTTP API, each decided as the call of the tool that the
 //! server's routes say it is.
 
-use gateward_core::command::Purpose;
-use gateward_core::gate::Ending;
-use gateward_core::headers;
-use gateward_core::http_tool::{self, HttpRequest};
+use gateward_core::call::claims::Stated;
+use gateward_core::call::command::Purpose;
+use gateward_core::call::headers;
+use gateward_core::call::http_tool::{self, HttpRequest};
 use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::stated::Stated;
-use gateward_core::upstream::Upstream;
+use gateward_core::receipt::Ending;
+use gateward_core::registry::upstream::Upstream;
 use worker::Date;
 
 use crate::authentication;

@@ -14,7 +14,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use gateward_core::command::Purpose;
+use gateward_core::call::claims::Stated;
+use gateward_core::call::command::Purpose;
+use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
     DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT, as_event,
@@ -25,9 +27,7 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::proxy::{ProxyDecision, Untrusted};
-use gateward_core::stated::Stated;
-use gateward_core::upstream::Upstream;
+use gateward_core::registry::upstream::Upstream;
 use worker::Delay;
 
 use self::asker::Asker;
@@ -288,7 +288,7 @@ async fn authenticate(
     })?;
     let admit =
         Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
-    let purpose = Purpose::Admit { cost: 1 };
+    let purpose = Purpose::Message { cost: 1 };
     let command = authentication::command(request, app, &token, lane, signature, purpose, admit);
     Ok((Asker::new(app, request, command, era), body))
 }
@@ -336,7 +336,7 @@ async fn admitted(
     cost: u32,
     id: Option<&str>,
 ) -> Result<Admitted, Refusal> {
-    let purpose = Purpose::Admit { cost };
+    let purpose = Purpose::Message { cost };
     let command = asker.command(stated, purpose, (what, ""), Json::Object(Vec::new()));
     let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
     let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;

@@ -1,12 +1,12 @@
 //! `GET /v1/receipts`, `/v1/receipts/{id}`, `/v1/receipts/ends` and `POST /v1/receipts/verify`.
 
-use gateward_core::id::{receipt_id, receipt_position};
-use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
-use gateward_core::records::{
+use gateward_core::api::receipts::{
     Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptLink,
     ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
+use gateward_core::id::{receipt_id, receipt_position};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
 use serde_json::value::RawValue;
 
 use crate::authentication::Caller;

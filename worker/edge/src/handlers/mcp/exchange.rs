@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use gateward_core::gate::Ending;
+use gateward_core::isolate::memory::Held;
 use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT, status_of_answer};
 use gateward_core::mcp::seal::Handle;
 use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, answer as core};
-use gateward_core::memory::Held;
 use gateward_core::problem::Problem;
+use gateward_core::receipt::Ending;
 use worker::worker_sys::web_sys::Response;
 
 use super::asker::Asker;

@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use gateward_core::admin::field::Name;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
-use gateward_core::command::GateCommand;
-use gateward_core::gate::Ending;
+use gateward_core::call::claims::Stated;
+use gateward_core::call::command::GateCommand;
+use gateward_core::field::Name;
+use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
 use gateward_core::json::Json;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
@@ -19,9 +20,8 @@ use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{Era, denial};
 use gateward_core::problem::Problem;
-use gateward_core::proxy::{ProxyDecision, Untrusted};
-use gateward_core::stated::Stated;
-use gateward_core::upstream::Upstream;
+use gateward_core::receipt::Ending;
+use gateward_core::registry::upstream::Upstream;
 
 use worker::{Date, console_error};
 

@@ -1,0 +1,675 @@
+//! Approvals: a call that waits for people, and what they may do about it.
+//!
+//! An approval belongs to the lane that asked for it, and every change of it is a step of that
+//! lane. Here is what each step makes of the record, and which steps its state allows; writing it
+//! down is [`crate::gate`]'s.
+//!
+//! INVARIANT (one hash at a time): exactly one action hash is good: the edited call's if an
+//! approver edited it, else the one that was asked for. An edit forgets who approved before it:
+//! they approved something else.
+//!
+//! INVARIANT (closed is final): an approval that was rejected, cancelled, used or has expired never
+//! becomes anything else, and the call's arguments are no longer kept.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::call::Action;
+use crate::clock::CLOCK_TOLERANCE_MS;
+use crate::etag::matches_etag;
+use crate::field::parse as parse_body;
+use crate::json::{self, Json};
+use crate::problem::{Problem, ProblemCode};
+use crate::taint::TaintExplanation;
+use crate::trust::SourceTrust;
+
+/// Approvals of one agent that wait to be decided or used. A person does not look through more, and
+/// with their arguments, edited ones beside, they take 13 MB at most.
+pub const MAX_OPEN_APPROVALS: u32 = 100;
+
+/// Bytes of the arguments, in canonical form, that are kept for the approvers to read.
+pub const MAX_APPROVAL_INPUT_BYTES: usize = 64 * 1024;
+
+/// Uses with another call than the approved one: the last of them cancels the approval. One may be
+/// a mistake; five are an agent that looks for what else it could slip in.
+pub const MAX_TAMPERING: u8 = 5;
+
+/// How long an approval is open where its tool has no time of its own.
+pub const DEFAULT_APPROVAL_S: u32 = 30 * 60;
+/// The shortest time that a tool can have: below it nobody could answer.
+pub const MIN_APPROVAL_S: u32 = 60;
+/// The longest: a week, so that a long weekend passes.
+pub const MAX_APPROVAL_S: u32 = 7 * 24 * 60 * 60;
+
+/// Who asks for approval of a registry change, in place of an agent. No agent can have this name, so
+/// no call uses such an approval and no agent reads it.
+pub const REGISTRY: &str = "_registry";
+/// The server that a registry change is shown under.
+pub const REGISTRY_SERVER: &str = "gateward";
+/// How long a registry change waits: the members of a group may work in different time zones.
+pub const CHANGE_APPROVAL_S: u32 = 24 * 60 * 60;
+
+/// Bytes of an approver's comment.
+pub const MAX_COMMENT_BYTES: usize = 1_000;
+
+/// Where an approval stands. `pending` and `approved` ones are open, the others are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalStatus {
+    Pending,
+    Approved,
+    Rejected,
+    Cancelled,
+    Expired,
+    Used,
+}
+
+impl ApprovalStatus {
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Approved, Self::Rejected, Self::Cancelled, Self::Expired, Self::Used];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Used => "used",
+        }
+    }
+
+    /// Whether it can still become something else.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Approved)
+    }
+}
+
+/// A group whose members must approve, and how many of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct ApproverGroup {
+    pub group: String,
+    /// Different people.
+    #[schema(minimum = 1, maximum = 16)]
+    pub quorum: u8,
+}
+
+/// One person's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approver {
+    pub administrator: String,
+    /// Of the credential that approved; empty from before this was recorded.
+    #[serde(default)]
+    pub key_id: String,
+    /// Who issued that credential.
+    #[serde(default)]
+    pub issued_by: Option<String>,
+    /// Those of the approver groups that the person was a member of. Sorted.
+    pub groups: Vec<String>,
+    pub at_ms: u64,
+}
+
+/// An approval without the call's arguments. Persisted in the lane, in its journal's rows and in
+/// D1: a field that is added needs a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    pub approval_id: String,
+    /// The decision that asked for it.
+    pub decision_id: String,
+    pub agent: String,
+    pub server: String,
+    pub tool: String,
+    pub resource: String,
+    /// As stated; covered by the action hash only if `assigned`.
+    pub user_id: String,
+    pub run_id: String,
+    /// Whether a harness stated user and run.
+    #[serde(default)]
+    pub assigned: bool,
+    /// The MCP session that the call came in; shown, and not covered by the action hash.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// Method and path of the registered route, for an HTTP request.
+    #[serde(default)]
+    pub route: Option<(String, String)>,
+    /// As it counted.
+    pub source_trust: SourceTrust,
+    /// Present if the call waits because of taint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taint: Option<TaintExplanation>,
+    pub reason: String,
+    pub matched_policies: Vec<String>,
+    pub status: ApprovalStatus,
+    /// Counts changes.
+    pub revision: u64,
+    /// Sorted by group.
+    pub approver_groups: Vec<ApproverGroup>,
+    /// Of the call that was asked for, in lower-case hex.
+    pub action_hash: String,
+    /// Of the call that alone is good since an approver edited it.
+    pub edited_action_hash: Option<String>,
+    pub edited_by: Option<String>,
+    /// In the order in which they approved.
+    pub approvers: Vec<Approver>,
+    /// Who rejected or cancelled it.
+    pub closed_by: Option<String>,
+    /// Of whoever decided last.
+    pub comment: Option<String>,
+    /// Uses with another call.
+    pub tampering: u8,
+    /// The decision that used it.
+    pub used_by: Option<String>,
+    pub created_at_ms: u64,
+    pub expires_at_ms: u64,
+    pub approved_at_ms: Option<u64>,
+    pub closed_at_ms: Option<u64>,
+}
+
+/// The arguments of a call that waits, in canonical form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalInput {
+    pub asked: Option<String>,
+    pub edited: Option<String>,
+}
+
+/// An approval as its lane holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeldApproval {
+    pub approval: Approval,
+    pub input: ApprovalInput,
+}
+
+/// What a step was; the audit names it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub enum ApprovalEvent {
+    /// An administrator asked for a change of the registry that members of a group must approve.
+    #[serde(rename = "approval_requested")]
+    Requested,
+    /// One more person approved, and more are needed.
+    #[serde(rename = "approval_endorsed")]
+    Endorsed,
+    #[serde(rename = "approval_approved")]
+    Approved,
+    #[serde(rename = "approval_rejected")]
+    Rejected,
+    #[serde(rename = "approval_cancelled")]
+    Cancelled,
+    #[serde(rename = "approval_expired")]
+    Expired,
+    #[serde(rename = "approval_used")]
+    Used,
+    #[serde(rename = "approval_tampered")]
+    Tampered,
+}
+
+impl ApprovalEvent {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "approval_requested",
+            Self::Endorsed => "approval_endorsed",
+            Self::Approved => "approval_approved",
+            Self::Rejected => "approval_rejected",
+            Self::Cancelled => "approval_cancelled",
+            Self::Expired => "approval_expired",
+            Self::Used => "approval_used",
+            Self::Tampered => "approval_tampered",
+        }
+    }
+}
+
+/// What an administrator wants of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// With a JSON Merge Patch (RFC 7396) of the arguments, as JSON text.
+    Approve {
+        edit: Option<String>,
+    },
+    Reject,
+    Cancel,
+}
+
+/// The body of `POST /v1/approvals/{approval_id}/approve`; may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveRequest {
+    /// At most 1,000 bytes.
+    pub comment: Option<String>,
+    /// The hash of the call that is approved: what is not this call any more is not approved. Of an
+    /// edited call it is needed, unless `If-Match` is sent.
+    pub action_hash: Option<String>,
+    /// Changes the call: a JSON Merge Patch (RFC 7396) of its arguments. The edited call alone is
+    /// good then, and who approved before it has to approve again.
+    #[schema(value_type = Option<Object>)]
+    pub edit: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// The body of `POST /v1/approvals/{approval_id}/reject` and `/cancel`; may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloseRequest {
+    /// At most 1,000 bytes.
+    pub comment: Option<String>,
+}
+
+/// An administrator's decision on an approval, on its way to the lane. The worker has checked the
+/// credential, its scope, and the groups, all as of one epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecideCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub approval_id: String,
+    pub administrator: String,
+    pub key_id: String,
+    /// Who issued the credential.
+    #[serde(default)]
+    pub issued_by: Option<String>,
+    /// Names the request in answers and logs.
+    pub http_request_id: String,
+    /// All groups that the administrator is a member of.
+    pub groups: Vec<String>,
+    pub epoch: u64,
+    pub verdict: Verdict,
+    pub comment: Option<String>,
+    /// The hash that the administrator says is approved.
+    pub action_hash: Option<String>,
+    /// The header `If-Match`.
+    pub if_match: Option<String>,
+}
+
+/// What an administrator asks of the lane that keeps approvals of registry changes. The worker has
+/// checked the credential, its scope and the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub administrator: String,
+    pub key_id: String,
+    pub epoch: u64,
+    /// Of the change, in lower-case hex.
+    pub action_hash: String,
+    pub step: ChangeStep,
+}
+
+/// What becomes of a change's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeStep {
+    /// The change waits for approval.
+    Ask {
+        /// What the audit would call it.
+        event: String,
+        resource: String,
+        /// The change as approvers read it, in canonical form.
+        input: String,
+        groups: Vec<ApproverGroup>,
+    },
+    /// The change is about to be made, by this request.
+    Use { approval_id: String, request_id: String },
+}
+
+/// Which decision a route takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictKind {
+    Approve,
+    Reject,
+    Cancel,
+}
+
+impl VerdictKind {
+    /// Reads the body of a decision; an empty one says nothing more. Returns the verdict, the
+    /// comment, and the hash of what is approved.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request` or `invalid_field`.
+    pub fn read(self, body: &[u8]) -> Result<(Verdict, Option<String>, Option<String>), Problem> {
+        let (verdict, comment, action_hash) = if self == Self::Approve {
+            let request: ApproveRequest = read_body(body)?;
+            let edit = request.edit.map(|patch| serde_json::Value::Object(patch).to_string());
+            (Verdict::Approve { edit }, request.comment, request.action_hash)
+        } else {
+            let request: CloseRequest = read_body(body)?;
+            let verdict = if self == Self::Reject { Verdict::Reject } else { Verdict::Cancel };
+            (verdict, request.comment, None)
+        };
+        if comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT_BYTES) {
+            let detail = format!("`comment` has more than {MAX_COMMENT_BYTES} bytes");
+            return Err(Problem::field("comment", detail));
+        }
+        Ok((verdict, comment, action_hash))
+    }
+}
+
+fn read_body<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Problem> {
+    if body.is_empty() { Ok(T::default()) } else { parse_body(body) }
+}
+
+/// What a decision comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decided {
+    /// The approval changed.
+    Step(ApprovalEvent),
+    /// This person decided so before.
+    Already,
+}
+
+impl Approval {
+    /// Where it stands at `now_ms`: expiry holds before the lane has written it down. One that was
+    /// asked for in the future has expired: it would be open for longer than its time.
+    #[must_use]
+    pub fn status_at(&self, now_ms: u64) -> ApprovalStatus {
+        let latest_ms = now_ms.saturating_add(CLOCK_TOLERANCE_MS);
+        let over = now_ms >= self.expires_at_ms || self.created_at_ms > latest_ms;
+        match self.status.is_open() && over {
+            true => ApprovalStatus::Expired,
+            false => self.status,
+        }
+    }
+
+    /// The hash that alone is good.
+    #[must_use]
+    pub fn good_hash(&self) -> &str {
+        self.edited_action_hash.as_deref().unwrap_or(&self.action_hash)
+    }
+
+    /// Whether enough different members of the group approved.
+    #[must_use]
+    pub fn covers(&self, needed: &ApproverGroup) -> bool {
+        let of_group = |approver: &&Approver| approver.groups.contains(&needed.group);
+        self.approvers.iter().filter(of_group).count() >= usize::from(needed.quorum)
+    }
+
+    /// Takes an administrator's decision. On an error nothing has changed. What the same person
+    /// decided before is no error, also where `If-Match` names the revision from before it: whoever
+    /// got no answer may ask again (RFC 9110, section 13.1.1).
+    ///
+    /// # Errors
+    ///
+    /// What the administrator is told.
+    pub fn decide(
+        &mut self,
+        input: &mut ApprovalInput,
+        command: &DecideCommand,
+        now_ms: u64,
+    ) -> Result<Decided, Problem> {
+        let (mut next, mut next_input) = (self.clone(), input.clone());
+        let decided = match &command.verdict {
+            Verdict::Approve { edit } => {
+                next.approve(&mut next_input, command, edit.as_deref(), now_ms)
+            }
+            Verdict::Reject => next.reject(command, now_ms),
+            Verdict::Cancel => next.cancel(command, now_ms),
+        };
+        if let Err(problem) = &decided
+            && problem.code == ProblemCode::Forbidden
+        {
+            return Err(problem.clone());
+        }
+        let tags = command.if_match.as_deref();
+        if decided != Ok(Decided::Already)
+            && tags.is_some_and(|tags| !matches_etag(tags, self.revision))
+        {
+            let detail = "the approval was changed since you read it: read it again";
+            return Err(Problem::new(ProblemCode::PreconditionFailed, detail));
+        }
+        let decided = decided?;
+        if decided != Decided::Already {
+            next.revision += 1;
+            next.comment.clone_from(&command.comment);
+            if next.closed_at_ms.is_some() {
+                next_input = ApprovalInput::default();
+            }
+            (*self, *input) = (next, next_input);
+        }
+        Ok(decided)
+    }
+
+    fn approve(
+        &mut self,
+        input: &mut ApprovalInput,
+        command: &DecideCommand,
+        edit: Option<&str>,
+        now_ms: u64,
+    ) -> Result<Decided, Problem> {
+        let groups = self.groups_of(command)?;
+        let status = self.status_at(now_ms);
+        if !status.is_open() {
+            return Err(closed(status));
+        }
+        let conflict = |detail| Err(Problem::new(ProblemCode::StateConflict, detail));
+        let edited = edit.map(|patch| self.edited(input, command, patch)).transpose()?;
+        let edited = edited.filter(|(hash, _)| hash != self.good_hash());
+        let name = command.administrator.as_str();
+        let own = self.approvers.iter().find(|approver| approver.administrator == name);
+        if edited.is_none()
+            && let Some(own) = own
+            && (status == ApprovalStatus::Approved
+                || groups.iter().all(|group| own.groups.contains(group)))
+        {
+            return Ok(Decided::Already);
+        }
+        match &command.action_hash {
+            Some(hash) if hash != self.good_hash() => {
+                return conflict("the call is another one now: read the approval again");
+            }
+            None if self.edited_action_hash.is_some() && command.if_match.is_none() => {
+                return conflict(
+                    "the call was edited: name the one that you mean by `action_hash`",
+                );
+            }
+            _ => {}
+        }
+        if status == ApprovalStatus::Approved {
+            return conflict("the approval has all the approvals that it needs");
+        }
+        // Nor are there ever more approvers than groups and quorums need.
+        let needed =
+            |needed: &&ApproverGroup| groups.contains(&needed.group) && !self.covers(needed);
+        if edited.is_none() && self.approver_groups.iter().find(needed).is_none() {
+            return conflict("your groups have all the approvals that are needed of them");
+        }
+        if let Some((hash, arguments)) = edited {
+            self.edited_action_hash = Some(hash);
+            self.edited_by = Some(name.to_owned());
+            input.edited = Some(arguments);
+            self.approvers.clear();
+        }
+        match self.approvers.iter_mut().find(|approver| approver.administrator == name) {
+            // Membership has grown.
+            Some(approver) => {
+                approver.groups.extend(groups);
+                approver.groups.sort_unstable();
+                approver.groups.dedup();
+            }
+            None => {
+                let administrator = name.to_owned();
+                self.approvers.push(Approver {
+                    administrator,
+                    key_id: command.key_id.clone(),
+                    issued_by: command.issued_by.clone(),
+                    groups,
+                    at_ms: now_ms,
+                });
+            }
+        }
+        if !self.approver_groups.iter().all(|needed| self.covers(needed)) {
+            return Ok(Decided::Step(ApprovalEvent::Endorsed));
+        }
+        self.status = ApprovalStatus::Approved;
+        self.approved_at_ms = Some(now_ms);
+        Ok(Decided::Step(ApprovalEvent::Approved))
+    }
+
+    fn reject(&mut self, command: &DecideCommand, now_ms: u64) -> Result<Decided, Problem> {
+        self.groups_of(command)?;
+        match self.status_at(now_ms) {
+            ApprovalStatus::Pending => {
+                self.close(ApprovalStatus::Rejected, Some(&command.administrator), now_ms);
+                Ok(Decided::Step(ApprovalEvent::Rejected))
+            }
+            ApprovalStatus::Rejected if self.was_closed_by(command) => Ok(Decided::Already),
+            ApprovalStatus::Approved => Err(Problem::new(
+                ProblemCode::StateConflict,
+                "the approval has all the approvals that it needs; cancel it instead",
+            )),
+            status => Err(closed(status)),
+        }
+    }
+
+    fn cancel(&mut self, command: &DecideCommand, now_ms: u64) -> Result<Decided, Problem> {
+        match self.status_at(now_ms) {
+            ApprovalStatus::Pending | ApprovalStatus::Approved => {
+                self.close(ApprovalStatus::Cancelled, Some(&command.administrator), now_ms);
+                Ok(Decided::Step(ApprovalEvent::Cancelled))
+            }
+            ApprovalStatus::Cancelled if self.was_closed_by(command) => Ok(Decided::Already),
+            status => Err(closed(status)),
+        }
+    }
+
+    fn was_closed_by(&self, command: &DecideCommand) -> bool {
+        self.closed_by.as_deref() == Some(&command.administrator)
+    }
+
+    /// Those of the approver groups that the administrator may decide for.
+    fn groups_of(&self, command: &DecideCommand) -> Result<Vec<String>, Problem> {
+        let forbidden = |detail| Err(Problem::new(ProblemCode::Forbidden, detail));
+        if command.administrator == self.agent {
+            return forbidden("nobody decides on what it asked for itself");
+        }
+        let needed = self.approver_groups.iter().map(|needed| &needed.group);
+        let groups: Vec<String> =
+            needed.filter(|group| command.groups.contains(group)).cloned().collect();
+        match groups.is_empty() {
+            true => forbidden("you are a member of none of the groups that are asked"),
+            false => Ok(groups),
+        }
+    }
+
+    /// The edited call's hash and arguments.
+    fn edited(
+        &self,
+        input: &ApprovalInput,
+        command: &DecideCommand,
+        patch: &str,
+    ) -> Result<(String, String), Problem> {
+        let read = |text: &str| {
+            json::parse(text.as_bytes()).map_err(|error| match error.ambiguous {
+                true => Problem::from(error),
+                false => Problem::field("edit", error.message),
+            })
+        };
+        if self.agent == REGISTRY {
+            return Err(Problem::field("edit", "a change of the registry cannot be edited"));
+        }
+        let current = input.edited.as_ref().or(input.asked.as_ref());
+        let mut arguments = read(current.map_or("{}", String::as_str))?;
+        merge(&mut arguments, read(patch)?);
+        let text = arguments.canonical();
+        if text.len() > MAX_APPROVAL_INPUT_BYTES {
+            let detail = format!("the edited arguments exceed {MAX_APPROVAL_INPUT_BYTES} bytes");
+            return Err(Problem::field("edit", detail));
+        }
+        // What is put together from two documents within the bounds may be beyond them.
+        read(&text)?;
+        let action = Action {
+            tenant: &command.tenant,
+            agent: &self.agent,
+            server: &self.server,
+            tool: &self.tool,
+            resource: &self.resource,
+            input: &arguments,
+            route: self.route.as_ref().map(|(method, path)| (method.as_str(), path.as_str())),
+            user: if self.assigned { &self.user_id } else { "" },
+            run: if self.assigned { &self.run_id } else { "" },
+        };
+        Ok((hex::encode(action.hash()), text))
+    }
+
+    /// It was used, by this decision.
+    pub fn use_up(&mut self, decision_id: &str, now_ms: u64) -> ApprovalEvent {
+        self.used_by = Some(decision_id.to_owned());
+        self.close(ApprovalStatus::Used, None, now_ms);
+        self.revision += 1;
+        ApprovalEvent::Used
+    }
+
+    /// Another call than the good one was made with it.
+    pub fn tamper(&mut self, now_ms: u64) -> ApprovalEvent {
+        self.tampering += 1;
+        self.revision += 1;
+        if self.tampering >= MAX_TAMPERING {
+            self.close(ApprovalStatus::Cancelled, None, now_ms);
+        }
+        ApprovalEvent::Tampered
+    }
+
+    /// Whether it lets exactly this registry change be made now.
+    ///
+    /// # Errors
+    ///
+    /// What the administrator is told.
+    pub fn lets_change(&self, action_hash: &str, now_ms: u64) -> Result<(), Problem> {
+        let conflict = |detail: &str| Err(Problem::new(ProblemCode::StateConflict, detail));
+        match self.status_at(now_ms) {
+            _ if self.agent != REGISTRY || self.good_hash() != action_hash => {
+                conflict("the approval is for another change, or was asked for by somebody else")
+            }
+            ApprovalStatus::Approved => Ok(()),
+            ApprovalStatus::Pending => conflict("the approval still waits for approvers"),
+            status => Err(closed(status)),
+        }
+    }
+
+    /// Its time is over.
+    pub fn expire(&mut self, now_ms: u64) -> ApprovalEvent {
+        self.close(ApprovalStatus::Expired, None, now_ms);
+        self.revision += 1;
+        ApprovalEvent::Expired
+    }
+
+    fn close(&mut self, status: ApprovalStatus, by: Option<&str>, now_ms: u64) {
+        self.status = status;
+        self.closed_by = by.map(str::to_owned);
+        self.closed_at_ms = Some(now_ms);
+    }
+}
+
+fn closed(status: ApprovalStatus) -> Problem {
+    let detail = format!("the approval is {} already", status.as_str());
+    Problem::new(ProblemCode::StateConflict, detail)
+}
+
+/// JSON Merge Patch (RFC 7396, section 2), on values whose numbers keep their exact meaning.
+fn merge(target: &mut Json, patch: Json) {
+    let Json::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !matches!(target, Json::Object(_)) {
+        *target = Json::Object(Vec::new());
+    }
+    let Json::Object(members) = target else { return };
+    for (name, value) in patch {
+        let at = members.iter().position(|(member, _)| *member == name);
+        match (at, value) {
+            (Some(at), Json::Null) => drop(members.remove(at)),
+            (None, Json::Null) => {}
+            (at, value) => {
+                let at = at.unwrap_or_else(|| {
+                    members.push((name, Json::Null));
+                    members.len() - 1
+                });
+                if let Some((_, member)) = members.get_mut(at) {
+                    merge(member, value);
+                }
+            }
+        }
+    }
+    members.sort_unstable_by(|(a, _), (b, _)| json::utf16_order(a, b));
+}

@@ -1,0 +1,160 @@
+//! What the caller of a proxy states of its call, beside the call itself. None of it is believed
+//! further than the credential goes.
+
+use crate::bounds::{MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES};
+use crate::call::shield::Findings;
+use crate::call::{self, ToolCall};
+use crate::json::Json;
+use crate::problem::{Problem, ProblemCode};
+use crate::trust::SourceTrust;
+
+/// What is stated; what is not, is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stated {
+    source_trust: Option<SourceTrust>,
+    pub run_id: Option<String>,
+    approval_id: Option<String>,
+    user_id: Option<String>,
+    user_role: Option<String>,
+    contains_sensitive_data: bool,
+}
+
+impl Stated {
+    /// Reads it through `text`, which gives the value of a name, or what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`, naming what is not as it must be.
+    pub fn read(text: impl Fn(&str) -> Result<Option<String>, Problem>) -> Result<Self, Problem> {
+        let bounded = |name: &str, max_bytes: usize| match text(name)? {
+            Some(value) if value.is_empty() || value.len() > max_bytes => {
+                Err(malformed(name, &format!("1 to {max_bytes} bytes")))
+            }
+            value => Ok(value),
+        };
+        let sensitive = "contains_sensitive_data";
+        Ok(Self {
+            source_trust: bounded("source_trust", MAX_LABEL_BYTES)?
+                .map(|claim| SourceTrust::from_claim(&claim)),
+            run_id: bounded("run_id", MAX_LABEL_BYTES)?,
+            approval_id: bounded("approval_id", MAX_REQUEST_ID_BYTES)?,
+            user_id: bounded("user_id", MAX_LABEL_BYTES)?,
+            user_role: bounded("user_role", MAX_LABEL_BYTES)?,
+            contains_sensitive_data: match text(sensitive)?.as_deref() {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(_) => return Err(malformed(sensitive, "`true` or `false`")),
+            },
+        })
+    }
+
+    /// The same from headers: `X-Gateward-Source-Trust` and so on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stated::read`].
+    pub fn from_headers(header: impl Fn(&str) -> Option<String>) -> Result<Self, Problem> {
+        Self::read(|name| {
+            Ok(header(&format!("{}{}", crate::call::headers::OWN_PREFIX, name.replace('_', "-"))))
+        })
+    }
+
+    /// The same, with the less trusted of both origins where `other` states one too.
+    #[must_use]
+    pub fn at_most(self, other: &Self) -> Self {
+        let lowest = match (self.source_trust, other.source_trust) {
+            (Some(own), Some(other)) => Some(own.lowest(other)),
+            (own, other) => own.or(other),
+        };
+        Self { source_trust: lowest, ..self }
+    }
+
+    /// The call of a tool with all this. What a credential may claim is its default claim.
+    #[must_use]
+    pub fn call(
+        self,
+        (tenant, agent): (&str, &str),
+        (server, tool, resource): (&str, &str, &str),
+        input: Json,
+    ) -> ToolCall {
+        let mut call = ToolCall {
+            agent: agent.to_owned(),
+            environment: String::new(),
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            resource: resource.to_owned(),
+            mutates_state: false,
+            input,
+            route: None,
+            source_trust: self.source_trust.unwrap_or(SourceTrust::TrustedInternalSigned),
+            contains_sensitive_data: self.contains_sensitive_data,
+            request_id: None,
+            approval_id: self.approval_id,
+            user_id: self.user_id.unwrap_or_default(),
+            user_role: self.user_role.unwrap_or_default(),
+            run_id: self.run_id.unwrap_or_default(),
+            root_trust_level: None,
+            nonce: None,
+            timestamp_ms: None,
+            dry_run: false,
+            findings: Findings::default(),
+            action_hash: [0; 32],
+            fingerprint: [0; 32],
+        };
+        call::complete(&mut call, tenant);
+        call
+    }
+}
+
+fn malformed(name: &str, must: &str) -> Problem {
+    Problem::new(ProblemCode::MalformedRequest, format!("`{name}` must be {must}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_caller_states_is_bounded_and_never_guessed_at() {
+        let long = "x".repeat(MAX_LABEL_BYTES + 1);
+        for (name, value, expected) in [
+            ("x-gateward-run-id", "r", true),
+            ("x-gateward-run-id", long.as_str(), false),
+            ("x-gateward-run-id", "", false),
+            ("x-gateward-contains-sensitive-data", "true", true),
+            ("x-gateward-contains-sensitive-data", "yes", false),
+            ("x-gateward-source-trust", "made_up", true),
+        ] {
+            let stated = Stated::from_headers(|asked| (asked == name).then(|| value.to_owned()));
+            assert_eq!(stated.is_ok(), expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_claim_outside_of_the_list_is_the_least_trusted_and_none_is_the_credentials() {
+        let call = |claim: Option<&str>| {
+            let claim = claim.map(str::to_owned);
+            let stated = Stated::read(|name| Ok(claim.clone().filter(|_| name == "source_trust")));
+            stated.unwrap().call(("t", "a"), ("s", "x", ""), Json::Object(Vec::new()))
+        };
+        assert_eq!(call(Some("made_up")).source_trust, SourceTrust::Unknown);
+        assert_eq!(call(None).source_trust, SourceTrust::TrustedInternalSigned);
+        assert_ne!(call(None).action_hash, [0; 32]);
+    }
+
+    #[test]
+    fn of_two_origins_that_are_stated_the_less_trusted_holds() {
+        let of = |claim: &str| {
+            Stated::read(|name| Ok((name == "source_trust").then(|| claim.to_owned()))).unwrap()
+        };
+        let (high, low) = (of("trusted_internal_unsigned"), of("untrusted_external"));
+        for (own, other, expected) in [
+            (&high, &low, &low),
+            (&low, &high, &low),
+            (&high, &Stated::default(), &high),
+            (&Stated::default(), &low, &low),
+        ] {
+            assert_eq!(&own.clone().at_most(other), expected);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! How a request becomes a call: what is called, with which arguments, and what the caller claims.
+
+pub mod claims;
+pub mod command;
+pub mod forward_auth;
+pub mod headers;
+pub mod http_tool;
+pub mod shield;
+mod tool_call;
+
+pub use tool_call::*;

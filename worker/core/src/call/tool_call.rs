@@ -1,0 +1,301 @@
+//! Step 3: the body becomes one tool call, with its digests.
+//!
+//! Nothing here is believed yet: who is calling comes from the credential, what the tool does
+//! from the registry. A field that is present must have its type; unknown fields are ignored.
+
+use std::mem;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::bounds::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES, MAX_RESOURCE_BYTES};
+use crate::call::shield::{self, Findings};
+use crate::json::{self, Json, write_string};
+use crate::name::{is_name, is_tool_name};
+use crate::problem::{Problem, ProblemCode};
+use crate::trust::SourceTrust;
+
+/// One call of one tool, as the caller states it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub agent: String,
+    pub environment: String,
+    pub server: String,
+    pub tool: String,
+    pub resource: String,
+    /// The caller's word; it can make a read stricter, never a write laxer.
+    pub mutates_state: bool,
+    /// Always [`Json::Object`].
+    pub input: Json,
+    /// The method and the registered route's path of an HTTP request; the lane finds them.
+    pub route: Option<(String, String)>,
+    pub source_trust: SourceTrust,
+    pub contains_sensitive_data: bool,
+    pub request_id: Option<String>,
+    pub approval_id: Option<String>,
+    pub user_id: String,
+    pub user_role: String,
+    pub run_id: String,
+    pub root_trust_level: Option<SourceTrust>,
+    pub nonce: Option<String>,
+    pub timestamp_ms: Option<i64>,
+    pub dry_run: bool,
+    pub findings: Findings,
+    /// SHA-256 over the RFC 8785 form of what is to be done and by whom: what an approval binds.
+    pub action_hash: [u8; 32],
+    /// SHA-256 over everything that the decision can depend on: what a request id binds.
+    pub fingerprint: [u8; 32],
+}
+
+/// Reads the body of `POST /v1/authorize` for a credential of `tenant`.
+///
+/// # Errors
+///
+/// `body_too_large`, `input_invalid` or `malformed_request`, saying where.
+pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
+    if body.len() > MAX_BODY_BYTES {
+        let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
+        return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
+    }
+    let mut document = json::parse(body)?;
+    let root = Section::root(&document)?;
+    let agent = root.section("agent")?;
+    let tool_call = root.section("tool_call")?;
+    let context = root.section("context")?;
+    let user = root.optional_section("user")?;
+    let trace = root.optional_section("trace")?;
+
+    let server = tool_call.text("tool", MAX_RESOURCE_BYTES)?;
+    let server = server.strip_prefix("mcp:").unwrap_or(server);
+    if !is_name(server) {
+        return Err(tool_call.malformed("tool", "a server's name: `[a-z0-9][a-z0-9_-]{0,62}`"));
+    }
+    let tool = tool_call.text("action", MAX_RESOURCE_BYTES)?;
+    if !is_tool_name(tool) {
+        return Err(tool_call.malformed("action", "a tool's name: 1 to 128 of `[A-Za-z0-9_./-]`"));
+    }
+    let input = tool_call.required("parameters")?;
+    if !matches!(input, Json::Object(_)) {
+        return Err(tool_call.malformed("parameters", "an object"));
+    }
+
+    let nonce = root.optional_text("nonce", MAX_REQUEST_ID_BYTES)?;
+    let timestamp_ms = match root.optional_text("timestamp", MAX_LABEL_BYTES)? {
+        None => None,
+        Some(text) => match text.parse::<Timestamp>() {
+            Ok(time) => Some(time.as_millisecond()),
+            Err(_) => return Err(root.malformed("timestamp", "an RFC 3339 time")),
+        },
+    };
+    if nonce.is_some() && timestamp_ms.is_none() {
+        return Err(root.malformed("timestamp", "present when there is a nonce"));
+    }
+    for (field, value) in [("request_id", root.field("request_id")), ("nonce", root.field("nonce"))]
+    {
+        if value.and_then(Json::as_str) == Some("") {
+            return Err(root.malformed(field, "not empty"));
+        }
+    }
+
+    let mut call = ToolCall {
+        agent: agent.text("id", MAX_LABEL_BYTES)?.to_owned(),
+        environment: agent.text("environment", MAX_LABEL_BYTES)?.to_owned(),
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        resource: tool_call.optional_text("resource", MAX_RESOURCE_BYTES)?.unwrap_or("").to_owned(),
+        mutates_state: tool_call.flag("mutates_state")?,
+        input: Json::Null,
+        route: None,
+        source_trust: SourceTrust::from_claim(context.text("source_trust", MAX_LABEL_BYTES)?),
+        contains_sensitive_data: context.flag("contains_sensitive_data")?,
+        request_id: root.optional_text("request_id", MAX_REQUEST_ID_BYTES)?.map(str::to_owned),
+        approval_id: root.optional_text("approval_id", MAX_REQUEST_ID_BYTES)?.map(str::to_owned),
+        user_id: user.optional_text("id", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
+        user_role: user.optional_text("role", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
+        run_id: trace.optional_text("run_id", MAX_LABEL_BYTES)?.unwrap_or("").to_owned(),
+        root_trust_level: trace
+            .optional_text("root_trust_level", MAX_LABEL_BYTES)?
+            .map(SourceTrust::from_claim),
+        nonce: nonce.map(str::to_owned),
+        timestamp_ms,
+        dry_run: root.optional_flag("dry_run")?,
+        findings: Findings::default(),
+        action_hash: [0; 32],
+        fingerprint: [0; 32],
+    };
+    // Traces are bounded too, though only the run's id is kept.
+    trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
+    trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
+    // Taken, not copied: arguments are most of a large body.
+    let input = document.get_mut("tool_call").and_then(|call| call.get_mut("parameters"));
+    call.input = input.map_or(Json::Object(Vec::new()), |input| mem::replace(input, Json::Null));
+    drop(document);
+    complete(&mut call, tenant);
+    Ok(call)
+}
+
+/// Works out what follows from the rest of a call: findings and digests.
+pub fn complete(call: &mut ToolCall, tenant: &str) {
+    call.findings = shield::scan(&call.input);
+    call.action_hash = Action::of(call, tenant).hash();
+    call.fingerprint = fingerprint(call);
+}
+
+/// What an action hash covers: exactly this is what an approval is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Action<'a> {
+    pub tenant: &'a str,
+    pub agent: &'a str,
+    pub server: &'a str,
+    pub tool: &'a str,
+    pub resource: &'a str,
+    pub input: &'a Json,
+    /// Method and path of the registered route.
+    pub route: Option<(&'a str, &'a str)>,
+    /// The user and the run, where a harness states them; empty ones are left out. What any other
+    /// caller says about them is shown to approvers and not covered, since clients reconnect.
+    pub user: &'a str,
+    pub run: &'a str,
+}
+
+impl<'a> Action<'a> {
+    /// The action of a call, without user and run.
+    #[must_use]
+    pub fn of(call: &'a ToolCall, tenant: &'a str) -> Self {
+        Self {
+            tenant,
+            agent: &call.agent,
+            server: &call.server,
+            tool: &call.tool,
+            resource: &call.resource,
+            input: &call.input,
+            route: call.route.as_ref().map(|(method, path)| (method.as_str(), path.as_str())),
+            user: "",
+            run: "",
+        }
+    }
+
+    /// SHA-256 of `{"agent","input","resource","server","tenant","tool"}` in RFC 8785 form, with
+    /// `method` and `route` for an HTTP request, and with `run` and `user` where they are covered.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        let mut text = String::from("{\"agent\":");
+        write_string(self.agent, &mut text);
+        text.push_str(",\"input\":");
+        self.input.write_canonical(&mut text);
+        let covered = |value: &'a str| Some(value).filter(|value| !value.is_empty());
+        for (key, value) in [
+            (",\"method\":", self.route.map(|(method, _)| method)),
+            (",\"resource\":", Some(self.resource)),
+            (",\"route\":", self.route.map(|(_, path)| path)),
+            (",\"run\":", covered(self.run)),
+            (",\"server\":", Some(self.server)),
+            (",\"tenant\":", Some(self.tenant)),
+            (",\"tool\":", Some(self.tool)),
+            (",\"user\":", covered(self.user)),
+        ] {
+            if let Some(value) = value {
+                text.push_str(key);
+                write_string(value, &mut text);
+            }
+        }
+        text.push('}');
+        Sha256::digest(text.as_bytes()).into()
+    }
+}
+
+/// SHA-256 over the action hash and the rest of what decides, each part ended by a NUL, which no
+/// part can be mistaken across: texts are written as JSON strings, which escape it.
+fn fingerprint(call: &ToolCall) -> [u8; 32] {
+    let mut text = String::new();
+    for part in [
+        call.environment.as_str(),
+        call.source_trust.as_str(),
+        call.root_trust_level.map_or("-", SourceTrust::as_str),
+        if call.mutates_state { "writes" } else { "reads" },
+        if call.contains_sensitive_data { "sensitive" } else { "plain" },
+        call.approval_id.as_deref().unwrap_or(""),
+        &call.user_id,
+        &call.user_role,
+        &call.run_id,
+    ] {
+        write_string(part, &mut text);
+        text.push('\0');
+    }
+    Sha256::new().chain_update(call.action_hash).chain_update(text.as_bytes()).finalize().into()
+}
+
+/// An object of the body and the path that leads to it, for messages that say where.
+struct Section<'a> {
+    path: &'static str,
+    value: Option<&'a Json>,
+}
+
+impl<'a> Section<'a> {
+    fn root(document: &'a Json) -> Result<Self, Problem> {
+        let root = Section { path: "", value: Some(document) };
+        match document {
+            Json::Object(_) => Ok(root),
+            other => Err(Problem::new(
+                ProblemCode::MalformedRequest,
+                format!("the body must be an object, not {}", other.kind()),
+            )),
+        }
+    }
+
+    fn malformed(&self, field: &str, expected: &str) -> Problem {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        let detail = format!("`{}{dot}{field}` must be {expected}", self.path);
+        Problem::new(ProblemCode::MalformedRequest, detail)
+    }
+
+    /// `null` counts as absent.
+    fn field(&self, field: &str) -> Option<&'a Json> {
+        self.value?.get(field).filter(|value| !matches!(value, Json::Null))
+    }
+
+    fn required(&self, field: &str) -> Result<&'a Json, Problem> {
+        self.field(field).ok_or_else(|| self.malformed(field, "present"))
+    }
+
+    fn section(&self, field: &'static str) -> Result<Section<'a>, Problem> {
+        self.required(field)?;
+        self.optional_section(field)
+    }
+
+    fn optional_section(&self, field: &'static str) -> Result<Section<'a>, Problem> {
+        match self.field(field) {
+            value @ (None | Some(Json::Object(_))) => Ok(Section { path: field, value }),
+            Some(_) => Err(self.malformed(field, "an object")),
+        }
+    }
+
+    fn text(&self, field: &str, max_bytes: usize) -> Result<&'a str, Problem> {
+        self.required(field)?;
+        Ok(self.optional_text(field, max_bytes)?.unwrap_or(""))
+    }
+
+    fn optional_text(&self, field: &str, max_bytes: usize) -> Result<Option<&'a str>, Problem> {
+        match self.field(field) {
+            None => Ok(None),
+            Some(Json::String(text)) if text.len() <= max_bytes => Ok(Some(text)),
+            Some(_) => {
+                Err(self.malformed(field, &format!("a string of at most {max_bytes} bytes")))
+            }
+        }
+    }
+
+    fn flag(&self, field: &str) -> Result<bool, Problem> {
+        self.required(field)?;
+        self.optional_flag(field)
+    }
+
+    fn optional_flag(&self, field: &str) -> Result<bool, Problem> {
+        match self.field(field) {
+            None => Ok(false),
+            Some(Json::Bool(value)) => Ok(*value),
+            Some(_) => Err(self.malformed(field, "true or false")),
+        }
+    }
+}

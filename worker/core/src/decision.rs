@@ -1,0 +1,133 @@
+//! What is decided about a call, and why, as stable codes.
+
+use serde::Serialize;
+
+/// What a call may do, strongest restriction first: where several policies determine, the first
+/// of these wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Quarantine,
+    Deny,
+    RequireApproval,
+    Redact,
+    Allow,
+}
+
+impl Decision {
+    pub const ALL: [Self; 5] =
+        [Self::Quarantine, Self::Deny, Self::RequireApproval, Self::Redact, Self::Allow];
+
+    /// Whether the call goes on.
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        matches!(self, Self::Allow | Self::Redact)
+    }
+
+    /// Whether the call counts as a denial.
+    #[must_use]
+    pub const fn denies(self) -> bool {
+        matches!(self, Self::Deny | Self::Quarantine)
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quarantine => "quarantine",
+            Self::Deny => "deny",
+            Self::RequireApproval => "require_approval",
+            Self::Redact => "redact",
+            Self::Allow => "allow",
+        }
+    }
+}
+
+/// Defines [`ReasonCode`] from its list, so that a code is added in one line.
+macro_rules! reason_codes {
+    ($($name:ident = $code:literal, $sentence:literal;)+) => {
+        /// Why, as a stable code. Callers may compare it; the sentence is for people.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ReasonCode {
+            $($name,)+
+        }
+
+        impl ReasonCode {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)+
+                }
+            }
+
+            /// What callers are told where no policy gives a better sentence.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$name => $sentence,)+
+                }
+            }
+        }
+    };
+}
+
+// docs/api.md has a row for each; a test compares.
+reason_codes! {
+    PolicyAllow = "policy_allow", "A policy permits this call.";
+    PolicyRedact = "policy_redact", "A policy permits this call without the redacted fields.";
+    PolicyRequireApproval = "policy_require_approval", "A policy permits this call once it is approved.";
+    ApprovalGranted = "approval_granted", "The call was approved.";
+    ApprovalPending = "approval_pending", "The approval is not decided yet.";
+    ApprovalUnknown = "approval_unknown", "The agent has no such approval.";
+    ApprovalMismatch = "approval_mismatch", "This is not the call that the approval is for.";
+    ApprovalInsufficient = "approval_insufficient", "The policies ask for more than the approval has; ask for another without it.";
+    ApprovalRejected = "approval_rejected", "The approval was rejected.";
+    ApprovalCancelled = "approval_cancelled", "The approval was cancelled.";
+    ApprovalExpired = "approval_expired", "The approval has expired.";
+    ApprovalUsed = "approval_used", "The approval was used; it is good once.";
+    ApprovalsExhausted = "approvals_exhausted", "The agent has as many open approvals as it can have; use some, or let them expire.";
+    ApprovalInputTooLarge = "approval_input_too_large", "The call needs approval, and its arguments are too large for an approver to read.";
+    PolicyForbid = "policy_forbid", "A policy forbids this call.";
+    PolicyQuarantine = "policy_quarantine", "A policy forbids this call and stops the agent.";
+    NoPolicyPermits = "no_policy_permits", "No policy permits this call.";
+    PolicyError = "policy_error", "A policy could not be evaluated.";
+    InputInvalid = "input_invalid", "The arguments are ambiguous, or hold what no policy can judge.";
+    ScopeMissing = "scope_missing", "The credential's scopes do not cover this tool.";
+    ToolNotGranted = "tool_not_granted", "The agent or its credential is not granted this tool.";
+    ServerUnknown = "server_unknown", "This server is not registered.";
+    ToolUnknown = "tool_unknown", "This tool is not registered.";
+    ToolInactive = "tool_inactive", "This tool or its server is not active.";
+    RouteUnmapped = "route_unmapped", "No route of the server fits this request.";
+    InputSchemaMismatch = "input_schema_mismatch", "The arguments do not match the tool's schema.";
+    SchemaUnusable = "schema_unusable", "The tool's schema cannot be used.";
+    HeaderMismatch = "header_mismatch", "A header that mirrors an argument is not as the tool's schema says.";
+    UpstreamMissing = "upstream_missing", "Gateward does not know where this server is.";
+    AgentFrozen = "agent_frozen", "The agent is frozen.";
+    AgentRevoked = "agent_revoked", "The agent is revoked.";
+    AgentQuarantined = "agent_quarantined", "The agent is quarantined.";
+    AgentBanned = "agent_banned", "The agent is banned.";
+    UserBanned = "user_banned", "The user is banned.";
+    RunBanned = "run_banned", "The run is banned.";
+    SourceAddressBanned = "source_address_banned", "The address that the call comes from is banned.";
+    TenantInactive = "tenant_inactive", "The tenant is not active.";
+    QuotaExhausted = "quota_exhausted", "The agent has used its quota for today.";
+    TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";
+    TenantBytesExhausted = "tenant_bytes_exhausted", "The tenant has written as many bytes of records as it may today.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_what_is_serialized() {
+        for code in ReasonCode::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.code());
+        }
+        for decision in Decision::ALL {
+            assert_eq!(serde_json::to_value(decision).unwrap(), decision.as_str());
+        }
+    }
+}

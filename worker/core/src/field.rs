@@ -1,0 +1,193 @@
+//! What the fields of a request may be: parsed once, valid ever after. A field that is not what it
+//! must be is a 422 that names it.
+
+use std::ops::Deref;
+
+use jiff::Timestamp;
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use crate::bounds::MAX_LABEL_BYTES;
+use crate::id::rfc3339;
+use crate::name::{is_name, is_tool_name};
+use crate::problem::Problem;
+
+/// Reads a request's body.
+///
+/// # Errors
+///
+/// `malformed_request` when it is not JSON, `input_invalid` when it is ambiguous, else `invalid_field`.
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    // Depth, values and keys have their bounds, whatever the body says. A number has that of its field.
+    crate::json::parse_definition(body)?;
+    parse_within("", body)
+}
+
+/// Reads what stands in the field `within` of a body that was found to be within the bounds.
+///
+/// # Errors
+///
+/// `invalid_field`.
+pub fn parse_within<T: DeserializeOwned>(within: &str, text: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        refused(within, path, &error.into_inner())
+    })
+}
+
+/// Apart from what is made anew for every type.
+fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
+    let path = match (within, path.as_str()) {
+        ("", _) => path,
+        (within, ".") => within.to_owned(),
+        (within, path) => format!("{within}.{path}"),
+    };
+    let text = error.to_string();
+    // The place in the text says less than the path does.
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let field = match (missing, path.as_str()) {
+        (Some(name), ".") => name.to_owned(),
+        (Some(name), path) => format!("{path}.{name}"),
+        (None, path) => path.to_owned(),
+    };
+    Problem::field(&field, format!("`{field}`: {text}"))
+}
+
+/// For a field of a patch, where absent and null are not the same: what is there, null included.
+pub fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A text that was checked.
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident, $check:expr, $expected:expr, $schema:meta) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+        #[serde(transparent)]
+        #[$schema]
+        pub struct $name(String);
+
+        impl $name {
+            /// # Errors
+            ///
+            /// A sentence that says what it must be.
+            pub fn parse(text: &str) -> Result<Self, String> {
+                if $check(text) { Ok(Self(text.to_owned())) } else { Err($expected.to_owned()) }
+            }
+        }
+
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+text!(
+    /// A name of a tenant, agent, server, group, administrator or key.
+    Name,
+    is_name,
+    "must be a name: `[a-z0-9][a-z0-9_-]{0,62}`",
+    schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$", example = "coder")
+);
+text!(
+    /// A tool's name, as its server has it.
+    ToolName,
+    // A path cannot carry these two, however they are encoded.
+    |text: &str| is_tool_name(text) && text != "." && text != "..",
+    "must be a tool's name: 1 to 128 of `[A-Za-z0-9_./-]`, and neither `.` nor `..`",
+    schema(pattern = "^[A-Za-z0-9_./-]{1,128}$", example = "get_issue")
+);
+text!(
+    /// A text of the caller's own.
+    Label,
+    |text: &str| (1..=MAX_LABEL_BYTES).contains(&text.len()) && !text.contains(char::is_control),
+    "must be a text of 1 to 256 bytes without control characters",
+    schema(min_length = 1, max_length = 256, example = "production")
+);
+
+/// A whole number within bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u32::deserialize(deserializer).ok().filter(|value| (MIN..=MAX).contains(value)).map_or_else(
+            || Err(D::Error::custom(format!("must be a whole number from {MIN} to {MAX}"))),
+            |value| Ok(Self(value)),
+        )
+    }
+}
+
+/// Requests a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PerSecond(pub f64);
+
+/// The slowest refill: one request in 1000 seconds.
+const MIN_PER_S: f64 = 0.001;
+
+impl<'de> Deserialize<'de> for PerSecond {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let most = crate::bucket::MAX_REFILL_PER_S;
+        f64::deserialize(deserializer)
+            .ok()
+            .filter(|value| (MIN_PER_S..=most).contains(value))
+            .map_or_else(
+                || Err(D::Error::custom(format!("must be a number from {MIN_PER_S} to {most}"))),
+                |value| Ok(Self(value)),
+            )
+    }
+}
+
+/// A time in a request: RFC 3339.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub u64);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_time(&text).map(Self).ok_or_else(|| D::Error::custom("must be an RFC 3339 time"))
+    }
+}
+
+/// Milliseconds since the Unix epoch of an RFC 3339 time that is not before it.
+#[must_use]
+pub fn parse_time(text: &str) -> Option<u64> {
+    u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
+}
+
+/// A time in a record: milliseconds in D1, RFC 3339 in an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+impl Serialize for Millis {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
+    }
+}
+
+/// A list of at most [`crate::bounds::MAX_LIST_ENTRIES`].
+pub fn bounded<T>(field: &str, list: Option<&Vec<T>>) -> Result<(), Problem> {
+    if list.is_none_or(|list| list.len() <= crate::bounds::MAX_LIST_ENTRIES) {
+        return Ok(());
+    }
+    let most = crate::bounds::MAX_LIST_ENTRIES;
+    Err(Problem::field(field, format!("`{field}`: must have at most {most} entries")))
+}

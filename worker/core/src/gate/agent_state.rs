@@ -1,0 +1,149 @@
+//! What a lane remembers of one agent between its calls.
+
+use serde::{Deserialize, Serialize};
+
+use super::risk_state::RiskState;
+use super::taint_state::Taint;
+use crate::bucket::{Bucket, SlidingCount};
+use crate::clock::{DAY_MS, repair_time, repair_window};
+use crate::decision::{Decision, ReasonCode};
+
+/// The window of `context.velocity.calls_1m`.
+pub const CALLS_WINDOW_MS: u64 = 60_000;
+/// The window of `context.velocity.denials_10m`.
+pub const DENIALS_WINDOW_MS: u64 = 600_000;
+
+/// What the lane remembers of one agent. Persisted in every journal row of the agent: the
+/// format is pinned by a test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    /// Counts changes, so that of two stored states the newer is known.
+    pub revision: u64,
+    pub bucket: Option<Bucket>,
+    /// Set by a quarantine decision, and lifted by [`super::event::carry_out`], and only by these.
+    pub quarantined: bool,
+    /// The denial for the agent's status that was journalled last.
+    pub status_denial: Option<StatusDenial>,
+    /// The UTC day, counted from the Unix epoch, that `quota_used` belongs to.
+    pub quota_day: u64,
+    pub quota_used: u32,
+    pub calls: SlidingCount,
+    pub denials: SlidingCount,
+    // What follows is left out of most states, to keep rows small.
+    /// The id of the quarantine decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined_by: Option<QuarantinedBy>,
+    #[serde(default, skip_serializing_if = "RiskState::is_default")]
+    pub risk: RiskState,
+    #[serde(default, skip_serializing_if = "Taint::is_default")]
+    pub taint: Taint,
+    /// The epoch of the newest command that lifted the taint.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub untainted_epoch: u64,
+    /// Approvals that the agent asked for and that are not closed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub open_approvals: u32,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The decision that quarantined an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuarantinedBy {
+    pub decision_id: String,
+    /// The registry's epoch that it was decided at.
+    pub epoch: u64,
+}
+
+/// When a stopped agent was last denied in the journal, and with which reason code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusDenial {
+    pub at_ms: u64,
+    pub code: String,
+}
+
+impl AgentState {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Plain data always serializes; an empty state would be refused when it is read.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Counts a decision on a call of the agent.
+    pub(super) fn count(&mut self, decision: Decision, now_ms: u64) {
+        self.calls.add(now_ms, CALLS_WINDOW_MS);
+        if decision.denies() {
+            self.denials.add(now_ms, DENIALS_WINDOW_MS);
+        }
+    }
+
+    /// Remembers a journalled denial of a stopped agent.
+    pub(super) fn status_denied(&mut self, code: ReasonCode, now_ms: u64) {
+        let code = code.code().to_owned();
+        self.status_denial = Some(StatusDenial { at_ms: now_ms, code });
+    }
+
+    /// Moves every time that lies in the future to now. Returns whether there was one.
+    pub(crate) fn repair_clock(&mut self, now_ms: u64) -> bool {
+        let bucket = self.bucket.as_mut().is_some_and(|bucket| bucket.repair_clock(now_ms));
+        let denial = self.status_denial.as_mut();
+        let repairs = [
+            bucket,
+            denial.is_some_and(|denial| repair_time(&mut denial.at_ms, now_ms)),
+            repair_window(&mut self.quota_day, DAY_MS, now_ms),
+            self.calls.repair_clock(now_ms, CALLS_WINDOW_MS),
+            self.denials.repair_clock(now_ms, DENIALS_WINDOW_MS),
+            self.risk.repair_clock(now_ms),
+            self.taint.repair_clock(now_ms),
+        ];
+        let repaired = repairs.contains(&true);
+        self.revision += u64::from(repaired);
+        repaired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::clock::CLOCK_TOLERANCE_MS;
+
+    const NOW_MS: u64 = 50 * DAY_MS;
+
+    /// A state whose times are all `at_ms`.
+    fn state(revision: u64, at_ms: u64) -> serde_json::Value {
+        let count =
+            |width_ms: u64| json!({"window": at_ms / width_ms, "current": 2, "previous": 3});
+        let mark = json!({"since_ms": at_ms, "at_ms": at_ms, "servers": ["web"]});
+        let mut run = mark.clone();
+        run["run"] = json!("ca978112ca1bbdca");
+        json!({
+            "revision": revision, "bucket": {"micro": 5, "at_ms": at_ms}, "quarantined": false,
+            "status_denial": {"at_ms": at_ms, "code": "agent_frozen"},
+            "quota_day": at_ms / DAY_MS, "quota_used": 4,
+            "calls": count(CALLS_WINDOW_MS), "denials": count(DENIALS_WINDOW_MS),
+            "risk": {"steps": 1, "since_ms": at_ms, "denials": count(7_000), "window_ms": 7_000},
+            "taint": {"agent": mark, "runs": [run]},
+        })
+    }
+
+    #[test]
+    fn every_time_in_the_future_becomes_now_once_and_what_was_counted_stays() {
+        for (ahead_ms, repairs) in
+            [(0, false), (CLOCK_TOLERANCE_MS, false), (30 * DAY_MS, true), (u64::MAX / 4, true)]
+        {
+            let before = state(1, NOW_MS + ahead_ms);
+            let after = if repairs { state(2, NOW_MS) } else { before.clone() };
+            let mut repaired: AgentState = serde_json::from_value(before).unwrap();
+            assert_eq!(repaired.repair_clock(NOW_MS), repairs, "{ahead_ms}");
+            assert_eq!(serde_json::to_value(&repaired).unwrap(), after, "{ahead_ms}");
+            assert!(!repaired.repair_clock(NOW_MS), "{ahead_ms}: again");
+        }
+        let nothing = AgentState::default();
+        assert!(!nothing.clone().repair_clock(0));
+    }
+}

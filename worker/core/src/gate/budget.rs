@@ -1,0 +1,139 @@
+//! How much one tenant may have written down in a UTC day, so that it cannot fill the database that
+//! it shares with others.
+//!
+//! A tenant's bound is split evenly: each lane holds its share and counts what it wrote itself. What
+//! is counted is the journal: every row, whatever wrote it, and the bytes that the row gives to D1.
+//! Only calls are denied beyond the bound. Outcomes of calls that were let pass, decisions on
+//! approvals, and restores are written all the same.
+
+use crate::registry::TenantRecord;
+
+/// Rows that a tenant may write in a day unless it has a bound of its own: three a second, all day
+/// long. A row takes some 2.4 KB of D1, so they take 0.6 GB of D1's 10 GB: a tenant that uses its
+/// whole bound every day is in the audit for two weeks before the database is full.
+pub const DEFAULT_ROWS_PER_DAY: u32 = 250_000;
+
+/// Bytes of journal rows that a tenant may write in a day unless it has a bound of its own:
+/// [`DEFAULT_ROWS_PER_DAY`] of ordinary rows, which have 2 KB. D1 takes some 1.2 times as much, with
+/// its indexes.
+pub const DEFAULT_BYTES_PER_DAY: u32 = 500_000_000;
+
+/// The percentage of a bound from which the audit warns.
+const NEAR_PERCENT: u64 = 80;
+
+/// What a lane has written down in one UTC day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A bound that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhausted {
+    Rows,
+    Bytes,
+}
+
+/// A lane's share of its tenant's bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    rows: u64,
+    bytes: u64,
+}
+
+impl Budget {
+    /// Shares are rounded up: together they are above the bound by less than one row or byte a lane.
+    #[must_use]
+    pub fn of(tenant: Option<&TenantRecord>) -> Self {
+        let lanes = tenant.and_then(|tenant| tenant.lanes).unwrap_or(1).max(1);
+        let share = |own: Option<u32>, default| {
+            u64::from(own.unwrap_or(default)).div_ceil(u64::from(lanes))
+        };
+        Self {
+            rows: share(tenant.and_then(|tenant| tenant.rows_per_day), DEFAULT_ROWS_PER_DAY),
+            bytes: share(tenant.and_then(|tenant| tenant.bytes_per_day), DEFAULT_BYTES_PER_DAY),
+        }
+    }
+
+    /// The bound that `written` has reached.
+    #[must_use]
+    pub fn exhausted(self, written: Written) -> Option<Exhausted> {
+        if written.rows >= self.rows {
+            Some(Exhausted::Rows)
+        } else if written.bytes >= self.bytes {
+            Some(Exhausted::Bytes)
+        } else {
+            None
+        }
+    }
+
+    /// The audit events that `written` calls for, each once a day.
+    pub fn events(self, written: Written) -> impl Iterator<Item = &'static str> {
+        let near =
+            |used: u64, bound: u64| used.saturating_mul(100) >= bound.saturating_mul(NEAR_PERCENT);
+        [
+            (near(written.rows, self.rows), "tenant_rows_near_limit"),
+            (written.rows >= self.rows, "tenant_rows_limit_reached"),
+            (near(written.bytes, self.bytes), "tenant_bytes_near_limit"),
+            (written.bytes >= self.bytes, "tenant_bytes_limit_reached"),
+        ]
+        .into_iter()
+        .filter_map(|(holds, event)| holds.then_some(event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_has_its_share_of_the_tenants_bounds() {
+        let tenant = |lanes, rows, bytes| -> TenantRecord {
+            let record = serde_json::json!({"status": "active", "epoch": 1, "lanes": lanes,
+                "rows_per_day": rows, "bytes_per_day": bytes});
+            serde_json::from_value(record).unwrap()
+        };
+        let defaults = (u64::from(DEFAULT_ROWS_PER_DAY), u64::from(DEFAULT_BYTES_PER_DAY));
+        for (lanes, rows, bytes, expected) in [
+            (None, None, None, defaults),
+            (Some(1), Some(10), Some(1_000), (10, 1_000)),
+            (Some(4), Some(10), Some(1_000), (3, 250)),
+            (Some(4), Some(1), None, (1, defaults.1 / 4)),
+        ] {
+            let budget = Budget::of(Some(&tenant(lanes, rows, bytes)));
+            assert_eq!((budget.rows, budget.bytes), expected, "{lanes:?} {rows:?} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn the_audit_warns_at_80_percent_and_the_bound_ends_at_100() {
+        let budget = Budget { rows: 10, bytes: 100 };
+        for (rows, bytes, exhausted, events) in [
+            (0, 0, None, vec![]),
+            (7, 79, None, vec![]),
+            (8, 79, None, vec!["tenant_rows_near_limit"]),
+            (0, 80, None, vec!["tenant_bytes_near_limit"]),
+            (
+                10,
+                0,
+                Some(Exhausted::Rows),
+                vec!["tenant_rows_near_limit", "tenant_rows_limit_reached"],
+            ),
+            (
+                9,
+                100,
+                Some(Exhausted::Bytes),
+                vec![
+                    "tenant_rows_near_limit",
+                    "tenant_bytes_near_limit",
+                    "tenant_bytes_limit_reached",
+                ],
+            ),
+        ] {
+            let written = Written { rows, bytes };
+            assert_eq!(budget.exhausted(written), exhausted, "{rows} {bytes}");
+            assert_eq!(budget.events(written).collect::<Vec<_>>(), events, "{rows} {bytes}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Step 12: the decision becomes one row of the journal.
+//!
+//! INVARIANT (one row): the answer, the receipt and the agent's new state are in the same row, so a
+//! decision happened whole or not at all.
+
+use sha2::{Digest as _, Sha256};
+
+use super::approval::{self, Occasion};
+use super::containment;
+use super::draft::{Draft, Presented, scope, taint_period_ms};
+use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt};
+use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
+use super::ruling::Ruling;
+use super::step::{Counted, Step};
+use super::{meter, replay};
+use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
+use crate::call::ToolCall;
+use crate::call::command::Purpose;
+use crate::decision::{Decision, ReasonCode};
+use crate::id;
+use crate::policy::PolicyEngine;
+use crate::receipt::{self, BODY_VERSION, Body, ChainHead, DecisionBody, Obligations};
+use crate::taint::TaintingCall;
+
+/// What a journalled decision changed.
+struct Effects<'a> {
+    containment: Option<ContainmentRow<'a>>,
+    /// The approval that the decision asks for, with the arguments that approvers read.
+    asked: Option<(Approval, ApprovalInput)>,
+    /// The approval that the call presented, after the decision, and what became of it.
+    settled: Option<(Approval, ApprovalEvent)>,
+}
+
+impl Effects<'_> {
+    /// The approval that the answer shows.
+    fn approval<'a>(&'a self, draft: &Draft<'a>) -> Option<&'a Approval> {
+        let asked = self.asked.as_ref().map(|(approval, _)| approval);
+        let settled = self.settled.as_ref().map(|(approval, _)| approval);
+        asked.or(settled).or_else(|| presented(draft))
+    }
+}
+
+/// A receipt that is sealed.
+struct Sealed {
+    body: String,
+    hash: String,
+}
+
+/// The answer, the row, and the agent's new state.
+pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) -> Step {
+    let decided_by = decided_by(engine, &draft);
+    if draft.command.call.dry_run || ruling.counted_only {
+        return unrecorded(draft, decided_by, ruling);
+    }
+    let decision_id = decision_id(&draft);
+    let effects = update_state(&mut draft, ruling, &decision_id);
+    let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
+    let (response, entry, approval_entry) =
+        build_rows(&draft, decided_by, ruling, effects, &decision_id, sealed);
+    let counted = decided_by.degraded_cause.map(|_| Counted::DecidedDegraded);
+    let mut step = draft.answer(200, response, None, counted);
+    step.entry = Some(entry);
+    step.approval_entry = approval_entry;
+    step
+}
+
+/// The answer to a call whose decision is not journalled.
+fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step {
+    let (command, facts) = (draft.command, draft.facts);
+    let id_ms = facts.now_ms.max(facts.latest_ms);
+    let decision_id = id::decision_id(id_ms, command.lane, 0, &command.call.fingerprint);
+    let approval = presented(&draft).map(|approval| (approval, facts.now_ms));
+    let trust = draft.trust();
+    let body =
+        respond::response(&command.call, ruling, trust, decided_by, &decision_id, approval, None);
+    let counted = ruling.counted_only.then_some(match ruling.reason_code {
+        ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
+        ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
+        _ => Counted::StatusDenied,
+    });
+    draft.answer(200, body, None, counted)
+}
+
+/// What the decision does to the agent's state.
+fn update_state<'a>(draft: &mut Draft<'a>, ruling: &Ruling, decision_id: &str) -> Effects<'a> {
+    // What a server asks of its client is not the agent's own call.
+    let own = match draft.command.purpose {
+        Purpose::Ask => None,
+        _ => Some(ruling.decision),
+    };
+    if let Some(decision) = own {
+        draft.agent.count(decision, draft.facts.now_ms);
+        if decision.passes() {
+            meter::commit_quota(draft);
+        }
+    }
+    if ruling.denies_caller {
+        draft.agent.status_denied(ruling.reason_code, draft.facts.now_ms);
+    }
+    taint(draft, ruling, decision_id);
+    let containment = containment::settle(draft, own, decision_id);
+    let asks =
+        ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
+    let asked = asks.then(|| approval::ask(draft, ruling, decision_id));
+    let settled = approval::settle(draft, ruling.decision, decision_id);
+    Effects { containment, asked, settled }
+}
+
+fn seal_receipt(
+    draft: &Draft<'_>,
+    decided_by: Engine<'_>,
+    ruling: &Ruling,
+    effects: &Effects<'_>,
+    decision_id: &str,
+) -> Sealed {
+    let (command, facts) = (draft.command, draft.facts);
+    let call = &command.call;
+    let approval = effects.approval(draft);
+    let (body, hash) = receipt::seal(&Body::Decision(DecisionBody {
+        action_hash: &hex::encode(draft.action_hash),
+        agent: &call.agent,
+        approval_id: approval.map_or("", |approval| &approval.approval_id),
+        bundle: decided_by.bundle,
+        decision: ruling.decision,
+        decision_id,
+        degraded_cause: decided_by.degraded_cause,
+        engine_mode: decided_by.degraded_cause.map(|_| DEGRADED),
+        epoch: draft.epoch(),
+        key_id: &command.key_id,
+        kind: receipt::DECISION_KIND,
+        lane: command.lane,
+        matched_policies: &ruling.matched_policies,
+        obligations: Obligations {
+            approver_groups: &ruling.approver_groups,
+            redact_fields: &ruling.redact_fields,
+        },
+        prev_hash: &facts.head.hash,
+        reason_code: ruling.reason_code,
+        resource: &call.resource,
+        run: &call.run_id,
+        seq: draft.seq(),
+        server: &call.server,
+        taint: ruling.taint.as_deref(),
+        tenant: &command.tenant,
+        time: &id::rfc3339(facts.now_ms),
+        tool: &call.tool,
+        trust: draft.trust().effective,
+        user: &call.user_id,
+        version: BODY_VERSION,
+    }));
+    Sealed { body, hash }
+}
+
+/// The answer, the decision's row, and the row of the approval that the call presented.
+fn build_rows(
+    draft: &Draft<'_>,
+    decided_by: Engine<'_>,
+    ruling: &Ruling,
+    effects: Effects<'_>,
+    decision_id: &str,
+    sealed: Sealed,
+) -> (String, JournalEntry, Option<JournalEntry>) {
+    let (command, facts, seq) = (draft.command, draft.facts, draft.seq());
+    let call = &command.call;
+    let previous = facts.head.hash.as_str();
+    let approval = effects.approval(draft).map(|approval| (approval, facts.now_ms));
+    let receipt = Some(ReplyReceipt::new(command.lane, seq, &sealed.hash, previous));
+    let trust = draft.trust();
+    let response =
+        respond::response(call, ruling, trust, decided_by, decision_id, approval, receipt);
+    let Effects { containment, asked, settled } = effects;
+    let row = JournalRow {
+        kind: None,
+        seq,
+        at_ms: facts.now_ms,
+        decision_id,
+        agent: &call.agent,
+        detail: DecisionDetail {
+            server: &call.server,
+            tool: &call.tool,
+            decision: ruling.decision,
+            reason_code: ruling.reason_code,
+            response: &response,
+            approval: asked.as_ref().map(|(approval, _)| approval),
+            containment,
+            taint: ruling.taint.as_deref(),
+        },
+        receipt: &sealed.body,
+        receipt_hash: &sealed.hash,
+        prev_receipt_hash: previous,
+    };
+    let row = row.encode();
+    let bound = |value: &Option<String>| {
+        let value = value.as_ref().filter(|_| !ruling.denies_caller);
+        value.map(|value| scoped_key(&call.agent, value))
+    };
+    let head = ChainHead { seq, hash: sealed.hash };
+    let approval_entry = settled.map(|(approval, event)| {
+        let occasion = Occasion {
+            tenant: &command.tenant,
+            lane: command.lane,
+            epoch: draft.epoch(),
+            now_ms: facts.now_ms,
+            head: &head,
+            administrator: "",
+            key_id: &command.key_id,
+            decision_id,
+        };
+        approval::entry(&occasion, &approval, ApprovalInput::default(), event, &draft.agent)
+    });
+    let entry = JournalEntry {
+        agent: call.agent.clone(),
+        state: draft.agent.encode(),
+        request_key: bound(&call.request_id),
+        fingerprint: replay::fingerprint(command),
+        nonce_key: bound(&call.nonce),
+        row,
+        head,
+        approval: asked.map(|(_, input)| input),
+    };
+    (response, entry, approval_entry)
+}
+
+fn decided_by<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Engine<'a> {
+    let confirmed = draft.facts.records.confirmed;
+    Engine {
+        bundle: engine.bundle().digest,
+        degraded_cause: (!confirmed).then_some(REGISTRY_UNCONFIRMED),
+    }
+}
+
+/// The decision's id. The row and the receipt bear the clock's time; ids never go back, as a clock may.
+fn decision_id(draft: &Draft<'_>) -> String {
+    let (command, facts) = (draft.command, draft.facts);
+    let id_ms = facts.now_ms.max(facts.latest_ms);
+    let salt = salt(&facts.head.hash, &command.call);
+    id::decision_id(id_ms, command.lane, draft.seq(), &salt)
+}
+
+/// Bits for the decision id that neither another tenant's lane nor another call will have.
+fn salt(previous: &str, call: &ToolCall) -> [u8; 32] {
+    Sha256::new().chain_update(previous).chain_update(call.fingerprint).finalize().into()
+}
+
+/// The approval that the call presented, if it is the agent's own.
+fn presented<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
+    draft.facts.approval.filter(|_| draft.presented != Presented::Nothing)
+}
+
+/// A call that may reach an untrusted server taints. So does a request of that server to its client.
+fn taint(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) {
+    let untrusted = ruling.tool.as_ref().is_some_and(|tool| tool.server.is_untrusted());
+    if !ruling.decision.passes() || !untrusted {
+        return;
+    }
+    let (command, facts) = (draft.command, draft.facts);
+    let (server, tool) = (&command.call.server, &command.call.tool);
+    let call = TaintingCall {
+        decision_id: decision_id.to_owned(),
+        server: server.clone(),
+        tool: tool.clone(),
+    };
+    let (scope, period_ms) = (scope(command, facts.records), taint_period_ms(facts.records));
+    draft.agent.taint.add(scope, server, Some(call), period_ms, facts.now_ms);
+}

@@ -1,0 +1,155 @@
+//! Steps 6 to 12, in order.
+//!
+//! INVARIANT (deny is the default arm): every way out of [`judge`] that is not an explicit permit of
+//! the policies is a denial or a problem.
+
+use super::caller;
+use super::conclude::conclude;
+use super::draft::{Draft, Judged, Stop, assigned_run, scope, taint_period_ms};
+use super::facts::Facts;
+use super::identity::{self, Identity};
+use super::proxy::{self, Untrusted, Visibility};
+use super::ruling::{self, Ruling, Tool};
+use super::step::{Counted, Step};
+use super::{approval, listing, meter, resolve, trust};
+use crate::call::command::{GateCommand, Purpose};
+use crate::policy::{Evaluation, PolicyEngine};
+use crate::registry::upstream::DenialForm;
+
+/// Steps 6 to 12, in order.
+#[must_use]
+pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
+    let mut draft = Draft::new(facts, command);
+    let judged = match command.purpose {
+        Purpose::Read => read(&mut draft),
+        Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
+        _ => judge(engine, &mut draft),
+    };
+    match judged {
+        Ok(Judged::Ruling(ruling)) => {
+            let mut step = conclude(draft, engine, &ruling);
+            if command.purpose != Purpose::Authorize {
+                let passes = ruling.decision.passes();
+                step.reply.body = proxy_body(facts, command, Some((&step.reply.body, passes)), &[]);
+            }
+            step
+        }
+        Ok(Judged::Passed(visible)) => {
+            let body = proxy_body(facts, command, None, &visible);
+            let is_message = matches!(command.purpose, Purpose::Message { .. });
+            draft.answer(200, body, None, is_message.then_some(Counted::MessagePassed))
+        }
+        Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
+        Err(Stop::Problem(problem, counted)) => {
+            let body = problem.to_json(&command.http_request_id);
+            let retry = problem.retry_after_s.map(u64::from);
+            draft.answer(problem.code.status(), body, retry, counted)
+        }
+        Err(Stop::Terminal(problem)) => {
+            let body = problem.to_json(&command.http_request_id);
+            let counted = Some(Counted::AuthenticationFailed);
+            let mut step = draft.answer(problem.code.status(), body, None, counted);
+            step.reply.terminal = true;
+            step
+        }
+    }
+}
+
+/// The answer to a proxy: a decision's text and whether it passes, if there is a decision. Where the
+/// server is, only a request that passes is told.
+fn proxy_body(
+    facts: &Facts<'_>,
+    command: &GateCommand,
+    decision: Option<(&str, bool)>,
+    visible: &[Visibility],
+) -> String {
+    let server = facts.records.server.as_ref();
+    let upstream = server.and_then(|server| server.upstream.as_deref());
+    let denial = upstream.map_or(DenialForm::default(), |upstream| upstream.denial);
+    let passes = decision.is_none_or(|(_, passes)| passes);
+    let untrusted = untrusted(facts, command).filter(|_| passes);
+    let upstream = upstream.filter(|_| passes);
+    proxy::reply(decision.map(|(text, _)| text), upstream, untrusted, denial, command, visible)
+}
+
+/// What a proxy must know of an untrusted server; `None` when the server is trusted.
+fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
+    let server = facts.records.server.as_ref().filter(|server| server.is_untrusted())?;
+    Some(Untrusted {
+        run: assigned_run(command, facts.records).map(str::to_owned),
+        period_ms: taint_period_ms(facts.records),
+        instructions_sha256: server.instructions_sha256.clone(),
+    })
+}
+
+/// Whether [`decide`] will come as far as the tool. While it does not, the registry need not be
+/// asked for one: an agent that is stopped or over its rate causes no reads, nor does a call of a
+/// tool that was not granted.
+#[must_use]
+pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
+    match caller::check(&mut Draft::new(facts, command)) {
+        Ok((identity, None)) => resolve::is_granted(command, &identity),
+        _ => false,
+    }
+}
+
+/// What the policies say of a call, as [`decide`] asks them; `None` when it does not come as far.
+/// For benches, which set step 10 beside Cedar used plainly.
+#[must_use]
+pub fn evaluate_policies(
+    engine: &PolicyEngine,
+    facts: &Facts<'_>,
+    command: &GateCommand,
+) -> Option<Evaluation> {
+    let draft = Draft::new(facts, command);
+    let identity = identity::verify(command, facts).ok()?;
+    let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
+    resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
+}
+
+/// An agent's read of its own records: its credential is checked and one request charged. Whether
+/// the agent may read at all, the worker asks D1.
+fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+    identity::verify(draft.command, draft.facts)?;
+    meter::charge(draft)?;
+    Ok(Judged::Passed(Vec::new()))
+}
+
+/// Steps 6 to 11: what is to be answered.
+fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+    let (identity, denial) = caller::check(draft)?;
+    let ruling = denial.unwrap_or_else(|| judge_call(engine, draft, &identity));
+    draft.check_space(&ruling)?;
+    Ok(Judged::Ruling(ruling))
+}
+
+/// Steps 8 to 11: the ruling on a call of somebody who may call.
+fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<'_>) -> Ruling {
+    let refused = approval::present(draft).err();
+    let ruling = meter::quota(draft)
+        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
+        .map(|tool| {
+            let approval = approval::granted(draft);
+            let ask = |tool: &Tool, origin: trust::Origin<'_>| {
+                resolve::evaluate(engine, draft, identity, tool, approval, origin)
+            };
+            let ruling = match ask(&tool, draft.origin()) {
+                Ok(evaluation) => {
+                    let ruling = ruling::from_policies(&evaluation, tool, approval);
+                    trust::explain(draft, ruling, &evaluation, approval, ask)
+                }
+                Err(denial) => *denial,
+            };
+            approval::prefer(refused, ruling)
+        })
+        .unwrap_or_else(|denial| *denial);
+    let mut ruling = match draft.command.purpose {
+        Purpose::Ask => ruling::without_effects(ruling),
+        _ => approval::bound(draft, ruling),
+    };
+    if let Some(taint) = &ruling.taint {
+        let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
+        ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
+    }
+    ruling
+}

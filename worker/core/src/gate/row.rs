@@ -1,0 +1,162 @@
+//! The rows of a lane's journal.
+
+use serde::Serialize;
+
+use super::agent_state::AgentState;
+use crate::approval::{Approval, ApprovalInput};
+use crate::decision::{Decision, ReasonCode};
+use crate::id;
+use crate::policy::risk::RiskTier;
+use crate::receipt::{self, Body, ChainHead};
+use crate::taint::TaintExplanation;
+
+/// One row of the lane's journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalEntry {
+    /// The row's own link of the chain.
+    pub head: ChainHead,
+    pub agent: String,
+    /// [`AgentState`] as JSON.
+    pub state: String,
+    /// Agent and request id; `None` when the call has none.
+    pub request_key: Option<String>,
+    pub fingerprint: String,
+    /// Agent and nonce; `None` when the call has none.
+    pub nonce_key: Option<String>,
+    /// [`JournalRow`] as JSON: what the flush copies to D1.
+    pub row: String,
+    /// The arguments that are kept with the row's approval, if the row has one.
+    pub approval: Option<ApprovalInput>,
+}
+
+/// What D1 gets to know of a row: the members that every row has, and those of its kind. Persisted:
+/// the triggers in `d1-migrations/` read the members by name.
+#[derive(Debug, Serialize)]
+pub struct JournalRow<'a, D> {
+    /// The receipt's kind; absent for a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    pub seq: u64,
+    pub at_ms: u64,
+    /// The decision that the row belongs to; may be empty.
+    pub decision_id: &'a str,
+    pub agent: &'a str,
+    #[serde(flatten)]
+    pub detail: D,
+    /// The receipt's canonical body.
+    pub receipt: &'a str,
+    pub receipt_hash: &'a str,
+    pub prev_receipt_hash: &'a str,
+}
+
+/// The members of a decision's row.
+#[derive(Debug, Serialize)]
+pub struct DecisionDetail<'a> {
+    pub server: &'a str,
+    pub tool: &'a str,
+    pub decision: Decision,
+    pub reason_code: ReasonCode,
+    pub response: &'a str,
+    /// The approval that the decision asks for.
+    pub approval: Option<&'a Approval>,
+    /// Present if the decision changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<ContainmentRow<'a>>,
+    /// Present if taint caused the decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taint: Option<&'a TaintExplanation>,
+}
+
+impl<D: Serialize> JournalRow<'_, D> {
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Plain data always serializes; an empty row would fail the flush, not vanish.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A journal row's member `containment`: how the agent stands after the row. Read by the trigger of
+/// `d1-migrations/0004_approvals.sql`.
+#[derive(Debug, Serialize)]
+pub struct ContainmentRow<'a> {
+    pub quarantined: bool,
+    pub risk_steps: u8,
+    /// What became of it, where the decision does not say so already.
+    pub event: Option<&'static str>,
+    /// Who caused the event: the agent, or an administrator.
+    pub source: &'a str,
+    pub detail: Option<ContainmentDetail<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum ContainmentDetail<'a> {
+    /// The agent's effective risk tier, before and after.
+    RiskTier { from: RiskTier, to: RiskTier },
+    /// The decision that had quarantined the agent; may be empty.
+    Restored { decision_id: &'a str },
+    /// The server whose text tainted the agent.
+    Tainted { server: &'a str },
+    /// Always true.
+    Untainted { untainted: bool },
+}
+
+/// What happened in the lane without being a decision on a call.
+pub struct Event<'a> {
+    /// The link before it.
+    pub head: &'a ChainHead,
+    pub at_ms: u64,
+    pub agent: &'a str,
+    /// The agent's state after it.
+    pub state: &'a AgentState,
+    /// The decision that it belongs to; may be empty.
+    pub decision_id: &'a str,
+}
+
+impl Event<'_> {
+    /// Its number in the chain.
+    #[must_use]
+    pub const fn seq(&self) -> u64 {
+        self.head.seq + 1
+    }
+
+    /// Its time as receipts have it.
+    #[must_use]
+    pub fn time(&self) -> String {
+        id::rfc3339(self.at_ms)
+    }
+
+    /// Its row, with a receipt and the members of its kind.
+    #[must_use]
+    pub fn entry(&self, body: &Body<'_>, detail: impl Serialize) -> JournalEntry {
+        let seq = self.seq();
+        let (receipt, hash) = receipt::seal(body);
+        let row = JournalRow {
+            kind: Some(body.kind()),
+            seq,
+            at_ms: self.at_ms,
+            decision_id: self.decision_id,
+            agent: self.agent,
+            detail,
+            receipt: &receipt,
+            receipt_hash: &hash,
+            prev_receipt_hash: &self.head.hash,
+        };
+        JournalEntry {
+            agent: self.agent.to_owned(),
+            state: self.state.encode(),
+            request_key: None,
+            fingerprint: String::new(),
+            nonce_key: None,
+            row: row.encode(),
+            approval: None,
+            head: ChainHead { seq, hash },
+        }
+    }
+}
+
+/// The key under which an agent's request id or nonce is stored. Names have no `/`.
+#[must_use]
+pub fn scoped_key(agent: &str, value: &str) -> String {
+    format!("{agent}/{value}")
+}

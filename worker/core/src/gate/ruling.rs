@@ -1,0 +1,178 @@
+//! Step 11: from what the policies say to what the caller is told.
+
+use crate::approval::{Approval, ApproverGroup};
+use crate::decision::{Decision, ReasonCode};
+use crate::policy::Evaluation;
+use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
+use crate::registry::{ServerRecord, TaintRule};
+use crate::taint::TaintExplanation;
+
+/// A registered, active tool, with what holds for this call of it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    pub server: ServerRecord,
+    pub risk: Risk,
+    /// Whether the call is a write: the registry says that the tool changes something, or that it is
+    /// an egress tool, or the caller says that it changes something.
+    pub writes: bool,
+    /// Whether its calls send text out or fetch an address that the caller gives.
+    pub egress: bool,
+    pub canary: bool,
+    /// What a tainted call of it needs.
+    pub tainted: TaintRule,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    pub decision: Decision,
+    pub reason_code: ReasonCode,
+    pub reason: String,
+    /// Sorted ids.
+    pub matched_policies: Vec<String>,
+    /// Sorted by group; not empty exactly when the decision is `require_approval`.
+    pub approver_groups: Vec<ApproverGroup>,
+    /// Sorted.
+    pub redact_fields: Vec<String>,
+    /// Known from step 9 on.
+    pub tool: Option<Tool>,
+    /// Present if the decision would have been another one without taint.
+    pub taint: Option<Box<TaintExplanation>>,
+    /// Whether it denies who calls, whatever is called: a stopped agent, or a tenant that has used up
+    /// its daily bound. Such a denial does not bind the call's request id and nonce: the request id
+    /// may have its answer already.
+    pub denies_caller: bool,
+    /// Whether it is answered and counted, but not journalled: a repeated denial of a stopped agent, or
+    /// one for the tenant's daily bound.
+    pub counted_only: bool,
+}
+
+impl Ruling {
+    /// A denial without policies.
+    #[must_use]
+    pub fn deny(reason_code: ReasonCode) -> Self {
+        Self {
+            decision: Decision::Deny,
+            reason_code,
+            reason: reason_code.sentence().to_owned(),
+            matched_policies: Vec::new(),
+            approver_groups: Vec::new(),
+            redact_fields: Vec::new(),
+            tool: None,
+            taint: None,
+            denies_caller: false,
+            counted_only: false,
+        }
+    }
+}
+
+/// The ruling that the evaluation of a call of `tool` comes to, with the approval that the call has.
+pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Approval>) -> Ruling {
+    let mut ruling = Ruling::deny(ReasonCode::NoPolicyPermits);
+    ruling.tool = Some(tool);
+    if !evaluation.erring.is_empty() {
+        // Cedar skips a policy that errs; had it been a forbid, it would be gone.
+        ruling.matched_policies = ids(&evaluation.erring);
+        return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
+    }
+    let determining = &evaluation.determining;
+    ruling.matched_policies = ids(determining);
+    let annotated = |kind: AnnotatedDecision| -> Vec<&'static PolicyRecord> {
+        determining.iter().copied().filter(|p| p.annotations.decision == kind).collect()
+    };
+    if !evaluation.allowed {
+        let quarantining = annotated(AnnotatedDecision::Quarantine);
+        return if !quarantining.is_empty() {
+            ruled(ruling, Decision::Quarantine, ReasonCode::PolicyQuarantine, quarantining)
+        } else if determining.is_empty() {
+            ruling
+        } else {
+            ruled(ruling, Decision::Deny, ReasonCode::PolicyForbid, determining.clone())
+        };
+    }
+    let approving = annotated(AnnotatedDecision::RequireApproval);
+    let redacting = annotated(AnnotatedDecision::Redact);
+    ruling.redact_fields =
+        sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
+    let needed = needed_groups(&approving);
+    let held_back = match approval {
+        None => !approving.is_empty(),
+        Some(approval) if needed.iter().all(|needed| approval.covers(needed)) => false,
+        Some(_) => {
+            return ruled(ruling, Decision::Deny, ReasonCode::ApprovalInsufficient, Vec::new());
+        }
+    };
+    if held_back {
+        ruling.approver_groups = needed;
+        return ruled(
+            ruling,
+            Decision::RequireApproval,
+            ReasonCode::PolicyRequireApproval,
+            approving,
+        );
+    }
+    if !redacting.is_empty() {
+        return ruled(ruling, Decision::Redact, ReasonCode::PolicyRedact, redacting);
+    }
+    if !approving.is_empty() {
+        return ruled(ruling, Decision::Allow, ReasonCode::ApprovalGranted, Vec::new());
+    }
+    let permitting = annotated(AnnotatedDecision::Plain);
+    if permitting.is_empty() {
+        // Allowed, and yet by no permit that the bundle knows: never let that pass.
+        return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
+    }
+    ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
+}
+
+/// What a server asks is let pass or not: nobody is asked to approve it, and it stops no agent.
+pub fn without_effects(mut ruling: Ruling) -> Ruling {
+    if !ruling.decision.passes() {
+        ruling.decision = Decision::Deny;
+        ruling.approver_groups = Vec::new();
+    }
+    ruling
+}
+
+/// Every group that a policy asks, each with the most people that any asks of it.
+fn needed_groups(approving: &[&'static PolicyRecord]) -> Vec<ApproverGroup> {
+    let mut groups: Vec<ApproverGroup> = Vec::new();
+    for annotations in approving.iter().map(|policy| &policy.annotations) {
+        let Some(group) = annotations.approver_group else { continue };
+        match groups.iter_mut().find(|needed| needed.group == group) {
+            Some(needed) => needed.quorum = needed.quorum.max(annotations.quorum),
+            None => {
+                groups.push(ApproverGroup { group: group.to_owned(), quorum: annotations.quorum });
+            }
+        }
+    }
+    groups.sort_unstable();
+    groups
+}
+
+fn ids(policies: &[&'static PolicyRecord]) -> Vec<String> {
+    policies.iter().map(|policy| policy.id.to_owned()).collect()
+}
+
+/// Sets the decision; the sentence is the deciding policies' own where they have one.
+fn ruled(
+    mut ruling: Ruling,
+    decision: Decision,
+    code: ReasonCode,
+    deciding: Vec<&'static PolicyRecord>,
+) -> Ruling {
+    let mut sentences: Vec<&str> = deciding.iter().filter_map(|p| p.annotations.reason).collect();
+    sentences.dedup();
+    ruling.decision = decision;
+    ruling.reason_code = code;
+    ruling.reason =
+        if sentences.is_empty() { code.sentence().to_owned() } else { sentences.join(" ") };
+    ruling
+}
+
+fn sorted<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.map(str::to_owned).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}

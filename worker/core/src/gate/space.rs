@@ -1,0 +1,40 @@
+//! Whether the journal has space for one more row.
+
+use super::config::Config;
+use crate::id::MAX_SEQ;
+use crate::problem::{Problem, ProblemCode};
+use crate::receipt::ChainHead;
+
+/// How full the journal is.
+#[derive(Clone, Copy)]
+pub struct JournalSpace<'a> {
+    pub config: &'a Config,
+    /// Rows that wait to be flushed.
+    pub journal_rows: u64,
+    /// Whether the lane's storage is almost full.
+    pub storage_full: bool,
+}
+
+impl JournalSpace<'_> {
+    /// Whether it takes one more row, of a call that writes or of anything else: writes end at the soft
+    /// bound, everything at the hard one.
+    pub fn takes(&self, head: &ChainHead, writes: bool) -> bool {
+        let config = self.config;
+        let most = if writes { config.journal_soft_rows } else { config.journal_hard_rows };
+        !self.storage_full && head.seq < MAX_SEQ && self.journal_rows < most
+    }
+
+    /// Whether it takes a row that closes an approval. Such a row frees storage, so it is taken even if
+    /// the storage is full.
+    pub fn takes_closing(&self, head: &ChainHead) -> bool {
+        head.seq < MAX_SEQ && self.journal_rows < self.config.journal_hard_rows
+    }
+}
+
+/// The error when it has no space.
+pub fn full() -> Problem {
+    Problem::new(
+        ProblemCode::JournalFull,
+        "decisions wait to be written to D1; no more are taken until they are",
+    )
+}

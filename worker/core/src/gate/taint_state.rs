@@ -1,0 +1,393 @@
+//! What an untrusted server leaves behind: its text may make the agent call something else.
+//!
+//! Taint belongs to the agent. Only where a harness assigned the run (a credential registered with
+//! `assigns_runs`) does it belong to that run: any other caller chooses its own run, so what it says
+//! about runs separates nothing.
+//!
+//! INVARIANT (written first): a mark is a part of the agent's state, and the journal row that carries
+//! it is durable before the server's text can reach the agent. So no later call overtakes it.
+//!
+//! A mark ends after the tenant's taint period, or when an administrator lifts it. Nothing that an
+//! agent sends ends it earlier.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::repair_time;
+use crate::id;
+use crate::taint::{Scope, TaintExplanation, TaintingCall};
+
+/// Runs of an agent that are told apart. Beyond them the oldest run's mark is merged into a mark that
+/// all runs share, which expires like the rest. 16 marks take about 3 KB of a journal row.
+pub const MAX_TAINTED_RUNS: usize = 16;
+
+/// Servers that a mark names; the newest are kept. They explain the mark to people and policies, and
+/// the mark holds without them.
+pub const MAX_TAINTING_SERVERS: usize = 4;
+
+/// A mark that is younger than this is not written again for text that is no answer to a call: a
+/// server that sends a notification each second then costs one journal row a minute.
+pub const MARK_INTERVAL_MS: u64 = 60_000;
+
+/// In a short period a mark is written anew this often, so that taint ends at most so much too early.
+const MARKS_OF_A_PERIOD: u64 = 20;
+
+/// When text of untrusted servers came, and of which.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// When it began.
+    since_ms: u64,
+    /// When text came last.
+    at_ms: u64,
+    /// The newest last.
+    servers: Vec<String>,
+    /// The newest call among what marked. `None`: no call did, or the mark is from before this was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<TaintingCall>,
+}
+
+impl Mark {
+    fn lasts(&self, period_ms: u64, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.at_ms) < period_ms
+    }
+
+    /// Takes another mark in: both concern the same calls from now on.
+    fn merge(&mut self, other: &Self) {
+        self.merge_text(other);
+        if self.call < other.call {
+            self.call.clone_from(&other.call);
+        }
+    }
+
+    /// The same without the call.
+    fn merge_text(&mut self, other: &Self) {
+        self.since_ms = self.since_ms.min(other.since_ms);
+        self.at_ms = self.at_ms.max(other.at_ms);
+        for server in &other.servers {
+            self.servers.retain(|known| known != server);
+            self.servers.push(server.clone());
+        }
+        let excess = self.servers.len().saturating_sub(MAX_TAINTING_SERVERS);
+        self.servers.drain(..excess);
+    }
+}
+
+/// A run's mark. The run is the first 64 bits of SHA-256 over its id, in hex: ids are of any length,
+/// and two runs whose hashes are equal are both tainted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct RunMark {
+    run: String,
+    #[serde(flatten)]
+    mark: Mark,
+}
+
+/// An agent's marks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taint {
+    /// Concerns every call: text that came in no assigned run, and the marks of runs that could no
+    /// longer be told apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Mark>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<RunMark>,
+}
+
+/// The taint of one call, as policies see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tainted {
+    pub since_ms: u64,
+    /// When the last text came.
+    pub at_ms: u64,
+    /// The newest last; at most [`MAX_TAINTING_SERVERS`].
+    pub servers: Vec<String>,
+}
+
+fn key(run_id: &str) -> String {
+    let hash = Sha256::digest(run_id);
+    hex::encode(hash.get(..8).unwrap_or_default())
+}
+
+impl Taint {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The taint of a call at `now_ms`; `None` when it is not tainted. A call in no assigned run may
+    /// belong to any of them, so it has the taint of all.
+    #[must_use]
+    pub fn of(&self, scope: Scope<'_>, period_ms: u64, now_ms: u64) -> Option<Tainted> {
+        // Most agents have no mark, and then nothing is hashed.
+        if self.is_default() {
+            return None;
+        }
+        let mut lasting = self.lasting(scope, period_ms, now_ms);
+        let first = lasting.next()?;
+        // Policies do not ask for the call.
+        let mut found = Mark { servers: first.servers.clone(), call: None, ..*first };
+        lasting.for_each(|mark| found.merge_text(mark));
+        let Mark { since_ms, at_ms, servers, .. } = found;
+        Some(Tainted { since_ms, at_ms, servers })
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn explain(
+        &self,
+        scope: Scope<'_>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> Option<TaintExplanation> {
+        let Tainted { since_ms, at_ms, servers } = self.of(scope, period_ms, now_ms)?;
+        let calls = self.lasting(scope, period_ms, now_ms).filter_map(|mark| mark.call.as_ref());
+        Some(TaintExplanation {
+            call: calls.max().cloned(),
+            ends_at: id::rfc3339(at_ms.saturating_add(period_ms)),
+            last_at: id::rfc3339(at_ms),
+            servers,
+            since: id::rfc3339(since_ms),
+        })
+    }
+
+    /// The marks that concern a call of this scope and have not ended.
+    fn lasting(
+        &self,
+        scope: Scope<'_>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> impl Iterator<Item = &Mark> {
+        let own = match scope {
+            Scope::Agent => None,
+            Scope::Run(run_id) => Some(key(run_id)),
+        };
+        let is_own = move |run: &&RunMark| own.as_ref().is_none_or(|own| *own == run.run);
+        let marks = self.agent.iter().chain(self.runs.iter().filter(is_own).map(|run| &run.mark));
+        marks.filter(move |mark| mark.lasts(period_ms, now_ms))
+    }
+
+    /// Text of `server` may reach a call of this scope; `call` is its call that brings the text, if
+    /// one does. Returns whether the calls of the scope were free of taint before.
+    pub fn add(
+        &mut self,
+        scope: Scope<'_>,
+        server: &str,
+        call: Option<TaintingCall>,
+        period_ms: u64,
+        now_ms: u64,
+    ) -> bool {
+        self.runs.retain(|run| run.mark.lasts(period_ms, now_ms));
+        self.agent.take_if(|mark| !mark.lasts(period_ms, now_ms));
+        let fresh = self.of(scope, period_ms, now_ms).is_none();
+        let servers = vec![server.to_owned()];
+        let new = Mark { since_ms: now_ms, at_ms: now_ms, servers, call };
+        let Scope::Run(run_id) = scope else {
+            self.mark_agent(&new);
+            return fresh;
+        };
+        let run = key(run_id);
+        if let Some(known) = self.runs.iter_mut().find(|known| known.run == run) {
+            known.mark.merge(&new);
+            return fresh;
+        }
+        if self.runs.len() >= MAX_TAINTED_RUNS {
+            let oldest = self.runs.iter().enumerate().min_by_key(|(_, run)| run.mark.at_ms);
+            if let Some((at, _)) = oldest {
+                let merged = self.runs.swap_remove(at);
+                self.mark_agent(&merged.mark);
+            }
+        }
+        self.runs.push(RunMark { run, mark: new });
+        fresh
+    }
+
+    /// A mark in the future lasts for the period from now on: none ends earlier for it.
+    pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
+        let marks = self.agent.iter_mut().chain(self.runs.iter_mut().map(|run| &mut run.mark));
+        marks.fold(false, |repaired, mark| {
+            let moves = repair_time(&mut mark.at_ms, now_ms);
+            if moves {
+                mark.since_ms = mark.since_ms.min(now_ms);
+            }
+            repaired | moves
+        })
+    }
+
+    fn mark_agent(&mut self, mark: &Mark) {
+        match &mut self.agent {
+            Some(known) => known.merge(mark),
+            None => self.agent = Some(mark.clone()),
+        }
+    }
+
+    /// Whether a mark of this scope by this server is younger than [`MARK_INTERVAL_MS`], or than a
+    /// small part of a shorter period.
+    #[must_use]
+    pub fn is_fresh(&self, scope: Scope<'_>, server: &str, period_ms: u64, now_ms: u64) -> bool {
+        let interval_ms = MARK_INTERVAL_MS.min(period_ms / MARKS_OF_A_PERIOD);
+        let young = |mark: &Mark| {
+            mark.lasts(interval_ms, now_ms) && mark.servers.iter().any(|known| known == server)
+        };
+        let own = match scope {
+            Scope::Agent => None,
+            Scope::Run(run_id) => Some(key(run_id)),
+        };
+        self.agent.as_ref().is_some_and(young)
+            || own.is_some_and(|own| self.runs.iter().any(|run| run.run == own && young(&run.mark)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Scope::{Agent, Run};
+
+    const PERIOD_MS: u64 = 10_000;
+
+    /// The servers that taint a call, separated by commas.
+    fn servers(taint: &Taint, scope: Scope<'_>, now_ms: u64) -> String {
+        taint.of(scope, PERIOD_MS, now_ms).map_or(String::new(), |found| found.servers.join(","))
+    }
+
+    #[test]
+    fn taint_lasts_for_the_period_after_the_last_text() {
+        let mut taint = Taint::default();
+        assert!(taint.add(Agent, "web", None, PERIOD_MS, 1_000));
+        assert!(!taint.add(Agent, "web", None, PERIOD_MS, 5_000), "it was tainted before");
+        // A clock that is set back shortens nothing.
+        taint.add(Agent, "web", None, PERIOD_MS, 2_000);
+        for (now_ms, expected) in [(5_000, "web"), (14_999, "web"), (15_000, "")] {
+            assert_eq!(servers(&taint, Agent, now_ms), expected, "{now_ms}");
+        }
+        let found = taint.of(Agent, PERIOD_MS, 6_000).unwrap();
+        assert_eq!((found.since_ms, found.at_ms), (1_000, 5_000));
+        assert!(taint.add(Agent, "web", None, PERIOD_MS, 15_000), "what has ended begins anew");
+        assert_eq!(taint.of(Agent, PERIOD_MS, 15_000).unwrap().since_ms, 15_000);
+    }
+
+    #[test]
+    fn a_run_keeps_its_taint_to_itself_only_among_assigned_runs() {
+        let mut taint = Taint::default();
+        taint.add(Run("a"), "web", None, PERIOD_MS, 0);
+        for (scope, expected) in [(Run("a"), "web"), (Run("b"), ""), (Agent, "web")] {
+            assert_eq!(servers(&taint, scope, 1), expected, "{scope:?}");
+        }
+        taint.add(Agent, "mail", None, PERIOD_MS, 0);
+        for (scope, expected) in [(Run("a"), "mail,web"), (Run("b"), "mail"), (Agent, "mail,web")] {
+            assert_eq!(servers(&taint, scope, 1), expected, "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn more_runs_than_are_told_apart_taint_all_until_the_oldest_would_have_ended() {
+        let mut taint = Taint::default();
+        for run in 0..MAX_TAINTED_RUNS as u64 {
+            taint.add(Run(&run.to_string()), "web", None, PERIOD_MS, run);
+        }
+        assert_eq!(servers(&taint, Run("another"), 100), "");
+        taint.add(Run("another"), "mail", None, PERIOD_MS, 100);
+        // The oldest run's mark concerns every run now.
+        assert_eq!(servers(&taint, Run("never seen"), 101), "web");
+        assert_eq!(servers(&taint, Run("never seen"), PERIOD_MS - 1), "web");
+        assert_eq!(servers(&taint, Run("never seen"), PERIOD_MS), "", "it ends like the rest");
+        assert_eq!(servers(&taint, Run("another"), PERIOD_MS), "mail");
+    }
+
+    #[test]
+    fn a_mark_names_the_newest_servers() {
+        let mut taint = Taint::default();
+        for server in ["a", "b", "c", "d", "a", "e"] {
+            taint.add(Agent, server, None, PERIOD_MS, 1);
+        }
+        assert_eq!(servers(&taint, Agent, 2), "c,d,a,e");
+    }
+
+    #[test]
+    fn a_young_mark_is_not_written_again() {
+        let mut taint = Taint::default();
+        taint.add(Run("a"), "web", None, PERIOD_MS, 1_000);
+        for (scope, server, now_ms, expected) in [
+            (Run("a"), "web", 1_001, true),
+            (Run("a"), "mail", 1_001, false),
+            (Run("b"), "web", 1_001, false),
+            (Agent, "web", 1_001, false),
+            (Run("a"), "web", 1_000 + MARK_INTERVAL_MS, false),
+        ] {
+            let fresh = taint.is_fresh(scope, server, 86_400_000, now_ms);
+            assert_eq!(fresh, expected, "{scope:?} {server}");
+        }
+        // Of a period of a minute, three seconds at most are lost.
+        for (now_ms, expected) in [(3_999, true), (4_000, false)] {
+            assert_eq!(taint.is_fresh(Run("a"), "web", 60_000, now_ms), expected, "{now_ms}");
+        }
+    }
+
+    fn call(server: &str, tool: &str, decision_id: &str) -> Option<TaintingCall> {
+        let [decision_id, server, tool] = [decision_id, server, tool].map(str::to_owned);
+        Some(TaintingCall { decision_id, server, tool })
+    }
+
+    #[test]
+    fn the_newest_call_explains_a_mark_whatever_came_between_and_in_whichever_order() {
+        let mut taint = Taint::default();
+        taint.add(Run("a"), "web", call("web", "get", "d1"), PERIOD_MS, 1_000);
+        taint.add(Run("a"), "web", None, PERIOD_MS, 2_000);
+        taint.add(Agent, "mail", call("mail", "read", "d3"), PERIOD_MS, 3_000);
+        // The answer of an older call.
+        taint.add(Agent, "mail", call("mail", "list", "d2"), PERIOD_MS, 4_000);
+        for (scope, now_ms, since_ms, last_ms, servers, by) in [
+            (Run("a"), 5_000, 1_000, 4_000, &["mail", "web"][..], call("mail", "read", "d3")),
+            (Run("b"), 5_000, 3_000, 4_000, &["mail"], call("mail", "read", "d3")),
+            (Agent, 12_000, 3_000, 4_000, &["mail"], call("mail", "read", "d3")),
+        ] {
+            let found = taint.explain(scope, PERIOD_MS, now_ms).unwrap();
+            assert_eq!(found.servers, servers, "{scope:?}");
+            assert_eq!(found.call, by, "{scope:?}");
+            let times = [since_ms, last_ms, last_ms + PERIOD_MS].map(id::rfc3339);
+            assert_eq!([found.since, found.last_at, found.ends_at], times, "{scope:?}");
+        }
+        assert_eq!(taint.explain(Agent, PERIOD_MS, 14_000), None, "all have ended");
+    }
+
+    #[test]
+    fn an_explanation_names_servers_call_times_and_the_way_out() {
+        let until = "This taint ends at 1970-01-01T00:00:11.000Z if no more such text comes, or when \
+            an administrator runs `gateward agent untaint coder`.";
+        let since = "Since 1970-01-01T00:00:01.000Z this";
+        for (scope, servers, by, expected) in [
+            (
+                Agent,
+                &["web"][..],
+                call("web", "get", "d1"),
+                "agent may have read text of the untrusted server `web`; its latest call to such a \
+                 server was `web/get` (decision d1).",
+            ),
+            (Run("a"), &["web"], None, "run may have read text of the untrusted server `web`."),
+            (
+                Agent,
+                &["web", "mail"],
+                None,
+                "agent may have read text of the untrusted servers `web`, `mail`.",
+            ),
+        ] {
+            let mut taint = Taint::default();
+            for server in servers {
+                taint.add(scope, server, by.clone(), PERIOD_MS, 1_000);
+            }
+            let found = taint.explain(scope, PERIOD_MS, 1_000).unwrap();
+            let expected = format!("{since} {expected} {until}");
+            assert_eq!(found.sentences(scope, "coder"), expected);
+        }
+    }
+
+    /// An agent's state outlives deploys.
+    #[test]
+    fn the_stored_form_stays() {
+        let mut taint = Taint::default();
+        taint.add(Agent, "mail", None, PERIOD_MS, 1);
+        taint.add(Run("a"), "web", call("web", "get", "d1"), PERIOD_MS, 2);
+        // The agent's mark is as it was written before calls were recorded.
+        let text = r#"{"agent":{"since_ms":1,"at_ms":1,"servers":["mail"]},"runs":[{"run":"ca978112ca1bbdca","since_ms":2,"at_ms":2,"servers":["web"],"call":{"decision_id":"d1","server":"web","tool":"get"}}]}"#;
+        assert_eq!(serde_json::to_string(&taint).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Taint>(text).unwrap(), taint);
+    }
+}

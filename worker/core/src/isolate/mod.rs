@@ -1,0 +1,6 @@
+//! What one isolate of the worker remembers between requests, in memory alone.
+
+pub mod memory;
+pub mod outage;
+pub mod readiness;
+pub mod refusals;

@@ -1,0 +1,71 @@
+//! What a lane repairs when its clock went back.
+
+use super::clock::Clock;
+use super::outbox::MAX_PAUSE_MS;
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError, Value, integer};
+use crate::clock::CLOCK_TOLERANCE_MS;
+use crate::gate::Counted;
+use crate::receipt::retention::PRUNE_INTERVAL_MS;
+use crate::sql::lane as sql;
+
+/// How long the clock must have passed a time before anything is deleted by it.
+const STEADY_MS: u64 = 60 * 60 * 1_000;
+
+/// The source of audit counts that are the lane's own.
+const LANE: &str = "lane";
+
+impl Lane {
+    /// The time that the clock has passed for an hour; 0 while there is none. Records are deleted by it.
+    #[must_use]
+    pub fn steady_ms(&self) -> u64 {
+        self.clock.steady_ms
+    }
+
+    /// Looks at the clock, and repairs what is the lane's own when it went back.
+    pub(super) fn look_at_clock(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let Clock { look_ms, steady_ms, .. } = self.clock;
+        let back = now_ms.saturating_add(CLOCK_TOLERANCE_MS) < look_ms;
+        let looks = back || now_ms >= look_ms.saturating_add(STEADY_MS);
+        if back {
+            self.clock = Clock {
+                look_ms: now_ms,
+                steady_ms: steady_ms.min(now_ms),
+                back_ms: now_ms,
+                back_seq: self.head.seq,
+            };
+            repair_due_times(storage, now_ms)?;
+        } else if looks {
+            self.clock = Clock { look_ms: now_ms, steady_ms: look_ms, ..self.clock };
+        }
+        if looks {
+            // Last: what was repaired before a failure is repaired again, to no effect.
+            self.clock.save(storage)?;
+        }
+        if back | self.day.repair_clock(storage, &self.head, now_ms)? {
+            self.count(storage, Counted::ClockRepaired, LANE, now_ms)?;
+        }
+        Ok(())
+    }
+}
+
+/// Brings what is due at a time in the future to now: when to prune, messages of the webhook, and
+/// approvals that were asked for in the future, which are over ([`crate::approval::Approval::status_at`]).
+fn repair_due_times(storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
+    let after = |longest_ms: u64| {
+        integer(now_ms.saturating_add(CLOCK_TOLERANCE_MS).saturating_add(longest_ms))
+    };
+    let now = integer(now_ms)?;
+    if Lane::next_prune(storage)?
+        .is_some_and(|at_ms| at_ms > now_ms + CLOCK_TOLERANCE_MS + PRUNE_INTERVAL_MS)
+    {
+        Lane::set_next_prune(storage, now_ms)?;
+    }
+    let deliveries: [Value; 2] = [now.clone(), after(MAX_PAUSE_MS)?];
+    storage.exec(sql::REPAIR_DELIVERIES, &deliveries)?;
+    storage.exec(sql::REPAIR_APPROVALS, &[now, after(0)?]).map(drop)
+}

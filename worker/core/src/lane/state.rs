@@ -1,0 +1,507 @@
+//! A lane in memory: how it starts from its storage, and what it does with a call or an event.
+
+use std::collections::HashMap;
+
+use super::audit::AuditCounts;
+use super::clock::Clock;
+use super::day::Day;
+use super::storage::{
+    LaneSql, StorageError, Value, approval, approval_steps, checkpoint, first_text, integer, meta,
+    missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, snapshot,
+    stored_answer, unreadable, unsigned, write_count,
+};
+use crate::call::command::GateCommand;
+use crate::gate::budget::Budget;
+use crate::gate::config::{Config, MAX_STORAGE_BYTES};
+use crate::gate::{
+    AgentCommand, AgentState, Containment, Counted, EventFacts, Facts, JournalEntry, JournalSpace,
+    NONCE_MS, OutcomeCommand, Reply, TaintCommand, carry_out, decide, needs_tool, record_outcome,
+    scoped_key, taint,
+};
+use crate::policy::PolicyEngine;
+use crate::problem::Problem;
+use crate::receipt::{ChainHead, GENESIS};
+use crate::registry::{Records, TenantRecord};
+use crate::sql::lane as sql;
+
+/// Agents held in memory; beyond it those without a row after the checkpoint are dropped and read
+/// again when they call. A state is some 300 bytes.
+const MAX_AGENTS: usize = 20_000;
+
+/// Agents whose counts are told apart within a minute.
+const MAX_COUNTED_AGENTS: usize = 1_024;
+
+/// Expired nonces of signatures that are deleted when one is written: more than one, so that they do not
+/// pile up, although a lane that journals nothing is never flushed.
+const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
+
+/// An agent in memory.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) state: AgentState,
+    /// Sequence number of the agent's newest journal row since the lane holds it, else 0. Up to the
+    /// checkpoint, the agent's snapshot is as new.
+    pub(super) journalled: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Lane {
+    pub(super) identity: Option<(String, u16)>,
+    pub(super) head: ChainHead,
+    pub(super) journal_rows: u64,
+    /// Sequence number of the newest checkpoint.
+    pub(super) checkpoint: u64,
+    /// The latest time of any row, of those that were pruned too.
+    pub(super) latest_ms: u64,
+    pub(super) clock: Clock,
+    pub(super) agents: HashMap<String, Held>,
+    pub(super) counts: AuditCounts,
+    pub(super) day: Day,
+    pub(super) storage_full: bool,
+    /// Something may wait that memory does not know of: so after a start.
+    pub(super) unsure: bool,
+}
+
+impl Lane {
+    /// Rebuilds the lane from what is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`], also when what is stored cannot be read: a lane never starts from less
+    /// than it acknowledged.
+    pub fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
+        for statement in sql::SCHEMA {
+            storage.exec(statement, &[])?;
+        }
+        let identity = meta(storage, "identity")?.as_deref().map(parse_identity).transpose()?;
+        let mut head = match meta(storage, "head")? {
+            Some(stored) => parse_head(&stored)?,
+            None if identity.is_none() => ChainHead { seq: 0, hash: GENESIS.to_owned() },
+            None => return Err(unreadable("the chain's head")),
+        };
+        let extent = storage.exec(sql::JOURNAL_EXTENT, &[])?;
+        let numbers = extent.first().map(Vec::as_slice).unwrap_or_default();
+        let [Value::Integer(first), Value::Integer(last)] = numbers else {
+            return Err(unreadable("the journal's extent"));
+        };
+        let (first, last) = (unsigned(*first)?, unsigned(*last)?);
+        let rows = if last > 0 { last - first + 1 } else { 0 };
+        if rows > 0 && (first > head.seq + 1 || last < head.seq) {
+            return Err(missing_rows());
+        }
+        if last > head.seq {
+            let hash = storage.exec(sql::JOURNAL_HASH, &[integer(last)?])?;
+            let hash = first_text(&hash).ok_or_else(|| unreadable("the journal's last row"))?;
+            head = ChainHead { seq: last, hash: hash.to_owned() };
+        }
+        let (checkpoint, latest_ms) = checkpoint(storage)?;
+        let (mut agents, mut found) = (HashMap::new(), 0);
+        for row in storage.exec(sql::JOURNAL_STATES, &[integer(checkpoint)?])? {
+            let [Value::Text(agent), Value::Text(state), Value::Integer(seq), Value::Integer(rows)] =
+                row.as_slice()
+            else {
+                return Err(unreadable("an agent's journal row"));
+            };
+            let held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
+            agents.insert(agent.clone(), held);
+            found += unsigned(*rows)?;
+        }
+        let before = checkpoint.max(first.saturating_sub(1));
+        if head.seq < checkpoint || found != last.saturating_sub(before) {
+            return Err(missing_rows());
+        }
+        // Counts begin anew, so what they write must not meet what an earlier start wrote.
+        let starts =
+            meta(storage, "starts")?.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        set_meta(storage, "starts", (starts + 1).to_string())?;
+        Ok(Self {
+            identity,
+            head,
+            journal_rows: rows,
+            checkpoint,
+            latest_ms,
+            clock: Clock::start(storage)?,
+            agents,
+            counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
+            day: Day::start(storage)?,
+            storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
+            unsure: true,
+        })
+    }
+
+    #[must_use]
+    pub fn journal_rows(&self) -> u64 {
+        self.journal_rows
+    }
+
+    #[must_use]
+    pub fn head(&self) -> &ChainHead {
+        &self.head
+    }
+
+    /// Which tenant's lane this is; `None` before its first call.
+    #[must_use]
+    pub fn identity(&self) -> Option<&(String, u16)> {
+        self.identity.as_ref()
+    }
+
+    /// Writes down, once, which tenant's lane this is: an alarm brings no name.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`], also when this is another lane's storage.
+    pub fn adopt(
+        &mut self,
+        storage: &impl LaneSql,
+        tenant: &str,
+        lane: u16,
+    ) -> Result<(), StorageError> {
+        match &self.identity {
+            Some((t, l)) if t == tenant && *l == lane => Ok(()),
+            Some(_) => Err(StorageError("this is another lane's object".to_owned())),
+            None => {
+                // The head first: from here on a lane without one has lost it.
+                set_head(storage, &self.head)?;
+                set_meta(storage, "identity", format!("{tenant}/{lane}"))?;
+                self.identity = Some((tenant.to_owned(), lane));
+                Ok(())
+            }
+        }
+    }
+
+    /// Steps 6 to 12 of a call, whose registry records the caller read at the current epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; the caller answers 503 and starts the lane anew.
+    pub fn call(
+        &mut self,
+        storage: &impl LaneSql,
+        engine: &PolicyEngine,
+        config: &Config,
+        command: &GateCommand,
+        records: &Records,
+        now_ms: u64,
+    ) -> Result<Reply, StorageError> {
+        let call = &command.call;
+        let key =
+            |value: &Option<String>| value.as_ref().map(|value| scoped_key(&call.agent, value));
+        let stored = match key(&call.request_id) {
+            Some(key) => stored_answer(storage, key)?,
+            None => None,
+        };
+        let nonce_used = match key(&call.nonce) {
+            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
+            None => false,
+        };
+        let signature_nonce = command.signature_nonce.as_ref();
+        let signature_nonce =
+            signature_nonce.map(|nonce| Value::Text(scoped_key(&command.key_id, &nonce.nonce)));
+        let signature_nonce_used = match &signature_nonce {
+            Some(key) => {
+                !storage.exec(sql::SIGNATURE_NONCE_USED, std::slice::from_ref(key))?.is_empty()
+            }
+            None => false,
+        };
+        let approval = match &call.approval_id {
+            Some(id) => approval(storage, id)?.map(|held| held.approval),
+            None => None,
+        };
+        self.hold(storage, &call.agent, now_ms)?;
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        let facts = Facts {
+            stored,
+            nonce_used,
+            signature_nonce_used,
+            approval: approval.as_ref(),
+            ..facts
+        };
+        let step = decide(engine, &facts, command);
+        // Written first, whatever the answer is: should the rest fail, the request cannot be used again.
+        if let Some(key) = signature_nonce
+            && step.counted != Some(Counted::AuthenticationFailed)
+        {
+            let expired = integer(self.clock.expired_ms(NONCE_MS))?;
+            let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
+            storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
+            storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
+        }
+        match step.entry {
+            Some(entry) => {
+                self.journal(storage, entry, step.approval_entry, step.agent, now_ms)?;
+            }
+            None => {
+                storage.exec(sql::TOUCH, &[])?;
+                if let Some(held) = self.agents.get_mut(&call.agent) {
+                    held.state = step.agent;
+                }
+            }
+        }
+        if let Some(counted) = step.counted {
+            self.count(storage, counted, &call.agent, now_ms)?;
+        }
+        if !self.storage_full {
+            let budget = Budget::of(records.tenant.as_ref());
+            for count in self.day.untold(budget, &self.head, now_ms) {
+                write_count(storage, &count)?;
+                self.unsure = true;
+            }
+        }
+        Ok(step.reply)
+    }
+
+    /// Carries out an administrator's command about an agent, in the journal and from the next call
+    /// on. A command that changes nothing writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`] for the administrator: the journal is full.
+    pub fn carry_out(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &AgentCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent, now_ms)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = carry_out(&self.event_facts(config, &held.state, now_ms), command);
+        self.write_event(storage, event, now_ms)
+    }
+
+    /// Marks an agent before text of an untrusted server reaches it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the text must not
+    /// be passed on.
+    pub fn taint(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &TaintCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent, now_ms)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = taint(&self.event_facts(config, &held.state, now_ms), command);
+        self.write_event(storage, event, now_ms)
+    }
+
+    /// Writes what happened to an agent; nothing when nothing did.
+    pub(super) fn write_event(
+        &mut self,
+        storage: &impl LaneSql,
+        event: Result<Option<(JournalEntry, AgentState)>, Problem>,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        match event {
+            Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
+            // So that a superseded object fails instead of answering from an old state.
+            Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
+            Err(problem) => Ok(Err(problem)),
+        }
+    }
+
+    /// Writes down what became of a forwarded call.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full.
+    pub fn record_outcome(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &OutcomeCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent, now_ms)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
+        self.write_event(storage, event.map(Some), now_ms)
+    }
+
+    /// What the lane decided about an agent, as it is at `now_ms`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn containment(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        tenant: &TenantRecord,
+        now_ms: u64,
+    ) -> Result<Containment, StorageError> {
+        storage.exec(sql::TOUCH, &[])?;
+        self.hold(storage, agent, now_ms)?;
+        let held = self.agents.get(agent);
+        let state = held.ok_or_else(|| unreadable("an agent's state"))?;
+        Ok(Containment::of(&state.state, tenant, now_ms))
+    }
+
+    /// Whether the call comes as far as its tool, so that the registry must be asked for one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn needs_tool(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &GateCommand,
+        records: &Records,
+        now_ms: u64,
+    ) -> Result<bool, StorageError> {
+        self.hold(storage, &command.call.agent, now_ms)?;
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        Ok(needs_tool(&facts, command))
+    }
+
+    /// What a decision depends on, except what storage holds of request id and nonces.
+    fn facts<'a>(
+        &'a self,
+        config: &'a Config,
+        command: &GateCommand,
+        records: &'a Records,
+        now_ms: u64,
+        fresh: &'a AgentState,
+    ) -> Facts<'a> {
+        let held = self.agents.get(&command.call.agent);
+        Facts {
+            now_ms,
+            config,
+            records,
+            agent: held.map_or(fresh, |held| &held.state),
+            head: &self.head,
+            latest_ms: self.latest_ms,
+            stored: None,
+            nonce_used: false,
+            signature_nonce_used: false,
+            approval: None,
+            journal_rows: self.journal_rows,
+            storage_full: self.storage_full,
+            written: self.day.written(&self.head, now_ms),
+        }
+    }
+
+    /// What an event depends on besides its command; `state` is the agent's.
+    pub(super) fn event_facts<'a>(
+        &'a self,
+        config: &'a Config,
+        state: &'a AgentState,
+        now_ms: u64,
+    ) -> EventFacts<'a> {
+        let (journal_rows, storage_full) = (self.journal_rows, self.storage_full);
+        let space = JournalSpace { config, journal_rows, storage_full };
+        EventFacts { space, head: &self.head, state, now_ms }
+    }
+
+    /// Writes the row and the one that goes with it, then takes the state.
+    pub(super) fn journal(
+        &mut self,
+        storage: &impl LaneSql,
+        entry: JournalEntry,
+        next: Option<JournalEntry>,
+        state: AgentState,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let head = next.as_ref().map_or(&entry, |next| next).head.clone();
+        let rows = 1 + u64::from(next.is_some());
+        let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
+        self.day.begin(storage, &self.head, now_ms)?;
+        if entry.approval.is_some() || next.is_some() {
+            let steps: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
+            let steps = Value::Text(approval_steps(&steps, now_ms));
+            storage.exec(sql::INSERT_APPROVAL_STEPS, &[steps])?;
+        } else {
+            let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
+            storage.exec(
+                sql::INSERT,
+                &[
+                    integer(entry.head.seq)?,
+                    integer(now_ms)?,
+                    Value::Text(entry.head.hash),
+                    Value::Text(entry.agent.clone()),
+                    Value::Text(entry.state),
+                    text(entry.request_key),
+                    Value::Text(entry.fingerprint),
+                    text(entry.nonce_key),
+                    Value::Text(entry.row),
+                ],
+            )?;
+        }
+        self.agents.insert(entry.agent, Held { state, journalled: head.seq });
+        self.head = head;
+        self.latest_ms = self.latest_ms.max(now_ms);
+        self.day.add(bytes);
+        self.journal_rows += rows;
+        self.checkpoint_if_due(storage)
+    }
+
+    /// Brings the agent's state into memory, with no time in it that lies in the future.
+    pub(super) fn hold(
+        &mut self,
+        storage: &impl LaneSql,
+        agent: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        self.look_at_clock(storage, now_ms)?;
+        if !self.agents.contains_key(agent) {
+            if self.agents.len() >= MAX_AGENTS {
+                self.agents.retain(|_, held| held.journalled > self.checkpoint);
+            }
+            let state = snapshot(storage, agent)?.unwrap_or_default();
+            self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
+        }
+        let held = self.agents.get_mut(agent);
+        if held.is_some_and(|held| held.state.repair_clock(now_ms)) {
+            self.count(storage, Counted::ClockRepaired, agent, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Counts one in the audit.
+    pub(super) fn count(
+        &mut self,
+        storage: &impl LaneSql,
+        counted: Counted,
+        source: &str,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        match self.counts.record(counted.as_str(), source, now_ms) {
+            Some(count) if !self.storage_full => write_count(storage, &count),
+            _ => Ok(()),
+        }
+    }
+
+    /// A journal row that was not flushed yet.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn row(storage: &impl LaneSql, seq: u64) -> Result<Option<String>, StorageError> {
+        let rows = storage.exec(sql::ROW, &[integer(seq)?])?;
+        Ok(first_text(&rows).map(str::to_owned))
+    }
+
+    /// Up to `limit` journal rows from `from` on, as a JSON array.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn rows(storage: &impl LaneSql, from: u64, limit: u32) -> Result<String, StorageError> {
+        let rows = storage.exec(sql::ROWS, &[integer(from)?, Value::Integer(i64::from(limit))])?;
+        let texts: Option<Vec<&str>> = rows
+            .iter()
+            .map(|row| match row.as_slice() {
+                [_, _, Value::Text(text)] => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        Ok(format!("[{}]", texts.ok_or_else(|| unreadable("a journal row"))?.join(",")))
+    }
+}

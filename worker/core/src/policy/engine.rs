@@ -1,0 +1,607 @@
+//! Step 10: Cedar, on the policies that can match.
+//!
+//! Cedar's authorizer visits every policy of a set for every request, and each time puts scope and
+//! conditions together anew. Here that is split in two, each part done by Cedar's evaluator:
+//!
+//! - Whether a policy's scope holds depends on nothing but who calls what on what, so it is asked
+//!   once: the bundle's index finds the policies whose scopes can hold, those are parsed, their
+//!   scopes are evaluated, and the [`Slice`] of those that hold is kept.
+//! - For a call, the conditions of its slice are evaluated.
+//!
+//! The evaluator is given the call's entities, and those that the slice's conditions name where they
+//! ask what an entity is in ([`crate::policy::hierarchy`]).
+//!
+//! What satisfied permits and forbids come to is Cedar's rule (a forbid wins, and without a permit
+//! it is a denial; <https://docs.cedarpolicy.com/auth/authorization.html>). That all of it decides
+//! as Cedar's authorizer does on the full set is shown in `tests/slice_equals_full_set.rs`.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{
+    Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue,
+    PolicyID, Request, SlotEnv, Unknown, ValueKind,
+};
+use cedar_policy_core::entities::err::EntitiesError;
+use cedar_policy_core::entities::{Dereference, Entities, NoEntitiesSchema, TCComputation};
+use cedar_policy_core::evaluator::Evaluator;
+use cedar_policy_core::extensions::Extensions;
+use cedar_policy_core::parser::parse_policy;
+
+use crate::policy::bundle::{
+    ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
+};
+use crate::policy::hierarchy;
+use crate::registry::schema::Schemas;
+
+/// A value of Cedar: of an attribute, or in a context.
+pub use cedar_policy_core::ast::Value;
+
+/// The weight of all slices that are kept; beyond it all are dropped and built again. Calls whose
+/// agents, tools and servers policies do not tell apart share a slice. Each symbol of its key, each of
+/// its policies and each entity that they name weighs one, four bytes in Wasm; a slice weighs
+/// [`SLICE_OVERHEAD`] more. A full cache takes some 4 MB, and holds tens of thousands of ordinary
+/// slices or a hundred of 10,000 policies.
+const MAX_SLICE_WEIGHT: usize = 1_000_000;
+
+/// What a slice weighs besides, in the map and in its allocations.
+const SLICE_OVERHEAD: usize = 20;
+
+/// Who calls what on what. Ids are those of Cedar's entities.
+#[derive(Debug, Clone, Copy)]
+pub struct CallEntities<'a> {
+    /// The tenant, whose overlay is added to base; agent and server are in it.
+    pub tenant: &'a str,
+    /// `<tenant>/<agent>`.
+    pub agent: &'a str,
+    /// `<tenant>/<group>`: those that the agent is in.
+    pub groups: &'a [String],
+    /// `<server>/<tool>`; it is in `read` or `write`, and in `call`.
+    pub tool: &'a str,
+    pub mutates: bool,
+    /// Whether the tool is in `egress` too, and then in `write`, whether it mutates or not.
+    pub egress: bool,
+    /// Whether the tool is in `canary` too.
+    pub canary: bool,
+    /// `<tenant>/<server>`.
+    pub server: &'a str,
+}
+
+/// A record's fields.
+pub type Fields = Vec<(&'static str, Value)>;
+
+/// A call in Cedar's terms.
+pub struct PolicyRequest<'a> {
+    pub entities: CallEntities<'a>,
+    pub agent_attributes: Fields,
+    pub server_attributes: Fields,
+    pub context: Fields,
+}
+
+/// What Cedar said.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    pub allowed: bool,
+    /// The determining policies, sorted by id.
+    pub determining: Vec<&'static PolicyRecord>,
+    /// Policies whose evaluation failed, sorted by id.
+    pub erring: Vec<&'static PolicyRecord>,
+}
+
+impl Evaluation {
+    /// Whether the same policies say the same.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same = |ours: &[&PolicyRecord], theirs: &[&PolicyRecord]| {
+            ours.iter().map(|record| record.id).eq(theirs.iter().map(|record| record.id))
+        };
+        self.allowed == other.allowed
+            && same(&self.determining, &other.determining)
+            && same(&self.erring, &other.erring)
+    }
+}
+
+/// The bundle holds a policy that cannot be evaluated at all: the build let a mistake through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyError(pub String);
+
+/// A policy, parsed.
+#[derive(Debug)]
+struct Rule {
+    record: &'static PolicyRecord,
+    scope: [Expr; 3],
+    /// What must be true besides; `None` when nothing must.
+    condition: Option<Arc<Expr>>,
+    /// The entities that the condition asks for besides the call's.
+    named: Vec<Arc<Entity>>,
+}
+
+/// The policies whose scopes hold for a call.
+#[derive(Debug, Default)]
+pub struct Slice {
+    /// Sorted by id.
+    rules: Vec<Rc<Rule>>,
+    /// The entities that they name; empty for almost every slice.
+    named: Vec<Arc<Entity>>,
+}
+
+impl Slice {
+    /// How many policies it has.
+    #[must_use]
+    pub fn policies(&self) -> usize {
+        self.rules.len()
+    }
+}
+
+/// The bundle with what was parsed of it so far.
+pub struct PolicyEngine {
+    bundle: &'static Bundle,
+    names: Names,
+    parsed: RefCell<HashMap<u32, Rc<Rule>>>,
+    slices: RefCell<Slices>,
+    schemas: RefCell<Schemas>,
+}
+
+/// The slices that are kept, by [`Symbols::key`].
+#[derive(Default)]
+struct Slices {
+    by_key: HashMap<Vec<u32>, Rc<Slice>>,
+    weight: usize,
+}
+
+/// What is the same in every call: entity types, groups of actions, and their symbols.
+struct Names {
+    agent: EntityType,
+    group: EntityType,
+    server: EntityType,
+    tenant: EntityType,
+    action: EntityType,
+    is_agent: Option<u32>,
+    is_server: Option<u32>,
+    read: ActionGroup,
+    write: ActionGroup,
+    call: ActionGroup,
+    egress: ActionGroup,
+    canary: ActionGroup,
+}
+
+struct ActionGroup {
+    uid: EntityUID,
+    symbol: Option<u32>,
+}
+
+/// A call's entities as symbols: what the index is asked.
+struct Symbols {
+    tenants: Vec<u32>,
+    principals: Vec<u32>,
+    actions: Vec<u32>,
+    resources: Vec<u32>,
+}
+
+impl PolicyEngine {
+    #[must_use]
+    pub fn new(bundle: &'static Bundle) -> Self {
+        Self {
+            bundle,
+            names: Names::new(bundle),
+            parsed: RefCell::default(),
+            slices: RefCell::default(),
+            schemas: RefCell::default(),
+        }
+    }
+
+    /// The schemas of tools that were called, compiled. There is one engine in an isolate, and so one
+    /// cache of them.
+    #[must_use]
+    pub fn schemas(&self) -> &RefCell<Schemas> {
+        &self.schemas
+    }
+
+    #[must_use]
+    pub fn bundle(&self) -> &'static Bundle {
+        self.bundle
+    }
+
+    /// The tool's description, if the bundle has one.
+    #[must_use]
+    pub fn tool(&self, id: &str) -> Option<&'static ToolRecord> {
+        let tools = self.bundle.tools;
+        tools.binary_search_by(|tool| tool.id.cmp(id)).ok().and_then(|at| tools.get(at))
+    }
+
+    /// Decides `request`. Errors in policies are part of the evaluation, and the caller must
+    /// deny on any: Cedar skips an erring forbid.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`]; the caller must deny.
+    pub fn evaluate(&self, request: PolicyRequest<'_>) -> Result<Evaluation, PolicyError> {
+        let PolicyRequest { entities: call, agent_attributes, server_attributes, context } =
+            request;
+        let slice = self.slice(&call)?;
+        let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
+        Ok(self.ask(&call, &entities, known(context), |evaluator| {
+            let (mut permits, mut forbids, mut erring) = (Vec::new(), Vec::new(), Vec::new());
+            for rule in &slice.rules {
+                match rule.condition.as_ref().map_or(Some(true), |expr| holds(evaluator, expr)) {
+                    Some(true) if rule.record.forbid => forbids.push(rule.record),
+                    Some(true) => permits.push(rule.record),
+                    Some(false) => {}
+                    None => erring.push(rule.record),
+                }
+            }
+            let allowed = forbids.is_empty() && !permits.is_empty();
+            let determining = if forbids.is_empty() { permits } else { forbids };
+            Evaluation { allowed, determining, erring }
+        }))
+    }
+
+    /// Whether a call could be permitted whose context is known but for the fields `unknown`, and is in
+    /// one of `cases`: each adds fields to the context. In a case where a forbid holds whatever the
+    /// unknown fields are, or where no permit can hold, it could not. Where the answer depends on them,
+    /// it could.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`]; the caller must take it for a no.
+    pub fn could_permit(
+        &self,
+        request: PolicyRequest<'_>,
+        cases: &[Fields],
+        unknown: &[&'static str],
+    ) -> Result<bool, PolicyError> {
+        let PolicyRequest { entities: call, agent_attributes, server_attributes, context } =
+            request;
+        let slice = self.slice(&call)?;
+        let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
+        Ok(cases.iter().any(|case| {
+            let context = [context.as_slice(), case].concat();
+            let (context, later) = partly_known(context, unknown);
+            self.ask(&call, &entities, context, |evaluator| {
+                let mut permitted = false;
+                for rule in &slice.rules {
+                    let condition = rule.condition.as_ref();
+                    match condition.map_or(Ok(Some(true)), |c| could_hold(evaluator, c, &later)) {
+                        // Whatever the rest is, it errs, and an error is a denial.
+                        Err(()) => return false,
+                        Ok(Some(true)) if rule.record.forbid => return false,
+                        Ok(Some(false)) => {}
+                        // It holds, or may.
+                        Ok(_) => permitted |= !rule.record.forbid,
+                    }
+                }
+                permitted
+            })
+        }))
+    }
+
+    /// The policies whose scopes hold.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`].
+    pub fn slice(&self, call: &CallEntities<'_>) -> Result<Rc<Slice>, PolicyError> {
+        let symbols = self.symbols(call);
+        let key = symbols.key();
+        if let Some(slice) = self.slices.borrow().by_key.get(&key) {
+            return Ok(Rc::clone(slice));
+        }
+        let candidates: Result<Vec<_>, _> =
+            self.positions(&symbols).into_iter().map(|position| self.parsed(position)).collect();
+        let candidates = candidates?;
+        let entities = self.entities(call, Vec::new(), Vec::new(), &[])?;
+        let rules: Result<Vec<_>, _> = self.ask(call, &entities, known(Vec::new()), |evaluator| {
+            let scoped = candidates.into_iter().map(|rule| Ok((rule.in_scope(evaluator)?, rule)));
+            scoped.filter(|scoped| !matches!(scoped, Ok((false, _)))).collect()
+        });
+        let rules: Vec<Rc<Rule>> = rules?.into_iter().map(|(_, rule)| rule).collect();
+        let named = rules.iter().flat_map(|rule| &rule.named);
+        let named: HashMap<_, _> = named.map(|entity| (entity.uid(), entity)).collect();
+        let named = named.into_values().cloned().collect();
+        let slice = Rc::new(Slice { rules, named });
+        self.slices.borrow_mut().keep(key, &slice);
+        Ok(slice)
+    }
+
+    fn symbols(&self, call: &CallEntities<'_>) -> Symbols {
+        let names = &self.names;
+        let symbol = |entity_type, id| self.bundle.symbol(&entity_symbol(entity_type, id));
+        let tenant = symbol("Tenant", call.tenant);
+        let groups = call.groups.iter().filter_map(|group| symbol("Group", group));
+        let kind = names.kind(call);
+        let egress = if call.egress { names.egress.symbol } else { None };
+        let canary = if call.canary { names.canary.symbol } else { None };
+        let list = |found: &[Option<u32>]| {
+            std::iter::once(ANY).chain(found.iter().copied().flatten()).collect::<Vec<u32>>()
+        };
+        let mut principals = list(&[symbol("Agent", call.agent), names.is_agent, tenant]);
+        principals.extend(groups);
+        Symbols {
+            tenants: list(&[tenant]),
+            principals,
+            actions: list(&[
+                symbol("Action", call.tool),
+                kind.symbol,
+                names.call.symbol,
+                egress,
+                canary,
+            ]),
+            resources: list(&[symbol("Server", call.server), names.is_server, tenant]),
+        }
+    }
+
+    /// Positions of the policies whose scopes can hold, ascending, each once.
+    fn positions(&self, symbols: &Symbols) -> Vec<u32> {
+        let mut positions = Vec::new();
+        for tenant in &symbols.tenants {
+            for principal in &symbols.principals {
+                for action in &symbols.actions {
+                    for resource in &symbols.resources {
+                        let found = self.postings(*tenant, *principal, *action, *resource);
+                        positions.extend_from_slice(found);
+                    }
+                }
+            }
+        }
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
+
+    fn postings(&self, tenant: u32, principal: u32, action: u32, resource: u32) -> &'static [u32] {
+        let wanted = (tenant, principal, action, resource);
+        let key =
+            |entry: &IndexEntry| (entry.tenant, entry.principal, entry.action, entry.resource);
+        let index = self.bundle.index;
+        let entry = index.binary_search_by_key(&wanted, key).ok().and_then(|at| index.get(at));
+        entry
+            .and_then(|entry| self.bundle.postings.get(entry.start as usize..entry.end as usize))
+            .unwrap_or(&[])
+    }
+
+    fn parsed(&self, position: u32) -> Result<Rc<Rule>, PolicyError> {
+        if let Some(rule) = self.parsed.borrow().get(&position) {
+            return Ok(Rc::clone(rule));
+        }
+        let record = self
+            .bundle
+            .policies
+            .get(position as usize)
+            .ok_or_else(|| PolicyError(format!("there is no policy {position}")))?;
+        let rule = Rc::new(Rule::parse(record)?);
+        self.parsed.borrow_mut().insert(position, Rc::clone(&rule));
+        Ok(rule)
+    }
+
+    /// The call's entities, and those of `named` that are not among them.
+    fn entities(
+        &self,
+        call: &CallEntities<'_>,
+        agent: Fields,
+        server: Fields,
+        named: &[Arc<Entity>],
+    ) -> Result<Entities, PolicyError> {
+        let names = &self.names;
+        let tenant = uid(&names.tenant, call.tenant);
+        let mut of_agent: HashSet<EntityUID> =
+            call.groups.iter().map(|group| uid(&names.group, group)).collect();
+        of_agent.insert(tenant.clone());
+        let kind = names.kind(call);
+        let mut of_tool = HashSet::from([kind.uid.clone(), names.call.uid.clone()]);
+        of_tool.extend(call.egress.then(|| names.egress.uid.clone()));
+        of_tool.extend(call.canary.then(|| names.canary.uid.clone()));
+        let entity = |uid, attributes: Fields, ancestors| {
+            let attributes =
+                attributes.into_iter().map(|(name, value)| (name.into(), value.into()));
+            Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), ancestors, [])
+        };
+        let of_call = [
+            entity(uid(&names.agent, call.agent), agent, of_agent),
+            entity(uid(&names.action, call.tool), Vec::new(), of_tool),
+            entity(uid(&names.server, call.server), server, HashSet::from([tenant])),
+        ];
+        // Every ancestor is listed, so there is nothing to compute.
+        let (schema, closure) = (None::<&NoEntitiesSchema>, TCComputation::AssumeAlreadyComputed);
+        let extensions = Extensions::all_available();
+        let failed = |error: EntitiesError| PolicyError(format!("the entities of a call: {error}"));
+        let entities =
+            Entities::from_entities(of_call, schema, closure, extensions).map_err(failed)?;
+        if named.is_empty() {
+            return Ok(entities);
+        }
+        let is_new =
+            |named: &&Arc<Entity>| !matches!(entities.entity(named.uid()), Dereference::Data(_));
+        let new: Vec<_> = named.iter().filter(is_new).cloned().collect();
+        entities.add_entities(new, schema, closure, extensions).map_err(failed)
+    }
+
+    /// Runs with Cedar's evaluator for this call.
+    fn ask<T>(
+        &self,
+        call: &CallEntities<'_>,
+        entities: &Entities,
+        context: Context,
+        run: impl FnOnce(&Evaluator<'_>) -> T,
+    ) -> T {
+        let names = &self.names;
+        let entity = |entity_type, id| EntityUIDEntry::known(uid(entity_type, id), None);
+        let request = Request::new_unchecked(
+            entity(&names.agent, call.agent),
+            entity(&names.action, call.tool),
+            entity(&names.server, call.server),
+            Some(context),
+        );
+        run(&Evaluator::new(request, entities, Extensions::all_available()))
+    }
+}
+
+impl Slices {
+    fn keep(&mut self, key: Vec<u32>, slice: &Rc<Slice>) {
+        let weight = key.len() + slice.policies() + slice.named.len() + SLICE_OVERHEAD;
+        if self.weight + weight > MAX_SLICE_WEIGHT {
+            *self = Self::default();
+        }
+        self.weight += weight;
+        self.by_key.insert(key, Rc::clone(slice));
+    }
+}
+
+impl Rule {
+    fn parse(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
+        let policy = parse_policy(Some(PolicyID::from_string(record.id)), record.text)
+            .map_err(|error| PolicyError(format!("policy `{}`: {error}", record.id)))?;
+        let condition = policy.non_scope_constraints();
+        Ok(Self {
+            record,
+            scope: [
+                policy.principal_constraint_expr(),
+                policy.action_constraint_expr(),
+                policy.resource_constraint_expr(),
+            ],
+            condition: condition.cloned().map(Arc::new),
+            named: condition.map(hierarchy::named).unwrap_or_default(),
+        })
+    }
+
+    fn in_scope(&self, evaluator: &Evaluator<'_>) -> Result<bool, PolicyError> {
+        for constraint in &self.scope {
+            match holds(evaluator, constraint) {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                // Scopes compare entities, which cannot fail; if it did, nothing is decided.
+                None => return Err(PolicyError(format!("the scope of `{}`", self.record.id))),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Names {
+    fn new(bundle: &Bundle) -> Self {
+        let action = entity_type("Action");
+        let group = |id| ActionGroup {
+            uid: uid(&action, id),
+            symbol: bundle.symbol(&entity_symbol("Action", id)),
+        };
+        Self {
+            agent: entity_type("Agent"),
+            group: entity_type("Group"),
+            server: entity_type("Server"),
+            tenant: entity_type("Tenant"),
+            is_agent: bundle.symbol(&type_symbol("Agent")),
+            is_server: bundle.symbol(&type_symbol("Server")),
+            read: group("read"),
+            write: group("write"),
+            call: group("call"),
+            egress: group("egress"),
+            canary: group("canary"),
+            action,
+        }
+    }
+
+    /// `read` or `write`.
+    const fn kind(&self, call: &CallEntities<'_>) -> &ActionGroup {
+        if call.mutates || call.egress { &self.write } else { &self.read }
+    }
+}
+
+impl Symbols {
+    /// Calls with the same key have the same slice. Scopes name entities by symbols of the bundle;
+    /// of others they can only ask the type, and that is the same in every call. Each part begins
+    /// with [`ANY`], so none runs into the next.
+    fn key(&self) -> Vec<u32> {
+        [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
+    }
+}
+
+/// What an expression comes to; `None` when that is an error or no truth value.
+fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
+    match evaluator.interpret(expr, &SlotEnv::new()).ok()?.value {
+        ValueKind::Lit(Literal::Bool(held)) => Some(held),
+        _ => None,
+    }
+}
+
+/// The same where not all is known; `None` when it depends on that. `later` is from
+/// [`partly_known`].
+fn could_hold(
+    evaluator: &Evaluator<'_>,
+    expr: &Expr,
+    later: &[(&'static str, Value)],
+) -> Result<Option<bool>, ()> {
+    let mut result = evaluator.partial_interpret(expr, &SlotEnv::new());
+    if let Ok(PartialValue::Residual(rest)) = &result
+        && !later.is_empty()
+    {
+        let values = later.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+        result = evaluator.partial_interpret(&rest.substitute(&values), &SlotEnv::new());
+    }
+    match result {
+        Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(held)), .. })) => {
+            Ok(Some(held))
+        }
+        Ok(PartialValue::Residual(_)) => Ok(None),
+        _ => Err(()),
+    }
+}
+
+/// A context of known and unknown fields. Cedar holds it as one expression, and reads a field of it
+/// only if no field calls a function; a decimal is a call of `decimal`. So a known field with such a
+/// value is made unknown too, and returned: its value is put into the rest of each condition.
+fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context, Fields) {
+    // Cedar takes such an expression only where something is unknown.
+    if unknown.is_empty() {
+        return (known(fields), Fields::new());
+    }
+    let unknown_field = |name: &'static str| (name, Expr::unknown(Unknown::new_untyped(name)));
+    let mut context: Vec<_> = unknown.iter().map(|name| unknown_field(name)).collect();
+    let mut later = Vec::new();
+    for (name, value) in fields {
+        let expr = Expr::from(value.clone());
+        if expr.is_projectable() {
+            context.push((name, expr));
+        } else {
+            context.push(unknown_field(name));
+            later.push((name, value));
+        }
+    }
+    let context = context.into_iter().map(|(name, expr)| (name.into(), expr)).collect();
+    (Context::RestrictedResidual(Arc::new(context)), later)
+}
+
+fn known(context: Fields) -> Context {
+    Context::Value(Arc::new(
+        context.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+    ))
+}
+
+#[expect(clippy::expect_used, reason = "a constant identifier, which parses or fails every test")]
+pub(crate) fn entity_type(name: &'static str) -> EntityType {
+    name.parse().expect("an identifier")
+}
+
+pub(crate) fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
+    EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_slices_stay_within_their_bound() {
+        let mut slices = Slices::default();
+        let slice = Rc::new(Slice::default());
+        let (mut most, mut dropped) = (0, false);
+        for at in 0..200_000 {
+            let before = slices.by_key.len();
+            slices.keep(vec![at], &slice);
+            dropped |= slices.by_key.len() < before;
+            most = most.max(slices.weight);
+            assert!(slices.by_key.contains_key(&vec![at]));
+        }
+        assert!(dropped && most <= MAX_SLICE_WEIGHT);
+    }
+}

@@ -1,0 +1,203 @@
+//! JSON arguments to Cedar values.
+//!
+//! A described tool's arguments convert by its types; others by what they are: an integer is a
+//! Long, any other number a decimal. `null` is absent. What does not convert is refused, and
+//! nothing is dropped: every other value reaches the policies.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use cedar_policy_core::ast::{Name, PartialValue};
+use cedar_policy_core::extensions::Extensions;
+
+use crate::json::Json;
+use crate::policy::Value;
+use crate::policy::bundle::{ArgumentType, RecordType};
+use crate::registry::schema::{MISMATCH, quoted};
+
+/// A Cedar decimal has this many digits after the point.
+const DECIMAL_DIGITS: usize = 4;
+
+/// Cedar keeps a decimal in 64 bits: beyond this many units it does not fit.
+const MAX_DECIMAL: f64 = 922_337_203_685_477.0;
+
+/// Bytes of a path in a message: enough to find the argument. A message is written down, so it
+/// holds no values and no endless names.
+const MAX_PATH_BYTES: usize = 96;
+
+/// Where an argument does not convert, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// A JSON Pointer; empty for the arguments as a whole.
+    path: String,
+    problem: String,
+    /// The keyword of JSON Schema that says the same as the tool's description; `None` when no policy
+    /// could judge such an argument, whatever the tool.
+    keyword: Option<&'static str>,
+}
+
+impl InputError {
+    fn new(problem: impl Into<String>) -> Self {
+        Self { path: String::new(), problem: problem.into(), keyword: None }
+    }
+
+    fn mismatch(keyword: &'static str, problem: impl Into<String>) -> Self {
+        Self { keyword: Some(keyword), ..Self::new(problem) }
+    }
+
+    /// Whether the arguments are not as the tool describes them.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        self.keyword.is_some()
+    }
+
+    /// Puts what leads to the argument before its path: built on an error's way out, and so at no
+    /// cost where there is none.
+    fn within(mut self, step: &str) -> Self {
+        if self.path.len() < MAX_PATH_BYTES {
+            let mut end = step.len().min(MAX_PATH_BYTES);
+            while !step.is_char_boundary(end) {
+                end -= 1;
+            }
+            let step = step.get(..end).unwrap_or("").replace('~', "~0").replace('/', "~1");
+            self.path.insert_str(0, &["/", &step].concat());
+        }
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.path.as_str() {
+            "" => "the arguments".to_owned(),
+            path => quoted(path),
+        };
+        let problem = &self.problem;
+        match self.keyword {
+            Some(keyword) => write!(f, "{MISMATCH}: {place} {problem} (`{keyword}`)."),
+            None => write!(f, "No policy can judge the arguments: {place} {problem}."),
+        }
+    }
+}
+
+type Converted = Result<Value, InputError>;
+
+/// Converts the arguments of a tool described by `types`, or of one without description.
+///
+/// # Errors
+///
+/// The first argument that does not convert.
+pub fn convert(input: &Json, types: Option<&RecordType>) -> Converted {
+    match types {
+        Some(types) => typed_record(input, types),
+        None => untyped(input),
+    }
+}
+
+fn typed(value: &Json, kind: &ArgumentType) -> Converted {
+    match (kind, value) {
+        (ArgumentType::Bool, Json::Bool(_))
+        | (ArgumentType::Long, Json::Integer(_))
+        | (ArgumentType::Decimal, Json::Number(_))
+        | (ArgumentType::String, Json::String(_)) => untyped(value),
+        (ArgumentType::Decimal, Json::Integer(value)) => {
+            decimal(&format!("{value}.0"), *value as f64)
+        }
+        (ArgumentType::Set(inner), Json::Array(items)) => set(items, |item| typed(item, inner)),
+        (ArgumentType::Record(types), Json::Object(_)) => typed_record(value, types),
+        (kind, _) => Err(mistyped(expected(kind))),
+    }
+}
+
+fn mistyped(expected: &str) -> InputError {
+    InputError::mismatch("type", format!("must be of type {expected}"))
+}
+
+fn expected(kind: &ArgumentType) -> &'static str {
+    match kind {
+        ArgumentType::Bool => "boolean",
+        ArgumentType::Long => "integer",
+        ArgumentType::Decimal => "number",
+        ArgumentType::String => "string",
+        ArgumentType::Set(_) => "array",
+        ArgumentType::Record(_) => "object",
+    }
+}
+
+fn typed_record(value: &Json, types: &RecordType) -> Converted {
+    let Json::Object(fields) = value else {
+        return Err(mistyped("object"));
+    };
+    for field in types.fields {
+        if field.required && !value.get(field.name).is_some_and(present) {
+            let must = format!("must have {}", quoted(field.name));
+            return Err(InputError::mismatch("required", must));
+        }
+    }
+    record(fields, |name, value| {
+        let known = types.fields.binary_search_by(|field| field.name.cmp(name)).ok();
+        match known.and_then(|at| types.fields.get(at)) {
+            Some(field) => typed(value, &field.kind),
+            None if types.open => untyped(value),
+            None => Err(InputError::mismatch("additionalProperties", "must not be there")),
+        }
+    })
+}
+
+fn untyped(value: &Json) -> Converted {
+    match value {
+        Json::Null => Err(InputError::new("must not be null inside an array")),
+        Json::Bool(value) => Ok(Value::from(*value)),
+        Json::Integer(value) => Ok(Value::from(*value)),
+        // No argument is one.
+        Json::Verbatim(_) => Err(InputError::new("is too large a number")),
+        Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
+        Json::String(text) => Ok(Value::from(text.as_str())),
+        Json::Array(items) => set(items, untyped),
+        Json::Object(fields) => record(fields, |_, value| untyped(value)),
+    }
+}
+
+fn present(value: &Json) -> bool {
+    !matches!(value, Json::Null)
+}
+
+fn set(items: &[Json], convert: impl Fn(&Json) -> Converted) -> Converted {
+    let converted: Result<Vec<_>, _> = items
+        .iter()
+        .enumerate()
+        .map(|(at, item)| convert(item).map_err(|error| error.within(&at.to_string())))
+        .collect();
+    Ok(Value::set(converted?, None))
+}
+
+fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted) -> Converted {
+    let converted: Result<Vec<_>, _> = fields
+        .iter()
+        .filter(|(_, value)| present(value))
+        .map(|(name, value)| match convert(name, value) {
+            Ok(value) => Ok((name.as_str(), value)),
+            Err(error) => Err(error.within(name)),
+        })
+        .collect();
+    Ok(Value::record(converted?, None))
+}
+
+fn decimal(text: &str, value: f64) -> Converted {
+    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
+    let fits = plain && (1..=DECIMAL_DIGITS).contains(&digits) && value.abs() <= MAX_DECIMAL;
+    fits.then(|| cedar_decimal(text)).flatten().ok_or_else(|| {
+        InputError::new(format!("has more than {DECIMAL_DIGITS} decimals or is too large"))
+    })
+}
+
+/// Cedar's own `decimal("…")`.
+fn cedar_decimal(text: &str) -> Option<Value> {
+    static NAME: LazyLock<Option<Name>> = LazyLock::new(|| "decimal".parse().ok());
+    let function = Extensions::all_available().func(NAME.as_ref()?).ok()?;
+    match function.call(&[Value::from(text)]).ok()? {
+        PartialValue::Value(value) => Some(value),
+        PartialValue::Residual(_) => None,
+    }
+}

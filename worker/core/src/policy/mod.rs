@@ -1,0 +1,9 @@
+//! What the policies say: the compiled bundle, Cedar's evaluator, and its input.
+
+pub mod bundle;
+mod engine;
+pub mod hierarchy;
+pub mod input;
+pub mod risk;
+
+pub use engine::*;

@@ -1,0 +1,89 @@
+//! How risky an agent is, which policies decide by, and how risky a call is, as a number for
+//! people and dashboards, which decides nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::bundle::Risk;
+use crate::trust::SourceTrust;
+
+/// How risky an agent is, least first.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RiskTier {
+    #[default]
+    Low,
+    Medium,
+    High,
+}
+
+impl RiskTier {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// This tier, so many steps higher.
+    #[must_use]
+    pub const fn raised(self, steps: u8) -> Self {
+        match (self, steps) {
+            (tier, 0) => tier,
+            (Self::Low, 1) => Self::Medium,
+            _ => Self::High,
+        }
+    }
+}
+
+const MAX_SCORE: u8 = 100;
+
+/// 0–100: the tool's risk, sensitive data, and what the shield found.
+#[must_use]
+pub fn score(risk: Risk, writes: bool, sensitive: bool, shield_score: u8) -> u8 {
+    let base = match risk {
+        Risk::Low => 5,
+        Risk::Medium => 25,
+        Risk::High => 50,
+        Risk::Critical => 75,
+    };
+    let extra = if writes { 10 } else { 0 } + if sensitive { 10 } else { 0 } + shield_score / 5;
+    (base + extra).min(MAX_SCORE)
+}
+
+/// 0–100: the call's score, raised by how little its run's root is trusted.
+#[must_use]
+pub fn composite(score: u8, root: SourceTrust) -> u8 {
+    let raise = match root {
+        SourceTrust::TrustedInternalSigned => 0,
+        SourceTrust::TrustedInternalUnsigned => 5,
+        SourceTrust::SemiTrustedCustomer => 15,
+        SourceTrust::UntrustedExternal | SourceTrust::Unknown => 30,
+        SourceTrust::MaliciousSuspected => 50,
+    };
+    score.saturating_add(raise).min(MAX_SCORE)
+}
+
+/// The level that a score falls into.
+#[must_use]
+pub fn level(score: u8) -> &'static str {
+    match score {
+        0..25 => "low",
+        25..50 => "medium",
+        50..75 => "high",
+        _ => "critical",
+    }
+}

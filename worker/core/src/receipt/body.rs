@@ -1,0 +1,561 @@
+//! Receipts: the hash-chained record of what a lane decided.
+//!
+//! A receipt's hash is SHA-256 over its body in RFC 8785 form; the body holds the hash before
+//! it, so nobody can change, drop or reorder one without breaking every later link. The first
+//! body of a lane points at [`GENESIS`].
+//!
+//! INVARIANT (canonical as written): the bodies declare their fields in RFC 8785 order and hold
+//! only strings, integers and arrays and objects of them, so serializing it gives the canonical form
+//! directly; a test pins it.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::openapi::{Object, Type};
+
+use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
+use crate::decision::{Decision, ReasonCode};
+use crate::json;
+use crate::taint::TaintExplanation;
+use crate::trust::SourceTrust;
+
+/// The version of every [`Body`]. Version 1 had one quorum for all approver groups.
+pub const BODY_VERSION: u8 = 2;
+/// How bodies become bytes.
+pub const CANON_VERSION: &str = "rfc8785";
+/// The previous hash of a lane's first receipt.
+pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What a receipt says. Its member `kind` tells which schema it has. Hashes are SHA-256 in lower-case
+/// hex. A text that does not apply is empty.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+#[schema(
+    as = ReceiptBody,
+    discriminator(property_name = "kind", mapping(
+        ("decision" = "#/components/schemas/DecisionReceiptBody"),
+        ("approval" = "#/components/schemas/ApprovalReceiptBody"),
+        ("outcome" = "#/components/schemas/OutcomeReceiptBody"),
+        ("registry" = "#/components/schemas/RegistryReceiptBody"),
+    ))
+)]
+pub enum Body<'a> {
+    Decision(DecisionBody<'a>),
+    Approval(ApprovalBody<'a>),
+    Outcome(OutcomeBody<'a>),
+    Registry(RegistryBody<'a>),
+}
+
+impl Body<'_> {
+    /// Its member `kind`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Decision(_) => DECISION_KIND,
+            Self::Approval(_) => APPROVAL_KIND,
+            Self::Outcome(_) => OUTCOME_KIND,
+            Self::Registry(_) => REGISTRY_KIND,
+        }
+    }
+}
+
+/// The schema of a `kind` that has one value.
+fn only(kind: &str) -> Object {
+    Object::builder().schema_type(Type::String).enum_values(Some([kind])).build()
+}
+
+/// The `kind` of a [`DecisionBody`].
+pub const DECISION_KIND: &str = "decision";
+
+fn decision_kind() -> Object {
+    only(DECISION_KIND)
+}
+
+/// What the receipt of a decision says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DecisionReceiptBody)]
+pub struct DecisionBody<'a> {
+    /// Of the call.
+    pub action_hash: &'a str,
+    pub agent: &'a str,
+    /// The approval that was asked for or presented; empty without one.
+    pub approval_id: &'a str,
+    /// The digest of the policies that decided.
+    pub bundle: &'a str,
+    pub decision: Decision,
+    pub decision_id: &'a str,
+    /// Why the decision was made while D1 was away; only of such a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub degraded_cause: Option<&'a str>,
+    /// `degraded`; only of such a decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    pub engine_mode: Option<&'a str>,
+    pub epoch: u64,
+    pub key_id: &'a str,
+    #[schema(schema_with = decision_kind)]
+    pub kind: &'a str,
+    pub lane: u16,
+    pub matched_policies: &'a [String],
+    pub obligations: Obligations<'a>,
+    pub prev_hash: &'a str,
+    pub reason_code: ReasonCode,
+    pub resource: &'a str,
+    pub run: &'a str,
+    pub seq: u64,
+    pub server: &'a str,
+    /// Only of a decision that would have been another one without taint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaintExplanation)]
+    pub taint: Option<&'a TaintExplanation>,
+    pub tenant: &'a str,
+    #[schema(format = DateTime)]
+    pub time: &'a str,
+    pub tool: &'a str,
+    /// As it counted.
+    pub trust: SourceTrust,
+    pub user: &'a str,
+    pub version: u8,
+}
+
+/// What the caller must do, or have done, for the decision to hold.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Obligations<'a> {
+    /// Sorted.
+    pub approver_groups: &'a [ApproverGroup],
+    /// Sorted.
+    pub redact_fields: &'a [String],
+}
+
+/// The `kind` of an [`ApprovalBody`].
+pub const APPROVAL_KIND: &str = "approval";
+
+fn approval_kind() -> Object {
+    only(APPROVAL_KIND)
+}
+
+/// What a receipt of a step of an approval says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = ApprovalReceiptBody)]
+pub struct ApprovalBody<'a> {
+    /// The hash that alone is good after the step.
+    pub action_hash: &'a str,
+    /// Who decided; empty when nobody did.
+    pub administrator: &'a str,
+    pub agent: &'a str,
+    pub approval_id: &'a str,
+    /// What was done.
+    pub change: ApprovalEvent,
+    /// The decision that used it, or tried to; else the one that asked for it.
+    pub decision_id: &'a str,
+    pub epoch: u64,
+    /// Of the credential that decided, or that made the call.
+    pub key_id: &'a str,
+    #[schema(schema_with = approval_kind)]
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    pub seq: u64,
+    /// After the step.
+    pub status: ApprovalStatus,
+    pub tenant: &'a str,
+    #[schema(format = DateTime)]
+    pub time: &'a str,
+    pub version: u8,
+}
+
+/// The `kind` of a [`RegistryBody`].
+pub const REGISTRY_KIND: &str = "registry";
+
+fn registry_kind() -> Object {
+    only(REGISTRY_KIND)
+}
+
+/// What happened to an agent; its receipt and its audit event have this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub enum AgentEvent {
+    /// The lane lifted its own quarantine.
+    #[serde(rename = "agent_restored")]
+    Restored,
+    /// The taint of the agent and of all its runs was lifted.
+    #[serde(rename = "agent_untainted")]
+    Untainted,
+    /// Text of an untrusted server that answers no call tainted the agent.
+    #[serde(rename = "agent_tainted")]
+    Tainted,
+}
+
+impl AgentEvent {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Restored => "agent_restored",
+            Self::Untainted => "agent_untainted",
+            Self::Tainted => "agent_tainted",
+        }
+    }
+}
+
+/// What a receipt of a lane's own share in a change of the registry says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = RegistryReceiptBody)]
+pub struct RegistryBody<'a> {
+    pub administrator: &'a str,
+    pub agent: &'a str,
+    /// What was changed.
+    pub change: AgentEvent,
+    /// The decision that it undoes; may be empty.
+    pub decision_id: &'a str,
+    pub epoch: u64,
+    #[schema(schema_with = registry_kind)]
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    pub seq: u64,
+    pub tenant: &'a str,
+    #[schema(format = DateTime)]
+    pub time: &'a str,
+    pub version: u8,
+}
+
+/// The `kind` of an [`OutcomeBody`].
+pub const OUTCOME_KIND: &str = "outcome";
+
+fn outcome_kind() -> Object {
+    only(OUTCOME_KIND)
+}
+
+/// How an upstream's answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// As the upstream ended it.
+    Complete,
+    /// The caller went away.
+    CallerGone,
+    /// The upstream could not be reached, or broke off.
+    UpstreamFailed,
+    /// The upstream took longer than its server may.
+    TimedOut,
+    /// The answer had more bytes than the server's may.
+    TooLarge,
+    /// The answer was none that can be passed on.
+    Refused,
+}
+
+impl Ending {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::CallerGone => "caller_gone",
+            Self::UpstreamFailed => "upstream_failed",
+            Self::TimedOut => "timed_out",
+            Self::TooLarge => "too_large",
+            Self::Refused => "refused",
+        }
+    }
+
+    /// The audit event of an answer that came to no good end.
+    pub const fn event(self) -> Option<&'static str> {
+        match self {
+            Self::Complete | Self::CallerGone => None,
+            Self::UpstreamFailed => Some("upstream_failed"),
+            Self::TimedOut => Some("upstream_timed_out"),
+            Self::TooLarge => Some("upstream_result_too_large"),
+            Self::Refused => Some("upstream_result_refused"),
+        }
+    }
+}
+
+/// What a receipt of what became of a forwarded call says.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = OutcomeReceiptBody)]
+pub struct OutcomeBody<'a> {
+    pub agent: &'a str,
+    /// Of the answer's body, as the caller was sent it.
+    pub bytes: u64,
+    /// The hash of the decision's receipt.
+    pub decision_hash: &'a str,
+    pub decision_id: &'a str,
+    /// From the request's start to the answer's end.
+    pub duration_ms: u64,
+    /// How the answer ended.
+    pub ending: Ending,
+    #[schema(schema_with = outcome_kind)]
+    pub kind: &'a str,
+    pub lane: u16,
+    pub prev_hash: &'a str,
+    /// SHA-256 over the answer's body as far as the server sent it; empty when it sent none.
+    pub result_sha256: &'a str,
+    pub seq: u64,
+    pub server: &'a str,
+    /// The server's HTTP status; 0 when there was none.
+    pub status: u16,
+    pub tenant: &'a str,
+    #[schema(format = DateTime)]
+    pub time: &'a str,
+    pub version: u8,
+}
+
+/// The canonical body and its hash.
+#[must_use]
+pub fn seal(body: &Body<'_>) -> (String, String) {
+    // Strings and integers always serialize; an empty body would verify as nothing.
+    let text = serde_json::to_string(body).unwrap_or_default();
+    let hash = hash(&text);
+    (text, hash)
+}
+
+fn hash(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+/// A receipt as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredReceipt {
+    pub seq: u64,
+    pub receipt_hash: String,
+    pub prev_receipt_hash: String,
+    pub body: String,
+}
+
+/// The first thing wrong with a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Break {
+    pub seq: u64,
+    pub problem: String,
+}
+
+/// Checks a run of receipts that should begin at `from`, following on `previous` (the hash of
+/// `from - 1`, or [`GENESIS`]; `None` when the caller cannot know it, and then the first link
+/// back is not checked).
+///
+/// # Errors
+///
+/// The first [`Break`].
+pub fn verify(receipts: &[StoredReceipt], from: u64, previous: Option<&str>) -> Result<(), Break> {
+    let mut expected_previous = previous.map(str::to_owned);
+    for (expected_seq, receipt) in (from..).zip(receipts) {
+        verify_one(receipt, expected_seq, expected_previous.as_deref())
+            .map_err(|problem| Break { seq: expected_seq, problem })?;
+        expected_previous = Some(receipt.receipt_hash.clone());
+    }
+    Ok(())
+}
+
+fn verify_one(
+    receipt: &StoredReceipt,
+    expected_seq: u64,
+    expected_previous: Option<&str>,
+) -> Result<(), String> {
+    if receipt.seq != expected_seq {
+        return Err(format!("receipt {expected_seq} is missing"));
+    }
+    let body = json::parse(receipt.body.as_bytes()).map_err(|error| format!("body: {error}"))?;
+    if body.canonical() != receipt.body {
+        return Err("the body is not in its canonical form".to_owned());
+    }
+    if hash(&receipt.body) != receipt.receipt_hash {
+        return Err("the body does not have the receipt's hash".to_owned());
+    }
+    let same =
+        |field: &str, value: &str| body.get(field).and_then(json::Json::as_str) == Some(value);
+    if body.get("seq") != i64::try_from(expected_seq).ok().map(json::Json::Integer).as_ref() {
+        return Err("the body has another sequence number".to_owned());
+    }
+    if !same("prev_hash", &receipt.prev_receipt_hash) {
+        return Err("the body has another previous hash than the row".to_owned());
+    }
+    match expected_previous {
+        Some(previous) if previous != receipt.prev_receipt_hash => {
+            Err("the previous hash is not that of the receipt before".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::taint::TaintingCall;
+
+    fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> DecisionBody<'a> {
+        DecisionBody {
+            action_hash: "ah",
+            agent: "bot",
+            approval_id: "",
+            bundle: "b",
+            decision: Decision::Allow,
+            decision_id: "id",
+            degraded_cause: None,
+            engine_mode: None,
+            epoch: 1,
+            key_id: "k",
+            kind: DECISION_KIND,
+            lane: 0,
+            matched_policies: policies,
+            obligations: Obligations { approver_groups: &[], redact_fields: policies },
+            prev_hash,
+            reason_code: ReasonCode::PolicyAllow,
+            resource: "r\u{1}\"é",
+            run: "",
+            seq,
+            server: "s",
+            taint: None,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            tool: "x",
+            trust: SourceTrust::Unknown,
+            user: "",
+            version: BODY_VERSION,
+        }
+    }
+
+    fn chain(length: u64) -> Vec<StoredReceipt> {
+        let mut receipts: Vec<StoredReceipt> = Vec::new();
+        for seq in 1..=length {
+            let previous = receipts.last().map_or(GENESIS.to_owned(), |r| r.receipt_hash.clone());
+            let (text, receipt_hash) =
+                seal(&Body::Decision(body(seq, &previous, &["p".to_owned()])));
+            receipts.push(StoredReceipt {
+                seq,
+                receipt_hash,
+                prev_receipt_hash: previous,
+                body: text,
+            });
+        }
+        receipts
+    }
+
+    #[test]
+    fn a_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, hash) = seal(&Body::Decision(body(7, GENESIS, &["p".to_owned()])));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let group = [ApproverGroup { group: "g".to_owned(), quorum: 2 }];
+        let obligations = Obligations { approver_groups: &group, redact_fields: &[] };
+        let (asking, _) =
+            seal(&Body::Decision(DecisionBody { obligations, ..body(7, GENESIS, &[]) }));
+        assert_eq!(json::parse(asking.as_bytes()).unwrap().canonical(), asking);
+        let degraded = DecisionBody {
+            degraded_cause: Some("c"),
+            engine_mode: Some("degraded"),
+            ..body(7, GENESIS, &[])
+        };
+        let (degraded, _) = seal(&Body::Decision(degraded));
+        assert_eq!(json::parse(degraded.as_bytes()).unwrap().canonical(), degraded);
+        let [decision_id, server, tool] = ["id", "web", "get"].map(str::to_owned);
+        let taint = TaintExplanation {
+            call: Some(TaintingCall { decision_id, server, tool }),
+            ends_at: "2026-01-02T00:00:00.000Z".to_owned(),
+            last_at: "2026-01-01T00:00:00.000Z".to_owned(),
+            servers: vec!["web".to_owned()],
+            since: "2026-01-01T00:00:00.000Z".to_owned(),
+        };
+        let (tainted, _) =
+            seal(&Body::Decision(DecisionBody { taint: Some(&taint), ..body(7, GENESIS, &[]) }));
+        assert_eq!(json::parse(tainted.as_bytes()).unwrap().canonical(), tainted);
+        let pinned = r#""server":"s","taint":{"call":{"decision_id":"id","server":"web","tool":"get"},"ends_at":"2026-01-02T00:00:00.000Z","last_at":"2026-01-01T00:00:00.000Z","servers":["web"],"since":"2026-01-01T00:00:00.000Z"},"tenant":"t""#;
+        assert!(tainted.contains(pinned), "{tainted}");
+        assert!(asking.contains(r#""approver_groups":[{"group":"g","quorum":2}]"#));
+        assert_eq!(hash, "e6f6d65b93b7be66ee83175f795ce0a171b8d53af0af6b3845eb1d4ebd55705e");
+    }
+
+    #[test]
+    fn an_approval_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&Body::Approval(ApprovalBody {
+            action_hash: "a",
+            administrator: "ada",
+            agent: "bot",
+            approval_id: "appr_3_6",
+            change: ApprovalEvent::Approved,
+            decision_id: "id",
+            epoch: 2,
+            key_id: "k",
+            kind: APPROVAL_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            seq: 7,
+            status: ApprovalStatus::Approved,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        }));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"action_hash":"a","administrator":"ada","agent":"bot","approval_id":"appr_3_6","change":"approval_approved","decision_id":"id","epoch":2,"key_id":"k","kind":"approval","lane":3,"prev_hash":"GENESIS","seq":7,"status":"approved","tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
+    }
+
+    #[test]
+    fn a_registry_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&Body::Registry(RegistryBody {
+            administrator: "ada",
+            agent: "bot",
+            change: AgentEvent::Restored,
+            decision_id: "id",
+            epoch: 2,
+            kind: REGISTRY_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            seq: 7,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        }));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"administrator":"ada","agent":"bot","change":"agent_restored","decision_id":"id","epoch":2,"kind":"registry","lane":3,"prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
+    }
+
+    #[test]
+    fn an_outcome_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&Body::Outcome(OutcomeBody {
+            agent: "bot",
+            bytes: 12,
+            decision_hash: "dh",
+            decision_id: "id",
+            duration_ms: 34,
+            ending: Ending::Complete,
+            kind: OUTCOME_KIND,
+            lane: 3,
+            prev_hash: GENESIS,
+            result_sha256: "rh",
+            seq: 7,
+            server: "s",
+            status: 200,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        }));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"agent":"bot","bytes":12,"decision_hash":"dh","decision_id":"id","duration_ms":34,"ending":"complete","kind":"outcome","lane":3,"prev_hash":"GENESIS","result_sha256":"rh","seq":7,"server":"s","status":200,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
+    }
+
+    #[test]
+    fn a_chain_verifies_and_every_tampering_is_found_where_it_is() {
+        assert_eq!(verify(&chain(5), 1, Some(GENESIS)), Ok(()));
+        assert_eq!(verify(&chain(5)[2..], 3, None), Ok(()));
+        type Tamper = fn(&mut Vec<StoredReceipt>);
+        let cases: [(&str, Tamper, u64); 6] = [
+            ("changed body", |c| c[2].body = c[2].body.replace("allow", "denyy"), 3),
+            ("other form", |c| c[2].body = c[2].body.replace(":", ": "), 3),
+            ("dropped", |c| drop(c.remove(1)), 2),
+            ("swapped", |c| c.swap(1, 2), 2),
+            ("hash replaced", |c| c[3].receipt_hash = GENESIS.to_owned(), 4),
+            (
+                "resealed alone",
+                |c| {
+                    c[2].body = c[2].body.replace("bot", "bob");
+                    c[2].receipt_hash = hash(&c[2].body);
+                },
+                4,
+            ),
+        ];
+        for (name, tamper, seq) in cases {
+            let mut receipts = chain(5);
+            tamper(&mut receipts);
+            assert_eq!(verify(&receipts, 1, Some(GENESIS)).unwrap_err().seq, seq, "{name}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The end of a lane's chain of receipts.
+
+/// The newest link of the lane's chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainHead {
+    pub seq: u64,
+    pub hash: String,
+}

@@ -1,0 +1,64 @@
+//! For how long records are kept, and what of a chain may be deleted.
+//!
+//! INVARIANT (pruning hides nothing): receipts are deleted only after they were verified, from the
+//! last deleted one on. So the anchor, which is the number and the hash of the last deleted receipt,
+//! is as good a beginning of the rest as the lane's first receipt is. A chain that was changed is
+//! not pruned: it stays for people to look at.
+//!
+//! Out of scope: deleting (`worker/edge`), when it is done (the lane's alarm).
+
+use super::body::{self as receipt, Break, StoredReceipt};
+use super::chain::ChainHead;
+use crate::clock::DAY_MS;
+
+/// Days that records are kept of a tenant that has no period of its own: a year, and a month to look
+/// back on it.
+pub const DEFAULT_RETENTION_DAYS: u32 = 400;
+
+/// Receipts, events or approvals that one batch deletes, each with its place in the indexes: as many
+/// rows as one flush writes.
+pub const MAX_PRUNED: u32 = 500;
+
+/// How long a lane waits after it has pruned all that is due. Periods are days, so a day late is as
+/// exact as they are.
+pub const PRUNE_INTERVAL_MS: u64 = DAY_MS;
+
+/// Records from before this time are deleted.
+#[must_use]
+pub fn cutoff_ms(retention_days: Option<u32>, now_ms: u64) -> u64 {
+    let days = retention_days.unwrap_or(DEFAULT_RETENTION_DAYS);
+    now_ms.saturating_sub(u64::from(days).saturating_mul(DAY_MS))
+}
+
+/// The lane's next anchor: the last of the receipts after `anchor`, each with its time, that are all
+/// from before `cutoff_ms`. `None` when none is.
+///
+/// # Errors
+///
+/// The first [`Break`]: nothing may be deleted.
+pub fn next_anchor(
+    anchor: &ChainHead,
+    receipts: Vec<(u64, StoredReceipt)>,
+    cutoff_ms: u64,
+) -> Result<Option<ChainHead>, Break> {
+    let old = receipts.into_iter().take_while(|(at_ms, _)| *at_ms < cutoff_ms);
+    let old: Vec<StoredReceipt> = old.map(|(_, receipt)| receipt).collect();
+    receipt::verify(&old, anchor.seq + 1, Some(&anchor.hash))?;
+    Ok(old.last().map(|last| ChainHead { seq: last.seq, hash: last.receipt_hash.clone() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_is_counted_in_days_and_never_begins_before_time() {
+        for (days, now_ms, expected) in [
+            (Some(1), 3 * DAY_MS + 5, 2 * DAY_MS + 5),
+            (None, 1_000 * DAY_MS, 600 * DAY_MS),
+            (Some(36_500), 1_000, 0),
+        ] {
+            assert_eq!(cutoff_ms(days, now_ms), expected);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What administrators registered, as a lane reads, keeps and asks for it.
+
+mod bans;
+mod cache;
+mod records;
+pub mod schema;
+mod stored;
+pub mod upstream;
+
+pub use bans::{BanKind, Bans};
+pub use cache::RegistryCache;
+pub use records::*;
+pub use stored::{LoadedTexts, RecordKind, StoredRecord, needed, stored, stored_listing};

@@ -1,0 +1,121 @@
+//! The schemas that an isolate keeps compiled.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::compiled::Schema;
+use crate::json::Json;
+
+/// Bytes of all schemas that are kept, as [`Schema::bytes`] has them; beyond it all are dropped, and
+/// compiled again when they are needed. The isolate has 128 MB, which all its tenants share.
+pub const MAX_CACHED_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a schema that cannot be used takes: its text, and a sentence.
+const ENTRY_BYTES: usize = 512;
+
+/// Why a call's arguments do not pass; each has a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// They do not match the schema: where, and what is allowed there.
+    Arguments(String),
+    /// The schema itself cannot be used, so that nothing matches it.
+    Schema(String),
+}
+
+/// Compiled schemas by their text, so that one which is equal is compiled once, and one that was
+/// changed is another.
+#[derive(Default)]
+pub struct Schemas {
+    compiled: HashMap<Rc<str>, Result<Rc<Schema>, String>>,
+}
+
+impl Schemas {
+    /// The schema, if the arguments fit it; compiled if it is not kept.
+    ///
+    /// # Errors
+    ///
+    /// They do not match it, or it cannot be used.
+    pub fn check(&mut self, text: &str, input: &Json) -> Result<Rc<Schema>, Misfit> {
+        let compiled = match self.compiled.get(text) {
+            Some(compiled) => compiled.clone(),
+            None => self.compile(text),
+        };
+        let checked = match compiled {
+            Ok(schema) => schema.check(input).map(|()| schema).map_err(Misfit::Arguments),
+            Err(error) => Err(Misfit::Schema(format!("The tool's schema cannot be used: {error}"))),
+        };
+        // What patterns remember grows by being used.
+        if self.bytes() > MAX_CACHED_BYTES {
+            self.compiled.clear();
+        }
+        checked
+    }
+
+    fn compile(&mut self, text: &str) -> Result<Rc<Schema>, String> {
+        let compiled = Schema::compile(text).map(Rc::new);
+        self.compiled.insert(Rc::from(text), compiled.clone());
+        // Before it is used: what was kept besides may be large.
+        if self.bytes() > MAX_CACHED_BYTES {
+            self.compiled.retain(|kept, _| &**kept == text);
+        }
+        compiled
+    }
+
+    /// Whether the schema is kept.
+    #[must_use]
+    pub fn holds(&self, text: &str) -> bool {
+        self.compiled.contains_key(text)
+    }
+
+    /// The most bytes that all of them take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let bytes = |(text, compiled): (&Rc<str>, &Result<Rc<Schema>, String>)| {
+            text.len() + ENTRY_BYTES + compiled.as_ref().map_or(0, |schema| schema.bytes())
+        };
+        self.compiled.iter().map(bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    fn schema(at: usize, patterns: usize) -> String {
+        let patterns = vec![r#"{"pattern":"^[a-z]+$"}"#; patterns].join(",");
+        let text = "d".repeat(30_000);
+        format!(
+            r#"{{"title":"{at}","description":"{text}","items":{{"allOf":[{{}},{patterns}]}}}}"#
+        )
+        .replace(",]", "]")
+    }
+
+    #[test]
+    fn a_schema_is_compiled_once_and_what_is_kept_stays_within_its_bytes() {
+        let mut schemas = Schemas::default();
+        let text = |length: usize| Json::Array(vec![Json::String("a".repeat(length))]);
+        assert!(schemas.check(&schema(0, 1), &text(10)).is_ok());
+        let first = schemas.compiled.values().next().unwrap().clone().unwrap();
+        assert!(schemas.check(&schema(0, 1), &text(10)).is_ok());
+        assert!(Rc::ptr_eq(&first, schemas.compiled.values().next().unwrap().as_ref().unwrap()));
+        // Many schemas, of which some cannot be used.
+        let mut most = 0;
+        for at in 1..200 {
+            let text = match at % 2 {
+                0 => schema(at, 0),
+                _ => format!(r#"{{"type":"{}"}}"#, "x".repeat(60_000 + at)),
+            };
+            let _ = schemas.check(&text, &json::parse(b"[]").unwrap());
+            most = most.max(schemas.bytes());
+            assert!(schemas.holds(&text));
+        }
+        assert!(most <= MAX_CACHED_BYTES && most > MAX_CACHED_BYTES / 2, "{most}");
+        // Many arguments, which patterns remember states of.
+        let heavy = schema(0, 16);
+        assert!(schemas.check(&heavy, &text(10)).is_ok());
+        assert!(schemas.holds(&heavy));
+        assert!(schemas.check(&heavy, &text(2_000)).is_ok());
+        assert!(!schemas.holds(&heavy) && schemas.bytes() == 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Argument names that an API may take for names of a tool's schema, and are none of them.
+//!
+//! A schema bounds `amount`, and says nothing of `Amount`: an API that matches names without case
+//! takes it for `amount` all the same, unbounded. So a name that equals a property of the schema but
+//! for case or percent-encoding is refused, at the place where the schema has the property.
+
+use super::applications::{MAX_APPLICATIONS, part};
+use crate::call::http_tool::lenient;
+use crate::json::{Json, utf16_order};
+
+/// Schemas applied within each other; see `applications`.
+const MAX_LEVELS: usize = 128;
+
+/// Bytes of a name that are folded for the price of one application.
+const NAME_BYTES: usize = 16;
+
+/// The first name in `input` that can be taken for a property of the schema at its place, and is none;
+/// `None` when there is none. An input that takes too long to look through has one.
+#[must_use]
+pub fn mistaken<'i>(schema: &Json, input: &'i Json) -> Option<&'i str> {
+    let mut search = Search { root: schema, left: MAX_APPLICATIONS };
+    match search.look(schema, input, MAX_LEVELS) {
+        Ok(()) => None,
+        Err(Found(name)) => Some(name),
+    }
+}
+
+/// The schema of a property. Objects are sorted by name.
+fn find<'s>(properties: &'s [(String, Json)], name: &str) -> Option<&'s Json> {
+    let at = properties.binary_search_by(|(property, _)| utf16_order(property, name)).ok()?;
+    properties.get(at).map(|(_, schema)| schema)
+}
+
+/// The name; empty where the search was given up.
+struct Found<'i>(&'i str);
+
+struct Search<'s> {
+    root: &'s Json,
+    left: usize,
+}
+
+impl Search<'_> {
+    fn look<'i>(&mut self, schema: &Json, value: &'i Json, levels: usize) -> Result<(), Found<'i>> {
+        let within = levels.checked_sub(1).zip(self.left.checked_sub(1));
+        let Some((levels, left)) = within else { return Err(Found("")) };
+        self.left = left;
+        let Json::Object(keywords) = schema else { return Ok(()) };
+        for (keyword, given) in keywords {
+            match (keyword.as_str(), given, value) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Json::String(to), _) => {
+                    // A schema whose references lead nowhere fits nothing.
+                    let Some(schema) = part(self.root, to) else { return Err(Found("")) };
+                    self.look(schema, value, levels)?;
+                }
+                ("allOf" | "anyOf" | "oneOf", Json::Array(schemas), _) => {
+                    schemas.iter().try_for_each(|one| self.look(one, value, levels))?;
+                }
+                ("if" | "then" | "else", one, _) => self.look(one, value, levels)?,
+                ("dependentSchemas" | "dependencies", Json::Object(schemas), _) => {
+                    schemas.iter().try_for_each(|(_, one)| self.look(one, value, levels))?;
+                }
+                ("properties", Json::Object(properties), Json::Object(fields)) => {
+                    self.properties(properties, fields, levels)?;
+                }
+                ("prefixItems" | "items", Json::Array(schemas), Json::Array(items)) => {
+                    let mut pairs = schemas.iter().zip(items);
+                    pairs.try_for_each(|(one, item)| self.look(one, item, levels))?;
+                }
+                ("items" | "additionalItems" | "contains", one, Json::Array(items)) => {
+                    items.iter().try_for_each(|item| self.look(one, item, levels))?;
+                }
+                ("additionalProperties", one @ Json::Object(_), Json::Object(fields)) => {
+                    let named = match schema.get("properties") {
+                        Some(Json::Object(properties)) => properties.as_slice(),
+                        _ => &[],
+                    };
+                    for (_, field) in fields.iter().filter(|(name, _)| find(named, name).is_none())
+                    {
+                        self.look(one, field, levels)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn properties<'i>(
+        &mut self,
+        properties: &[(String, Json)],
+        fields: &'i [(String, Json)],
+        levels: usize,
+    ) -> Result<(), Found<'i>> {
+        let mut unknown = Vec::new();
+        for (name, field) in fields {
+            match find(properties, name) {
+                Some(schema) => self.look(schema, field, levels)?,
+                None => unknown.push(name),
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let names = properties.iter().map(|(name, _)| name).chain(unknown.iter().copied());
+        let cost = names.map(|name| 1 + name.len() / NAME_BYTES).sum();
+        self.left = self.left.checked_sub(cost).ok_or(Found(""))?;
+        let mut known: Vec<String> = properties.iter().map(|(name, _)| lenient(name)).collect();
+        known.sort_unstable();
+        match unknown.into_iter().find(|name| known.binary_search(&lenient(name)).is_ok()) {
+            Some(name) => Err(Found(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn a_name_that_an_api_may_take_for_a_property_is_found_where_the_schema_has_it() {
+        let amount = r#"{"properties":{"amount":{"maximum":100}}}"#;
+        let nested = r##"{"properties":{"payment":{"$ref":"#/$defs/p"},"all":{"items":{"$ref":"#/$defs/p"}},
+            "map":{"additionalProperties":{"type":"string"}}},"$defs":{"p":{"allOf":[{"properties":{"amount":{}}}]}}}"##;
+        for (schema, input, expected) in [
+            (amount, r#"{"amount":5000}"#, None),
+            (amount, r#"{"Amount":5000}"#, Some("Amount")),
+            (amount, r#"{"%61mount":5000}"#, Some("%61mount")),
+            (amount, r#"{"am\u0000ount":5000}"#, Some("am\0ount")),
+            (amount, r#"{"other":{"Amount":5000}}"#, None),
+            (r#"{"properties":{"a":{},"A":{}}}"#, r#"{"A":1}"#, None),
+            (nested, r#"{"payment":{"Amount":1}}"#, Some("Amount")),
+            (nested, r#"{"all":[{"amount":1},{"AMOUNT":1}]}"#, Some("AMOUNT")),
+            (nested, r#"{"Payment":{}}"#, Some("Payment")),
+            // What the schema says nothing of there is free.
+            (nested, r#"{"map":{"Amount":"1","Payment":"2"}}"#, None),
+            (
+                r#"{"properties":{"a":{}},"additionalProperties":{"properties":{"x":{}}}}"#,
+                r#"{"a":{"X":1},"b":{"x":1},"c":{"X":1}}"#,
+                Some("X"),
+            ),
+            (
+                r#"{"properties":{"a":{}},"additionalProperties":{"properties":{"x":{}}}}"#,
+                r#"{"a":{"X":1},"b":{"x":1}}"#,
+                None,
+            ),
+            ("{}", r#"{"Amount":1}"#, None),
+            ("true", r#"{"Amount":1}"#, None),
+            // It never ends.
+            (r##"{"$ref":"#"}"##, "{}", Some("")),
+        ] {
+            let schema_read = json::parse(schema.as_bytes()).unwrap();
+            let input_read = json::parse(input.as_bytes()).unwrap();
+            assert_eq!(mistaken(&schema_read, &input_read), expected, "{schema} {input}");
+        }
+    }
+}

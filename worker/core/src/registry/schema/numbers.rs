@@ -1,0 +1,246 @@
+//! Numbers of a schema that no argument can be.
+//!
+//! Arguments have integers within ±2^53 and what lies between them. A schema may name others: servers
+//! write the largest integer or double of their language where they mean "no bound". Such a number
+//! stays in the schema as a double that no argument equals and that is on the same side of every
+//! argument. So a bound that every argument meets lets all of them pass, one that no argument meets
+//! refuses them all, and a `const` of that value is never met.
+
+use serde_json::{Map, Number, Value};
+
+use crate::bounds::{MAX_BODY_BYTES, MAX_JSON_NODES};
+use crate::json::{Json, MAX_INTEGER, decimal};
+
+/// The double after 2^53: the least that no argument can be.
+const LEAST_BEYOND: f64 = 9_007_199_254_740_994.0;
+
+/// What of a schema no argument can meet is named so many times: who reads more has seen enough.
+const MAX_UNSATISFIABLE: usize = 3;
+
+/// The schema as the library takes it.
+pub fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(*value),
+        // The library cuts larger integers off where it counts characters or items in 32 bits; what
+        // it reads as a double becomes the largest count.
+        Json::Integer(value) if value.unsigned_abs() > u64::from(u32::MAX) => number(*value as f64),
+        Json::Integer(value) => Value::from(*value),
+        Json::Number(value) => number(*value),
+        Json::Verbatim(text) => number(double(text)),
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(items) => Value::Array(items.iter().map(value).collect()),
+        Json::Object(fields) => {
+            let field = |(name, field): &(String, Json)| match (name.as_str(), field) {
+                // Of these only zero is a multiple. The library divides, and small numbers divided by
+                // the largest ones are zero.
+                ("multipleOf", Json::Verbatim(text)) => {
+                    let value = double(text);
+                    (name.clone(), number(value.clamp(-LEAST_BEYOND, LEAST_BEYOND)))
+                }
+                _ => (name.clone(), value(field)),
+            };
+            Value::Object(fields.iter().map(field).collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// It is finite: no text of a document is read that is not.
+fn number(value: f64) -> Value {
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// The double nearest to a number's text; if no argument can be that number, one that none can be.
+fn double(text: &str) -> f64 {
+    let value = text.parse::<f64>().unwrap_or_default();
+    let is_beyond = value.abs() == MAX_INTEGER as f64
+        && decimal(text.trim_start_matches('-')) != decimal("9007199254740992");
+    if is_beyond { LEAST_BEYOND.copysign(value) } else { value }
+}
+
+/// What no argument can meet: the place in the schema as a JSON Pointer, and the keyword.
+pub fn unsatisfiable(schema: &Json) -> Vec<(String, &str)> {
+    let mut found = Vec::new();
+    look(schema, &mut String::new(), &mut found);
+    found
+}
+
+fn look<'s>(schema: &'s Json, at: &mut String, found: &mut Vec<(String, &'s str)>) {
+    let Json::Object(keywords) = schema else { return };
+    for (keyword, given) in keywords {
+        if found.len() == MAX_UNSATISFIABLE {
+            return;
+        }
+        if is_beyond_all(keyword, given) {
+            found.push((at.clone(), keyword));
+        }
+        let length = at.len();
+        push(at, keyword);
+        match (keyword.as_str(), given) {
+            // What is in these are values, and no schemas.
+            ("const" | "default" | "enum" | "example" | "examples", _) => {}
+            (
+                "$defs" | "definitions" | "dependentSchemas" | "patternProperties" | "properties",
+                Json::Object(schemas),
+            ) => {
+                for (name, schema) in schemas {
+                    let length = at.len();
+                    push(at, name);
+                    look(schema, at, found);
+                    at.truncate(length);
+                }
+            }
+            (_, Json::Array(schemas)) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    let length = at.len();
+                    push(at, &index.to_string());
+                    look(schema, at, found);
+                    at.truncate(length);
+                }
+            }
+            (_, schema) => look(schema, at, found),
+        }
+        at.truncate(length);
+    }
+}
+
+fn push(at: &mut String, name: &str) {
+    at.push('/');
+    at.push_str(&name.replace('~', "~0").replace('/', "~1"));
+}
+
+/// Whether no argument can meet the keyword.
+fn is_beyond_all(keyword: &str, given: &Json) -> bool {
+    let most = MAX_INTEGER as f64;
+    match (keyword, given) {
+        ("const", value) => holds_beyond(value),
+        ("enum", Json::Array(values)) => !values.is_empty() && values.iter().all(holds_beyond),
+        ("minimum", given) => as_double(given).is_some_and(|least| least > most),
+        ("exclusiveMinimum", given) => as_double(given).is_some_and(|least| least >= most),
+        ("maximum", given) => as_double(given).is_some_and(|greatest| greatest < -most),
+        ("exclusiveMaximum", given) => as_double(given).is_some_and(|greatest| greatest <= -most),
+        ("minLength", given) => as_double(given).is_some_and(|least| least > MAX_BODY_BYTES as f64),
+        ("minContains" | "minItems" | "minProperties", given) => {
+            as_double(given).is_some_and(|least| least > MAX_JSON_NODES as f64)
+        }
+        _ => false,
+    }
+}
+
+fn as_double(json: &Json) -> Option<f64> {
+    match json {
+        Json::Integer(value) => Some(*value as f64),
+        Json::Number(value) => Some(*value),
+        Json::Verbatim(text) => Some(double(text)),
+        _ => None,
+    }
+}
+
+/// Whether a number is in the value that no argument can be.
+fn holds_beyond(value: &Json) -> bool {
+    match value {
+        Json::Verbatim(text) => double(text).abs() > MAX_INTEGER as f64,
+        Json::Array(items) => items.iter().any(holds_beyond),
+        Json::Object(fields) => fields.iter().any(|(_, value)| holds_beyond(value)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{parse, parse_definition};
+    use crate::registry::schema::Schema;
+
+    const LARGE: [&str; 8] = [
+        "9007199254740993",
+        "9223372036854775807",
+        "18446744073709551615",
+        "99999999999999999999999999999999",
+        "9007199254740992.5",
+        "1e16",
+        "1.79e308",
+        "1.7976931348623157E+308",
+    ];
+
+    fn is_met(schema: &str, input: &str) -> bool {
+        let schema = Schema::compile(&format!(r#"{{"properties":{{"n":{schema}}}}}"#)).unwrap();
+        schema.check(&parse(format!(r#"{{"n":{input}}}"#).as_bytes()).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn a_bound_that_every_argument_meets_is_ignored_and_one_that_none_meets_denies() {
+        let numbers = ["0", "-9007199254740992", "9007199254740992", "0.5", "-1e-300"];
+        for large in LARGE {
+            for input in numbers {
+                for (keyword, met, unmet) in [
+                    ("maximum", large.to_owned(), format!("-{large}")),
+                    ("exclusiveMaximum", large.to_owned(), format!("-{large}")),
+                    ("minimum", format!("-{large}"), large.to_owned()),
+                    ("exclusiveMinimum", format!("-{large}"), large.to_owned()),
+                ] {
+                    assert!(is_met(&format!(r#"{{"{keyword}":{met}}}"#), input), "{keyword} {met}");
+                    let unmet = format!(r#"{{"{keyword}":{unmet}}}"#);
+                    assert!(!is_met(&unmet, input), "{unmet} {input}");
+                    let found = parse_definition(unmet.as_bytes()).unwrap();
+                    assert_eq!(unsatisfiable(&found), [(String::new(), keyword)]);
+                }
+                for never in
+                    [format!(r#"{{"const":{large}}}"#), format!(r#"{{"enum":[-{large}]}}"#)]
+                {
+                    assert!(!is_met(&never, input), "{never} {input}");
+                }
+                let multiple = format!(r#"{{"multipleOf":{large}}}"#);
+                assert_eq!(is_met(&multiple, input), input == "0", "{multiple} {input}");
+            }
+            // A number in an enumeration takes nothing from the others, and one in a note means nothing.
+            let some =
+                format!(r#"{{"enum":["a",{large}],"default":{large},"examples":[{large}]}}"#);
+            assert!(is_met(&some, r#""a""#) && !is_met(&some, "1"), "{some}");
+            assert_eq!(unsatisfiable(&parse_definition(some.as_bytes()).unwrap()), []);
+            for (kind, input) in
+                [("Length", r#""xy""#), ("Items", "[1,2]"), ("Properties", r#"{"a":1}"#)]
+            {
+                // A length is a whole number.
+                let Ok(count) = large.parse::<u128>() else { continue };
+                assert!(is_met(&format!(r#"{{"max{kind}":{count}}}"#), input), "{kind} {count}");
+                let least = format!(r#"{{"min{kind}":{count}}}"#);
+                assert!(!is_met(&least, input), "{least}");
+                assert_eq!(unsatisfiable(&parse_definition(least.as_bytes()).unwrap()).len(), 1);
+            }
+        }
+        // 32 bits hold no such count.
+        for count in ["4294967296", "4294967297", "9007199254740991"] {
+            assert!(is_met(&format!(r#"{{"maxLength":{count}}}"#), r#""x""#), "{count}");
+            assert!(!is_met(&format!(r#"{{"minLength":{count}}}"#), r#""x""#), "{count}");
+            assert!(is_met(&format!(r#"{{"const":{count}}}"#), count), "{count}");
+        }
+    }
+
+    #[test]
+    fn what_no_argument_can_meet_is_found_where_schemas_are_and_not_in_values() {
+        for (schema, expected) in [
+            (
+                r#"{"properties":{"a/b":{"items":{"minimum":1e300}},"minimum":{"maximum":1e300}}}"#,
+                vec![("/properties/a~1b/items", "minimum")],
+            ),
+            (
+                r#"{"anyOf":[{},{"$defs":{"enum":{"exclusiveMaximum":-9007199254740992}}}]}"#,
+                vec![("/anyOf/1/$defs/enum", "exclusiveMaximum")],
+            ),
+            (r#"{"const":{"minimum":1},"enum":[{"minimum":1e300}]}"#, vec![("", "enum")]),
+            (r#"{"default":{"minimum":1e300},"examples":[{"minimum":1e300}]}"#, vec![]),
+            (r#"{"minimum":9007199254740992,"maximum":-9007199254740992}"#, vec![]),
+            (
+                r#"{"items":[{"minimum":1e99},{"minimum":1e99},{"minimum":1e99},{"minimum":1e99}]}"#,
+                vec![("/items/0", "minimum"), ("/items/1", "minimum"), ("/items/2", "minimum")],
+            ),
+        ] {
+            let found = parse_definition(schema.as_bytes()).unwrap();
+            let found = unsatisfiable(&found);
+            let found: Vec<(&str, &str)> =
+                found.iter().map(|(at, key)| (at.as_str(), *key)).collect();
+            assert_eq!(found, expected, "{schema}");
+        }
+    }
+}

@@ -1,0 +1,639 @@
+//! The administration's statements on D1. A test prepares each against the migrations
+//! (`tests/administration.rs`). What is loaded comes as JSON texts, in the shape of the `…Row`s.
+
+/// A value that a statement is bound to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    /// D1 takes doubles; all of ours are below 2^53.
+    Number(f64),
+    Text(String),
+}
+
+impl Value {
+    /// A JSON array, or NULL for a list that restricts nothing.
+    pub fn list<T: serde::Serialize>(list: Option<&Vec<T>>) -> Self {
+        // Lists of texts always serialize; one that did not would restrict everything.
+        list.map_or(Self::Null, |list| {
+            Self::Text(serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned()))
+        })
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Number(value as f64)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A statement with its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    pub sql: &'static str,
+    pub values: Vec<Value>,
+}
+
+impl Statement {
+    pub fn new(sql: &'static str, values: Vec<Value>) -> Self {
+        Self { sql, values }
+    }
+}
+
+/// Defines the statements and, for the test, the list of all of them.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $($part:expr),+;)*) => {
+        $($(#[$doc])* pub const $name: &str = concat!($($part),+);)*
+        pub const ALL: &[&str] = &[$($name),*];
+    };
+}
+
+/// A condition as a JSON boolean.
+macro_rules! flag {
+    ($condition:literal) => {
+        concat!("json(iif(", $condition, ", 'true', 'false'))")
+    };
+}
+
+/// Whether a credential `c` is an administrator's, is active and has the scope.
+macro_rules! administers {
+    ($scope:literal, $now:literal) => {
+        concat!(
+            "c.administrator IS NOT NULL AND c.status = 'active' AND coalesce(c.expires_at_ms > ",
+            $now,
+            ", true) AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = '",
+            $scope,
+            "')"
+        )
+    };
+}
+
+/// Whether ending the credentials `c` of the tenant `?1` that a condition names would leave the tenant
+/// without an administrator who can change it, and the worker without an operator.
+macro_rules! last {
+    ($ended:literal, $now:literal) => {
+        concat!(
+            "'last_administrator', json(iif(EXISTS (SELECT 1 FROM credentials c \
+               WHERE c.tenant = ?1 AND ",
+            $ended,
+            " AND ",
+            administers!("registry:write", $now),
+            ") AND NOT EXISTS (SELECT 1 FROM credentials c \
+               INDEXED BY credentials_by_administrator WHERE c.tenant = ?1 AND NOT (",
+            $ended,
+            ") AND ",
+            administers!("registry:write", $now),
+            "), 'true', 'false')), 'last_operator', json(iif(EXISTS (SELECT 1 FROM credentials c \
+               WHERE c.tenant = ?1 AND ",
+            $ended,
+            " AND ",
+            administers!("tenants:admin", $now),
+            ") AND NOT EXISTS (SELECT 1 FROM credentials c \
+               INDEXED BY credentials_by_administrator JOIN tenants t USING (tenant) \
+               WHERE t.status <> 'deleted' AND NOT (c.tenant = ?1 AND ",
+            $ended,
+            ") AND ",
+            administers!("tenants:admin", $now),
+            "), 'true', 'false'))"
+        )
+    };
+}
+
+macro_rules! tenant_row {
+    () => {
+        "json_object('tenant', tenant, 'status', status, 'lanes', lanes, \
+           'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
+           'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
+           'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, \
+           'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
+           'grace_high_risk_s', grace_high_risk_s, \
+           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+           'retention_days', retention_days, 'revision', revision, \
+           'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+    };
+}
+
+macro_rules! agent_row {
+    () => {
+        concat!(
+            "json_object('agent', agent, 'lane', lane, 'environment', environment, \
+               'risk_tier', risk_tier, 'allowed_tools', json(allowed_tools), \
+               'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
+               'quota_per_day', quota_per_day, 'frozen', ",
+            flag!("frozen"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'revoked', ",
+            flag!("revoked"),
+            ", 'lane_quarantined', ",
+            flag!("lane_quarantined"),
+            ", 'risk_steps', risk_steps, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms, 'groups', \
+               json((SELECT json_group_array(group_name) FROM (SELECT group_name FROM group_members m \
+                  WHERE m.tenant = agents.tenant AND m.kind = 'agent' AND m.member = agents.agent \
+                  ORDER BY group_name))))"
+        )
+    };
+}
+
+macro_rules! credential_row {
+    () => {
+        concat!(
+            "json_object('key_id', key_id, 'kind', kind, 'agent', agent, \
+               'administrator', administrator, 'scopes', json(scopes), 'revoked', ",
+            flag!("status = 'revoked'"),
+            ", 'expires_at_ms', expires_at_ms, 'max_source_trust', max_source_trust, \
+               'allowed_servers', json(allowed_servers), 'allowed_tools', json(allowed_tools), \
+               'allowed_networks', json(allowed_networks), 'signed', ",
+            flag!("signed"),
+            ", 'assigns_runs', ",
+            flag!("assigns_runs"),
+            ", 'issued_by', issued_by, 'issuer_key_id', issuer_key_id, 'revision', revision, \
+               'created_at_ms', created_at_ms)"
+        )
+    };
+}
+
+macro_rules! server_row {
+    () => {
+        concat!(
+            "json_object('server', server, 'kind', kind, 'trust', trust, 'approved', ",
+            flag!("approved"),
+            ", 'disabled', ",
+            flag!("disabled"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'manifest_sha256', manifest_sha256, 'instructions_sha256', instructions_sha256, \
+               'upstream', json(upstream), 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms)"
+        )
+    };
+}
+
+macro_rules! tool_row {
+    () => {
+        concat!(
+            "json_object('server', server, 'tool', tool, 'mutates', ",
+            flag!("mutates"),
+            ", 'egress', ",
+            flag!("egress"),
+            ", 'risk', risk, 'canary', ",
+            flag!("canary"),
+            ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
+               'definition_sha256', definition_sha256, 'approved', ",
+            flag!("approved"),
+            ", 'disabled', ",
+            flag!("disabled"),
+            ", 'quarantined', ",
+            flag!("quarantined"),
+            ", 'revision', revision, 'created_at_ms', created_at_ms, \
+               'updated_at_ms', updated_at_ms)"
+        )
+    };
+}
+
+macro_rules! webhook_row {
+    () => {
+        "json_object('url', url, 'revision', revision, 'created_at_ms', created_at_ms, \
+           'updated_at_ms', updated_at_ms)"
+    };
+}
+
+macro_rules! ban_row {
+    () => {
+        "json_object('ban_id', ban_id, 'kind', kind, 'subject', subject, 'reason', reason, \
+           'created_by', created_by, 'created_at_ms', created_at_ms, \
+           'expires_at_ms', expires_at_ms)"
+    };
+}
+
+macro_rules! administrator_row {
+    () => {
+        concat!(
+            "json_object('administrator', subject, 'created_by', created_by, 'first', ",
+            flag!("first"),
+            ", 'created_at_ms', created_at_ms, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ")"
+        )
+    };
+}
+
+macro_rules! group_row {
+    () => {
+        concat!(
+            "json_object('group', group_name, 'protected', ",
+            flag!("protected"),
+            ", 'created_at_ms', created_at_ms, 'deleted', ",
+            flag!("deleted_at_ms IS NOT NULL"),
+            ")"
+        )
+    };
+}
+
+/// The administrators who are members of a group, counted up to the quorum of a protected group.
+macro_rules! administrators_of {
+    ($group:literal) => {
+        concat!(
+            "(SELECT count(*) FROM (SELECT 1 FROM group_members a WHERE a.tenant = ?1 \
+               AND a.group_name = ",
+            $group,
+            " AND a.kind = 'administrator' LIMIT 2))"
+        )
+    };
+}
+
+/// The protected groups that an administrator is a member of.
+macro_rules! protected_groups_of {
+    ($administrator:literal) => {
+        concat!(
+            "json((SELECT json_group_array(json_object('group', g.group_name, 'administrators', ",
+            administrators_of!("g.group_name"),
+            ")) FROM group_members m JOIN groups g USING (tenant, group_name) \
+               WHERE m.tenant = ?1 AND m.kind = 'administrator' AND m.member = ",
+            $administrator,
+            " AND g.protected AND g.deleted_at_ms IS NULL))"
+        )
+    };
+}
+
+macro_rules! epoch {
+    () => {
+        "SELECT (SELECT epoch FROM tenants WHERE tenant = ?1) AS epoch, \
+           (SELECT lanes FROM tenants WHERE tenant = ?1) AS lanes, "
+    };
+}
+
+statements! {
+    /// The audit event of a change. Tenant, event id, now, kind, source, detail.
+    INSERT_EVENT = "INSERT INTO audit_events (tenant, event_id, at_ms, kind, source, detail) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    /// Tenant, epoch.
+    RAISE_EPOCH = "UPDATE tenants SET epoch = ?2 WHERE tenant = ?1";
+
+    /// What a request with this idempotency key was answered, and the tenant that it changed is at
+    /// which epoch. Tenant, key.
+    KEPT_ANSWER = "SELECT fingerprint, epoch, status, body, changed_tenant, \
+          (SELECT lanes FROM tenants WHERE tenant = changed_tenant) AS lanes FROM idempotency_keys \
+        WHERE tenant = ?1 AND idempotency_key = ?2";
+    /// Tenant, key, fingerprint, epoch, status, body, now, the tenant that was changed.
+    KEEP_ANSWER = "INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, epoch, \
+        status, body, created_at_ms, changed_tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    /// Tenant, time before which they are forgotten.
+    EXPIRE_IDEMPOTENCY_KEYS = "DELETE FROM idempotency_keys WHERE tenant = ?1 AND created_at_ms < ?2";
+
+    /// Tenant.
+    LOAD_TENANT = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM tenants LIMIT ?2))) AS extra";
+    /// Tenant.
+    READ_TENANT = "SELECT ", tenant_row!(), " AS record FROM tenants \
+        WHERE tenant = ?1 AND status <> 'deleted'";
+    /// After, limit.
+    LIST_TENANTS = "SELECT ", tenant_row!(), " AS record FROM tenants \
+        WHERE tenant > ?1 AND status <> 'deleted' ORDER BY tenant LIMIT ?2";
+    /// Tenant, lanes, now.
+    CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?3)";
+    /// Tenant, status, lanes, ten limits, what is kept, revision, now.
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
+        rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
+        risk_quiet_s = ?9, taint_s = ?10, grace_read_s = ?11, grace_write_s = ?12, \
+        grace_high_risk_s = ?13, rows_per_day = ?14, bytes_per_day = ?15, retention_days = ?16, \
+        revision = ?17, updated_at_ms = ?18 WHERE tenant = ?1";
+    /// Tenant, now, administrator: whether somebody may administer tenants, how often it was
+    /// bootstrapped, and whether the administrator was deleted.
+    LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
+        json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \
+            WHERE c.kind = 'administrator' AND c.status = 'active' AND t.status <> 'deleted' \
+              AND coalesce(c.expires_at_ms > ?2, true) \
+              AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin')), \
+          'bootstraps', (SELECT count(*) FROM audit_events \
+            WHERE tenant = '' AND event_id >= 'bootstrap.' AND event_id < 'bootstrap/'), \
+          'named', json((SELECT json_object('deleted', ", flag!("deleted_at_ms IS NOT NULL"), ") \
+            FROM subjects WHERE tenant = ?1 AND subject = ?3)), \
+          'administered', ", "json(iif(EXISTS (SELECT 1 FROM credentials c \
+            WHERE c.tenant = ?1 AND ", administers!("registry:write", "?2"), "), 'true', 'false'))", ") AS extra";
+
+    /// Tenant.
+    LOAD_WEBHOOK = epoch!(), "(SELECT ", webhook_row!(), " FROM webhooks WHERE tenant = ?1) AS record, \
+        NULL AS extra";
+    /// Tenant.
+    READ_WEBHOOK = "SELECT ", webhook_row!(), " AS record FROM webhooks WHERE tenant = ?1";
+    /// Tenant, URL, salt, revision, created, updated.
+    SAVE_WEBHOOK = "INSERT INTO webhooks (tenant, url, salt, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+        ON CONFLICT (tenant) DO UPDATE SET url = excluded.url, salt = excluded.salt, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant.
+    DELETE_WEBHOOK = "DELETE FROM webhooks WHERE tenant = ?1";
+
+    /// Tenant, agent, the most agents and one.
+    LOAD_AGENT = epoch!(), "(SELECT ", agent_row!(), " FROM agents \
+          WHERE tenant = ?1 AND agent = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
+    /// Tenant, agent.
+    READ_AGENT = "SELECT ", agent_row!(), " AS record, \
+          (SELECT json_object('status', status, 'epoch', epoch, 'risk_denials', risk_denials, \
+             'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s) \
+             FROM tenants WHERE tenant = ?1) AS extra FROM agents \
+        WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_AGENTS = "SELECT ", agent_row!(), " AS record FROM agents \
+        WHERE tenant = ?1 AND agent > ?2 AND deleted_at_ms IS NULL ORDER BY agent LIMIT ?3";
+    /// In the order of the columns. What the lane decides about the agent is the flush's to write.
+    SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
+          rate_capacity, rate_refill_per_s, quota_per_day, frozen, quarantined, revoked, revision, \
+          created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+        ON CONFLICT (tenant, agent) DO UPDATE SET environment = excluded.environment, \
+          risk_tier = excluded.risk_tier, allowed_tools = excluded.allowed_tools, \
+          rate_capacity = excluded.rate_capacity, rate_refill_per_s = excluded.rate_refill_per_s, \
+          quota_per_day = excluded.quota_per_day, frozen = excluded.frozen, \
+          quarantined = excluded.quarantined, revoked = excluded.revoked, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, agent, now, revision.
+    DELETE_AGENT = "UPDATE agents SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2";
+    /// Tenant, agent.
+    DELETE_MEMBERSHIPS = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND kind = 'agent' AND member = ?2";
+    /// Tenant, agent, now, revision.
+    REVOKE_CREDENTIALS_OF_AGENT = "UPDATE credentials SET status = 'revoked', \
+          expires_at_ms = min(coalesce(expires_at_ms, ?3), ?3), revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2 AND status <> 'revoked'";
+    /// Tenant, agent, now, revision.
+    TOUCH_AGENT = "UPDATE agents SET updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent = ?2";
+    /// Tenant, group, now, revision.
+    TOUCH_AGENTS_OF_GROUP = "UPDATE agents SET updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND agent IN (SELECT member FROM group_members \
+          WHERE tenant = ?1 AND group_name = ?2 AND kind = 'agent')";
+
+    /// Tenant, administrator, the most administrators and one, now.
+    LOAD_ADMINISTRATOR = epoch!(), "(SELECT ", administrator_row!(), " FROM subjects \
+          WHERE tenant = ?1 AND subject = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM subjects WHERE tenant = ?1 LIMIT ?3)), \
+          'operates', ", flag!("EXISTS (SELECT 1 FROM credentials c INDEXED BY credentials_by_administrator \
+             WHERE c.tenant = ?1 AND c.administrator = ?2 AND c.status = 'active' AND coalesce(c.expires_at_ms > ?4, true) \
+             AND EXISTS (SELECT 1 FROM json_each(c.scopes) WHERE value = 'tenants:admin'))"), ", \
+          'protected', ", protected_groups_of!("?2"), ", \
+          ", last!("c.administrator = ?2", "?4"), ") AS extra";
+    /// Tenant, administrator.
+    READ_ADMINISTRATOR = "SELECT ", administrator_row!(), " AS record FROM subjects \
+        WHERE tenant = ?1 AND subject = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_ADMINISTRATORS = "SELECT ", administrator_row!(), " AS record FROM subjects \
+        WHERE tenant = ?1 AND subject > ?2 AND deleted_at_ms IS NULL ORDER BY subject LIMIT ?3";
+    /// Tenant, administrator, who made it, whether it is the first, now. One that is there stays.
+    CREATE_ADMINISTRATOR = "INSERT INTO subjects (tenant, subject, created_by, first, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5) \
+        ON CONFLICT (tenant, subject) DO UPDATE SET first = max(first, excluded.first)";
+    /// Tenant, administrator, now.
+    DELETE_ADMINISTRATOR = "UPDATE subjects SET deleted_at_ms = ?3 WHERE tenant = ?1 AND subject = ?2";
+    /// Tenant, administrator.
+    DELETE_MEMBERSHIPS_OF_ADMINISTRATOR = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND kind = 'administrator' AND member = ?2";
+    /// Tenant, administrator, now, revision.
+    REVOKE_CREDENTIALS_OF_ADMINISTRATOR = "UPDATE credentials \
+        INDEXED BY credentials_by_administrator SET status = 'revoked', \
+          expires_at_ms = min(coalesce(expires_at_ms, ?3), ?3), revision = ?4 \
+        WHERE tenant = ?1 AND administrator = ?2 AND status <> 'revoked'";
+
+    /// Tenant, group, the most groups and one, the actor.
+    LOAD_GROUP = epoch!(), "(SELECT ", group_row!(), " FROM groups \
+          WHERE tenant = ?1 AND group_name = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM groups WHERE tenant = ?1 LIMIT ?3)), \
+          'administrators', ", administrators_of!("?2"), ", \
+          'first', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?4 \
+             AND first AND deleted_at_ms IS NULL)"), ") AS extra";
+    /// Tenant, group.
+    READ_GROUP = "SELECT ", group_row!(), " AS record FROM groups \
+        WHERE tenant = ?1 AND group_name = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_GROUPS = "SELECT ", group_row!(), " AS record FROM groups \
+        WHERE tenant = ?1 AND group_name > ?2 AND deleted_at_ms IS NULL ORDER BY group_name LIMIT ?3";
+    /// Tenant, group, now.
+    CREATE_GROUP = "INSERT INTO groups (tenant, group_name, created_at_ms) VALUES (?1, ?2, ?3)";
+    /// Tenant, group, whether it is protected.
+    PROTECT_GROUP = "UPDATE groups SET protected = ?3 WHERE tenant = ?1 AND group_name = ?2";
+    /// Tenant, group, now.
+    DELETE_GROUP = "UPDATE groups SET deleted_at_ms = ?3 WHERE tenant = ?1 AND group_name = ?2";
+    /// Tenant, group.
+    DELETE_MEMBERS = "DELETE FROM group_members WHERE tenant = ?1 AND group_name = ?2";
+    /// Tenant, group, kind, member, the most of the two counts and one.
+    LOAD_MEMBER = epoch!(), "(SELECT ", group_row!(), " \
+          FROM groups WHERE tenant = ?1 AND group_name = ?2) AS record, \
+        json_object( \
+          'member', ", flag!("EXISTS (SELECT 1 FROM group_members WHERE tenant = ?1 \
+             AND group_name = ?2 AND kind = ?3 AND member = ?4)"), ", \
+          'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
+               WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
+             ELSE EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND subject = ?4 \
+               AND deleted_at_ms IS NULL) END"), ", \
+          'administrators', ", administrators_of!("?2"), ", \
+          'members', (SELECT count(*) FROM (SELECT 1 FROM group_members \
+             WHERE tenant = ?1 AND group_name = ?2 LIMIT ?5)), \
+          'groups', (SELECT count(*) FROM (SELECT 1 FROM group_members \
+             WHERE tenant = ?1 AND kind = ?3 AND member = ?4 LIMIT ?5))) AS extra";
+    /// Tenant, group, after (kind/member), limit.
+    LIST_MEMBERS = "SELECT json_object('group', group_name, 'kind', kind, 'member', member) AS record \
+        FROM group_members WHERE tenant = ?1 AND group_name = ?2 AND (kind, member) > (?3, ?4) \
+        ORDER BY kind, member LIMIT ?5";
+    /// Tenant, group, kind, member.
+    ADD_MEMBER = "INSERT INTO group_members (tenant, group_name, kind, member) \
+        VALUES (?1, ?2, ?3, ?4)";
+    /// Tenant, group, kind, member.
+    REMOVE_MEMBER = "DELETE FROM group_members \
+        WHERE tenant = ?1 AND group_name = ?2 AND kind = ?3 AND member = ?4";
+
+    /// Tenant, key id, agent, the most credentials and one, administrator, now.
+    LOAD_CREDENTIAL = epoch!(), "(SELECT ", credential_row!(), " FROM credentials \
+          WHERE tenant = ?1 AND key_id = ?2) AS record, \
+        json_object('agent', json((SELECT json_object('lane', lane, 'revoked', ", flag!("revoked"), ") \
+             FROM agents WHERE tenant = ?1 AND deleted_at_ms IS NULL AND agent = coalesce(?3, \
+               (SELECT agent FROM credentials WHERE tenant = ?1 AND key_id = ?2)))), \
+          'administrator', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 \
+             AND subject = ?5 AND deleted_at_ms IS NULL)"), ", \
+          'first', ", flag!("EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 \
+             AND subject = ?5 AND first)"), ", \
+          'protected', ", protected_groups_of!("?5"), ", \
+          ", last!("c.key_id = ?2", "?6"), ", \
+          'count', (SELECT count(*) FROM (SELECT 1 FROM credentials WHERE tenant = ?1 LIMIT ?4))) AS extra";
+    /// Tenant, key id.
+    READ_CREDENTIAL = "SELECT ", credential_row!(), " AS record FROM credentials \
+        WHERE tenant = ?1 AND key_id = ?2";
+    /// Tenant, after, limit.
+    LIST_CREDENTIALS = "SELECT ", credential_row!(), " AS record FROM credentials \
+        WHERE tenant = ?1 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
+    /// Tenant, after, limit, agent.
+    LIST_CREDENTIALS_OF_AGENT = "SELECT ", credential_row!(), " AS record FROM credentials \
+        INDEXED BY credentials_by_agent \
+        WHERE tenant = ?1 AND agent = ?4 AND key_id > ?2 ORDER BY key_id LIMIT ?3";
+    /// Tenant, key id, kind, agent, administrator, hash, scopes, trust, three lists, signed, assigns
+    /// runs, issuer and its key id, expiry, revision, now.
+    CREATE_CREDENTIAL = "INSERT INTO credentials (tenant, key_id, kind, agent, administrator, \
+          secret_sha256, scopes, max_source_trust, allowed_servers, allowed_tools, \
+          allowed_networks, signed, assigns_runs, issued_by, issuer_key_id, expires_at_ms, \
+          revision, created_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+    /// Tenant, key id, status, expiry, revision.
+    END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
+        WHERE tenant = ?1 AND key_id = ?2";
+    /// Those that have been of no use since a time. Tenant, time.
+    EXPIRE_CREDENTIALS = "DELETE FROM credentials WHERE tenant = ?1 AND expires_at_ms < ?2";
+
+    /// Tenant, server, the most servers and one; then, if its tools are listed, a JSON array of
+    /// their names, and the most tools and one.
+    LOAD_SERVER = epoch!(), "(SELECT ", server_row!(), " FROM servers \
+          WHERE tenant = ?1 AND server = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM servers WHERE tenant = ?1 LIMIT ?3)), \
+          'tools', iif(?4 IS NULL, 0, (SELECT count(*) FROM (SELECT 1 FROM tools WHERE tenant = ?1 LIMIT ?5))), \
+          'of_server', iif(?4 IS NULL, 0, (SELECT count(*) FROM (SELECT 1 FROM tools \
+             WHERE tenant = ?1 AND server = ?2 LIMIT ?5))), \
+          'changed_at_ms', iif(?4 IS NULL, 0, (SELECT coalesce(max(updated_at_ms), 0) FROM tools \
+             WHERE tenant = ?1 AND server = ?2 AND NOT approved AND definition_sha256 IS NOT NULL)), \
+          'known', json((SELECT json_group_array(json_object('tool', tool, \
+             'definition_sha256', definition_sha256, 'approved', ", flag!("approved"), ")) \
+             FROM json_each(?4) CROSS JOIN tools \
+             WHERE tenant = ?1 AND server = ?2 AND tool = value))) AS extra";
+    /// Tenant, server.
+    READ_SERVER = "SELECT ", server_row!(), " AS record FROM servers \
+        WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL";
+    /// Tenant, after, limit.
+    LIST_SERVERS = "SELECT ", server_row!(), " AS record FROM servers \
+        WHERE tenant = ?1 AND server > ?2 AND deleted_at_ms IS NULL ORDER BY server LIMIT ?3";
+    /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, instructions, upstream,
+    /// revision, created, updated.
+    SAVE_SERVER = "INSERT INTO servers (tenant, server, kind, trust, approved, disabled, \
+          quarantined, manifest_sha256, instructions_sha256, upstream, revision, created_at_ms, \
+          updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+        ON CONFLICT (tenant, server) DO UPDATE SET kind = excluded.kind, trust = excluded.trust, \
+          approved = excluded.approved, disabled = excluded.disabled, \
+          quarantined = excluded.quarantined, manifest_sha256 = excluded.manifest_sha256, \
+          instructions_sha256 = excluded.instructions_sha256, upstream = excluded.upstream, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, server, now, revision.
+    DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
+        WHERE tenant = ?1 AND server = ?2";
+    /// What a server says of its tools: tenant, server, a JSON array of them, revision, now, whether
+    /// an administrator asked. One that was described already waits for approval; one that was
+    /// registered by hand keeps the schema that was given, what was said of its egress, and if an
+    /// administrator asked, its approval. What is listed otherwise can raise egress, and never lowers it.
+    SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, input_schema, \
+          definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
+        SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'egress', value->>'risk', value->>'input_schema', \
+          value->>'definition', value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
+        ON CONFLICT (tenant, server, tool) DO UPDATE SET \
+          approved = iif(definition_sha256 IS NULL AND ?6, approved, 0), \
+          egress = iif(definition_sha256 IS NULL, egress, max(egress, excluded.egress)), \
+          input_schema = iif(definition_sha256 IS NULL, coalesce(input_schema, excluded.input_schema), \
+            excluded.input_schema), \
+          definition = excluded.definition, definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
+          updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, server, a JSON array of tools that are known, each with a hash, revision, now.
+    SAVE_UNUSABLE_TOOLS = "UPDATE tools SET approved = 0, definition = NULL, \
+          definition_sha256 = value->>'definition_sha256', revision = ?4, updated_at_ms = ?5 \
+        FROM json_each(?3) WHERE tenant = ?1 AND server = ?2 AND tool = value->>'tool'";
+    /// Tenant, server, revision, now.
+    UNAPPROVE_TOOLS = "UPDATE tools SET approved = 0, revision = ?3, updated_at_ms = ?4 \
+        WHERE tenant = ?1 AND server = ?2";
+
+    /// The tool's definition was reviewed. Tenant, server, tool.
+    KEEP_APPROVED_DEFINITION = "UPDATE tools SET approved_definition = definition \
+        WHERE tenant = ?1 AND server = ?2 AND tool = ?3";
+
+    /// Tenant, server, tool, the most tools and one.
+    LOAD_TOOL = epoch!(), "(SELECT ", tool_row!(), " FROM tools \
+          WHERE tenant = ?1 AND server = ?2 AND tool = ?3) AS record, \
+        json_object('server', ", flag!("EXISTS (SELECT 1 FROM servers \
+            WHERE tenant = ?1 AND server = ?2 AND deleted_at_ms IS NULL)"), ", \
+          'has_definition', ", flag!("EXISTS (SELECT 1 FROM tools WHERE tenant = ?1 \
+            AND server = ?2 AND tool = ?3 AND definition IS NOT NULL)"), ", \
+          'count', (SELECT count(*) FROM (SELECT 1 FROM tools WHERE tenant = ?1 LIMIT ?4))) AS extra";
+    /// With the definitions, which lists leave out. Tenant, server, tool.
+    READ_TOOL = "SELECT json_insert(", tool_row!(), ", '$.definition', json(definition), \
+          '$.approved_definition', json(approved_definition)) AS record FROM tools \
+        WHERE tenant = ?1 AND server = ?2 AND tool = ?3 AND EXISTS (SELECT 1 FROM servers s \
+          WHERE s.tenant = ?1 AND s.server = ?2 AND s.deleted_at_ms IS NULL)";
+    /// Tenant, server, after, limit.
+    LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
+        WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
+    /// Tenant, server, tool, mutates, egress, risk, canary, tainted, approved, disabled, quarantined,
+    /// approval time, schema, definition, revision, created, updated.
+    SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
+          disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
+          created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+        ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
+          egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
+          approved = excluded.approved, \
+          disabled = excluded.disabled, quarantined = excluded.quarantined, \
+          approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
+          definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+
+    /// Tenant, ban id, now.
+    LOAD_BAN = epoch!(), "(SELECT ", ban_row!(), " FROM bans \
+          WHERE tenant = ?1 AND ban_id = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM bans \
+          WHERE tenant = ?1 AND coalesce(expires_at_ms > ?3, true))) AS extra";
+    /// Tenant, ban id.
+    READ_BAN = "SELECT ", ban_row!(), " AS record FROM bans WHERE tenant = ?1 AND ban_id = ?2";
+    /// Tenant, after, limit.
+    LIST_BANS = "SELECT ", ban_row!(), " AS record FROM bans \
+        WHERE tenant = ?1 AND ban_id > ?2 ORDER BY ban_id LIMIT ?3";
+    /// Tenant, ban id, kind, subject, reason, created by, now, expiry.
+    CREATE_BAN = "INSERT INTO bans (tenant, ban_id, kind, subject, reason, created_by, \
+          created_at_ms, expires_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    /// Tenant, ban id.
+    DELETE_BAN = "DELETE FROM bans WHERE tenant = ?1 AND ban_id = ?2";
+    /// Tenant, now.
+    EXPIRE_BANS = "DELETE FROM bans WHERE tenant = ?1 AND expires_at_ms <= ?2";
+
+    /// Newest first. Tenant, before (time, event id), from, limit.
+    LIST_EVENTS = "SELECT ", event_row!(), " AS record FROM audit_events \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 \
+        ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+    /// The same of one kind, which follows, other than `decision`.
+    LIST_EVENTS_OF_KIND = "SELECT ", event_row!(), " AS record FROM audit_events \
+        INDEXED BY audit_events_by_kind \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 AND kind = ?6 \
+          AND kind <> 'decision' ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+    /// The decisions among them.
+    LIST_EVENTS_OF_DECISIONS = "SELECT ", event_row!(), " AS record FROM audit_events \
+        WHERE tenant = ?1 AND (at_ms, event_id) < (?2, ?3) AND at_ms >= ?4 AND kind = 'decision' \
+        ORDER BY at_ms DESC, event_id DESC LIMIT ?5";
+}
+
+macro_rules! event_row {
+    () => {
+        "json_object('event_id', event_id, 'at_ms', at_ms, 'kind', kind, 'source', source, \
+           'lane', lane, 'decision_id', nullif(decision_id, ''), 'count', count, 'detail', json(detail))"
+    };
+}
+use event_row;

@@ -1,0 +1,296 @@
+//! Statements on D1, except those of the administration. The schema is `d1-migrations/`.
+
+/// Everything that one call needs, in one round trip and at one epoch, each as JSON text or
+/// null. Tenant, agent, key id, server, tool, whether the bans are wanted (0 or 1), now: bans
+/// that have expired by then are left out. One ban more than [`crate::bounds::MAX_BANS`] is
+/// read, so that too many are noticed.
+///
+/// An agent's status is what administrators did, and not the column `status`: that holds a copy
+/// of the lane's own quarantine too, which would outlast the lane's lifting it.
+pub const LOAD_RECORDS: &str = "SELECT \
+    (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
+       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
+       'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
+       'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, 'lanes', lanes, \
+       'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+       'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
+       'grace_high_risk_s', grace_high_risk_s) \
+       FROM tenants WHERE tenant = ?1) AS tenant, \
+    (SELECT json_object('lane', lane, 'status', \
+       CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
+         WHEN frozen THEN 'frozen' ELSE 'active' END, \
+       'environment', environment, 'risk_tier', risk_tier, 'groups', \
+       json((SELECT json_group_array(group_name) FROM (SELECT m.group_name FROM group_members m \
+          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+          WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
+            AND g.deleted_at_ms IS NULL ORDER BY m.group_name))), \
+       'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
+       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day) \
+       FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL) AS agent, \
+    (SELECT json_object('agent', agent, 'secret_sha256', secret_sha256, \
+       'scopes', json(scopes), 'max_source_trust', max_source_trust, 'status', status, \
+       'expires_at_ms', expires_at_ms, 'allowed_servers', json(allowed_servers), \
+       'allowed_tools', json(allowed_tools), 'allowed_networks', json(allowed_networks), \
+       'signed', json(iif(signed, 'true', 'false')), \
+       'assigns_runs', json(iif(assigns_runs, 'true', 'false'))) \
+       FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
+    (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
+       'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
+    (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
+       'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
+    iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
+       'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
+         WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
+         LIMIT 1001)), NULL) AS bans";
+
+/// All tools of a server, as a listing needs them, with the epoch at which they were so. Tenant,
+/// server; one tool more than [`crate::bounds::MAX_SERVER_TOOLS`], so that too many are noticed.
+pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_object('tool', \
+       tool, 'status', status, 'mutates', mutates, 'egress', egress, 'canary', canary, \
+       'definition_sha256', definition_sha256)) \
+     FROM (SELECT * FROM tools WHERE tenant = ?1 AND server = ?2 LIMIT 5001)) AS tools \
+     FROM tenants t WHERE t.tenant = ?1";
+
+/// Tenant.
+pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
+
+/// Tenant, lane and a JSON array of journal rows: each is spread over the tables by the
+/// trigger of `d1-migrations/0004_approvals.sql`.
+pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
+     SELECT ?1, ?2, value FROM json_each(?3)";
+
+/// Tenant, lane, JSON array of audit counts.
+pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, \
+       source, count, detail) \
+     SELECT ?1, value->>'event_id' || '.' || ?2, value->>'at_ms', ?2, value->>'kind', value->>'source', \
+       value->>'count', '{}' \
+     FROM json_each(?3) WHERE true \
+     ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
+
+/// Tenant, lane, last sequence number of the flush, now.
+pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms) \
+     VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
+       flushed_at_ms = excluded.flushed_at_ms";
+
+/// Tenant, lane, first and last sequence number.
+pub const STORED_HASHES: &str = "SELECT seq, receipt_hash FROM receipts \
+     WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4 ORDER BY seq";
+
+/// A failed authentication that no lane could count. Event id, window start, source, kind,
+/// how many more.
+pub const COUNT_FAILED_AUTHENTICATION: &str = "INSERT INTO audit_events (tenant, event_id, \
+       at_ms, kind, source, count, detail) VALUES ('', ?1, ?2, ?4, ?3, ?5, '{}') \
+     ON CONFLICT (tenant, event_id) DO UPDATE SET count = count + excluded.count";
+
+/// Who reads or administers: tenant, key id. Of a deleted agent there is no status. An
+/// administrator's groups come with the epoch at which they, and all the rest, were so.
+pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.administrator, c.secret_sha256, \
+       c.scopes, c.status, c.expires_at_ms, c.allowed_networks, c.signed, \
+       t.status AS tenant_status, t.lanes, t.epoch, a.status AS agent_status, \
+       (SELECT json_group_array(m.group_name) FROM group_members m \
+          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+          WHERE m.tenant = c.tenant AND m.kind = 'administrator' \
+            AND m.member = c.administrator AND g.deleted_at_ms IS NULL) AS groups, \
+       c.issued_by \
+     FROM credentials c JOIN tenants t ON t.tenant = c.tenant \
+     LEFT JOIN agents a ON a.tenant = c.tenant AND a.agent = c.agent \
+       AND a.deleted_at_ms IS NULL \
+     WHERE c.tenant = ?1 AND c.key_id = ?2";
+
+/// Uses up the nonce of a signature: tenant, key id, nonce, when it was signed. No row: it was
+/// used before.
+pub const USE_SIGNATURE_NONCE: &str = "INSERT INTO signature_nonces \
+       (tenant, key_id, nonce, created_at_ms) VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT DO NOTHING RETURNING nonce";
+
+/// Forgets a tenant's oldest nonces that were signed before a time, a bounded number of them.
+pub const FORGET_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces \
+     WHERE (tenant, key_id, nonce) IN (SELECT tenant, key_id, nonce \
+       FROM signature_nonces INDEXED BY signature_nonces_by_age \
+       WHERE tenant = ?1 AND created_at_ms < ?2 ORDER BY created_at_ms LIMIT ?3)";
+
+/// Tenant, decision id.
+pub const DECISION: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, decision, \
+       reason_code, response FROM decisions WHERE tenant = ?1 AND decision_id = ?2";
+
+/// Newest first. Tenant, from and before (decision ids between which to look, since they
+/// sort by time), limit.
+pub const DECISIONS: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, tool, \
+       decision, reason_code, response FROM decisions \
+     WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 \
+     ORDER BY decision_id DESC LIMIT ?4";
+
+/// The same of one agent, whose name follows. Left to itself, the planner would walk the
+/// whole tenant by its primary key.
+pub const DECISIONS_OF_AGENT: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
+       tool, decision, reason_code, response FROM decisions INDEXED BY decisions_by_agent \
+     WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND agent = ?5 \
+     ORDER BY decision_id DESC LIMIT ?4";
+
+/// The same of one outcome, which follows.
+pub const DECISIONS_OF_OUTCOME: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
+       tool, decision, reason_code, response FROM decisions INDEXED BY decisions_by_outcome \
+     WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND decision = ?5 \
+     ORDER BY decision_id DESC LIMIT ?4";
+
+/// The same of one agent and outcome, which follow.
+pub const DECISIONS_OF_AGENT_AND_OUTCOME: &str = "SELECT decision_id, lane, seq, at_ms, agent, \
+       server, tool, decision, reason_code, response \
+     FROM decisions INDEXED BY decisions_by_agent \
+     WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 AND agent = ?5 \
+       AND decision = ?6 ORDER BY decision_id DESC LIMIT ?4";
+
+/// Tenant.
+pub const FLUSHES: &str =
+    "SELECT lane, seq, flushed_at_ms FROM lane_flushes WHERE tenant = ?1 ORDER BY lane";
+
+/// Tenant, lane, first sequence number, limit.
+pub const RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body FROM receipts \
+     WHERE tenant = ?1 AND lane = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4";
+
+/// The receipt of what became of a decision's call. Tenant, decision id.
+pub const OUTCOME: &str = "SELECT body FROM receipts INDEXED BY receipts_of_outcomes \
+     WHERE tenant = ?1 AND decision_id = ?2 AND kind = 'outcome' LIMIT 1";
+
+/// Tenant, approval id.
+pub const APPROVAL: &str = "SELECT record FROM approvals WHERE tenant = ?1 AND approval_id = ?2";
+
+/// A page of approvals by an index. The rest of the filter is tested on what the index finds.
+macro_rules! approvals {
+    ($index:literal, $found:literal) => {
+        concat!(
+            "SELECT record FROM approvals a INDEXED BY ",
+            $index,
+            " WHERE tenant = ?1 AND (created_at_ms, approval_id) < (?2, ?3) AND ",
+            $found,
+            " AND coalesce(agent = ?5, true) AND coalesce(status = ?6, true) \
+              AND coalesce(expires_at_ms > ?8, true) \
+              AND (?7 IS NULL OR EXISTS (SELECT 1 FROM approval_groups g \
+                WHERE g.tenant = ?1 AND g.group_name = ?7 \
+                  AND g.created_at_ms = a.created_at_ms AND g.approval_id = a.approval_id)) \
+              ORDER BY created_at_ms DESC, approval_id DESC LIMIT ?4"
+        )
+    };
+}
+
+/// Newest first. Tenant, time and id before which to look, limit, then agent, status, group and
+/// a time after which they end, each of them or null.
+pub const APPROVALS: &str = approvals!("approvals_by_time", "true");
+
+/// The same of one status: of open ones there are few.
+pub const APPROVALS_OF_STATUS: &str = approvals!("approvals_by_status", "status = ?6");
+
+/// The same of one agent.
+pub const APPROVALS_OF_AGENT: &str = approvals!("approvals_by_agent", "agent = ?5");
+
+/// The same of one agent and status.
+pub const APPROVALS_OF_AGENT_AND_STATUS: &str =
+    approvals!("approvals_by_agent_and_status", "agent = ?5 AND status = ?6");
+
+/// The same of one group.
+pub const APPROVALS_OF_GROUP: &str = "SELECT a.record FROM approval_groups g \
+     JOIN approvals a ON a.tenant = g.tenant AND a.approval_id = g.approval_id \
+     WHERE g.tenant = ?1 AND (g.created_at_ms, g.approval_id) < (?2, ?3) \
+       AND g.group_name = ?7 AND coalesce(a.agent = ?5, true) AND coalesce(a.status = ?6, true) \
+       AND coalesce(a.expires_at_ms > ?8, true) \
+     ORDER BY g.created_at_ms DESC, g.approval_id DESC LIMIT ?4";
+
+/// Tenant.
+pub const WEBHOOK: &str = "SELECT w.url, w.salt FROM webhooks w JOIN tenants t USING (tenant) \
+     WHERE w.tenant = ?1 AND t.status <> 'deleted'";
+
+/// Messages that a webhook did not take. Tenant, lane, a JSON array of them, now.
+pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, \
+       kind, source, decision_id, detail) \
+     SELECT ?1, value->>'event_id', ?4, ?2, 'webhook_dead_lettered', 'webhook', \
+       value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
+     ON CONFLICT (tenant, event_id) DO NOTHING";
+
+/// Tenant.
+pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
+
+/// Tenant, lane, the number that they come after, limit.
+pub const OLD_RECEIPTS: &str = "SELECT at_ms, seq, receipt_hash, prev_receipt_hash, body \
+     FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4";
+
+/// Tenant, lane, number and hash of the last receipt that is deleted.
+pub const SAVE_ANCHOR: &str = "INSERT INTO receipt_anchors (tenant, lane, seq, receipt_hash) \
+     VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT (tenant, lane) DO UPDATE SET seq = excluded.seq, \
+       receipt_hash = excluded.receipt_hash WHERE excluded.seq > seq";
+
+/// Tenant, lane, last number.
+pub const PRUNE_DECISIONS: &str = "DELETE FROM decisions WHERE tenant = ?1 AND decision_id IN \
+     (SELECT decision_id FROM receipts \
+      WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3 AND kind = 'decision')";
+
+/// Tenant, lane, last number.
+pub const PRUNE_RECEIPTS: &str =
+    "DELETE FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
+
+/// Tenant, time, limit. Two kinds of events are locks, and stay: the newest change of the
+/// registry, and bootstraps, which are numbered by their count.
+pub const PRUNE_EVENTS: &str = "DELETE FROM audit_events WHERE tenant = ?1 AND event_id IN \
+     (SELECT event_id FROM audit_events WHERE tenant = ?1 AND at_ms < ?2 \
+        AND kind <> 'bootstrapped' \
+        AND event_id IS NOT 'registry.' || (SELECT epoch FROM tenants WHERE tenant = ?1) \
+      ORDER BY at_ms LIMIT ?3) RETURNING 1 AS one";
+
+/// Tenant, time, limit; before [`PRUNE_APPROVALS`], which deletes the same approvals.
+pub const PRUNE_APPROVAL_GROUPS: &str = "WITH old AS (SELECT approval_id, record FROM approvals \
+       WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+       ORDER BY created_at_ms, approval_id LIMIT ?3) \
+     DELETE FROM approval_groups WHERE tenant = ?1 AND created_at_ms < ?2 \
+       AND group_name IN (SELECT asked.value->>'group' \
+         FROM old, json_each(old.record, '$.approver_groups') AS asked) \
+       AND approval_id IN (SELECT approval_id FROM old)";
+
+/// Tenant, time, limit. What has not expired by then is kept, so an open approval is.
+pub const PRUNE_APPROVALS: &str = "DELETE FROM approvals WHERE tenant = ?1 AND approval_id IN \
+     (SELECT approval_id FROM approvals \
+        WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \
+      ORDER BY created_at_ms, approval_id LIMIT ?3) RETURNING 1 AS one";
+
+/// Answers when D1 does.
+pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
+
+/// All of them, for the test.
+pub const ALL: &[&str] = &[
+    LOAD_RECORDS,
+    LOAD_LISTING,
+    EPOCH,
+    FLUSH_ROWS,
+    FLUSH_COUNTS,
+    FLUSHED_THROUGH,
+    STORED_HASHES,
+    COUNT_FAILED_AUTHENTICATION,
+    LOAD_READER,
+    USE_SIGNATURE_NONCE,
+    FORGET_SIGNATURE_NONCES,
+    DECISION,
+    DECISIONS,
+    DECISIONS_OF_AGENT,
+    DECISIONS_OF_OUTCOME,
+    DECISIONS_OF_AGENT_AND_OUTCOME,
+    FLUSHES,
+    RECEIPTS,
+    OUTCOME,
+    APPROVAL,
+    APPROVALS,
+    APPROVALS_OF_STATUS,
+    APPROVALS_OF_AGENT,
+    APPROVALS_OF_AGENT_AND_STATUS,
+    APPROVALS_OF_GROUP,
+    WEBHOOK,
+    WRITE_DEAD_LETTERS,
+    PING,
+    RETENTION,
+    OLD_RECEIPTS,
+    SAVE_ANCHOR,
+    PRUNE_DECISIONS,
+    PRUNE_RECEIPTS,
+    PRUNE_EVENTS,
+    PRUNE_APPROVAL_GROUPS,
+    PRUNE_APPROVALS,
+];

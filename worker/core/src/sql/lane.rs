@@ -1,0 +1,261 @@
+//! Statements on a lane's own SQLite.
+
+/// Run at every start; all are idempotent. A journal row is written by one insert: the
+/// partial indexes add a row only where a call has a request id or a nonce.
+pub const SCHEMA: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) \
+       STRICT, WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+       receipt_hash TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL, request_key TEXT, \
+       fingerprint TEXT NOT NULL, nonce_key TEXT, row TEXT NOT NULL) STRICT",
+    "CREATE UNIQUE INDEX IF NOT EXISTS journal_request ON journal (request_key) \
+       WHERE request_key IS NOT NULL",
+    "CREATE UNIQUE INDEX IF NOT EXISTS journal_nonce ON journal (nonce_key) \
+       WHERE nonce_key IS NOT NULL",
+    "CREATE TABLE IF NOT EXISTS agents (agent TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL) \
+       STRICT, WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS replay (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+       request_key TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, response TEXT NOT NULL) \
+       STRICT",
+    "CREATE TABLE IF NOT EXISTS nonces (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+       nonce_key TEXT NOT NULL UNIQUE) STRICT",
+    // Nonces of signatures: of commands that journal nothing, too. id: their order in time.
+    "CREATE TABLE IF NOT EXISTS signature_nonces (id INTEGER PRIMARY KEY, \
+       at_ms INTEGER NOT NULL, nonce_key TEXT NOT NULL UNIQUE) STRICT",
+    "CREATE TABLE IF NOT EXISTS approvals (approval_id TEXT NOT NULL PRIMARY KEY, \
+       expires_at_ms INTEGER NOT NULL, closed_at_ms INTEGER, record TEXT NOT NULL, input TEXT, \
+       edited_input TEXT) STRICT, WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS approvals_open ON approvals (expires_at_ms) \
+       WHERE closed_at_ms IS NULL",
+    "CREATE INDEX IF NOT EXISTS approvals_closed ON approvals (closed_at_ms) \
+       WHERE closed_at_ms IS NOT NULL",
+    // What is to be told of an approval's step. attempts: those that failed. due_at_ms: NULL when
+    // it was given up.
+    "CREATE TABLE IF NOT EXISTS webhook_outbox (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+       event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
+       due_at_ms INTEGER) STRICT",
+    "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
+    "CREATE VIEW IF NOT EXISTS approval_steps (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, input, edited_input) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_approval_step INSTEAD OF INSERT ON approval_steps BEGIN \
+       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+       INSERT INTO approvals (approval_id, expires_at_ms, closed_at_ms, record, input, \
+         edited_input) \
+       SELECT NEW.row->>'$.approval.approval_id', NEW.row->>'$.approval.expires_at_ms', \
+         NEW.row->>'$.approval.closed_at_ms', NEW.row->>'approval', NEW.input, NEW.edited_input \
+       WHERE NEW.row->>'approval' IS NOT NULL \
+       ON CONFLICT (approval_id) DO UPDATE SET closed_at_ms = excluded.closed_at_ms, \
+         record = excluded.record, \
+         input = iif(excluded.closed_at_ms IS NULL, input, NULL), \
+         edited_input = iif(excluded.closed_at_ms IS NULL, \
+           coalesce(excluded.edited_input, edited_input), NULL); \
+       INSERT INTO webhook_outbox (seq, at_ms, event, record, attempts, due_at_ms) \
+       SELECT NEW.seq, NEW.at_ms, coalesce(NEW.row->>'event', 'approval_requested'), \
+         NEW.row->>'approval', 0, NEW.at_ms \
+       WHERE NEW.row->>'approval' IS NOT NULL; \
+     END",
+    // Records of the registry, all of one epoch. record: JSON, 'null' for what is not registered.
+    "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
+       name TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, name)) STRICT",
+    // Lanes that did not take an epoch: only in the object that goes on telling them.
+    "CREATE TABLE IF NOT EXISTS pushes (tenant TEXT NOT NULL, lane INTEGER NOT NULL, \
+       epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, \
+       attempts INTEGER NOT NULL, PRIMARY KEY (tenant, lane)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
+       at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
+       count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+];
+
+pub const META: &str = "SELECT value FROM meta WHERE name = ?1";
+pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+/// The first and the last number. Of one `SELECT` with both, SQLite would read every row.
+pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal), 0), \
+     coalesce((SELECT max(seq) FROM journal), 0)";
+pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
+/// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
+pub const JOURNAL_BYTES: &str =
+    "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
+/// The newest state of each agent among the rows after a sequence number, and how many of them
+/// are the agent's; SQLite takes `state` from the row of the maximum.
+pub const JOURNAL_STATES: &str =
+    "SELECT agent, state, max(seq), count(*) FROM journal WHERE seq > ?1 GROUP BY agent";
+/// The latest time of the rows after a sequence number.
+pub const JOURNAL_LATEST: &str = "SELECT coalesce(max(at_ms), 0) FROM journal WHERE seq > ?1";
+pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
+     request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+/// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
+/// edited ones. The approvals are written with their rows, or not at all.
+pub const INSERT_APPROVAL_STEPS: &str = "INSERT INTO approval_steps SELECT value->>0, value->>1, \
+     value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \
+     value->>10 FROM json_each(?1) ORDER BY key";
+pub const APPROVAL: &str =
+    "SELECT record, input, edited_input FROM approvals WHERE approval_id = ?1";
+/// Open ones whose time is over by now, oldest first.
+pub const DUE_APPROVALS: &str = "SELECT record FROM approvals \
+     WHERE closed_at_ms IS NULL AND expires_at_ms <= ?1 ORDER BY expires_at_ms LIMIT ?2";
+/// When the next open one is over.
+pub const NEXT_EXPIRY: &str =
+    "SELECT coalesce(min(expires_at_ms), 0) FROM approvals WHERE closed_at_ms IS NULL";
+/// Closed ones that are past their time, a bounded number of them.
+pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
+     (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
+/// Messages that are due by now.
+pub const DUE_DELIVERIES: &str = "SELECT seq, at_ms, event, record, attempts \
+     FROM webhook_outbox WHERE due_at_ms <= ?1 ORDER BY due_at_ms, seq LIMIT ?2";
+/// Those that were given up, and those beyond a number of newer ones, a bounded number of them.
+pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts FROM webhook_outbox \
+     WHERE seq IN (SELECT seq FROM webhook_outbox WHERE due_at_ms IS NULL \
+       UNION ALL SELECT seq FROM (SELECT seq FROM webhook_outbox ORDER BY seq DESC \
+         LIMIT -1 OFFSET ?1)) ORDER BY seq LIMIT ?2";
+/// When the first message is due; NULL, which comes first, when one was given up.
+pub const NEXT_DELIVERY: &str = "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
+pub const DELIVERY_FAILED: &str =
+    "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
+/// Now, and the time beyond which none can be due.
+pub const REPAIR_DELIVERIES: &str = "UPDATE webhook_outbox SET due_at_ms = ?1 WHERE due_at_ms > ?2";
+/// Now, and the time beyond which none can have been asked for.
+pub const REPAIR_APPROVALS: &str = "UPDATE approvals SET expires_at_ms = ?1 \
+     WHERE closed_at_ms IS NULL AND expires_at_ms > ?2 AND record->>'created_at_ms' > ?2";
+/// A JSON array of sequence numbers.
+pub const DROP_MESSAGES: &str =
+    "DELETE FROM webhook_outbox WHERE seq IN (SELECT value FROM json_each(?1))";
+pub const FORGET_DELIVERIES: &str = "DELETE FROM webhook_outbox WHERE seq <= ?1";
+pub const AGENT_STATE: &str = "SELECT state FROM agents WHERE agent = ?1";
+pub const STORED_ANSWER: &str = "SELECT fingerprint, row->>'response' FROM journal \
+       WHERE request_key = ?1 \
+     UNION ALL SELECT fingerprint, response FROM replay WHERE request_key = ?1 LIMIT 1";
+pub const NONCE_USED: &str = "SELECT 1 FROM journal WHERE nonce_key = ?1 \
+     UNION ALL SELECT 1 FROM nonces WHERE nonce_key = ?1 LIMIT 1";
+/// Key id and nonce.
+pub const SIGNATURE_NONCE_USED: &str = "SELECT 1 FROM signature_nonces WHERE nonce_key = ?1";
+pub const USE_SIGNATURE_NONCE: &str =
+    "INSERT INTO signature_nonces (nonce_key, at_ms) VALUES (?1, ?2)";
+/// The oldest that are past their time, a bounded number of them.
+pub const EXPIRE_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces WHERE id IN \
+     (SELECT id FROM signature_nonces ORDER BY id LIMIT ?2) AND at_ms < ?1";
+/// Read by calls that write nothing, so that a superseded object fails instead of answering.
+pub const TOUCH: &str = "SELECT 1 FROM meta LIMIT 1";
+
+pub const ROWS: &str = "SELECT seq, receipt_hash, row FROM journal WHERE seq >= ?1 \
+     ORDER BY seq LIMIT ?2";
+pub const ROW: &str = "SELECT row FROM journal WHERE seq = ?1";
+
+pub const KEEP_REPLAYS: &str = "INSERT INTO replay (seq, at_ms, request_key, fingerprint, \
+       response) SELECT seq, at_ms, request_key, fingerprint, row->>'response' FROM journal \
+     WHERE seq <= ?1 AND request_key IS NOT NULL \
+     ON CONFLICT (request_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms, \
+       fingerprint = excluded.fingerprint, response = excluded.response";
+pub const KEEP_NONCES: &str = "INSERT INTO nonces (seq, at_ms, nonce_key) \
+     SELECT seq, at_ms, nonce_key FROM journal WHERE seq <= ?1 AND nonce_key IS NOT NULL \
+     ON CONFLICT (nonce_key) DO UPDATE SET seq = excluded.seq, at_ms = excluded.at_ms";
+/// The newest state of each agent among the rows after a sequence number.
+pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, state FROM journal \
+     WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
+     ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
+pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
+/// The oldest rows that are past their time, a bounded number of them: those from before a time, and
+/// those up to a number that bear a time after another, which a clock that was ahead gave them.
+pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
+     (SELECT seq FROM replay ORDER BY seq LIMIT ?2) \
+     AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
+pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
+     (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) \
+     AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
+
+pub const RECORD: &str = "SELECT record FROM registry WHERE kind = ?1 AND name = ?2";
+/// A JSON array of arrays: kind, name, record.
+pub const KEEP_RECORDS: &str = "INSERT INTO registry (kind, name, record) \
+     SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true \
+     ON CONFLICT (kind, name) DO UPDATE SET record = excluded.record \
+       WHERE record <> excluded.record";
+/// How many of the newest are kept.
+pub const BOUND_RECORDS: &str =
+    "DELETE FROM registry WHERE id <= (SELECT max(id) FROM registry) - ?1";
+pub const FORGET_RECORDS: &str = "DELETE FROM registry";
+/// A JSON array of arrays: kind, first name, and the name before which the last one is.
+pub const FORGET_NAMED_RECORDS: &str = "DELETE FROM registry WHERE id IN \
+     (SELECT r.id FROM json_each(?1) n JOIN registry r \
+       ON r.kind = n.value->>0 AND r.name >= n.value->>1 AND r.name < n.value->>2)";
+
+/// Tenant, lane, epoch, until when, when it is due.
+pub const KEEP_PUSH: &str = "INSERT INTO pushes (tenant, lane, epoch, until_ms, due_at_ms, \
+       attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0) \
+     ON CONFLICT (tenant, lane) DO UPDATE SET epoch = excluded.epoch, \
+       until_ms = excluded.until_ms, due_at_ms = excluded.due_at_ms, attempts = 0 \
+       WHERE epoch < excluded.epoch";
+pub const FORGET_PUSHES: &str = "DELETE FROM pushes WHERE until_ms <= ?1";
+pub const DUE_PUSHES: &str = "SELECT tenant, lane, epoch, attempts FROM pushes \
+     WHERE due_at_ms <= ?1 ORDER BY due_at_ms LIMIT ?2";
+/// Tenant, lane, epoch.
+pub const PUSHED: &str = "DELETE FROM pushes WHERE tenant = ?1 AND lane = ?2 AND epoch <= ?3";
+/// Tenant, lane, epoch, when it is due.
+pub const PUSH_FAILED: &str = "UPDATE pushes SET attempts = attempts + 1, due_at_ms = ?4 \
+     WHERE tenant = ?1 AND lane = ?2 AND epoch = ?3";
+pub const NEXT_PUSH: &str = "SELECT due_at_ms FROM pushes ORDER BY due_at_ms LIMIT 1";
+
+pub const SET_COUNT: &str = "INSERT INTO audit_counts (event_id, at_ms, kind, source, count) \
+     VALUES (?1, ?2, ?3, ?4, ?5) \
+     ON CONFLICT (event_id) DO UPDATE SET count = max(count, excluded.count)";
+pub const COUNTS: &str = "SELECT event_id, count, json_object('event_id', event_id, \
+     'at_ms', at_ms, 'kind', kind, 'source', source, 'count', count) FROM audit_counts \
+     ORDER BY event_id LIMIT ?1";
+pub const DROP_COUNT: &str = "DELETE FROM audit_counts WHERE event_id = ?1 AND count = ?2";
+
+/// All but the schema, for the test.
+pub const ALL: &[&str] = &[
+    META,
+    SET_META,
+    JOURNAL_EXTENT,
+    JOURNAL_HASH,
+    JOURNAL_BYTES,
+    JOURNAL_STATES,
+    KEEP_PUSH,
+    FORGET_PUSHES,
+    DUE_PUSHES,
+    PUSHED,
+    PUSH_FAILED,
+    NEXT_PUSH,
+    RECORD,
+    KEEP_RECORDS,
+    BOUND_RECORDS,
+    FORGET_RECORDS,
+    FORGET_NAMED_RECORDS,
+    JOURNAL_LATEST,
+    INSERT,
+    INSERT_APPROVAL_STEPS,
+    APPROVAL,
+    DUE_APPROVALS,
+    NEXT_EXPIRY,
+    FORGET_APPROVALS,
+    DUE_DELIVERIES,
+    DEAD_LETTERS,
+    NEXT_DELIVERY,
+    DELIVERY_FAILED,
+    REPAIR_DELIVERIES,
+    REPAIR_APPROVALS,
+    DROP_MESSAGES,
+    FORGET_DELIVERIES,
+    AGENT_STATE,
+    STORED_ANSWER,
+    NONCE_USED,
+    SIGNATURE_NONCE_USED,
+    USE_SIGNATURE_NONCE,
+    EXPIRE_SIGNATURE_NONCES,
+    TOUCH,
+    ROWS,
+    ROW,
+    KEEP_REPLAYS,
+    KEEP_NONCES,
+    KEEP_STATES,
+    PRUNE,
+    EXPIRE_REPLAYS,
+    EXPIRE_NONCES,
+    SET_COUNT,
+    COUNTS,
+    DROP_COUNT,
+];
