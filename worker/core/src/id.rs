@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::bounds::MAX_LANES;
-use crate::credential::token::lane_number;
 
 /// Sequence numbers of a lane: 40 bits last 34 years at 1,000 decisions a second.
 pub const MAX_SEQ: u64 = (1 << 40) - 1;
@@ -81,6 +80,13 @@ fn position(text: &str) -> Option<(u16, u64)> {
 pub fn rfc3339(at_ms: u64) -> String {
     let time = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", time.unwrap_or(Timestamp::UNIX_EPOCH))
+}
+
+/// A lane number in its one spelling: decimal, no sign, no leading zero.
+#[must_use]
+pub fn lane_number(text: &str) -> Option<u16> {
+    let canonical = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|lane| canonical && *lane < MAX_LANES)
 }
 
 #[cfg(test)]

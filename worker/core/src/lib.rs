@@ -18,11 +18,14 @@ pub mod id;
 pub mod json;
 pub mod name;
 pub mod network;
+pub mod percent;
 pub mod problem;
 pub mod scope;
 pub mod taint;
 pub mod target;
 pub mod trust;
+
+pub mod schema;
 
 pub mod credential;
 

@@ -19,6 +19,9 @@ pub fn is_tool_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'-'))
 }
 
+/// What Gateward says to upstreams, and to callers, in its own name.
+pub const OWN_PREFIX: &str = "x-gateward-";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,10 +17,12 @@ use crate::admin::egress;
 use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
 use crate::field::{Name, ToolName};
 use crate::json::{self, Json};
+use crate::mcp::action::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
 use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
-use crate::registry::schema;
+use crate::registry::definition_sha256;
+use crate::schema;
 use crate::sql::administration::{self as sql, Statement};
 
 /// Tools that a server registers by listing them: more than any model is given.
@@ -53,13 +55,6 @@ const MAX_FINDINGS: usize = 100;
 /// Bytes of a statement's value; D1 takes 2 MB, and one more definition may stand beyond it, with its
 /// schema.
 const MAX_VALUE_BYTES: usize = 1_000_000;
-
-/// Actions of MCP that are registered like tools, under names of their own. Those that read and
-/// that every server with the capability offers are registered with it.
-pub const RESOURCES_READ: &str = "resources/read";
-pub const PROMPTS_GET: &str = "prompts/get";
-pub const ACTIONS: [&str; 5] =
-    [RESOURCES_READ, PROMPTS_GET, "sampling/createMessage", "elicitation/create", "roots/list"];
 
 /// What a server answered when it was asked for its tools.
 #[derive(Debug)]
@@ -132,19 +127,6 @@ pub struct Known {
     tool: String,
     definition_sha256: Option<String>,
     approved: bool,
-}
-
-/// Lower-case hex of SHA-256 over the text.
-#[must_use]
-pub fn instructions_sha256(instructions: &str) -> String {
-    hex::encode(Sha256::digest(instructions))
-}
-
-/// Lower-case hex of SHA-256 over the canonical form: RFC 8785, but numbers that no double holds exactly
-/// have their text ([`json::parse_definition`]).
-#[must_use]
-pub fn definition_sha256(definition: &Json) -> String {
-    hex::encode(Sha256::digest(definition.canonical()))
 }
 
 /// What a tool's schema must be, whoever gives it.

@@ -5,7 +5,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::manifest::{Difference, Finding, Known, Listing, instructions_sha256};
+use super::manifest::{Difference, Finding, Known, Listing};
 use super::tool::MAX_TOOLS;
 use super::{
     Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
@@ -14,6 +14,7 @@ use super::{
 use crate::field::{Millis, Name, present};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
+use crate::registry::instructions_sha256;
 use crate::registry::upstream::Upstream;
 use crate::sql::administration::{self as sql, Statement, Value};
 

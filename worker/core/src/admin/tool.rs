@@ -16,8 +16,8 @@ use crate::field::{Millis, Name, ToolName, Whole, present};
 use crate::json as bounded;
 use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::schema::{self, Schema};
 use crate::registry::{ChangedKey, TaintRule};
+use crate::schema::{self, Schema};
 use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Tools of a tenant.

@@ -4,8 +4,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
 use super::server::ServerKind;
-use crate::call::headers::{MAX_HEADER_NAME_BYTES, OWN_PREFIX, is_forwardable, is_header_name};
+use crate::call::headers::{MAX_HEADER_NAME_BYTES, is_forwardable, is_header_name};
 use crate::field::{ToolName, parse_within};
+use crate::name::OWN_PREFIX;
 use crate::problem::Problem;
 use crate::registry::upstream::{
     CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_MCP_RESULT_BYTES,

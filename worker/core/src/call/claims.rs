@@ -55,7 +55,7 @@ impl Stated {
     /// As [`Stated::read`].
     pub fn from_headers(header: impl Fn(&str) -> Option<String>) -> Result<Self, Problem> {
         Self::read(|name| {
-            Ok(header(&format!("{}{}", crate::call::headers::OWN_PREFIX, name.replace('_', "-"))))
+            Ok(header(&format!("{}{}", crate::name::OWN_PREFIX, name.replace('_', "-"))))
         })
     }
 

@@ -1,5 +1,6 @@
 //! Which headers a proxy passes on, in each direction, and who may store an answer.
 
+use crate::name::OWN_PREFIX;
 use std::collections::HashSet;
 
 /// Between two hops, not between the ends (RFC 9110, section 7.6.1).
@@ -72,9 +73,6 @@ const OVERRIDES: [&str; 6] = [
     "x-original-url",
     "x-rewrite-url",
 ];
-
-/// What Gateward says to upstreams, and to callers, in its own name.
-pub const OWN_PREFIX: &str = "x-gateward-";
 
 /// How names begin that say where a request came from.
 const ORIGIN_PREFIXES: [&str; 2] = ["cf-", "x-forwarded-"];

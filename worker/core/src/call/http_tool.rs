@@ -13,7 +13,8 @@ use std::{fmt, mem};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RESOURCE_BYTES};
-use crate::json::{Json, Names, folded, same_folded, utf16_order};
+use crate::json::{Json, Names, same_folded, utf16_order};
+use crate::percent::{decode, lenient};
 use crate::registry::upstream::HttpRoute;
 
 /// The field that holds a body that is no object.
@@ -258,31 +259,6 @@ fn merge(mut fields: Vec<(String, Source, Json)>) -> Result<Vec<(String, Json)>,
     Ok(merged)
 }
 
-/// A name as the most lenient reader matches it: percent-encoding undone as often as can be, and case
-/// folded.
-pub(crate) fn lenient(name: &str) -> String {
-    if name.bytes().all(|byte| byte.is_ascii() && byte != b'%' && byte != 0) {
-        return name.to_ascii_lowercase();
-    }
-    let mut bytes: Vec<u8> = Vec::with_capacity(name.len());
-    for byte in name.bytes() {
-        bytes.push(byte);
-        // What was decoded may be the end of another encoding: `%2561` is `%61` is `a`.
-        while let [.., b'%', high, low] = bytes.as_slice()
-            && let (Some(high), Some(low)) = (digit(*high), digit(*low))
-        {
-            bytes.truncate(bytes.len() - 3);
-            bytes.push(high * 16 + low);
-        }
-    }
-    folded(&String::from_utf8_lossy(&bytes)).collect()
-}
-
-/// The value of a hexadecimal digit.
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
-}
-
 /// How many values `value` is; `None` if it nests deeper than `levels`.
 fn size(value: &Json, levels: usize) -> Option<usize> {
     let within = || levels.checked_sub(1);
@@ -301,20 +277,6 @@ fn visible(text: &str) -> bool {
 
 fn is_hex(byte: &u8) -> bool {
     byte.is_ascii_hexdigit()
-}
-
-/// Undoes percent-encoding once; `None` when it is not whole, or not UTF-8.
-pub(crate) fn decode(text: &str) -> Option<String> {
-    let mut pieces = text.split('%');
-    let mut decoded = pieces.next()?.as_bytes().to_vec();
-    for piece in pieces {
-        let (digits, rest) = piece.as_bytes().split_at_checked(2)?;
-        let mut byte = [0];
-        hex::decode_to_slice(digits, &mut byte).ok()?;
-        decoded.extend(byte);
-        decoded.extend(rest);
-    }
-    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod command;
 pub mod forward_auth;
 pub mod headers;
 pub mod http_tool;
+pub mod parameters;
 pub mod shield;
 mod tool_call;
 

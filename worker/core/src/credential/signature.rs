@@ -16,8 +16,8 @@ use sfv::{Dictionary, FieldType as _, InnerList, ListEntry, Parser};
 use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{MAX_CLOCK_SKEW_MS, MAX_REQUEST_ID_BYTES, MAX_SIGNATURE_FIELD_BYTES};
-use crate::call::headers::OWN_PREFIX;
 use crate::credential::token::{MacKeys, Token};
+use crate::name::OWN_PREFIX;
 use crate::problem::{Problem, ProblemCode};
 
 /// The one algorithm: HMAC-SHA-256 under the credential's signing key.

@@ -14,7 +14,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::bounds::{MAX_LANES, MAX_TOKEN_BYTES};
+use crate::bounds::MAX_TOKEN_BYTES;
+use crate::id::lane_number;
 use crate::name::is_name;
 
 /// Bytes of a secret: 256 bits.
@@ -216,13 +217,6 @@ fn parse_shape(text: &str) -> Option<Token<'_>> {
 
 fn secret_shape(tenant: &str, key_id: &str, secret: &str, mac: &str) -> bool {
     secret.len() == SECRET_CHARS && mac.len() == MAC_CHARS && is_name(tenant) && is_name(key_id)
-}
-
-/// A lane number in its one spelling: decimal, no sign, no leading zero.
-#[must_use]
-pub fn lane_number(text: &str) -> Option<u16> {
-    let canonical = text == "0" || !text.starts_with(['0', '+']);
-    text.parse().ok().filter(|lane| canonical && *lane < MAX_LANES)
 }
 
 /// What the registry stores of a secret: SHA-256 over its characters.

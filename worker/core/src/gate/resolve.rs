@@ -9,13 +9,13 @@ use super::trust::Origin;
 use crate::approval::Approval;
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::http_tool::Unresolved;
+use crate::call::parameters;
 use crate::decision::ReasonCode;
 use crate::glob::Glob;
-use crate::mcp::parameters;
 use crate::policy::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::schema::Misfit;
 use crate::registry::{Records, ServerRecord, ToolRegistration};
+use crate::schema::Misfit;
 use crate::scope::Scope;
 
 /// Whether the agent and its credential may use what is called, if it is there: the server, and the

@@ -5,11 +5,17 @@
 
 use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
-use crate::admin::manifest::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
 use crate::bounds::MAX_RESOURCE_BYTES;
 use crate::call::command::{Candidate, MAX_CANDIDATES};
 use crate::json::Json;
 use crate::name::is_tool_name;
+
+/// Actions of MCP that are registered like tools, under names of their own. Those that read and
+/// that every server with the capability offers are registered with it.
+pub const RESOURCES_READ: &str = "resources/read";
+pub const PROMPTS_GET: &str = "prompts/get";
+pub const ACTIONS: [&str; 5] =
+    [RESOURCES_READ, PROMPTS_GET, "sampling/createMessage", "elicitation/create", "roots/list"];
 
 /// An action of a server.
 #[derive(Debug, PartialEq)]

@@ -1,15 +1,16 @@
 //! Lists of what a server offers, without what no call of the agent could use.
 
 use super::Era;
+use super::action::ACTIONS;
 use super::action::{prompt, resource, template};
 use super::envelope::{self, ITEM};
 use super::method::Listed;
 use super::raw::{RawObject, array, items_within};
-use crate::admin::manifest::{ACTIONS, definition_sha256};
 use crate::call::command::{Candidate, MAX_CANDIDATES};
 use crate::gate::proxy::Visibility;
 use crate::json::{self, Json};
 use crate::name::is_tool_name;
+use crate::registry::definition_sha256;
 
 /// How long a client may keep a list: what it shows may be forbidden by the next minute, and is then
 /// denied when called.

@@ -290,18 +290,6 @@ fn parameters(
     headers.parameters.iter().map(|(name, value)| Ok((name.clone(), decode(value)?))).collect()
 }
 
-/// Whether `text` is how a header has this value: strings as they are, `42` for `42.0` too.
-#[must_use]
-pub fn mirrors(value: &Json, text: &str) -> bool {
-    match value {
-        Json::String(value) => value == text,
-        Json::Integer(value) => text.parse::<f64>().is_ok_and(|number| number == *value as f64),
-        Json::Number(value) => text.parse::<f64>().is_ok_and(|number| number == *value),
-        Json::Bool(value) => text == if *value { "true" } else { "false" },
-        _ => false,
-    }
-}
-
 /// A header's text: what stands between the marks is base64 of UTF-8.
 ///
 /// # Errors

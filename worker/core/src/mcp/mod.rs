@@ -16,7 +16,6 @@ pub mod listing;
 pub mod message;
 pub mod method;
 pub mod origin;
-pub mod parameters;
 pub mod raw;
 pub mod redact;
 pub mod review;

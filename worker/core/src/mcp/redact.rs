@@ -1,8 +1,9 @@
 //! Takes named fields out of a call's arguments, and out of what its client answered, before they are
 //! forwarded.
 
-use super::message::{decode, mirrors};
+use super::message::decode;
 use crate::bounds::MAX_JSON_DEPTH;
+use crate::call::parameters::mirrors;
 use crate::json::{self, Json, Names};
 
 /// What was taken out.

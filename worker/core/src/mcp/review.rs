@@ -8,9 +8,9 @@
 
 use super::method::Listed;
 use super::raw::{self, RawObject};
-use crate::admin::manifest::instructions_sha256;
 use crate::gate::proxy::Visibility;
 use crate::json::Json;
+use crate::registry::instructions_sha256;
 
 /// What an answer's result was asked for as.
 #[derive(Debug, Clone, Copy)]

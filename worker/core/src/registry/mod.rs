@@ -2,12 +2,13 @@
 
 mod bans;
 mod cache;
+mod definition;
 mod records;
-pub mod schema;
 mod stored;
 pub mod upstream;
 
 pub use bans::{BanKind, Bans};
 pub use cache::RegistryCache;
+pub use definition::{definition_sha256, instructions_sha256};
 pub use records::*;
 pub use stored::{LoadedTexts, RecordKind, StoredRecord, needed, stored, stored_listing};

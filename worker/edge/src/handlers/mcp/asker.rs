@@ -6,13 +6,13 @@ use std::rc::Rc;
 use gateward_core::call;
 use gateward_core::call::claims::Stated;
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
-use gateward_core::call::headers::OWN_PREFIX;
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::proxy::Visibility;
 use gateward_core::json::Json;
 use gateward_core::mcp::message::Message;
 use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
+use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
 
 use super::Refusal;

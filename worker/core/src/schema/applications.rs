@@ -7,8 +7,8 @@
 //! more. The work that is counted is then below the bound for every schema and all arguments: a
 //! keyword that looks at a whole text, list or value counts for what it looks at.
 
-use crate::call::http_tool::decode;
 use crate::json::Json;
+use crate::percent::decode;
 
 /// Schemas applied in one check. Arguments have at most 10,000 values, of which each takes a few. In
 /// an unoptimised build, this many that all fail took 60 ms and 15 MB.

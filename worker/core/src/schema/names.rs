@@ -5,8 +5,8 @@
 //! for case or percent-encoding is refused, at the place where the schema has the property.
 
 use super::applications::{MAX_APPLICATIONS, part};
-use crate::call::http_tool::lenient;
 use crate::json::{Json, utf16_order};
+use crate::percent::lenient;
 
 /// Schemas applied within each other; see `applications`.
 const MAX_LEVELS: usize = 128;

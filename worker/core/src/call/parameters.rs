@@ -8,9 +8,8 @@
 //!
 //! A header that is missing is the server's to refuse: nothing undecided is passed on without it.
 
-use super::message::mirrors;
 use crate::json::Json;
-use crate::registry::schema::Schema;
+use crate::schema::Schema;
 
 /// The keyword of a property that names the header behind `Mcp-Param-`.
 const KEYWORD: &str = "x-mcp-header";
@@ -63,6 +62,18 @@ fn collect<'s, 'i>(
             mapped.push((header, argument));
         }
         collect(property, argument, mapped);
+    }
+}
+
+/// Whether `text` is how a header has this value: strings as they are, `42` for `42.0` too.
+#[must_use]
+pub fn mirrors(value: &Json, text: &str) -> bool {
+    match value {
+        Json::String(value) => value == text,
+        Json::Integer(value) => text.parse::<f64>().is_ok_and(|number| number == *value as f64),
+        Json::Number(value) => text.parse::<f64>().is_ok_and(|number| number == *value),
+        Json::Bool(value) => text == if *value { "true" } else { "false" },
+        _ => false,
     }
 }
 
