@@ -1,10 +1,12 @@
 //! What is decided about a call, and why, as stable codes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a call may do, strongest restriction first: where several policies determine, the first
 /// of these wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Quarantine,
@@ -30,6 +32,12 @@ impl Decision {
         matches!(self, Self::Deny | Self::Quarantine)
     }
 
+    /// The decision of this name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|decision| decision.as_str() == text)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +54,7 @@ impl Decision {
 macro_rules! reason_codes {
     ($($name:ident = $code:literal, $sentence:literal;)+) => {
         /// Why, as a stable code. Callers may compare it; the sentence is for people.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ReasonCode {
             $($name,)+

@@ -7,7 +7,7 @@
 use gateward_core::admin::Actor;
 use gateward_core::api::route::Access;
 use gateward_core::call::ToolCall;
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::credential::token::{self, Holder, Token};
@@ -289,7 +289,7 @@ async fn charge(
     signature: Option<Verified>,
 ) -> Result<(), Problem> {
     let call =
-        Stated::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
+        Claims::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
     let command = command(request, app, token, lane, signature, Purpose::Read, call);
     lanes::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
 }

@@ -281,9 +281,9 @@ impl Head {
             policies.extend([if policies.is_empty() { "" } else { "," }, id]);
         }
         let head = self
-            .field("x-gateward-decision", &decision.decision)
+            .field("x-gateward-decision", decision.decision.as_str())
             .field("x-gateward-decision-id", &decision.decision_id)
-            .field("x-gateward-reason-code", &decision.reason_code)
+            .field("x-gateward-reason-code", decision.reason_code.code())
             .field("x-gateward-policies", policies);
         let head = match &decision.engine_mode {
             Some(mode) => head.field("x-gateward-engine-mode", mode),

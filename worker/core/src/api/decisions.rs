@@ -23,8 +23,7 @@ pub struct DecisionView {
     pub agent: String,
     pub server: String,
     pub tool: String,
-    #[schema(value_type = Decision)]
-    pub decision: String,
+    pub decision: Decision,
     #[schema(value_type = ReasonCode)]
     pub reason_code: String,
     /// The answer as the caller got it.

@@ -10,7 +10,7 @@ use crate::trust::SourceTrust;
 
 /// What is stated; what is not, is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stated {
+pub struct Claims {
     source_trust: Option<SourceTrust>,
     pub run_id: Option<String>,
     approval_id: Option<String>,
@@ -19,7 +19,7 @@ pub struct Stated {
     contains_sensitive_data: bool,
 }
 
-impl Stated {
+impl Claims {
     /// Reads it through `text`, which gives the value of a name, or what is wrong with it.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Stated {
     ///
     /// # Errors
     ///
-    /// As [`Stated::read`].
+    /// As [`Claims::read`].
     pub fn from_headers(header: impl Fn(&str) -> Option<String>) -> Result<Self, Problem> {
         Self::read(|name| {
             Ok(header(&format!("{}{}", crate::name::OWN_PREFIX, name.replace('_', "-"))))
@@ -125,7 +125,7 @@ mod tests {
             ("x-gateward-contains-sensitive-data", "yes", false),
             ("x-gateward-source-trust", "made_up", true),
         ] {
-            let stated = Stated::from_headers(|asked| (asked == name).then(|| value.to_owned()));
+            let stated = Claims::from_headers(|asked| (asked == name).then(|| value.to_owned()));
             assert_eq!(stated.is_ok(), expected, "{name}: {value}");
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     fn a_claim_outside_of_the_list_is_the_least_trusted_and_none_is_the_credentials() {
         let call = |claim: Option<&str>| {
             let claim = claim.map(str::to_owned);
-            let stated = Stated::read(|name| Ok(claim.clone().filter(|_| name == "source_trust")));
+            let stated = Claims::read(|name| Ok(claim.clone().filter(|_| name == "source_trust")));
             stated.unwrap().call(("t", "a"), ("s", "x", ""), Json::Object(Vec::new()))
         };
         assert_eq!(call(Some("made_up")).source_trust, SourceTrust::Unknown);
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn of_two_origins_that_are_stated_the_less_trusted_holds() {
         let of = |claim: &str| {
-            Stated::read(|name| Ok((name == "source_trust").then(|| claim.to_owned()))).unwrap()
+            Claims::read(|name| Ok((name == "source_trust").then(|| claim.to_owned()))).unwrap()
         };
         let (high, low) = (of("trusted_internal_unsigned"), of("untrusted_external"));
         for (own, other, expected) in [
             (&high, &low, &low),
             (&low, &high, &low),
-            (&high, &Stated::default(), &high),
-            (&Stated::default(), &low, &low),
+            (&high, &Claims::default(), &high),
+            (&Claims::default(), &low, &low),
         ] {
             assert_eq!(&own.clone().at_most(other), expected);
         }

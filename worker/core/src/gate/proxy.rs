@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::command::{GateCommand, Purpose};
+use crate::decision::{Decision, ReasonCode};
 use crate::registry::upstream::{DenialForm, Upstream};
 
 /// Whether an agent could use an item of a listing.
@@ -91,10 +92,9 @@ pub struct ProxyReply {
 #[derive(Debug, Deserialize)]
 pub struct ProxyDecision {
     pub decision_id: String,
-    /// `allow`, `redact`, `require_approval`, `deny` or `quarantine`.
-    pub decision: String,
+    pub decision: Decision,
     pub reason: String,
-    pub reason_code: String,
+    pub reason_code: ReasonCode,
     pub matched_policies: Vec<String>,
     pub redacted_fields: Vec<String>,
     pub approval: Option<ProxyApproval>,
@@ -115,12 +115,4 @@ pub struct ProxyApproval {
 #[derive(Debug, Deserialize)]
 pub struct ProxyReceipt {
     pub receipt_hash: String,
-}
-
-impl ProxyDecision {
-    /// Whether the call goes on.
-    #[must_use]
-    pub fn passes(&self) -> bool {
-        matches!(self.decision.as_str(), "allow" | "redact")
-    }
 }

@@ -238,6 +238,7 @@ pub fn with(mut message: RawObject, field: &str, value: &RawObject) -> String {
 mod tests {
     use super::*;
     use crate::credential::token::MacKeys;
+    use crate::decision::{Decision, ReasonCode};
 
     #[test]
     fn a_servers_message_is_known_for_what_it_is() {
@@ -439,9 +440,9 @@ mod tests {
         }
         let decision = ProxyDecision {
             decision_id: "d".to_owned(),
-            decision: "redact".to_owned(),
+            decision: Decision::Redact,
             reason: String::new(),
-            reason_code: String::new(),
+            reason_code: ReasonCode::PolicyRedact,
             matched_policies: Vec::new(),
             redacted_fields: vec!["ssn".to_owned()],
             approval: None,

@@ -8,16 +8,14 @@
 use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
 use super::raw::{RawObject, array, quoted};
 use super::{Era, META_PREFIX};
+use crate::decision::{Decision, ReasonCode};
 use crate::gate::proxy::ProxyDecision;
 use crate::problem::Problem;
 use crate::registry::upstream::DenialForm;
 
 /// The reason codes of arguments that can be corrected: they do not match the tool's schema, or cannot
 /// be read in one way only.
-const INPUT_ERRORS: [&str; 2] = ["input_schema_mismatch", "input_invalid"];
-
-/// The reason code of a header that does not mirror its argument: MCP has a code for that.
-const HEADER_MISMATCH_REASON: &str = "header_mismatch";
+const INPUT_ERRORS: [ReasonCode; 2] = [ReasonCode::InputSchemaMismatch, ReasonCode::InputInvalid];
 
 /// The answer to a call of `what` that was decided and does not go on: its HTTP status and body.
 #[must_use]
@@ -28,9 +26,9 @@ pub fn answer(
     era: Era,
     id: &str,
 ) -> (u16, String) {
-    let reason_code = decision.reason_code.as_str();
+    let reason_code = decision.reason_code;
     let as_registered = form == DenialForm::Error && !INPUT_ERRORS.contains(&reason_code);
-    if as_registered || reason_code == HEADER_MISMATCH_REASON {
+    if as_registered || reason_code == ReasonCode::HeaderMismatch {
         let error = error(decision, what);
         return (error.status, error.with_id(Some(id)).body(era));
     }
@@ -49,8 +47,8 @@ pub fn answer(
 /// The same as a JSON-RPC error.
 #[must_use]
 pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
-    let error = match decision.reason_code.as_str() {
-        HEADER_MISMATCH_REASON => {
+    let error = match decision.reason_code {
+        ReasonCode::HeaderMismatch => {
             let message = ["Header mismatch: ", &decision.reason].concat();
             RpcError::new(400, HEADER_MISMATCH, message)
         }
@@ -68,8 +66,8 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
     let mut meta = RawObject::default();
     let mut set = |key: &str, json: String| meta.set(&[META_PREFIX, key].concat(), json);
     set("decision_id", quoted(&decision.decision_id));
-    set("decision", quoted(&decision.decision));
-    set("reason_code", quoted(&decision.reason_code));
+    set("decision", quoted(decision.decision.as_str()));
+    set("reason_code", quoted(decision.reason_code.code()));
     let texts = |texts: &[String]| array(&texts.iter().map(|t| quoted(t)).collect::<Vec<_>>());
     set("policies", texts(&decision.matched_policies));
     if let Some(approval) = &decision.approval {
@@ -87,30 +85,32 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
 
 /// What was denied, why, and what can be done about it.
 fn text(decision: &ProxyDecision, what: &str) -> String {
-    let advice = match (decision.decision.as_str(), decision.reason_code.as_str()) {
-        ("quarantine", _) => {
+    let advice = match (decision.decision, decision.reason_code) {
+        (Decision::Quarantine, _) => {
             "The agent is stopped now: make no further calls, and tell the user.".to_owned()
         }
-        ("require_approval", _) | (_, "approval_pending") => match &decision.approval {
-            Some(approval) => format!(
-                "Approval {id} is asked for; people have until {until} to decide. Once it is approved, \
+        (Decision::RequireApproval, _) | (_, ReasonCode::ApprovalPending) => {
+            match &decision.approval {
+                Some(approval) => format!(
+                    "Approval {id} is asked for; people have until {until} to decide. Once it is approved, \
                  make the same call again with `\"{META_PREFIX}approval_id\": \"{id}\"` in `_meta`. \
                  Until then, repeating the call does not help.",
-                id = approval.approval_id,
-                until = approval.expires_at,
-            ),
-            None => "It needs approval.".to_owned(),
-        },
+                    id = approval.approval_id,
+                    until = approval.expires_at,
+                ),
+                None => "It needs approval.".to_owned(),
+            }
+        }
         (
             _,
-            "approval_unknown"
-            | "approval_mismatch"
-            | "approval_insufficient"
-            | "approval_expired"
-            | "approval_used"
-            | "approval_cancelled",
+            ReasonCode::ApprovalUnknown
+            | ReasonCode::ApprovalMismatch
+            | ReasonCode::ApprovalInsufficient
+            | ReasonCode::ApprovalExpired
+            | ReasonCode::ApprovalUsed
+            | ReasonCode::ApprovalCancelled,
         ) => "Making the call without an approval id asks for another approval.".to_owned(),
-        (_, "approvals_exhausted") => {
+        (_, ReasonCode::ApprovalsExhausted) => {
             "Use approvals that were granted, or let open ones expire, and try again.".to_owned()
         }
         (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {
@@ -118,7 +118,7 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
         }
         _ => "Asking for approval would not help, and neither would repeating the call.".to_owned(),
     };
-    let happened = if decision.decision == "require_approval" {
+    let happened = if decision.decision == Decision::RequireApproval {
         "needs approval and"
     } else {
         "was denied and"
@@ -147,12 +147,12 @@ mod tests {
     use crate::gate::proxy::ProxyApproval;
     use crate::problem::ProblemCode;
 
-    fn decision(decision: &str, reason_code: &str, approval: bool) -> ProxyDecision {
+    fn decision(decision: Decision, reason_code: ReasonCode, approval: bool) -> ProxyDecision {
         ProxyDecision {
             decision_id: "d1".to_owned(),
-            decision: decision.to_owned(),
+            decision,
             reason: "Because.".to_owned(),
-            reason_code: reason_code.to_owned(),
+            reason_code,
             matched_policies: vec!["p".to_owned(), "q".to_owned()],
             redacted_fields: Vec::new(),
             approval: approval.then(|| ProxyApproval {
@@ -168,26 +168,26 @@ mod tests {
     fn a_model_reads_what_was_denied_why_and_what_would_help() {
         for (what, code, approval, expected) in [
             (
-                "deny",
-                "policy_forbid",
+                Decision::Deny,
+                ReasonCode::PolicyForbid,
                 false,
                 "The call of s/t was denied and did not run. Because. Asking for approval would not help, and neither would repeating the call.",
             ),
             (
-                "deny",
-                "approval_used",
+                Decision::Deny,
+                ReasonCode::ApprovalUsed,
                 true,
                 "The call of s/t was denied and did not run. Because. Making the call without an approval id asks for another approval.",
             ),
             (
-                "require_approval",
-                "policy_require_approval",
+                Decision::RequireApproval,
+                ReasonCode::PolicyRequireApproval,
                 true,
                 "The call of s/t needs approval and did not run. Because. Approval a1 is asked for; people have until 2026-01-01T00:00:00Z to decide. Once it is approved, make the same call again with `\"dev.gateward/approval_id\": \"a1\"` in `_meta`. Until then, repeating the call does not help.",
             ),
             (
-                "quarantine",
-                "policy_quarantine",
+                Decision::Quarantine,
+                ReasonCode::PolicyQuarantine,
                 false,
                 "The call of s/t was denied and did not run. Because. The agent is stopped now: make no further calls, and tell the user.",
             ),
@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn a_denial_has_the_form_that_the_server_is_registered_with() {
-        let denied = decision("deny", "policy_forbid", false);
+        let denied = decision(Decision::Deny, ReasonCode::PolicyForbid, false);
         let of = |form, era| {
             let (status, body) = answer(&denied, "s/t", form, era, "7");
             assert_eq!(status, 200);
             body
         };
-        let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":"policy_forbid","dev.gateward/policies":["p","q"]}"#;
+        let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":ReasonCode::PolicyForbid,"dev.gateward/policies":["p","q"]}"#;
         let text = quoted(&super::text(&denied, "s/t"));
         let result = format!(
             r#""content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
@@ -233,15 +233,15 @@ mod tests {
         let corrected = r#""isError":true"#;
         let header = r#""error":{"code":-32020,"message":"Header mismatch: Because.""#;
         for (reason_code, status, expected) in [
-            ("input_schema_mismatch", 200, corrected),
-            ("input_invalid", 200, corrected),
-            (HEADER_MISMATCH_REASON, 400, header),
+            (ReasonCode::InputSchemaMismatch, 200, corrected),
+            (ReasonCode::InputInvalid, 200, corrected),
+            (ReasonCode::HeaderMismatch, 400, header),
         ] {
-            let mismatch = decision("deny", reason_code, false);
+            let mismatch = decision(Decision::Deny, reason_code, false);
             for form in [DenialForm::Result, DenialForm::Error] {
                 for era in [Era::Session, Era::Stateless] {
                     let (found, body) = answer(&mismatch, "s/t", form, era, "7");
-                    assert_eq!(found, status, "{reason_code}");
+                    assert_eq!(found, status, "{reason_code:?}");
                     assert!(body.contains(expected), "{body}");
                     let advice = body.contains("Correct the arguments and make the call again.");
                     assert_eq!(advice, expected == corrected, "{body}");

@@ -1,5 +1,6 @@
 //! `decisions` and `lane_flushes`.
 
+use gateward_core::decision::Decision;
 use gateward_core::problem::Problem;
 use gateward_core::sql::d1::{
     DECISION, DECISIONS, DECISIONS_OF_AGENT, DECISIONS_OF_AGENT_AND_OUTCOME, DECISIONS_OF_OUTCOME,
@@ -22,7 +23,7 @@ pub struct DecisionRow {
     pub agent: String,
     pub server: String,
     pub tool: String,
-    pub decision: String,
+    pub decision: Decision,
     pub reason_code: String,
     pub response: String,
 }
@@ -44,7 +45,7 @@ pub struct FlushRow {
 /// Which decisions: ids from `from_id` on, before `before_id`.
 pub struct Filter {
     pub agent: Option<String>,
-    pub decision: Option<String>,
+    pub decision: Option<Decision>,
     pub from_id: String,
     pub before_id: String,
     pub limit: u32,
@@ -63,7 +64,7 @@ pub async fn list(env: &Env, tenant: &str, filter: &Filter) -> Result<Vec<Decisi
         number(u64::from(filter.limit)),
     ];
     values.extend(filter.agent.as_deref().map(JsValue::from_str));
-    values.extend(filter.decision.as_deref().map(JsValue::from_str));
+    values.extend(filter.decision.map(|decision| decision.as_str().into()));
     let statement = match (&filter.agent, &filter.decision) {
         (None, None) => DECISIONS,
         (Some(_), None) => DECISIONS_OF_AGENT,

@@ -4,6 +4,7 @@ use gateward_core::api::decisions::{
     CallOutcome, DecidingPolicy, DecisionDetail, DecisionPage, DecisionView,
 };
 use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
+use gateward_core::decision::Decision;
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -17,8 +18,6 @@ use crate::{d1, lanes};
 
 /// Sorts after every decision id.
 const AFTER_ALL_IDS: &str = "g";
-
-const DECISIONS: [&str; 5] = ["allow", "deny", "require_approval", "redact", "quarantine"];
 
 fn view(row: DecisionRow) -> Result<DecisionView, Problem> {
     let unreadable = |_| Problem::new(ProblemCode::Internal, "the decision's row cannot be read");
@@ -60,11 +59,12 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
                 return Err(Problem::new(ProblemCode::Forbidden, detail));
             }
             "agent" => filter.agent = Some(value.into_owned()),
-            "decision" if DECISIONS.contains(&value.as_ref()) => {
-                filter.decision = Some(value.into_owned());
-            }
             "decision" => {
-                return Err(malformed("decision", &format!("one of {}", DECISIONS.join(", "))));
+                let decision = Decision::parse(&value).ok_or_else(|| {
+                    let names = Decision::ALL.map(Decision::as_str).join(", ");
+                    malformed("decision", &format!("one of {names}"))
+                })?;
+                filter.decision = Some(decision);
             }
             "from" => filter.from_id = time()?,
             "to" => filter.before_id = filter.before_id.min(time()?),
@@ -110,7 +110,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     // What an agent is told of a policy is its reason; what became of its call it saw itself.
     let explained = caller.agent.is_none();
     let policies = DecidingPolicy::of(&row.response, app.settings.engine.bundle(), explained);
-    let outcome = match explained && ["allow", "redact"].contains(&row.decision.as_str()) {
+    let outcome = match explained && row.decision.passes() {
         true => outcome(app, caller, &row).await?,
         false => None,
     };

@@ -4,9 +4,10 @@
 //! afterwards Gateward does not see, so there is no outcome.
 
 use gateward_core::bounds::MAX_RESOURCE_BYTES;
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
 use gateward_core::call::forward_auth::{self, Original, Question};
+use gateward_core::decision::Decision;
 use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::json::Json;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -64,7 +65,7 @@ async fn judge<'a>(
 ) -> Result<(Judgement<'a>, RateFields), Refused> {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     let Original { server, request: asked, .. } = original?;
-    let stated = Stated::from_headers(|name| request.header(name))?;
+    let stated = Claims::from_headers(|name| request.header(name))?;
     // What the record says when no route fits; else the lane puts the tool's in their place.
     let (method, mut path) = (asked.method.clone(), asked.path.clone());
     path.truncate(path.floor_char_boundary(MAX_RESOURCE_BYTES));
@@ -81,9 +82,9 @@ async fn judge<'a>(
 
 /// Why the gateway must not let the request pass; `None` when it may.
 fn refusal(decision: &ProxyDecision) -> Option<Problem> {
-    let detail = match decision.decision.as_str() {
-        "allow" => return None,
-        "redact" => {
+    let detail = match decision.decision {
+        Decision::Allow => return None,
+        Decision::Redact => {
             let fields = decision.redacted_fields.join("`, `");
             format!("{} A gateway cannot leave out `{fields}`.", decision.reason)
         }

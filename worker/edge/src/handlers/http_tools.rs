@@ -1,7 +1,7 @@
 //! `/http/{server}/{path}`: requests for an HTTP API, each decided as the call of the tool that the
 //! server's routes say it is.
 
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
 use gateward_core::call::headers;
 use gateward_core::call::http_tool::{self, HttpRequest};
@@ -27,7 +27,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     }
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let body = read_body(request, &bytes)?;
-    let stated = Stated::from_headers(|name| request.header(name))?;
+    let stated = Claims::from_headers(|name| request.header(name))?;
     let asked = HttpRequest {
         method: request.method.clone(),
         path: path.to_owned(),
@@ -57,7 +57,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         let head = Head::of_problem(&problem, &app.request_id).decision(&decision);
         whole(rate.add_to(head).with(&problem.to_json(&app.request_id)))
     };
-    if !decision.passes() {
+    if !decision.decision.passes() {
         return refuse(Problem::new(ProblemCode::CallDenied, &decision.reason));
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unreadable()) };

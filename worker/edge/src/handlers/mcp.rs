@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
 use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
 use gateward_core::json::Json;
@@ -287,7 +287,7 @@ async fn authenticate(
         Refusal::problem(app, era, id.as_deref(), &why)
     })?;
     let admit =
-        Stated::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+        Claims::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Message { cost: 1 };
     let command = authentication::command(request, app, &token, lane, signature, purpose, admit);
     Ok((Asker::new(app, request, command, era), body))
@@ -303,7 +303,7 @@ async fn session(
     let era = Era::Session;
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (mut asker, _) = authenticate(request, app, server, fields).await?;
-    let stated = Stated::from_headers(|name| request.header(name)).map_err(problem)?;
+    let stated = Claims::from_headers(|name| request.header(name)).map_err(problem)?;
     asker.open_session(fields.get("mcp-session-id"), None)?;
     if asker.session.is_none() {
         let detail = "Bad Request: Mcp-Session-Id header is required";
@@ -331,7 +331,7 @@ struct Admitted {
 /// Steps 5 and on for a message that calls no tool; it is charged as so many requests.
 async fn admitted(
     asker: &Asker,
-    stated: &Stated,
+    stated: &Claims,
     what: &str,
     cost: u32,
     id: Option<&str>,
@@ -370,7 +370,7 @@ fn undecided(asker: &Asker, id: Option<&str>) -> Refusal {
 /// What becomes of one message.
 async fn judge(
     asker: &Asker,
-    stated: &Rc<Stated>,
+    stated: &Rc<Claims>,
     message: Message,
 ) -> Result<Forwardable, Refusal> {
     let message = &message;
@@ -439,7 +439,7 @@ fn not_found(asker: &Asker, kind: Kind, why: &str) -> RpcError {
 /// A call of a tool, or of what is authorized like one.
 async fn decide(
     asker: &Asker,
-    stated: &Rc<Stated>,
+    stated: &Rc<Claims>,
     message: &Message,
     rule: ClientRule,
 ) -> Result<Forwardable, Refusal> {
@@ -461,7 +461,7 @@ async fn decide(
     let refused = |refused| Refusal::refused(&asker.app, asker.era, id, refused);
     let Judged { reply, rate } = asker.judge(&command).await.map_err(refused)?;
     let Some(mut decision) = reply.decision else { return Err(undecided(asker, id)) };
-    if !decision.passes() {
+    if !decision.decision.passes() {
         if rule == ClientRule::Action {
             return Err(denied(asker, &decision, &asked.tool, id, rate));
         }

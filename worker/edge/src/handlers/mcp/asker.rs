@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use gateward_core::call;
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
 use gateward_core::credential::signature::SignatureNonce;
+use gateward_core::decision::Decision;
 use gateward_core::gate::proxy::Visibility;
 use gateward_core::json::Json;
 use gateward_core::mcp::message::Message;
@@ -86,11 +87,11 @@ impl Asker {
 
     /// What the client states of a message, in its `_meta` or else in headers. Neither raises the trust
     /// that the other claims. A refusal has the `id` of the request, unless it is one of a batch.
-    pub fn stated(&self, message: &Message, id: Option<&str>) -> Result<Stated, Refusal> {
+    pub fn stated(&self, message: &Message, id: Option<&str>) -> Result<Claims, Refusal> {
         let meta = message.params.get("_meta");
         let in_meta = |name: &str| meta.and_then(|meta| meta.get(&[META_PREFIX, name].concat()));
         let header = |name: &str| self.request.header(name);
-        let stated = Stated::read(|name| match in_meta(name) {
+        let stated = Claims::read(|name| match in_meta(name) {
             Some(Json::String(text)) => Ok(Some(text.clone())),
             Some(Json::Bool(true)) => Ok(Some("true".to_owned())),
             Some(Json::Bool(false)) => Ok(Some("false".to_owned())),
@@ -103,14 +104,14 @@ impl Asker {
                 Ok(header(&[OWN_PREFIX, &name].concat()))
             }
         });
-        let stated = stated.and_then(|stated| Ok(stated.at_most(&Stated::from_headers(header)?)));
+        let stated = stated.and_then(|stated| Ok(stated.at_most(&Claims::from_headers(header)?)));
         stated.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
     }
 
     /// What the lane is asked of `tool`.
     pub fn command(
         &self,
-        stated: &Stated,
+        stated: &Claims,
         purpose: Purpose,
         (tool, resource): (&str, &str),
         input: Json,
@@ -144,7 +145,7 @@ impl Asker {
     /// Which of these the agent could use.
     pub async fn visible(
         &self,
-        stated: &Stated,
+        stated: &Claims,
         candidates: Vec<Candidate>,
     ) -> Result<Vec<Visibility>, Refused> {
         let mut visible = Vec::with_capacity(candidates.len());
@@ -158,7 +159,7 @@ impl Asker {
 
     /// Whether the server may ask this of the client. Nothing can be taken out of what it asks, and
     /// an approval is for the call that it was asked for.
-    pub async fn may_ask(&self, stated: &Stated, method: &str, params: Json) -> bool {
+    pub async fn may_ask(&self, stated: &Claims, method: &str, params: Json) -> bool {
         self.count_asked();
         if self.is_asked_too_much() {
             return false;
@@ -169,7 +170,7 @@ impl Asker {
         }
         let judged = self.judge(&command).await;
         judged.is_ok_and(|judged| {
-            judged.reply.decision.is_some_and(|decision| decision.decision == "allow")
+            judged.reply.decision.is_some_and(|decision| decision.decision == Decision::Allow)
         })
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
-use gateward_core::call::claims::Stated;
+use gateward_core::call::claims::Claims;
 use gateward_core::call::command::GateCommand;
 use gateward_core::field::Name;
 use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
@@ -40,7 +40,7 @@ pub type Decided = Rc<(GateCommand, ProxyDecision, Option<Untrusted>)>;
 pub struct Pending {
     id: String,
     method: String,
-    stated: Rc<Stated>,
+    stated: Rc<Claims>,
     listed: Option<Listed>,
     decided: Option<Decided>,
 }
@@ -49,7 +49,7 @@ impl Pending {
     pub fn new(
         id: &str,
         method: &str,
-        stated: &Rc<Stated>,
+        stated: &Rc<Claims>,
         listed: Option<Listed>,
         decided: Option<Decided>,
     ) -> Self {
@@ -67,7 +67,7 @@ impl Pending {
 pub struct ResponseFilter {
     pub asker: Rc<Asker>,
     /// Of each message that was sent: which of them a server asks about, it does not say.
-    stated: Vec<Rc<Stated>>,
+    stated: Vec<Rc<Claims>>,
     pub upstream: Rc<Upstream>,
     /// What is known of an untrusted server, for each run that messages were sent in; empty for a
     /// trusted one.
@@ -87,7 +87,7 @@ pub struct ResponseFilter {
 impl ResponseFilter {
     pub fn new(
         asker: Rc<Asker>,
-        mut stated: Vec<Rc<Stated>>,
+        mut stated: Vec<Rc<Claims>>,
         upstream: Rc<Upstream>,
         mut untrusted: Vec<Untrusted>,
         pending: Vec<Pending>,
