@@ -1,10 +1,11 @@
 //! How Gateward decides a tool call, and how its registry is changed.
 //!
-//! Pure: no worker, no clock, no I/O. Stored data and the time are arguments; what is to be written
-//! is a return value. The one seam is [`lane::LaneSql`], through which the lane runs its SQL: Durable
-//! Object storage in production, SQLite in memory in the tests.
+//! Pure: no worker, no clock, no I/O. Stored data and the time are arguments; what must be written
+//! is a return value. The one interface to the outside is [`lane::LaneSql`], through which the lane
+//! runs its SQL: Durable Object storage in production, SQLite in memory in the tests.
 //!
-//! The folders follow a call (docs/ARCHITECTURE.md): a folder uses only those above it.
+//! The modules below are in the order in which they may use each other: a module uses only those
+//! above it.
 
 // Values: small types that are parsed once, and the bounds on what comes in.
 pub mod bounds;

@@ -405,7 +405,7 @@ async fn text(response: &Response) -> std::result::Result<String, Problem> {
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Problem {
-    let line = LOG.with(|log| log.borrow_mut().admit(Date::now().as_millis()));
+    let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
     if let Some(left_out) = line {
         console_error!("lane unavailable: {error} ({left_out} lines like this one were left out)");
     }

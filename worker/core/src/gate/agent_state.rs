@@ -8,39 +8,39 @@ use crate::bucket::{Bucket, SlidingCount};
 use crate::clock::{DAY_MS, repair_time, repair_window};
 use crate::decision::{Decision, ReasonCode};
 
-/// The window of `context.velocity.calls_1m`.
+/// The window that the policies' `context.velocity.calls_1m` counts in.
 pub const CALLS_WINDOW_MS: u64 = 60_000;
-/// The window of `context.velocity.denials_10m`.
+/// The window that the policies' `context.velocity.denials_10m` counts in.
 pub const DENIALS_WINDOW_MS: u64 = 600_000;
 
-/// What the lane remembers of one agent. Persisted in every journal row of the agent: the
-/// format is pinned by a test.
+/// The state of one agent. Every journal row of the agent has it, so the format is persisted. A
+/// test pins it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
-    /// Counts changes, so that of two stored states the newer is known.
+    /// Goes up with every change. Of two stored states, the one with the higher number is the
+    /// newer.
     pub revision: u64,
     pub bucket: Option<Bucket>,
-    /// Set by a quarantine decision, and lifted by [`super::event::carry_out`], and only by these.
+    /// Only a quarantine decision sets it, and only [`super::event::carry_out`] clears it.
     pub quarantined: bool,
-    /// The denial for the agent's status that was journalled last.
+    /// The last journalled denial because the agent was stopped.
     pub status_denial: Option<StatusDenial>,
-    /// The UTC day, counted from the Unix epoch, that `quota_used` belongs to.
+    /// The UTC day that `quota_used` counts, in days since the Unix epoch.
     pub quota_day: u64,
     pub quota_used: u32,
     pub calls: SlidingCount,
     pub denials: SlidingCount,
-    // What follows is left out of most states, to keep rows small.
-    /// The id of the quarantine decision.
+    // The fields from here on are left out of a state that does not need them, to keep rows small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined_by: Option<QuarantinedBy>,
     #[serde(default, skip_serializing_if = "RiskState::is_default")]
     pub risk: RiskState,
     #[serde(default, skip_serializing_if = "Taint::is_default")]
     pub taint: Taint,
-    /// The epoch of the newest command that lifted the taint.
+    /// The registry's epoch of the newest command that lifted the taint.
     #[serde(default, skip_serializing_if = "is_default")]
     pub untainted_epoch: u64,
-    /// Approvals that the agent asked for and that are not closed.
+    /// How many approvals the agent asked for that are still open.
     #[serde(default, skip_serializing_if = "is_default")]
     pub open_approvals: u32,
 }
@@ -53,11 +53,11 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantinedBy {
     pub decision_id: String,
-    /// The registry's epoch that it was decided at.
+    /// The registry's epoch at which it was decided.
     pub epoch: u64,
 }
 
-/// When a stopped agent was last denied in the journal, and with which reason code.
+/// When a stopped agent's denial was last journalled, and with which reason code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusDenial {
     pub at_ms: u64,
@@ -65,10 +65,10 @@ pub struct StatusDenial {
 }
 
 impl AgentState {
-    /// The stored form.
+    /// The state as it is stored.
     #[must_use]
     pub fn encode(&self) -> String {
-        // Plain data always serializes; an empty state would be refused when it is read.
+        // Plain data always serializes. An empty state would be refused when it is read.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -80,7 +80,7 @@ impl AgentState {
         }
     }
 
-    /// Remembers a journalled denial of a stopped agent.
+    /// Records that a denial of a stopped agent was journalled.
     pub(super) fn status_denied(&mut self, code: ReasonCode, now_ms: u64) {
         let code = code.code().to_owned();
         self.status_denial = Some(StatusDenial { at_ms: now_ms, code });

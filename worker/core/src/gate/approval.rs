@@ -1,7 +1,8 @@
-//! An approval's share in a decision, and its own steps: each is a row of the lane's journal.
+//! The approval's part of a decision, and the steps of an approval itself. Each step is a row of
+//! the lane's journal.
 //!
-//! INVARIANT (used with its decision): the row that lets an approved call pass and the row that
-//! uses the approval up are written by one statement, so there is never one without the other.
+//! INVARIANT (used with its decision): one statement writes the row that lets an approved call pass
+//! and the row that uses the approval up. So neither exists without the other.
 
 use serde::Serialize;
 
@@ -26,7 +27,7 @@ use crate::trust::SourceTrust;
 #[derive(Debug, Serialize)]
 struct StepDetail<'a> {
     event: ApprovalEvent,
-    /// Who caused it: an administrator, the agent, or the lane's clock.
+    /// Who caused the step: an administrator, the agent, or the lane's clock.
     source: &'a str,
     detail: Detail<'a>,
     approval: &'a Approval,
@@ -43,25 +44,25 @@ struct Detail<'a> {
     tampering: Option<u8>,
 }
 
-/// Who an expiry is by: no name that anybody can have.
+/// The source of an expiry. Nobody can have this name.
 const CLOCK: &str = "_clock";
 
-/// Where and when a step is taken, and on whose word.
+/// When and where a step happens, and who caused it.
 pub struct Occasion<'a> {
     pub tenant: &'a str,
     pub lane: u16,
     pub epoch: u64,
     pub now_ms: u64,
     pub head: &'a ChainHead,
-    /// The administrator; empty when none is involved.
+    /// The administrator who decided; empty if no administrator did.
     pub administrator: &'a str,
-    /// Of the credential; empty when none is involved.
+    /// The id of the credential that was used; empty if none was.
     pub key_id: &'a str,
     /// The decision that the step belongs to.
     pub decision_id: &'a str,
 }
 
-/// Between steps 7 and 8: what the call's `approval_id` is good for, or why for nothing.
+/// Step 8: finds out whether the call's `approval_id` is usable for this call, and if not, why.
 pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     let call = &draft.command.call;
     if call.approval_id.is_none() {
@@ -78,7 +79,7 @@ pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
         ApprovalStatus::Expired => (Presented::Useless, Some(ReasonCode::ApprovalExpired)),
         ApprovalStatus::Used => (Presented::Useless, Some(ReasonCode::ApprovalUsed)),
         _ if approval.good_hash() != hash => {
-            // Whoever has not heard of an edit does not tamper.
+            // A caller that repeats the call as it was before an edit does not tamper.
             let asked = approval.action_hash == hash;
             let presented = if asked { Presented::Useless } else { Presented::Tampered };
             (presented, Some(ReasonCode::ApprovalMismatch))
@@ -90,8 +91,8 @@ pub fn present(draft: &mut Draft<'_>) -> Result<(), ReasonCode> {
     refused.map_or(Ok(()), Err)
 }
 
-/// What is said of an approval that is good for nothing comes before whatever policies say, but for
-/// a trap, which no `approval_id` keeps from being sprung.
+/// An unusable approval overrides the policy decision, except for a canary tool: no `approval_id`
+/// may prevent its quarantine.
 pub fn prefer(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
     match refused {
         Some(code) if ruling.decision != Decision::Quarantine => {
@@ -101,18 +102,18 @@ pub fn prefer(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
     }
 }
 
-/// The approval that opens what policies hold back.
+/// The approval that lets a call pass which policies hold back.
 pub fn granted<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
     draft.facts.approval.filter(|_| draft.presented == Presented::Granted)
 }
 
-/// After step 11: whether what is to be approved can wait.
+/// After step 11: denies a call that needs approval and cannot wait for one.
 pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     if ruling.decision != Decision::RequireApproval {
         return ruling;
     }
     let refused = if draft.presented == Presented::Pending {
-        // The one that is there goes on waiting.
+        // The approval that the call presented stays open.
         ruling.reason_code = ReasonCode::ApprovalPending;
         ReasonCode::ApprovalPending.sentence().clone_into(&mut ruling.reason);
         return ruling;
@@ -127,7 +128,7 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     Ruling { matched_policies, tool, taint, ..Ruling::deny(refused) }
 }
 
-/// The approval that a decision to hold a call back asks for, and what is kept of the call.
+/// The approval that a `require_approval` decision creates, and the arguments that approvers read.
 pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approval, ApprovalInput) {
     let (command, now_ms) = (draft.command, draft.facts.now_ms);
     let call = &command.call;
@@ -169,7 +170,7 @@ pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approv
     (approval, ApprovalInput { asked: Some(call.input.canonical()), edited: None })
 }
 
-/// What a decision makes of the approval that its call presented: the approval after it.
+/// Updates the approval that the call presented. Returns it with the step that was taken.
 pub fn settle(
     draft: &mut Draft<'_>,
     decision: Decision,
@@ -186,14 +187,14 @@ pub fn settle(
     Some((approval, event))
 }
 
-/// A closed approval makes room for another.
+/// A closed approval no longer counts against the agent's open approvals.
 fn count_closed(state: &mut AgentState, approval: &Approval) {
     if approval.closed_at_ms.is_some() {
         state.open_approvals = state.open_approvals.saturating_sub(1);
     }
 }
 
-/// The row of a step; `state` is the agent's after it.
+/// The journal row of a step. `state` is the agent's state after it.
 pub fn entry(
     occasion: &Occasion<'_>,
     approval: &Approval,
@@ -242,8 +243,8 @@ pub fn entry(
     JournalEntry { approval: Some(input), ..step.entry(&body, detail) }
 }
 
-/// An administrator's decision: the approval after it, and the row with the agent's new state;
-/// without a row nothing has changed.
+/// Applies an administrator's decision to the approval. Returns the row and the agent's new state,
+/// or `None` if nothing changed.
 pub fn decide(
     facts: &EventFacts<'_>,
     approval: &mut Approval,
@@ -274,7 +275,7 @@ pub fn decide(
     Ok(Some(step(facts, &occasion, approval, input.clone(), event)))
 }
 
-/// The row of an approval whose time is over; `None` when the journal is full.
+/// The row of an approval that has expired; `None` if the journal is full.
 pub fn expire(
     facts: &EventFacts<'_>,
     (tenant, lane): (&str, u16),
@@ -298,7 +299,7 @@ pub fn expire(
     Some(step(facts, &occasion, approval, ApprovalInput::default(), event))
 }
 
-/// What a registry change is, for the approval that it needs.
+/// A change of the registry that needs an approval.
 pub struct Change<'a> {
     pub event: &'a str,
     pub resource: &'a str,

@@ -1,41 +1,40 @@
-//! How much one tenant may have written down in a UTC day, so that it cannot fill the database that
-//! it shares with others.
+//! How many records a tenant may write in a UTC day, so that it cannot fill the database that it
+//! shares with others.
 //!
-//! A tenant's bound is split evenly: each lane holds its share and counts what it wrote itself. What
-//! is counted is the journal: every row, whatever wrote it, and the bytes that the row gives to D1.
-//! Only calls are denied beyond the bound. Outcomes of calls that were let pass, decisions on
-//! approvals, and restores are written all the same.
+//! A tenant's budget is split evenly over its lanes, and each lane counts what it wrote itself: the
+//! rows of its journal and the bytes that they take in D1. Only calls are denied when the budget is
+//! used up. Outcomes of calls that were forwarded, decisions on approvals, and restores are still
+//! written.
 
 use crate::registry::TenantRecord;
 
-/// Rows that a tenant may write in a day unless it has a bound of its own: three a second, all day
-/// long. A row takes some 2.4 KB of D1, so they take 0.6 GB of D1's 10 GB: a tenant that uses its
-/// whole bound every day is in the audit for two weeks before the database is full.
+/// Rows that a tenant may write in a day by default: three a second, all day long. A row takes
+/// about 2.4 KB in D1, so they take 0.6 GB of D1's 10 GB. A tenant that uses its whole budget every
+/// day shows up in the audit for two weeks before the database is full.
 pub const DEFAULT_ROWS_PER_DAY: u32 = 250_000;
 
-/// Bytes of journal rows that a tenant may write in a day unless it has a bound of its own:
-/// [`DEFAULT_ROWS_PER_DAY`] of ordinary rows, which have 2 KB. D1 takes some 1.2 times as much, with
-/// its indexes.
+/// Bytes of journal rows that a tenant may write in a day by default: [`DEFAULT_ROWS_PER_DAY`]
+/// ordinary rows of 2 KB. With its indexes, D1 takes about 1.2 times as much.
 pub const DEFAULT_BYTES_PER_DAY: u32 = 500_000_000;
 
-/// The percentage of a bound from which the audit warns.
+/// The percentage of the budget at which the audit warns.
 const NEAR_PERCENT: u64 = 80;
 
-/// What a lane has written down in one UTC day.
+/// What a lane has written in one UTC day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     pub rows: u64,
     pub bytes: u64,
 }
 
-/// A bound that is used up.
+/// The part of the budget that is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
     Rows,
     Bytes,
 }
 
-/// A lane's share of its tenant's bounds.
+/// A lane's share of its tenant's budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     rows: u64,
@@ -43,7 +42,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Shares are rounded up: together they are above the bound by less than one row or byte a lane.
+    /// Shares are rounded up, so together they exceed the budget by less than one row or byte per
+    /// lane.
     #[must_use]
     pub fn of(tenant: Option<&TenantRecord>) -> Self {
         let lanes = tenant.and_then(|tenant| tenant.lanes).unwrap_or(1).max(1);
@@ -56,7 +56,7 @@ impl Budget {
         }
     }
 
-    /// The bound that `written` has reached.
+    /// The part that `written` has reached.
     #[must_use]
     pub fn exhausted(self, written: Written) -> Option<Exhausted> {
         if written.rows >= self.rows {
@@ -68,7 +68,7 @@ impl Budget {
         }
     }
 
-    /// The audit events that `written` calls for, each once a day.
+    /// The audit events that `written` causes. Each is written once a day.
     pub fn events(self, written: Written) -> impl Iterator<Item = &'static str> {
         let near =
             |used: u64, bound: u64| used.saturating_mul(100) >= bound.saturating_mul(NEAR_PERCENT);

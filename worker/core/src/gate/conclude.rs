@@ -1,7 +1,7 @@
 //! Step 12: the decision becomes one row of the journal.
 //!
-//! INVARIANT (one row): the answer, the receipt and the agent's new state are in the same row, so a
-//! decision happened whole or not at all.
+//! INVARIANT (one row): one row holds the answer, the receipt and the agent's new state, so a
+//! decision is written completely or not at all.
 
 use sha2::{Digest as _, Sha256};
 
@@ -22,12 +22,13 @@ use crate::policy::PolicyEngine;
 use crate::receipt::{self, BODY_VERSION, Body, ChainHead, DecisionBody, Obligations};
 use crate::taint::TaintingCall;
 
-/// What a journalled decision changed.
+/// What a journalled decision changes besides the agent's counters.
 struct Effects<'a> {
     containment: Option<ContainmentRow<'a>>,
     /// The approval that the decision asks for, with the arguments that approvers read.
     asked: Option<(Approval, ApprovalInput)>,
-    /// The approval that the call presented, after the decision, and what became of it.
+    /// The approval that the call presented, as it is after the decision, and the step that it
+    /// took.
     settled: Option<(Approval, ApprovalEvent)>,
 }
 
@@ -40,13 +41,13 @@ impl Effects<'_> {
     }
 }
 
-/// A receipt that is sealed.
+/// A receipt's canonical body and its hash.
 struct Sealed {
     body: String,
     hash: String,
 }
 
-/// The answer, the row, and the agent's new state.
+/// Ends a call that was ruled on: the answer, the row, and the agent's new state.
 pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) -> Step {
     let decided_by = decided_by(engine, &draft);
     if draft.command.call.dry_run || ruling.counted_only {
@@ -64,7 +65,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     step
 }
 
-/// The answer to a call whose decision is not journalled.
+/// Ends a call whose decision is not journalled.
 fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step {
     let (command, facts) = (draft.command, draft.facts);
     let id_ms = facts.now_ms.max(facts.latest_ms);
@@ -81,9 +82,9 @@ fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step
     draft.answer(200, body, None, counted)
 }
 
-/// What the decision does to the agent's state.
+/// Applies the decision to the agent's state.
 fn update_state<'a>(draft: &mut Draft<'a>, ruling: &Ruling, decision_id: &str) -> Effects<'a> {
-    // What a server asks of its client is not the agent's own call.
+    // A request of a server to its client is not the agent's own call.
     let own = match draft.command.purpose {
         Purpose::Ask => None,
         _ => Some(ruling.decision),
@@ -229,7 +230,8 @@ fn decided_by<'a>(engine: &PolicyEngine, draft: &Draft<'a>) -> Engine<'a> {
     }
 }
 
-/// The decision's id. The row and the receipt bear the clock's time; ids never go back, as a clock may.
+/// The decision's id. A row and a receipt have the clock's time. An id never has an earlier time
+/// than the one before, even if the clock was set back.
 fn decision_id(draft: &Draft<'_>) -> String {
     let (command, facts) = (draft.command, draft.facts);
     let id_ms = facts.now_ms.max(facts.latest_ms);
@@ -237,17 +239,18 @@ fn decision_id(draft: &Draft<'_>) -> String {
     id::decision_id(id_ms, command.lane, draft.seq(), &salt)
 }
 
-/// Bits for the decision id that neither another tenant's lane nor another call will have.
+/// Bits for the decision id that no other tenant's lane and no other call has.
 fn salt(previous: &str, call: &ToolCall) -> [u8; 32] {
     Sha256::new().chain_update(previous).chain_update(call.fingerprint).finalize().into()
 }
 
-/// The approval that the call presented, if it is the agent's own.
+/// The approval that the call presented, if it belongs to the agent.
 fn presented<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
     draft.facts.approval.filter(|_| draft.presented != Presented::Nothing)
 }
 
-/// A call that may reach an untrusted server taints. So does a request of that server to its client.
+/// A call that may reach an untrusted server taints its scope, and so does a request of that server
+/// to its client.
 fn taint(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) {
     let untrusted = ruling.tool.as_ref().is_some_and(|tool| tool.server.is_untrusted());
     if !ruling.decision.passes() || !untrusted {

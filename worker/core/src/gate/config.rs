@@ -1,33 +1,34 @@
-//! What an operator can set, as vars in wrangler.toml, and within which bounds.
+//! The settings of an operator: the vars in wrangler.toml, each within its bounds.
 //!
-//! A var outside its bounds, or one that is no number, is a mistake that fails closed: the
-//! worker answers 503 `misconfigured` and the log names the var.
+//! A var that is not a number, or is out of its bounds, fails closed: the worker answers 503
+//! `misconfigured`, and the log names the var.
 
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 
-/// Bytes of storage from which nothing more is taken: a Durable Object holds 10 GB, and the rest
-/// lets the flush and its bookkeeping go on.
+/// Bytes of the lane's storage at which it stops taking calls. A Durable Object holds 10 GB; the
+/// rest is for the flush.
 pub const MAX_STORAGE_BYTES: u64 = 8_000_000_000;
 
-/// Bytes of D1's database that flushes leave free, so that administrators can still freeze agents and
-/// change the registry. A registry's change takes some kilobytes; between two looks at the size,
-/// [`DATABASE_LOOK_MS`], flushes write some 200 MB at the most, which is what D1's one writer takes.
+/// Bytes of D1's database that flushes leave free, so that administrators can still freeze agents
+/// and change the registry. Such a change takes some kilobytes. Between two checks of the size
+/// ([`DATABASE_LOOK_MS`]), flushes write about 200 MB at most, which is what D1's single writer can
+/// do.
 pub const DATABASE_RESERVE_BYTES: u64 = 256_000_000;
 
-/// How often a lane that flushes looks at the size of D1's database.
+/// How often a lane that flushes checks the size of D1's database.
 pub const DATABASE_LOOK_MS: u64 = 10_000;
 
-/// Rows that a lane writes while D1 is out for one hour, at 300 rows a second: the default of
+/// Rows that a lane writes during an outage of D1 of one hour, at 300 rows a second. The default of
 /// `JOURNAL_HARD_ROWS`.
 pub const OUTAGE_ROWS: u64 = 3_600 * 300;
 
-/// Bytes that an ordinary journal row takes in the lane's storage: a page of SQLite, which has no room
-/// for a second row, and entries in the indexes of request ids and nonces. The largest row of a call
-/// takes some 65 KB, with its approval: should there be many, storage is full before the journal is, and
-/// refuses calls too ([`MAX_STORAGE_BYTES`]).
+/// Bytes that an ordinary journal row takes in the lane's storage: one page of SQLite, which has no
+/// room for a second row, and the index entries of request id and nonce. The largest row of a call
+/// takes about 65 KB, with its approval. If there are many of those, the storage is full before the
+/// journal is, and then calls are refused too ([`MAX_STORAGE_BYTES`]).
 pub const JOURNAL_ROW_BYTES: u64 = 4_400;
 
-/// The most that the journal's bounds can be set to: as many ordinary rows as storage takes.
+/// The highest value of the journal's bounds: as many ordinary rows as the storage holds.
 const MAX_JOURNAL_ROWS: u64 = MAX_STORAGE_BYTES / JOURNAL_ROW_BYTES;
 
 const _: () = assert!(OUTAGE_ROWS <= MAX_JOURNAL_ROWS, "an hour's journal fits the storage");
@@ -35,21 +36,21 @@ const _: () = assert!(OUTAGE_ROWS <= MAX_JOURNAL_ROWS, "an hour's journal fits t
 /// The lane's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// How long journal rows wait for company before they are copied to D1.
+    /// How long journal rows wait before they are copied to D1 together.
     pub flush_interval_ms: u64,
-    /// Rows of one flush: 500 took 46 ms of D1's single writer.
+    /// Rows of one flush. 500 rows took 46 ms of D1's single writer.
     pub flush_batch_rows: u32,
-    /// Journal rows from which calls that write are refused. By default the last 80,000 rows of an
-    /// hour's outage are left to reads and to what ends something.
+    /// Journal rows at which calls that write are refused. By default, the last 80,000 rows of an
+    /// hour's outage are left for reads and for rows that close something.
     pub journal_soft_rows: u64,
-    /// Journal rows from which every call is refused; by default [`OUTAGE_ROWS`].
+    /// Journal rows at which every call is refused; by default [`OUTAGE_ROWS`].
     pub journal_hard_rows: u64,
-    /// How long a lane decides without having confirmed the registry's epoch: the longest that a
-    /// revocation can take when no push reaches the lane.
+    /// How long a lane decides without confirming the registry's epoch. If no push reaches the
+    /// lane, a revocation takes effect after this time at the latest.
     pub registry_ttl_ms: u64,
-    /// Bytes of D1's database from which flushes wait: what it may take, without the reserve.
+    /// Bytes of D1's database at which flushes wait: the database's limit less the reserve.
     pub flush_until_bytes: u64,
-    /// The bucket of agents whose registry row sets none.
+    /// The rate of agents for which the registry has none.
     pub default_rate: Rate,
 }
 
@@ -87,13 +88,13 @@ impl Config {
     }
 }
 
-/// Bytes of a header's name: every name that platforms use is far shorter.
+/// Bytes of a header's name. The names that platforms use are far shorter.
 const MAX_HEADER_NAME_BYTES: usize = 64;
 
 /// The name of the request header in which the platform in front of the worker puts the address
 /// that connected. The platform must overwrite what a client sends under that name: Cloudflare does
-/// so with `cf-connecting-ip`, a bare workerd does not. Without the var, or with an empty one, no
-/// address is known.
+/// so with `cf-connecting-ip`, a bare workerd does not. If the var is absent or empty, the address
+/// is not known.
 ///
 /// # Errors
 ///

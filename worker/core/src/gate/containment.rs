@@ -1,7 +1,7 @@
-//! What a lane decides about an agent itself: its quarantine, and how far denials raise its risk
+//! What a lane decides about an agent by itself: its quarantine, and how far denials raise its risk
 //! tier above the registered one.
 //!
-//! The truth is the agent's state in the lane's journal; what rows tell D1 are copies for reading.
+//! The agent's state in the lane's journal is the truth. D1 has copies for reading.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,13 @@ use crate::policy::risk::RiskTier;
 use crate::registry::TenantRecord;
 use crate::taint::{Scope, TaintExplanation};
 
-/// How an agent stands in its lane, for reading.
+/// An agent's containment, for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Containment {
     pub quarantined: bool,
-    /// Steps that the registered risk tier is raised by.
+    /// Steps by which the registered risk tier is raised.
     pub risk_steps: u8,
-    /// The taint of the agent's calls that belong to no assigned run; `None` when there is none.
+    /// The taint of the agent's calls that belong to no assigned run; `None` if there is none.
     pub taint: Option<TaintExplanation>,
 }
 
@@ -35,14 +35,14 @@ impl Containment {
     }
 }
 
-/// The agent's risk tier as policies see it.
+/// The agent's risk tier, as policies see it.
 pub fn effective_tier(draft: &Draft<'_>, registered: RiskTier) -> RiskTier {
     let limits = RiskLimits::of(draft.facts.records.tenant.as_ref());
     registered.raised(draft.agent.risk.steps(limits, draft.facts.now_ms))
 }
 
-/// Step 12: what a journalled decision does to the agent's containment, and what its row says of
-/// that; `None` when nothing changed.
+/// Applies a journalled decision to the agent's containment. Returns what the row says of it, or
+/// `None` if nothing changed.
 pub fn settle<'a>(
     draft: &mut Draft<'a>,
     decision: Option<Decision>,

@@ -1,6 +1,6 @@
 //! Steps 6 to 12, in order.
 //!
-//! INVARIANT (deny is the default arm): every way out of [`judge`] that is not an explicit permit of
+//! INVARIANT (deny is the default arm): every return of [`judge`] that is not an explicit permit of
 //! the policies is a denial or a problem.
 
 use super::caller;
@@ -16,7 +16,7 @@ use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::registry::upstream::DenialForm;
 
-/// Steps 6 to 12, in order.
+/// Decides one command: steps 6 to 12.
 #[must_use]
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
     let mut draft = Draft::new(facts, command);
@@ -55,8 +55,8 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     }
 }
 
-/// The answer to a proxy: a decision's text and whether it passes, if there is a decision. Where the
-/// server is, only a request that passes is told.
+/// The answer to a proxy. `decision` is the decision's text, and whether the call passes. Only a
+/// request that passes gets the server's address.
 fn proxy_body(
     facts: &Facts<'_>,
     command: &GateCommand,
@@ -72,7 +72,7 @@ fn proxy_body(
     proxy::reply(decision.map(|(text, _)| text), upstream, untrusted, denial, command, visible)
 }
 
-/// What a proxy must know of an untrusted server; `None` when the server is trusted.
+/// What a proxy must know about an untrusted server; `None` if the server is trusted.
 fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
     let server = facts.records.server.as_ref().filter(|server| server.is_untrusted())?;
     Some(Untrusted {
@@ -82,9 +82,8 @@ fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
     })
 }
 
-/// Whether [`decide`] will come as far as the tool. While it does not, the registry need not be
-/// asked for one: an agent that is stopped or over its rate causes no reads, nor does a call of a
-/// tool that was not granted.
+/// Whether [`decide`] gets as far as the tool. If not, the lane does not read the tool's record: an
+/// agent that is stopped, over its rate, or not granted the tool causes no reads.
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
     match caller::check(&mut Draft::new(facts, command)) {
@@ -93,8 +92,8 @@ pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
     }
 }
 
-/// What the policies say of a call, as [`decide`] asks them; `None` when it does not come as far.
-/// For benches, which set step 10 beside Cedar used plainly.
+/// What the policies say about a call, as [`decide`] asks them; `None` if it does not get as far.
+/// For benches, which compare step 10 with plain Cedar.
 #[must_use]
 pub fn evaluate_policies(
     engine: &PolicyEngine,
@@ -107,15 +106,15 @@ pub fn evaluate_policies(
     resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
 
-/// An agent's read of its own records: its credential is checked and one request charged. Whether
-/// the agent may read at all, the worker asks D1.
+/// An agent's read of its own records. Its credential is checked and one request is charged. The
+/// worker asks D1 whether the agent may read at all.
 fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     identity::verify(draft.command, draft.facts)?;
     meter::charge(draft)?;
     Ok(Judged::Passed(Vec::new()))
 }
 
-/// Steps 6 to 11: what is to be answered.
+/// Steps 6 to 11 of a call.
 fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (identity, denial) = caller::check(draft)?;
     let ruling = denial.unwrap_or_else(|| judge_call(engine, draft, &identity));
@@ -123,7 +122,7 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     Ok(Judged::Ruling(ruling))
 }
 
-/// Steps 8 to 11: the ruling on a call of somebody who may call.
+/// Steps 8 to 11: the ruling on a call of an agent that may call.
 fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<'_>) -> Ruling {
     let refused = approval::present(draft).err();
     let ruling = meter::quota(draft)

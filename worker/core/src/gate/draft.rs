@@ -1,4 +1,4 @@
-//! A call under way through the steps.
+//! A call between its first step and its row.
 
 use super::agent_state::AgentState;
 use super::facts::Facts;
@@ -14,27 +14,27 @@ use crate::problem::Problem;
 use crate::registry::{Records, TenantRecord};
 use crate::taint::{DEFAULT_TAINT_S, Scope};
 
-/// A way out before there is a ruling.
+/// An end without a ruling.
 pub enum Stop {
     Problem(Problem, Option<Counted>),
-    /// The credential is refused for good.
+    /// The credential is revoked or has expired, and no later request with it can pass.
     Terminal(Problem),
-    /// The request id's first answer, again.
+    /// The answer that the request id already has.
     Stored(String),
 }
 
-/// What the steps before the journal come to.
+/// The result of the steps before the journal.
 pub enum Judged {
-    /// A decision, to be journalled.
+    /// A decision that is to be journalled.
     Ruling(Ruling),
-    /// A request that calls no tool passes. Holds the visibility of each item of a listing, in order.
+    /// A request that calls no tool passes. Holds the visibility of each item of a list, in order.
     Passed(Vec<Visibility>),
 }
 
-/// What the call's `approval_id` is good for.
+/// Whether the call's `approval_id` is usable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Presented {
-    /// Nothing.
+    /// The call names no approval, or one that the agent does not have.
     #[default]
     Nothing,
     /// It is not decided yet.
@@ -43,22 +43,22 @@ pub enum Presented {
     Granted,
     /// It is for another call.
     Tampered,
-    /// It is closed, or it was edited and this is the call from before the edit.
+    /// It is closed, or an approver edited the call and this is the call before the edit.
     Useless,
 }
 
-/// A call under way: the agent's state as it will be, and what identity established.
+/// A call that is being decided: its input, and the agent's state as it will be.
 pub struct Draft<'a> {
     pub command: &'a GateCommand,
     pub facts: &'a Facts<'a>,
     pub agent: AgentState,
     pub rate: Rate,
     pub charged: bool,
-    /// What the call's approval is good for.
+    /// Whether the call's approval is usable.
     pub presented: Presented,
     /// The call's taint, as it was before the call.
     pub tainted: Option<Tainted>,
-    /// What an approval of the call binds.
+    /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
 
@@ -83,18 +83,19 @@ impl<'a> Draft<'a> {
         self.facts.head.seq + 1
     }
 
-    /// The registry's epoch that the call is decided at.
+    /// The registry's epoch at which the call is decided.
     pub fn epoch(&self) -> u64 {
         self.facts.records.tenant.as_ref().map_or(0, |tenant| tenant.epoch)
     }
 
-    /// The last check before a ruling is journalled: whether the journal has space for its row.
+    /// Checks that the journal has space for the row of this ruling. The last check before the
+    /// ruling is journalled.
     pub fn check_space(&self, ruling: &Ruling) -> Result<(), Stop> {
         if self.command.call.dry_run || ruling.counted_only {
             return Ok(());
         }
         let facts = self.facts;
-        // For an unknown tool there is only the caller's claim.
+        // If the tool is unknown, only the caller says whether it writes.
         let claim = self.command.call.mutates_state;
         let writes = ruling.tool.as_ref().map_or(claim, |tool| tool.writes);
         let space = JournalSpace {
@@ -128,7 +129,7 @@ pub fn taint_period_ms(records: &Records) -> u64 {
     records.tenant.as_ref().map_or(default_ms, TenantRecord::taint_period_ms)
 }
 
-/// Whether the caller is a harness, whose word on users and runs counts.
+/// Whether the caller is a harness. Only a harness's claims about users and runs count.
 pub fn is_harness(records: &Records) -> bool {
     records.credential.as_ref().is_some_and(|credential| credential.assigns_runs)
 }
@@ -138,8 +139,8 @@ pub fn assigned_run<'a>(command: &'a GateCommand, records: &Records) -> Option<&
     Some(command.call.run_id.as_str()).filter(|run| is_harness(records) && !run.is_empty())
 }
 
-/// The call's action hash. The worker computed it without user and run: it does not know whether the
-/// caller is a harness.
+/// The call's action hash. The worker computes it without user and run, because it does not know
+/// whether the caller is a harness.
 fn action_hash(command: &GateCommand, records: &Records) -> [u8; 32] {
     let call = &command.call;
     if !is_harness(records) || (call.user_id.is_empty() && call.run_id.is_empty()) {
@@ -149,7 +150,7 @@ fn action_hash(command: &GateCommand, records: &Records) -> [u8; 32] {
     Action { user: &call.user_id, run: &call.run_id, ..action }.hash()
 }
 
-/// Whose taint a call has, and adds to.
+/// The scope whose taint the call has, and to which it adds.
 pub fn scope<'a>(command: &'a GateCommand, records: &Records) -> Scope<'a> {
     assigned_run(command, records).map_or(Scope::Agent, Scope::Run)
 }

@@ -1,8 +1,8 @@
-//! What happens to an agent in its lane and is no decision on a call: an administrator restores or
-//! untaints it, or text of an untrusted server that answers no call taints it. Each is one journal
-//! row, with a receipt of the kind `registry` and an audit event.
+//! Events of an agent in its lane that are not decisions on a call: an administrator restores or
+//! untaints the agent, or text of an untrusted server taints it without a call. Each event is one
+//! journal row, with a receipt of the kind `registry` and an audit event.
 //!
-//! What administrators did to the agent in the registry itself stays there.
+//! What administrators change in the registry itself is not here.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
 use crate::taint::Scope;
 
-/// What an administrator has the lane do about an agent.
+/// What an administrator orders a lane to do about an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneAction {
@@ -34,12 +34,12 @@ pub struct AgentCommand {
     pub action: LaneAction,
     /// The administrator's name.
     pub administrator: String,
-    /// The epoch that the command gave the tenant. A caller that got no answer repeats a command
-    /// with the same epoch: then it lifts nothing that came after it.
+    /// The epoch that the command gave the tenant. A caller that got no answer repeats the command
+    /// with the same epoch. The repeat then lifts nothing that came after the first.
     pub epoch: u64,
 }
 
-/// Text of an untrusted server that is about to reach an agent and answers no decided call.
+/// Text of an untrusted server that is about to reach an agent and belongs to no decided call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaintCommand {
     pub tenant: String,
@@ -58,23 +58,23 @@ struct EventDetail<'a> {
     containment: ContainmentRow<'a>,
 }
 
-/// What a row tells of an event.
+/// What a row says about an event.
 struct Told<'a> {
     tenant: &'a str,
     lane: u16,
     agent: &'a str,
     event: AgentEvent,
-    /// The administrator; empty when no person caused it.
+    /// The administrator; empty if no person caused the event.
     administrator: &'a str,
-    /// Who caused it: the administrator, or the server.
+    /// Who caused the event: the administrator, or the server.
     source: &'a str,
     decision_id: &'a str,
     epoch: u64,
     detail: ContainmentDetail<'a>,
 }
 
-/// Carries out an administrator's command: the row and the agent's new state. `None` when there is
-/// nothing to lift, or when the quarantine came after the command.
+/// Carries out an administrator's command. Returns the row and the agent's new state; `None` if
+/// there is nothing to lift, or if the quarantine is newer than the command.
 ///
 /// # Errors
 ///
@@ -94,13 +94,13 @@ pub fn carry_out(
             }
             next.quarantined = false;
             next.quarantined_by = None;
-            // The first denial of a later quarantine is journalled again.
+            // After a later quarantine, the first denial is journalled again.
             next.status_denial = None;
             (AgentEvent::Restored, decision_id, ContainmentDetail::Restored { decision_id })
         }
         LaneAction::Untaint => {
-            // A command that is repeated lifts nothing that came after it. So it is written down also
-            // if there is nothing to lift.
+            // A repeated command lifts nothing that came after it. For that, the command is
+            // recorded even if there is nothing to lift.
             if command.epoch <= state.untainted_epoch {
                 return Ok(None);
             }
@@ -124,8 +124,8 @@ pub fn carry_out(
     Ok(Some((entry, next)))
 }
 
-/// Marks the agent, or the run that a harness assigned. `None` when a mark of this server is so young
-/// that another row would say nothing new.
+/// Marks the agent, or the run that a harness assigned, as tainted. `None` if this server's mark is
+/// recent enough that another row would add nothing.
 ///
 /// # Errors
 ///
@@ -162,7 +162,7 @@ fn entry(
     next: &AgentState,
     told: Told<'_>,
 ) -> Result<JournalEntry, Problem> {
-    // The row takes as much space as a read's.
+    // The row takes as much space as that of a read.
     if !facts.space.takes(facts.head, false) {
         return Err(space::full());
     }

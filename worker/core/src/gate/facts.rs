@@ -1,4 +1,4 @@
-//! What a decision depends on besides the command.
+//! The facts that a decision depends on besides the command.
 
 use super::agent_state::AgentState;
 use super::budget::Written;
@@ -9,14 +9,14 @@ use crate::bucket::Rate;
 use crate::receipt::ChainHead;
 use crate::registry::Records;
 
-/// The answer that a request id already has.
+/// The answer that is stored under a request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAnswer {
     pub fingerprint: String,
     pub response: String,
 }
 
-/// Everything that a decision depends on besides the command, as of this instant.
+/// All facts that a decision depends on besides the command, as of one instant.
 #[derive(Debug)]
 pub struct Facts<'a> {
     pub now_ms: u64,
@@ -24,26 +24,27 @@ pub struct Facts<'a> {
     pub records: &'a Records,
     pub agent: &'a AgentState,
     pub head: &'a ChainHead,
-    /// The latest time at which the lane wrote a row. Ids bear no earlier one.
+    /// The latest time of any row that the lane wrote. A new id has no earlier time.
     pub latest_ms: u64,
-    /// What storage holds under the call's request id.
+    /// The answer that is stored under the call's request id.
     pub stored: Option<StoredAnswer>,
-    /// Whether storage holds the call's nonce.
+    /// Whether the call's nonce was used before.
     pub nonce_used: bool,
-    /// Whether storage holds the nonce of the request's signature.
+    /// Whether the nonce of the request's signature was used before.
     pub signature_nonce_used: bool,
-    /// What storage holds under the call's approval id.
+    /// The approval that is stored under the call's approval id.
     pub approval: Option<&'a Approval>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,
-    /// Whether the lane's storage is near its end.
+    /// Whether the lane's storage is almost full.
     pub storage_full: bool,
-    /// What the lane wrote down today.
+    /// What the lane wrote today.
     pub written: Written,
 }
 
 impl Facts<'_> {
-    /// The agent's own rate, else its tenant's, else the default; capacity and refill each by itself.
+    /// The agent's own rate, else its tenant's, else the default. Capacity and refill are looked up
+    /// separately.
     pub(super) fn rate(&self) -> Rate {
         let mut rate = self.config.default_rate;
         if let Some(tenant) = &self.records.tenant {
@@ -56,12 +57,12 @@ impl Facts<'_> {
     }
 }
 
-/// What an event that is no decision on a call depends on besides its command.
+/// The facts that an event depends on besides its command. An event is not a decision on a call.
 #[derive(Clone, Copy)]
 pub struct EventFacts<'a> {
     pub space: JournalSpace<'a>,
     pub head: &'a ChainHead,
-    /// Of the agent that it concerns.
+    /// The state of the agent that the event concerns.
     pub state: &'a AgentState,
     pub now_ms: u64,
 }

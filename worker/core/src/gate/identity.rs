@@ -12,21 +12,22 @@ use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
 
-/// An agent's status denials are journalled once in this time; repeats are counted.
+/// In this time, one denial of a stopped agent is journalled; the repeats are counted.
 pub const STATUS_DENIAL_WINDOW_MS: u64 = 60_000;
 
-/// Does not say why: whether a credential was ever there is nobody's to learn.
+/// Does not say why: a caller must not learn whether the credential ever existed.
 const INVALID: &str = "the credential is not valid";
 
-/// Records that are known to exist and to belong together.
+/// Records that exist and belong together.
 pub struct Identity<'a> {
     pub tenant: &'a TenantRecord,
     pub agent: &'a AgentRecord,
     pub credential: &'a CredentialRecord,
 }
 
-/// The credential exists, has this secret, is this agent's, is still good, and is used as it must
-/// be: from its networks, and signed by a request that was not used before.
+/// Checks the credential: it exists, has this secret, belongs to this agent, is active, has not
+/// expired, and is used from one of its networks. If it must be signed, the request was signed and
+/// its nonce was not used before.
 pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'a>, Stop> {
     let refuse = |code, detail: &str| {
         Stop::Problem(Problem::new(code, detail), Some(Counted::AuthenticationFailed))
@@ -65,7 +66,8 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     }
     if let Some(nonce) = &command.signature_nonce {
         let refuse = |problem| Err(Stop::Problem(problem, Some(Counted::AuthenticationFailed)));
-        // The worker looked by its own clock. A nonce is remembered by this one.
+        // The worker checked the time by its own clock. The nonce is remembered by the lane's
+        // clock.
         if nonce.is_stale(facts.now_ms) {
             return refuse(signature::stale());
         }
@@ -76,10 +78,10 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     Ok(Identity { tenant, agent, credential })
 }
 
-/// The environment is the registry's, neither tenant nor agent is stopped, and nothing about the
-/// call is banned. A stopped agent's first call in a window is ruled (and journalled); the next are counted.
+/// Denies a call whose tenant or agent is stopped, or that meets a ban. A stopped agent's first
+/// denial in a window is journalled; the repeats are counted.
 pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
-    // What Gateward forwards itself names none.
+    // A call that Gateward forwards names no environment.
     if draft.command.purpose == Purpose::Authorize
         && draft.command.call.environment != identity.agent.environment
     {
@@ -115,7 +117,7 @@ pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Rulin
     Ok(Some(ruling))
 }
 
-/// The ban that the call meets.
+/// The ban that applies to the call.
 fn ban(draft: &Draft<'_>) -> Option<BanKind> {
     let (command, facts) = (draft.command, draft.facts);
     let call = &command.call;

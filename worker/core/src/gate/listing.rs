@@ -1,12 +1,12 @@
-//! Requests that call no tool: whether they may reach the server, and what of a listing its agent
-//! could use.
+//! Requests that call no tool: whether they may reach the server, and which items of a list the
+//! agent could use.
 //!
-//! Of a listed tool it is not known what a call will say. What no call could do is left out: what is
-//! not active, not granted, not covered by the credential's scopes, or forbidden whatever the rest
-//! of the call is. A call may state any trust up to its credential's highest, so a tool is forbidden
-//! only if each of them is. What waits for approval is not forbidden.
+//! A listed tool is hidden if no call of it could pass: it is not active, not granted, not covered
+//! by the credential's scopes, or forbidden whatever the rest of the call is. A call may claim any
+//! trust up to the credential's highest, so a tool is forbidden only if it is forbidden for each of
+//! them. A tool that needs approval is not forbidden.
 //!
-//! Taint that is in force hides nothing: clients keep lists for longer than taint may last.
+//! Present taint hides nothing, because clients keep lists for longer than taint may last.
 
 use super::draft::{Draft, Judged, Stop};
 use super::identity::Identity;
@@ -21,11 +21,12 @@ use crate::registry::ListedTool;
 use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
-/// What a call's context has that a listing does not say.
+/// The attributes of a call's context that a list does not tell.
 const UNKNOWN: [&str; 7] =
     ["taint", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
 
-/// Steps 6 to 9 for a request that calls no tool; what of its candidates could be used, in order.
+/// Steps 6 to 9 for a request that calls no tool. Returns the visibility of each candidate, in
+/// order.
 pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let command = draft.command;
     let (identity, denial) = caller::check(draft)?;
@@ -41,7 +42,7 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
     Ok(Judged::Passed(visible.collect()))
 }
 
-/// The denial if the agent may send the server nothing.
+/// The denial if the agent may not send the server anything.
 fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
     let command = draft.command;
     if !resolve::is_granted(command, identity) {
@@ -56,8 +57,8 @@ fn refused(draft: &Draft<'_>, identity: &Identity<'_>) -> Option<Ruling> {
     }
 }
 
-/// The context's fields on trust in each call that the credential can make, with taint and without.
-/// The most trusted come first: most tools can be called with them.
+/// The trust attributes of each call that the credential can make, with taint and without. The most
+/// trusted come first, because most tools can be called with them.
 fn possible_trust(highest: SourceTrust) -> Vec<Fields> {
     let possible = SourceTrust::ALL.into_iter().filter(|stated| stated.lowest(highest) == *stated);
     let cases = possible.flat_map(|stated| {
@@ -83,7 +84,7 @@ fn visibility(
     let records = draft.facts.records;
     let Some(listed) = records.listing.get(&candidate.tool) else { return Visibility::Unknown };
     let differs = |known: &String| candidate.definition_sha256.as_ref().is_some_and(|d| d != known);
-    // Of a tool that was registered by hand it is not known what it was.
+    // A tool that was registered by hand has no definition to compare with.
     if listed.definition_sha256.as_ref().is_some_and(differs) {
         return Visibility::Changed;
     }
@@ -94,7 +95,7 @@ fn visibility(
     }
 }
 
-/// `None` when it cannot be told, which is a no.
+/// `None` if it cannot be evaluated; the tool is hidden then.
 fn could_pass(
     engine: &PolicyEngine,
     draft: &Draft<'_>,

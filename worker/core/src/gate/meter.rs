@@ -1,5 +1,5 @@
-//! Steps 6 to 8: the request rate, which everything costs; what the tenant may have written down in
-//! a day; and the agent's daily quota, which only what is allowed costs.
+//! Steps 6 to 8: the request rate, which every request uses; the tenant's daily budget of records;
+//! and the agent's daily quota, which only allowed calls use.
 
 use super::budget::{Budget, Exhausted};
 use super::draft::{Draft, Stop};
@@ -12,7 +12,7 @@ use crate::clock::DAY_MS;
 use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
 
-/// Charges the agent's bucket what the request costs, whatever follows.
+/// Charges the agent's bucket for the request, whatever is decided later.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let now_ms = draft.facts.now_ms;
     let mut bucket = draft.agent.bucket.unwrap_or_else(|| Bucket::full(draft.rate, now_ms));
@@ -39,8 +39,8 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     Err(Stop::Problem(problem, Some(Counted::RateLimited)))
 }
 
-/// The denial of every call of a tenant that has written down as much as it may today. It is counted
-/// and not journalled, and the request id stays free for tomorrow.
+/// The denial of every call of a tenant that has used up its daily budget. It is counted and not
+/// journalled, and the request id can be used again the next day.
 pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
     let exhausted = Budget::of(facts.records.tenant.as_ref()).exhausted(facts.written)?;
     let mut ruling = Ruling::deny(match exhausted {
@@ -52,7 +52,8 @@ pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
     Some(ruling)
 }
 
-/// Whether the agent's daily quota, its own or its tenant's, has room. Nothing is taken yet: [`commit_quota`] does.
+/// Whether the agent has quota left today: its own quota, or else its tenant's. [`commit_quota`]
+/// uses it.
 pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     let records = draft.facts.records;
     let own = records.agent.as_ref().and_then(|agent| agent.quota_per_day);
@@ -64,10 +65,10 @@ pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     }
 }
 
-/// Step 12: an allowed call is counted.
+/// Counts an allowed call against the quota.
 pub fn commit_quota(draft: &mut Draft<'_>) {
     draft.agent.quota_used = used_today(draft).saturating_add(1);
-    // Time that runs backwards must not open a day's quota again.
+    // A clock that goes back must not open a day's quota again.
     draft.agent.quota_day = draft.agent.quota_day.max(draft.facts.now_ms / DAY_MS);
 }
 

@@ -1,8 +1,8 @@
-//! What became of a call that was allowed and forwarded: a second receipt, in the same chain, that
-//! names the decision's.
+//! The outcome of a call that was allowed and forwarded: a second receipt in the same chain, which
+//! names the decision's receipt.
 //!
-//! The decision stands whatever its outcome is. One without an outcome was forwarded, and how it
-//! ended is not known: the worker ended before it could say.
+//! A decision holds whatever its outcome is. If a decision that passed has no outcome, the call was
+//! forwarded and its end is unknown: the worker stopped before it could report.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ use crate::problem::Problem;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
 use crate::taint::{Scope, TaintingCall};
 
-/// An outcome, as the worker saw it.
+/// An outcome, as the worker reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeCommand {
     pub tenant: String,
     pub lane: u16,
     pub agent: String,
     pub server: String,
-    /// Empty in commands of workers from before this was told.
+    /// Empty in commands of older workers.
     #[serde(default)]
     pub tool: String,
     pub decision_id: String,
@@ -33,8 +33,8 @@ pub struct OutcomeCommand {
     pub duration_ms: u64,
     pub result_sha256: String,
     pub ending: Ending,
-    /// Present when the server is untrusted: whose calls its answer taints. The decision marked them
-    /// already; the mark may have been lifted while the answer was on its way.
+    /// Present if the server is untrusted: says whose calls its answer taints. The decision already
+    /// marked them, but the mark may have been lifted while the answer was on its way.
     pub untrusted: Option<Untrusted>,
 }
 

@@ -1,6 +1,7 @@
-//! What a lane tells a proxy: the decision as far as a proxy needs it, and where the call goes.
+//! The lane's answer to a proxy: the decision, as far as a proxy needs it, and where the call goes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
@@ -10,7 +11,7 @@ use crate::registry::upstream::{DenialForm, Upstream};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Visibility {
     Visible,
-    /// Usable; but nobody approved its definition by hash, so its text is the server's own.
+    /// Usable. Nobody approved its definition by hash, so its text is untrusted text of the server.
     Unreviewed,
     /// No call of this agent could pass.
     Hidden,
@@ -28,19 +29,32 @@ impl Visibility {
     }
 }
 
-/// What a proxy must know of an untrusted server, so that its text taints.
+/// What a proxy must know about an untrusted server, so that the server's text taints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untrusted {
-    /// The run that its text taints, if a harness assigned one; else it taints the agent.
+    /// The run that the text taints, if a harness assigned one; otherwise the text taints the
+    /// agent.
     pub run: Option<String>,
     /// How long the taint lasts.
     pub period_ms: u64,
     /// SHA-256 of the instructions that were pinned when the server was registered, in lower-case
-    /// hex. These do not taint.
+    /// hex. Pinned instructions do not taint.
     pub instructions_sha256: Option<String>,
 }
 
-/// Writes a [`ProxyReply`]; the decision is JSON already. The routes stay in the lane.
+/// A [`ProxyReply`], as the lane writes it. The routes stay in the lane.
+#[derive(Serialize)]
+struct Reply<'a> {
+    decision: Option<&'a RawValue>,
+    upstream: Option<Upstream>,
+    untrusted: Option<Untrusted>,
+    denial: DenialForm,
+    tool: &'a str,
+    route: &'a str,
+    visible: &'a [Visibility],
+}
+
+/// Writes a [`ProxyReply`] as JSON; `decision` is the JSON of a decision.
 #[must_use]
 pub fn reply(
     decision: Option<&str>,
@@ -50,45 +64,41 @@ pub fn reply(
     command: &GateCommand,
     visible: &[Visibility],
 ) -> String {
-    // Plain data always serializes; what were empty could not be read, and nothing passes then.
-    let json = |value: serde_json::Result<String>| value.unwrap_or_default();
-    let upstream = json(serde_json::to_string(&upstream.map(Upstream::without_routes)));
-    let untrusted = json(serde_json::to_string(&untrusted));
-    let visible = json(serde_json::to_string(visible));
-    let denial = json(serde_json::to_string(&denial));
+    let decision = match decision.map(serde_json::from_str).transpose() {
+        Ok(decision) => decision,
+        // A proxy cannot read an empty reply, so nothing passes.
+        Err(_) => return String::new(),
+    };
     let route = match &command.purpose {
         Purpose::Routed(path) => path.as_str(),
         _ => "",
     };
-    let route = json(serde_json::to_string(route));
-    let tool = json(serde_json::to_string(&command.call.tool));
-    let decision = decision.unwrap_or("null");
-    format!(
-        "{{\"decision\":{decision},\"upstream\":{upstream},\"untrusted\":{untrusted},\
-         \"denial\":{denial},\"tool\":{tool},\"route\":{route},\"visible\":{visible}}}"
-    )
+    let upstream = upstream.map(Upstream::without_routes);
+    let tool = &command.call.tool;
+    let reply = Reply { decision, upstream, untrusted, denial, tool, route, visible };
+    serde_json::to_string(&reply).unwrap_or_default()
 }
 
-/// As a proxy reads it.
+/// The lane's answer, as a proxy reads it.
 #[derive(Debug, Deserialize)]
 pub struct ProxyReply {
-    /// Absent when none was made: the request is admitted.
+    /// Absent if no decision was needed: the request passes.
     pub decision: Option<ProxyDecision>,
-    /// Present when the request may go there.
+    /// Where the request goes; present if it may.
     pub upstream: Option<Upstream>,
-    /// Present when the server is untrusted and the request may go there.
+    /// Present if the server is untrusted and the request may go there.
     pub untrusted: Option<Untrusted>,
     /// How a denial is answered.
     pub denial: DenialForm,
-    /// What is called.
+    /// The tool that is called.
     pub tool: String,
-    /// The path of the route by which an HTTP request calls it.
+    /// The path of the route that an HTTP request matched; otherwise empty.
     pub route: String,
-    /// Of each candidate, in order.
+    /// The visibility of each candidate, in order.
     pub visible: Vec<Visibility>,
 }
 
-/// What of [`crate::gate::respond::Response`] a proxy needs.
+/// The members of [`super::respond::Response`] that a proxy needs.
 #[derive(Debug, Deserialize)]
 pub struct ProxyDecision {
     pub decision_id: String,
@@ -104,14 +114,14 @@ pub struct ProxyDecision {
     pub engine_mode: Option<String>,
 }
 
-/// What the decision asks for, or the call presented.
+/// The approval that the decision asks for, or that the call presented.
 #[derive(Debug, Deserialize)]
 pub struct ProxyApproval {
     pub approval_id: String,
     pub expires_at: String,
 }
 
-/// The decision's link in the chain.
+/// The decision's receipt.
 #[derive(Debug, Deserialize)]
 pub struct ProxyReceipt {
     pub receipt_hash: String,

@@ -1,21 +1,21 @@
-//! Step 7: a call that was answered before is answered the same again.
+//! Step 7: a repeated request gets the first answer again.
 //!
-//! A dry run stays outside: it neither sees stored answers nor leaves one.
+//! A dry run neither sees stored answers nor stores one.
 
 use super::draft::{Draft, Stop};
 use crate::bounds::MAX_CLOCK_SKEW_MS;
 use crate::call::command::GateCommand;
 use crate::problem::{Problem, ProblemCode};
 
-/// How long a request id keeps its answer, at least: it is forgotten at the first flush after.
+/// How long a request id keeps its answer, at least. It is forgotten at the first flush after that.
 pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// How long a nonce is remembered: until its timestamp is stale, whichever way the clocks differ. The
-/// same holds for the nonce of a signature.
+/// How long a nonce is remembered: until its timestamp is stale for every allowed difference
+/// between the clocks. The nonce of a signature is remembered as long.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
-/// What a request id binds: the call, and the credential that made it, since another one may be
-/// allowed less.
+/// What a request id is bound to: the call, and the credential that made it. Another credential may
+/// be allowed less.
 pub fn fingerprint(command: &GateCommand) -> String {
     format!("{}:{}", command.key_id, hex::encode(command.call.fingerprint))
 }

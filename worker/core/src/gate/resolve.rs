@@ -1,4 +1,4 @@
-//! Steps 9 and 10: the tool as the registry knows it, and what the policies say of the call.
+//! Steps 9 and 10: the tool as the registry has it, and what the policies say about the call.
 
 use super::agent_state::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS};
 use super::containment;
@@ -18,9 +18,9 @@ use crate::registry::{Records, ServerRecord, ToolRegistration};
 use crate::schema::Misfit;
 use crate::scope::Scope;
 
-/// Whether the agent and its credential may use what is called, if it is there: the server, and the
-/// tool where it is known. Where no tool is known, their lists must be able to match one of the
-/// server's: an agent without a grant there sends the server nothing and gets nothing from it.
+/// Whether the agent and its credential are granted what is called: the server, and the tool if it
+/// is known. If it is not known, the grants must be able to match a tool of the server. Without a
+/// grant, an agent can neither send the server anything nor get anything from it.
 pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
     let call = &command.call;
     let servers = identity.credential.allowed_servers.as_deref();
@@ -40,8 +40,9 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
     }
 }
 
-/// Whether the lists of the agent and its credential can match a tool of the server: one glob of
-/// each, and both the same tool as far as that can be told cheaply.
+/// Whether the grants of the agent and of its credential can match a tool of the server: one glob
+/// of each must match, and the two must be able to match the same tool. The second check is
+/// approximate, because it must be cheap.
 fn can_be_granted_a_tool(server: &str, identity: &Identity<'_>) -> bool {
     fn of_server<'a>(globs: &'a [Glob], prefix: &'a str) -> impl Iterator<Item = &'a Glob> {
         globs.iter().filter(move |glob| glob.can_match_within(prefix))
@@ -58,7 +59,7 @@ fn can_be_granted_a_tool(server: &str, identity: &Identity<'_>) -> bool {
     }
 }
 
-/// Whether the agent and its credential may use `server/tool`, as far as the tool goes.
+/// Whether the tool globs of the agent and its credential match `server/tool`.
 pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
     let lists = [&identity.agent.allowed_tools, &identity.credential.allowed_tools];
     let matches = |globs: &Vec<Glob>| globs.iter().any(|glob| glob.matches(tool_id));
@@ -74,8 +75,8 @@ pub fn server(records: &Records) -> Result<&ServerRecord, ReasonCode> {
     }
 }
 
-/// Whether Gateward stands before the server in the way that the command comes: what speaks MCP is
-/// reached as such, and an API by its routes.
+/// Whether Gateward is in front of the server in the way that the request came: an MCP server as
+/// MCP, an API by its routes.
 pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
         Purpose::Authorize => return true,
@@ -86,8 +87,8 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     server.kind == kind && server.upstream.is_some()
 }
 
-/// The tool must be granted, and the registry must know server and tool, and both must be active.
-/// Grants come first, so that nobody learns what there is beyond them.
+/// Step 9: checks the grant, then the server, the tool, and the arguments. Grants come first, so
+/// that a caller learns nothing about tools beyond them.
 pub fn tool(
     engine: &PolicyEngine,
     command: &GateCommand,
@@ -118,21 +119,21 @@ pub fn tool(
         return deny(ReasonCode::ToolInactive);
     }
     let described = engine.tool(&format!("{}/{}", call.server, call.tool));
-    // As for a canary, either side's word is enough.
+    // The registry or the policies' tool description can mark it; either is enough.
     let egress = tool.egress != 0 || described.is_some_and(|tool| tool.egress);
     let resolved = Tool {
         server: server.clone(),
         risk: tool.risk,
         writes: tool.mutates != 0 || egress || call.mutates_state,
         egress,
-        // A trap stays a trap, whichever side laid it.
+        // The same holds for a canary.
         canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
         tainted: tool.tainted,
     };
     let refused = if !has_scope(identity, resolved.writes) {
         Some((ReasonCode::ScopeMissing, None))
     } else if resolved.canary {
-        // A trap is sprung by being called, with whatever arguments.
+        // A canary quarantines whatever its arguments are.
         None
     } else {
         misfit(engine, tool, command)
@@ -144,8 +145,8 @@ pub fn tool(
     Err(Box::new(ruling))
 }
 
-/// Why the call's arguments, or the headers that mirror them, do not fit the tool's schema. Only here,
-/// where nothing else keeps the tool from being called, is a schema compiled.
+/// Why the call's arguments, or the headers that mirror them, do not match the tool's schema. A
+/// schema is compiled only here, after every other check on the tool passed.
 fn misfit(
     engine: &PolicyEngine,
     tool: &ToolRegistration,
@@ -167,14 +168,14 @@ fn misfit(
     mismatch.map(|mismatch| (ReasonCode::HeaderMismatch, Some(mismatch)))
 }
 
-/// Whether the credential covers what reads, or what writes.
+/// Whether the credential has the scope to read, or to write.
 pub fn has_scope(identity: &Identity<'_>, writes: bool) -> bool {
     let group = if writes { "write" } else { "read" };
     let scopes = &identity.credential.scopes;
     Scope::of_action_group(group).is_some_and(|scope| scopes.contains(&scope))
 }
 
-/// Asks Cedar about the call, judged by this trust. Whatever keeps it from answering is a denial.
+/// Step 10: evaluates the policies for the call with this trust. An error is a denial.
 pub fn evaluate(
     engine: &PolicyEngine,
     draft: &Draft<'_>,
@@ -194,7 +195,7 @@ pub fn evaluate(
     let types = engine.tool(&tool_id).map(|tool| &tool.input);
     let input = match input::convert(&call.input, types) {
         Ok(input) => input,
-        // A trap is sprung by being called, with whatever arguments.
+        // A canary quarantines whatever its arguments are.
         Err(_) if tool.canary => record([]),
         Err(error) => {
             let code = match error.is_mismatch() {

@@ -1,4 +1,4 @@
-//! The answer of `POST /v1/authorize`.
+//! The response body of `POST /v1/authorize`.
 
 use serde::Serialize;
 
@@ -14,12 +14,12 @@ use crate::receipt::CANON_VERSION;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
-/// The `engine_mode` of a decision that was made while something was away that it would have asked.
+/// The `engine_mode` of a decision that was made while a dependency was unavailable.
 pub const DEGRADED: &str = "degraded";
-/// The `degraded_cause` of one for which D1 did not confirm the registry in time.
+/// The `degraded_cause` of a decision for which D1 did not confirm the registry in time.
 pub const REGISTRY_UNCONFIRMED: &str = "registry_unconfirmed";
 
-/// Its fields, in the order in which they are written.
+/// The fields are written in this order.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = AuthorizeResponse, description = "What was decided, and why.")]
 pub struct Response<'a> {
@@ -41,15 +41,15 @@ pub struct Response<'a> {
     dry_run: bool,
     bundle: &'a str,
     receipt: Option<ReplyReceipt<'a>>,
-    /// `degraded` while something was away that the decision would have asked; absent otherwise.
+    /// `degraded` if a dependency of the decision was unavailable; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     engine_mode: Option<&'static str>,
-    /// Why it was degraded: `registry_unconfirmed`.
+    /// Why the decision is degraded: `registry_unconfirmed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     degraded_cause: Option<&'static str>,
-    /// Present if the decision would have been another one without taint: where the taint comes from.
+    /// Present if the decision would have been different without taint: where the taint comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintExplanation)]
     taint: Option<&'a TaintExplanation>,
@@ -60,13 +60,13 @@ pub struct Response<'a> {
 #[schema(as = DecisionApproval)]
 pub struct Approval<'a> {
     approval_id: &'a str,
-    /// After this decision.
+    /// The status after this decision.
     status: ApprovalStatus,
     /// All groups that must approve, sorted, separated by commas.
     approver_group: String,
     #[schema(format = DateTime)]
     expires_at: String,
-    /// Of the call that it is good for.
+    /// The action hash of the call that it allows.
     action_hash: &'a str,
 }
 
@@ -94,7 +94,7 @@ impl<'a> ReplyReceipt<'a> {
     }
 }
 
-/// What decided.
+/// The engine that decided.
 #[derive(Clone, Copy)]
 pub struct Engine<'a> {
     /// The digest of its policies.
@@ -107,7 +107,7 @@ fn group_names(approval: &Record) -> Vec<&str> {
     approval.approver_groups.iter().map(|needed| needed.group.as_str()).collect()
 }
 
-/// The answer's text; the approval is shown as it is at the time beside it.
+/// The response as JSON. `approval` has the time at which its status is shown.
 #[must_use]
 pub fn response(
     call: &ToolCall,
@@ -120,7 +120,7 @@ pub fn response(
 ) -> String {
     let (tool_risk, writes) = match &ruling.tool {
         Some(tool) => (tool.risk, tool.writes),
-        // What is not known is as risky as can be.
+        // An unknown tool counts as the riskiest.
         None => (Risk::Critical, true),
     };
     let root = trust.effective.lowest(call.root_trust_level.unwrap_or(trust.effective));

@@ -7,27 +7,27 @@ use crate::clock::repair_time;
 use crate::policy::risk::RiskTier;
 use crate::registry::TenantRecord;
 
-/// Denials in a window that are still no sign of anything: an agent that tries ten calls that it
-/// may not make, ten times each.
+/// Denials in a window that do not raise the tier. An agent that tries ten forbidden calls ten
+/// times each stays below.
 pub const DEFAULT_RISK_DENIALS: u32 = 100;
-/// As long as the policies' own window of denials.
+/// The same window as that of the policies' own count of denials.
 pub const DEFAULT_RISK_WINDOW_S: u32 = 600;
-/// Longer than the pauses of an agent that keeps trying, and short enough that a day's work is not
-/// lost to one bad hour.
+/// Longer than the pauses of an agent that keeps trying. Short enough that one bad hour does not
+/// cost a day's work.
 pub const DEFAULT_RISK_QUIET_S: u32 = 3_600;
 
-/// When a tenant's agents are raised and lowered.
+/// A tenant's limits for raising and lowering risk tiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RiskLimits {
     /// More denials than this in the window raise the tier by a step.
     denials: u32,
     window_ms: u64,
-    /// Each such time without a denial lowers it by a step.
+    /// Each period of this length without a denial lowers the tier by a step.
     quiet_ms: u64,
 }
 
 impl RiskLimits {
-    /// What a tenant has set, and defaults for the rest.
+    /// The tenant's values, with defaults for those that it has not set.
     #[must_use]
     pub fn new(denials: Option<u32>, window_s: Option<u32>, quiet_s: Option<u32>) -> Self {
         let ms = |seconds: u32| u64::from(seconds.max(1)) * 1_000;
@@ -49,17 +49,17 @@ impl RiskLimits {
     }
 }
 
-/// How far an agent's tier is raised, and what may raise it further. Changed by journalled
-/// decisions only, so that no change goes without its audit event.
+/// How far an agent's tier is raised. Only journalled decisions change it, so every change has an
+/// audit event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RiskState {
     /// Steps above the registered tier, as of `since_ms`.
     steps: u8,
-    /// The last denial, or the last step down.
+    /// The time of the last denial, or of the last step down.
     since_ms: u64,
-    /// Since the last step up.
+    /// Denials since the last step up.
     denials: SlidingCount,
-    /// What `denials` is counted in; when the tenant sets another, the count begins anew.
+    /// The window that `denials` counts in. If the tenant sets another one, the count starts again.
     window_ms: u64,
 }
 
@@ -68,27 +68,27 @@ impl RiskState {
         *self == Self::default()
     }
 
-    /// Steps that are left at `now_ms`.
+    /// The steps that remain at `now_ms`.
     #[must_use]
     pub fn steps(&self, limits: RiskLimits, now_ms: u64) -> u8 {
         let quiet = now_ms.saturating_sub(self.since_ms) / limits.quiet_ms;
         self.steps.saturating_sub(u8::try_from(quiet).unwrap_or(u8::MAX))
     }
 
-    /// Steps as they were when the state was last journalled: what D1 was told.
+    /// The steps when the state was last journalled. D1 has the same.
     pub(super) fn stored_steps(&self) -> u8 {
         self.steps
     }
 
-    /// Quiet begins now if the last denial lies in the future.
+    /// If the last denial lies in the future, the quiet period starts now.
     pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
-        // The width is 0 before the first denial.
+        // The window is 0 before the first denial.
         repair_time(&mut self.since_ms, now_ms)
             | (self.window_ms > 0 && self.denials.repair_clock(now_ms, self.window_ms))
     }
 
-    /// Brings the state to `now_ms`. One that says nothing more is as if it had never been, so that
-    /// it takes no bytes of a row.
+    /// Brings the state to `now_ms`. A state that holds nothing any more becomes the default, which
+    /// takes no bytes of a row.
     pub(super) fn settle(&mut self, limits: RiskLimits, now_ms: u64) {
         let steps = self.steps(limits, now_ms);
         let lowered = u64::from(self.steps.saturating_sub(steps));
@@ -102,14 +102,14 @@ impl RiskState {
         }
     }
 
-    /// A denial, after [`RiskState::settle`].
+    /// Adds a denial. Call [`RiskState::settle`] first.
     pub(super) fn deny(&mut self, limits: RiskLimits, registered: RiskTier, now_ms: u64) {
         self.window_ms = limits.window_ms;
         self.denials.add(now_ms, limits.window_ms);
         self.since_ms = self.since_ms.max(now_ms);
         if self.denials.count(now_ms, limits.window_ms) > limits.denials {
             self.denials = SlidingCount::default();
-            // Beyond the highest tier a step would only make the way back longer.
+            // A step beyond the highest tier would only make the way back longer.
             if registered.raised(self.steps) < RiskTier::High {
                 self.steps += 1;
             }
@@ -124,7 +124,7 @@ mod tests {
     const LIMITS: RiskLimits = RiskLimits { denials: 2, window_ms: 10_000, quiet_ms: 60_000 };
     const START_MS: u64 = 1_000_000_000;
 
-    /// The steps after denials at these times, each after the time before.
+    /// The state after denials at these times.
     fn after(registered: RiskTier, times: &[u64]) -> RiskState {
         let mut state = RiskState::default();
         for at in times {
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(raised.steps(LIMITS, START_MS + later_ms), steps, "{later_ms}");
             settled.settle(LIMITS, START_MS + later_ms);
             assert_eq!(settled.steps, steps, "{later_ms}");
-            // Looking does not begin a period anew, and a state that says nothing is none.
+            // Reading does not start a period again, and a state that holds nothing is the default.
             assert_eq!(settled.steps(LIMITS, START_MS + 120_005), 0, "{later_ms}");
             assert_eq!(settled.is_default(), steps == 0, "{later_ms}");
         }

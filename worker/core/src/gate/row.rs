@@ -13,24 +13,24 @@ use crate::taint::TaintExplanation;
 /// One row of the lane's journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalEntry {
-    /// The row's own link of the chain.
+    /// The chain's head after this row.
     pub head: ChainHead,
     pub agent: String,
     /// [`AgentState`] as JSON.
     pub state: String,
-    /// Agent and request id; `None` when the call has none.
+    /// The agent and the request id; `None` if the call has none.
     pub request_key: Option<String>,
     pub fingerprint: String,
-    /// Agent and nonce; `None` when the call has none.
+    /// The agent and the nonce; `None` if the call has none.
     pub nonce_key: Option<String>,
-    /// [`JournalRow`] as JSON: what the flush copies to D1.
+    /// [`JournalRow`] as JSON. The flush copies it to D1.
     pub row: String,
-    /// The arguments that are kept with the row's approval, if the row has one.
+    /// The arguments that are stored with the row's approval, if the row has one.
     pub approval: Option<ApprovalInput>,
 }
 
-/// What D1 gets to know of a row: the members that every row has, and those of its kind. Persisted:
-/// the triggers in `d1-migrations/` read the members by name.
+/// A row as D1 gets it: the members of every row, and those of its kind. Persisted: the triggers in
+/// `d1-migrations/` read the members by name.
 #[derive(Debug, Serialize)]
 pub struct JournalRow<'a, D> {
     /// The receipt's kind; absent for a decision.
@@ -70,18 +70,19 @@ pub struct DecisionDetail<'a> {
 impl<D: Serialize> JournalRow<'_, D> {
     #[must_use]
     pub fn encode(&self) -> String {
-        // Plain data always serializes; an empty row would fail the flush, not vanish.
+        // Plain data always serializes. An empty row would fail the flush, so nothing would be
+        // lost.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// A journal row's member `containment`: how the agent stands after the row. Read by the trigger of
-/// `d1-migrations/0004_approvals.sql`.
+/// A journal row's member `containment`: the agent's containment after the row. The trigger of
+/// `d1-migrations/0004_approvals.sql` reads it.
 #[derive(Debug, Serialize)]
 pub struct ContainmentRow<'a> {
     pub quarantined: bool,
     pub risk_steps: u8,
-    /// What became of it, where the decision does not say so already.
+    /// The audit event, if the decision does not imply it.
     pub event: Option<&'static str>,
     /// Who caused the event: the agent, or an administrator.
     pub source: &'a str,
@@ -101,9 +102,9 @@ pub enum ContainmentDetail<'a> {
     Untainted { untainted: bool },
 }
 
-/// What happened in the lane without being a decision on a call.
+/// An event in the lane that is not a decision on a call.
 pub struct Event<'a> {
-    /// The link before it.
+    /// The chain's head before the event.
     pub head: &'a ChainHead,
     pub at_ms: u64,
     pub agent: &'a str,
@@ -114,19 +115,19 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// Its number in the chain.
+    /// The event's sequence number.
     #[must_use]
     pub const fn seq(&self) -> u64 {
         self.head.seq + 1
     }
 
-    /// Its time as receipts have it.
+    /// The event's time, as receipts have it.
     #[must_use]
     pub fn time(&self) -> String {
         id::rfc3339(self.at_ms)
     }
 
-    /// Its row, with a receipt and the members of its kind.
+    /// The journal row of the event, with its receipt and the members of its kind.
     #[must_use]
     pub fn entry(&self, body: &Body<'_>, detail: impl Serialize) -> JournalEntry {
         let seq = self.seq();

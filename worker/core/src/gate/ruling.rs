@@ -1,4 +1,4 @@
-//! Step 11: from what the policies say to what the caller is told.
+//! Step 11: what the policies say becomes a decision with a reason.
 
 use crate::approval::{Approval, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
@@ -7,43 +7,43 @@ use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
 use crate::registry::{ServerRecord, TaintRule};
 use crate::taint::TaintExplanation;
 
-/// A registered, active tool, with what holds for this call of it.
+/// A registered, active tool, with what applies to this call of it.
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub server: ServerRecord,
     pub risk: Risk,
-    /// Whether the call is a write: the registry says that the tool changes something, or that it is
-    /// an egress tool, or the caller says that it changes something.
+    /// Whether the call is a write: the registry says that the tool writes or is an egress tool, or
+    /// the caller says that it writes.
     pub writes: bool,
-    /// Whether its calls send text out or fetch an address that the caller gives.
+    /// Whether its calls send text out, or fetch an address that the caller gives.
     pub egress: bool,
     pub canary: bool,
-    /// What a tainted call of it needs.
+    /// What a tainted call of the tool needs.
     pub tainted: TaintRule,
 }
 
-/// What was decided about a call.
+/// The decision on a call, and what goes with it.
 #[derive(Debug, Clone)]
 pub struct Ruling {
     pub decision: Decision,
     pub reason_code: ReasonCode,
     pub reason: String,
-    /// Sorted ids.
+    /// Policy ids, sorted.
     pub matched_policies: Vec<String>,
-    /// Sorted by group; not empty exactly when the decision is `require_approval`.
+    /// Sorted by group. Not empty exactly if the decision is `require_approval`.
     pub approver_groups: Vec<ApproverGroup>,
-    /// Sorted.
+    /// Paths of arguments, sorted.
     pub redact_fields: Vec<String>,
     /// Known from step 9 on.
     pub tool: Option<Tool>,
-    /// Present if the decision would have been another one without taint.
+    /// Present if the decision would have been different without taint.
     pub taint: Option<Box<TaintExplanation>>,
-    /// Whether it denies who calls, whatever is called: a stopped agent, or a tenant that has used up
-    /// its daily bound. Such a denial does not bind the call's request id and nonce: the request id
-    /// may have its answer already.
+    /// Whether it denies the caller, whatever it calls: the agent is stopped, or its tenant has
+    /// used up its daily budget. Such a denial does not bind the call's request id and nonce,
+    /// because it comes before the replay check: the request id may already have an answer.
     pub denies_caller: bool,
-    /// Whether it is answered and counted, but not journalled: a repeated denial of a stopped agent, or
-    /// one for the tenant's daily bound.
+    /// Whether it is answered and counted, but not journalled: a repeated denial of a stopped
+    /// agent, or one for the tenant's daily budget.
     pub counted_only: bool,
 }
 
@@ -66,12 +66,13 @@ impl Ruling {
     }
 }
 
-/// The ruling that the evaluation of a call of `tool` comes to, with the approval that the call has.
+/// The ruling on a call of `tool` with this evaluation and this approval.
 pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Approval>) -> Ruling {
     let mut ruling = Ruling::deny(ReasonCode::NoPolicyPermits);
     ruling.tool = Some(tool);
     if !evaluation.erring.is_empty() {
-        // Cedar skips a policy that errs; had it been a forbid, it would be gone.
+        // Cedar skips a policy whose evaluation fails. If that policy was a forbid, it did not
+        // count.
         ruling.matched_policies = ids(&evaluation.erring);
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
@@ -119,13 +120,13 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
     }
     let permitting = annotated(AnnotatedDecision::Plain);
     if permitting.is_empty() {
-        // Allowed, and yet by no permit that the bundle knows: never let that pass.
+        // The evaluation allows, but no permit of the bundle determined it. Never let that pass.
         return ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
     }
     ruled(ruling, Decision::Allow, ReasonCode::PolicyAllow, permitting)
 }
 
-/// What a server asks is let pass or not: nobody is asked to approve it, and it stops no agent.
+/// A server's request to its client passes or not. It asks nobody for approval and stops no agent.
 pub fn without_effects(mut ruling: Ruling) -> Ruling {
     if !ruling.decision.passes() {
         ruling.decision = Decision::Deny;
@@ -134,7 +135,8 @@ pub fn without_effects(mut ruling: Ruling) -> Ruling {
     ruling
 }
 
-/// Every group that a policy asks, each with the most people that any asks of it.
+/// The groups that the policies ask for. If two policies ask for one group, the higher quorum
+/// counts.
 fn needed_groups(approving: &[&'static PolicyRecord]) -> Vec<ApproverGroup> {
     let mut groups: Vec<ApproverGroup> = Vec::new();
     for annotations in approving.iter().map(|policy| &policy.annotations) {
@@ -154,7 +156,7 @@ fn ids(policies: &[&'static PolicyRecord]) -> Vec<String> {
     policies.iter().map(|policy| policy.id.to_owned()).collect()
 }
 
-/// Sets the decision; the sentence is the deciding policies' own where they have one.
+/// Sets the decision. The reason is that of the deciding policies, if they have one.
 fn ruled(
     mut ruling: Ruling,
     decision: Decision,

@@ -16,8 +16,8 @@ pub struct JournalSpace<'a> {
 }
 
 impl JournalSpace<'_> {
-    /// Whether it takes one more row, of a call that writes or of anything else: writes end at the soft
-    /// bound, everything at the hard one.
+    /// Whether it takes one more row. Rows of calls that write end at the soft bound, all rows at
+    /// the hard bound.
     pub fn takes(&self, head: &ChainHead, writes: bool) -> bool {
         let config = self.config;
         let most = if writes { config.journal_soft_rows } else { config.journal_hard_rows };
@@ -31,7 +31,7 @@ impl JournalSpace<'_> {
     }
 }
 
-/// The error when it has no space.
+/// The problem if there is no space.
 pub fn full() -> Problem {
     Problem::new(
         ProblemCode::JournalFull,

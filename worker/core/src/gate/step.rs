@@ -1,10 +1,10 @@
-//! What a call comes to: the answer, and what has to be written before it may leave.
+//! The result of a call: the answer, and what must be written before the answer may leave.
 
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 
-/// What is counted in the audit, not journalled one by one.
+/// Events that the audit counts instead of journalling each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
     AuthenticationFailed,
@@ -12,11 +12,11 @@ pub enum Counted {
     StatusDenied,
     TenantRowsExhausted,
     TenantBytesExhausted,
-    /// A message that is no call was let through.
+    /// A message that calls no tool passed.
     MessagePassed,
     /// A decision was made while the registry was not confirmed.
     DecidedDegraded,
-    /// Something stored bore a time in the future, and was moved to now.
+    /// A stored time lay in the future and was moved to now.
     ClockRepaired,
 }
 
@@ -40,26 +40,26 @@ impl Counted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     pub status: u16,
-    /// JSON: a decision, or problem details when the status is not 200.
+    /// JSON: a decision, or problem details if the status is not 200.
     pub body: String,
     /// Present once the call was charged.
     pub rate: Option<RateStatus>,
     pub retry_after_s: Option<u64>,
-    /// Whether the credential is refused for good: it is revoked or has expired.
+    /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,
 }
 
-/// What a call comes to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub reply: Reply,
     /// The agent's new state.
     pub agent: AgentState,
-    /// The row to write before the reply may leave.
+    /// The row to write before the answer may leave.
     pub entry: Option<JournalEntry>,
-    /// The row after it, of the approval that the call used or tried to; written with it or not
-    /// at all.
+    /// The row of the approval that the call used or tampered with. It is written together with
+    /// `entry`.
     pub approval_entry: Option<JournalEntry>,
-    /// What to count in the audit.
+    /// What the audit counts.
     pub counted: Option<Counted>,
 }

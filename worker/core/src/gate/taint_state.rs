@@ -1,11 +1,12 @@
-//! What an untrusted server leaves behind: its text may make the agent call something else.
+//! The taint of an agent: text of an untrusted server may have reached it, and may make it call
+//! something else.
 //!
-//! Taint belongs to the agent. Only where a harness assigned the run (a credential registered with
-//! `assigns_runs`) does it belong to that run: any other caller chooses its own run, so what it says
-//! about runs separates nothing.
+//! Taint belongs to the agent. It belongs to a run only if a harness assigned the run (a credential
+//! registered with `assigns_runs`). Any other caller chooses its own run ids, so they separate
+//! nothing.
 //!
-//! INVARIANT (written first): a mark is a part of the agent's state, and the journal row that carries
-//! it is durable before the server's text can reach the agent. So no later call overtakes it.
+//! INVARIANT (written first): a mark is part of the agent's state. The journal row that holds it is
+//! durable before the server's text can reach the agent, so no later call comes before the mark.
 //!
 //! A mark ends after the tenant's taint period, or when an administrator lifts it. Nothing that an
 //! agent sends ends it earlier.
@@ -17,32 +18,33 @@ use crate::clock::repair_time;
 use crate::id;
 use crate::taint::{Scope, TaintExplanation, TaintingCall};
 
-/// Runs of an agent that are told apart. Beyond them the oldest run's mark is merged into a mark that
-/// all runs share, which expires like the rest. 16 marks take about 3 KB of a journal row.
+/// Runs of an agent with a mark of their own. With more, the oldest run's mark is merged into the
+/// mark of all runs, which expires like the others. 16 marks take about 3 KB of a journal row.
 pub const MAX_TAINTED_RUNS: usize = 16;
 
-/// Servers that a mark names; the newest are kept. They explain the mark to people and policies, and
-/// the mark holds without them.
+/// Servers that a mark names; the newest are kept. They only explain the mark to people and
+/// policies.
 pub const MAX_TAINTING_SERVERS: usize = 4;
 
-/// A mark that is younger than this is not written again for text that is no answer to a call: a
-/// server that sends a notification each second then costs one journal row a minute.
+/// A mark younger than this is not written again for text that belongs to no call. So a server that
+/// sends a notification each second costs one journal row a minute.
 pub const MARK_INTERVAL_MS: u64 = 60_000;
 
-/// In a short period a mark is written anew this often, so that taint ends at most so much too early.
+/// A shorter period is divided by this, so that taint never ends more than a twentieth of its
+/// period too early.
 const MARKS_OF_A_PERIOD: u64 = 20;
 
-/// When text of untrusted servers came, and of which.
+/// When text of untrusted servers arrived, and from which servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// When it began.
+    /// When the taint began.
     since_ms: u64,
-    /// When text came last.
+    /// When text arrived last.
     at_ms: u64,
     /// The newest last.
     servers: Vec<String>,
-    /// The newest call among what marked. `None`: no call did, or the mark is from before this was
-    /// recorded.
+    /// The newest call that brought text. `None` if no call did, or if the mark was written by a
+    /// version that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<TaintingCall>,
 }
@@ -52,7 +54,7 @@ impl Mark {
         now_ms.saturating_sub(self.at_ms) < period_ms
     }
 
-    /// Takes another mark in: both concern the same calls from now on.
+    /// Merges another mark into this one. Both concern the same calls from now on.
     fn merge(&mut self, other: &Self) {
         self.merge_text(other);
         if self.call < other.call {
@@ -73,8 +75,8 @@ impl Mark {
     }
 }
 
-/// A run's mark. The run is the first 64 bits of SHA-256 over its id, in hex: ids are of any length,
-/// and two runs whose hashes are equal are both tainted.
+/// A run's mark. The run is stored as the first 64 bits of SHA-256 over its id, in hex, because ids
+/// can be long. Two runs with the same hash are both tainted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct RunMark {
     run: String,
@@ -85,8 +87,8 @@ struct RunMark {
 /// An agent's marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taint {
-    /// Concerns every call: text that came in no assigned run, and the marks of runs that could no
-    /// longer be told apart.
+    /// Concerns every call: text that arrived in no assigned run, and the marks of runs that have
+    /// none of their own any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<Mark>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -97,7 +99,7 @@ pub struct Taint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tainted {
     pub since_ms: u64,
-    /// When the last text came.
+    /// When the last text arrived.
     pub at_ms: u64,
     /// The newest last; at most [`MAX_TAINTING_SERVERS`].
     pub servers: Vec<String>,
@@ -113,24 +115,24 @@ impl Taint {
         *self == Self::default()
     }
 
-    /// The taint of a call at `now_ms`; `None` when it is not tainted. A call in no assigned run may
-    /// belong to any of them, so it has the taint of all.
+    /// The taint of a call at `now_ms`; `None` if it has none. A call in no assigned run may belong
+    /// to any run, so it has the taint of all of them.
     #[must_use]
     pub fn of(&self, scope: Scope<'_>, period_ms: u64, now_ms: u64) -> Option<Tainted> {
-        // Most agents have no mark, and then nothing is hashed.
+        // Most agents have no mark. Then no run id is hashed.
         if self.is_default() {
             return None;
         }
         let mut lasting = self.lasting(scope, period_ms, now_ms);
         let first = lasting.next()?;
-        // Policies do not ask for the call.
+        // Policies do not see the call.
         let mut found = Mark { servers: first.servers.clone(), call: None, ..*first };
         lasting.for_each(|mark| found.merge_text(mark));
         let Mark { since_ms, at_ms, servers, .. } = found;
         Some(Tainted { since_ms, at_ms, servers })
     }
 
-    /// The same for people.
+    /// The taint of a call, explained for people.
     #[must_use]
     pub fn explain(
         &self,
@@ -165,8 +167,8 @@ impl Taint {
         marks.filter(move |mark| mark.lasts(period_ms, now_ms))
     }
 
-    /// Text of `server` may reach a call of this scope; `call` is its call that brings the text, if
-    /// one does. Returns whether the calls of the scope were free of taint before.
+    /// Marks a scope, because text of `server` may reach it. `call` is the call that brings the
+    /// text, if one does. Returns whether the scope had no taint before.
     pub fn add(
         &mut self,
         scope: Scope<'_>,
@@ -200,7 +202,7 @@ impl Taint {
         fresh
     }
 
-    /// A mark in the future lasts for the period from now on: none ends earlier for it.
+    /// A mark in the future lasts for its whole period from now on, so that no mark ends early.
     pub(super) fn repair_clock(&mut self, now_ms: u64) -> bool {
         let marks = self.agent.iter_mut().chain(self.runs.iter_mut().map(|run| &mut run.mark));
         marks.fold(false, |repaired, mark| {
@@ -219,8 +221,8 @@ impl Taint {
         }
     }
 
-    /// Whether a mark of this scope by this server is younger than [`MARK_INTERVAL_MS`], or than a
-    /// small part of a shorter period.
+    /// Whether this server's mark in this scope is younger than [`MARK_INTERVAL_MS`], or than a
+    /// part of a short period.
     #[must_use]
     pub fn is_fresh(&self, scope: Scope<'_>, server: &str, period_ms: u64, now_ms: u64) -> bool {
         let interval_ms = MARK_INTERVAL_MS.min(period_ms / MARKS_OF_A_PERIOD);
@@ -253,7 +255,7 @@ mod tests {
         let mut taint = Taint::default();
         assert!(taint.add(Agent, "web", None, PERIOD_MS, 1_000));
         assert!(!taint.add(Agent, "web", None, PERIOD_MS, 5_000), "it was tainted before");
-        // A clock that is set back shortens nothing.
+        // A clock that is set back shortens no mark.
         taint.add(Agent, "web", None, PERIOD_MS, 2_000);
         for (now_ms, expected) in [(5_000, "web"), (14_999, "web"), (15_000, "")] {
             assert_eq!(servers(&taint, Agent, now_ms), expected, "{now_ms}");
@@ -315,7 +317,7 @@ mod tests {
             let fresh = taint.is_fresh(scope, server, 86_400_000, now_ms);
             assert_eq!(fresh, expected, "{scope:?} {server}");
         }
-        // Of a period of a minute, three seconds at most are lost.
+        // With a period of a minute, at most three seconds are lost.
         for (now_ms, expected) in [(3_999, true), (4_000, false)] {
             assert_eq!(taint.is_fresh(Run("a"), "web", 60_000, now_ms), expected, "{now_ms}");
         }
@@ -385,7 +387,7 @@ mod tests {
         let mut taint = Taint::default();
         taint.add(Agent, "mail", None, PERIOD_MS, 1);
         taint.add(Run("a"), "web", call("web", "get", "d1"), PERIOD_MS, 2);
-        // The agent's mark is as it was written before calls were recorded.
+        // The agent's mark as it was written before calls were recorded.
         let text = r#"{"agent":{"since_ms":1,"at_ms":1,"servers":["mail"]},"runs":[{"run":"ca978112ca1bbdca","since_ms":2,"at_ms":2,"servers":["web"],"call":{"decision_id":"d1","server":"web","tool":"get"}}]}"#;
         assert_eq!(serde_json::to_string(&taint).unwrap(), text);
         assert_eq!(serde_json::from_str::<Taint>(text).unwrap(), taint);

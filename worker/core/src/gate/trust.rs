@@ -19,7 +19,7 @@ pub enum LoweredBy {
     Credential,
     /// Only a signed request of a signed credential can claim `trusted_internal_signed`.
     Signature,
-    /// Text of an untrusted server reached the agent.
+    /// Text of an untrusted server may have reached the agent.
     Taint,
 }
 
@@ -27,32 +27,32 @@ pub enum LoweredBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = CallTrust)]
 pub struct CallTrust {
-    /// What the call claims; `trusted_internal_signed` where a request of MCP or HTTP claims nothing.
+    /// What the call claims; `trusted_internal_signed` if a request of MCP or HTTP claims nothing.
     pub claimed: SourceTrust,
-    /// What counts, and what policies see as `context.source_trust`.
+    /// The trust that counts. Policies see it as `context.source_trust`.
     pub effective: SourceTrust,
-    /// What made it less than the claim; null when the claim counts.
+    /// What lowered the trust below the claim; null if the claim counts.
     pub lowered_by: Option<LoweredBy>,
 }
 
 /// The trust that policies judge a call by.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// The lower of the caller's claim and what its credential may claim.
+    /// The lower of the caller's claim and the credential's highest trust.
     pub stated: SourceTrust,
     pub tainted: Option<&'a Tainted>,
 }
 
 impl Origin<'_> {
-    /// What counts: the stated trust, lowered by the call's taint.
+    /// The trust that counts: the stated trust, lowered by the call's taint.
     pub fn effective(self) -> SourceTrust {
         if self.tainted.is_some() { self.stated.lowest(TAINTED_TRUST) } else { self.stated }
     }
 }
 
 impl Draft<'_> {
-    /// A claim, as far as the request's signature supports it: only a request whose signature was
-    /// verified, of a credential that has a signing key, is trusted as signed.
+    /// The claim, as far as the signature supports it. Only a verified request of a credential with
+    /// a signing key counts as signed.
     fn supported(&self, claim: SourceTrust) -> SourceTrust {
         let credential = self.facts.records.credential.as_ref();
         let signed = self.command.signed && credential.is_some_and(|credential| credential.signed);
@@ -65,18 +65,18 @@ impl Draft<'_> {
         credential.map_or(SourceTrust::Unknown, |credential| credential.max_source_trust)
     }
 
-    /// The most that a request like this one can claim.
+    /// The highest trust that a request like this one can claim.
     pub(super) fn highest_claim(&self) -> SourceTrust {
         self.supported(SourceTrust::TrustedInternalSigned).lowest(self.highest_trust())
     }
 
-    /// The call's own.
+    /// The origin of this call.
     pub(super) fn origin(&self) -> Origin<'_> {
         let claim = self.supported(self.command.call.source_trust);
         Origin { stated: claim.lowest(self.highest_trust()), tainted: self.tainted.as_ref() }
     }
 
-    /// What counts, and why.
+    /// The call's trust, and what lowered it.
     pub(super) fn trust(&self) -> CallTrust {
         let claimed = self.command.call.source_trust;
         let origin = self.origin();
@@ -94,8 +94,8 @@ impl Draft<'_> {
     }
 }
 
-/// Says of a ruling that is not an allow what caused it: taint, or the credential's highest trust. For
-/// this, `ask` puts the call to the policies again, as it would be without.
+/// Adds to a ruling that is not an allow whether taint, or the credential's highest trust, caused
+/// it. To find out, `ask` evaluates the policies again without each of them.
 pub fn explain(
     draft: &Draft<'_>,
     mut ruling: Ruling,

@@ -1,16 +1,17 @@
 //! How many bytes the requests of an isolate may hold at a time.
 //!
-//! An isolate has 128 MB, and Wasm's linear memory never shrinks. So what a request will hold is
-//! counted before it is read, and given back when it is dropped.
+//! An isolate has 128 MB, and Wasm's linear memory never shrinks. So a request's bytes are counted
+//! before they are read, and given back when they are dropped.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A bound on bytes that are held at a time.
+/// A bound on the bytes that are held at a time.
 #[derive(Debug)]
 pub struct Memory {
     max: usize,
-    /// Only for bodies up to `small`, so that large ones do not keep ordinary calls out.
+    /// A part that only bodies up to `small` may use, so that large bodies do not block ordinary
+    /// calls.
     reserved: usize,
     small: usize,
     held: Cell<usize>,
@@ -22,7 +23,7 @@ impl Memory {
         Self { max, reserved, small, held: Cell::new(0) }
     }
 
-    /// Counts `bytes` until the result is dropped; `None` when they do not fit.
+    /// Counts `bytes` until the result is dropped; `None` if they do not fit.
     #[must_use]
     pub fn hold(self: &Rc<Self>, bytes: usize) -> Option<Held> {
         let mut held = Held { memory: Some(Rc::clone(self)), bytes: 0 };
@@ -30,7 +31,7 @@ impl Memory {
     }
 }
 
-/// Bytes that are counted until this is dropped. The default counts nothing.
+/// Counted bytes. Dropping it gives them back. The default counts nothing.
 #[derive(Debug, Default)]
 pub struct Held {
     memory: Option<Rc<Memory>>,
@@ -38,7 +39,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Counts so many from now on; `false`, and no change, when that is more and does not fit.
+    /// Changes the count. Returns `false`, and changes nothing, if the new count is higher and does
+    /// not fit.
     pub fn resize(&mut self, bytes: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let others = memory.held.get() - self.bytes;

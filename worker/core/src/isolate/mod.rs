@@ -1,4 +1,4 @@
-//! What one isolate of the worker remembers between requests, in memory alone.
+//! What one isolate of the worker remembers between requests, in memory only.
 
 pub mod memory;
 pub mod outage;

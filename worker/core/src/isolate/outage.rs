@@ -1,24 +1,24 @@
-//! What is known of something that does not answer: when it is asked again, and what is logged.
+//! The state of a dependency that may not answer: when to ask it again, and what to log.
 //!
-//! While D1 is away, one call a second asks it, and all others are told at once that it is away: each
-//! would wait for as long as the first.
+//! During an outage of D1, one call a second asks it, and all others are refused at once. Otherwise
+//! each of them would wait until its own time limit.
 
-/// How often it is asked while it is away.
+/// How often the dependency is asked during an outage.
 pub const RETRY_MS: u64 = 1_000;
 
-/// Whether something answers.
+/// Whether a dependency answers.
 #[derive(Debug, Default)]
 pub struct Outage {
-    /// When it is asked again; `None` while it answers.
+    /// When it is asked again; `None` if it answers.
     ask_at_ms: Option<u64>,
 }
 
 impl Outage {
-    /// Whether to ask. Whoever is told so while it is away is the only one for [`RETRY_MS`].
+    /// Whether to ask. During an outage, the answer is yes once in [`RETRY_MS`].
     pub fn may_ask(&mut self, now_ms: u64) -> bool {
         match self.ask_at_ms {
             None => true,
-            // A time further away than it can be is from before the clock was set back.
+            // A time further ahead than that was set before the clock went back.
             Some(at_ms) if now_ms < at_ms && at_ms - now_ms <= RETRY_MS => false,
             Some(_) => {
                 self.ask_at_ms = Some(now_ms + RETRY_MS);
@@ -27,27 +27,27 @@ impl Outage {
         }
     }
 
-    /// Whether it did not answer when it was last asked.
+    /// Whether it failed when it was last asked.
     #[must_use]
     pub fn is_away(&self) -> bool {
         self.ask_at_ms.is_some()
     }
 
-    /// It did not answer.
+    /// Records that it failed.
     pub fn failed(&mut self, now_ms: u64) {
         self.ask_at_ms = Some(now_ms + RETRY_MS);
     }
 
-    /// It answered; returns whether it was away.
+    /// Records that it answered. Returns whether that ended an outage.
     pub fn answered(&mut self) -> bool {
         self.ask_at_ms.take().is_some()
     }
 }
 
-/// How often one kind of line is logged: what fails, fails for every call.
+/// How often one kind of line is logged. If a dependency fails, it fails for every call.
 pub const LOG_INTERVAL_MS: u64 = 1_000;
 
-/// Lines of one kind in the log.
+/// The log lines of one kind.
 #[derive(Debug, Default)]
 pub struct LogThrottle {
     logged_at_ms: Option<u64>,
@@ -55,8 +55,8 @@ pub struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Whether to log a line now; if so, how many like it were left out since the last.
-    pub fn admit(&mut self, now_ms: u64) -> Option<u64> {
+    /// Whether to log a line now. If so, returns how many lines were left out since the last one.
+    pub fn line(&mut self, now_ms: u64) -> Option<u64> {
         let age_ms = self.logged_at_ms.map(|at_ms| now_ms.checked_sub(at_ms));
         if let Some(Some(0..LOG_INTERVAL_MS)) = age_ms {
             self.left_out += 1;
@@ -89,10 +89,10 @@ mod tests {
     #[test]
     fn a_line_is_logged_once_a_second_with_the_number_of_those_left_out() {
         let mut log = LogThrottle::default();
-        assert_eq!(log.admit(5), Some(0));
-        assert_eq!(log.admit(6), None);
-        assert_eq!(log.admit(1_004), None);
-        assert_eq!(log.admit(1_005), Some(2));
-        assert_eq!(log.admit(900), Some(0), "the clock was set back");
+        assert_eq!(log.line(5), Some(0));
+        assert_eq!(log.line(6), None);
+        assert_eq!(log.line(1_004), None);
+        assert_eq!(log.line(1_005), Some(2));
+        assert_eq!(log.line(900), Some(0), "the clock was set back");
     }
 }

@@ -1,16 +1,16 @@
-//! How often `/readyz` may ask the database and a lane. Anybody may ask `/readyz`, so the answer is
-//! kept for a moment, and an isolate runs one check at a time.
+//! How often `/readyz` may ask the database and a lane. Anybody can call `/readyz`, so its answer
+//! is cached for a moment, and an isolate runs one check at a time.
 
 use crate::problem::Problem;
 
-/// How long an answer is kept. A load balancer asks every few seconds.
+/// How long an answer is cached. A load balancer asks every few seconds.
 pub const FRESH_MS: u64 = 1_000;
 
-/// How long one check may take: what a lane's own load from D1 may. One that takes longer has failed,
-/// and so has one that went away with its request.
+/// The time limit of a check, the same as that of a lane's load from D1. A check that takes longer,
+/// or whose request was cancelled, has failed.
 pub const CHECK_LIMIT_MS: u64 = 5_000;
 
-/// What an isolate knows.
+/// The state of the checks in an isolate.
 #[derive(Debug, Default)]
 pub struct Readiness {
     last: Option<(u64, Result<(), Problem>)>,
@@ -20,11 +20,11 @@ pub struct Readiness {
 /// What a request should do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Answer this.
+    /// Answer with this result.
     Answer(Result<(), Problem>),
-    /// Run the check, and say what it found.
+    /// Run the check, and report its result.
     Check,
-    /// Ask again in a moment: another request runs the check.
+    /// Ask again in a moment, because another request runs the check.
     Wait,
 }
 
@@ -64,7 +64,7 @@ mod tests {
         let problem = Problem::new(ProblemCode::RegistryUnavailable, "no");
         readiness.checked(2_000, Err(problem.clone()));
         assert_eq!(readiness.ask(2_001), Ask::Answer(Err(problem)));
-        // A check whose request went away blocks nobody for longer than a check may take.
+        // A check whose request was cancelled blocks no other for longer than a check may take.
         assert_eq!(readiness.ask(4_000), Ask::Check);
         assert_eq!(readiness.ask(3_999 + CHECK_LIMIT_MS), Ask::Wait);
         assert_eq!(readiness.ask(4_000 + CHECK_LIMIT_MS), Ask::Check);

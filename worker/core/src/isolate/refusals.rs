@@ -1,14 +1,14 @@
-//! Credentials that were refused for good: revoked or expired.
+//! Credentials that can never pass again: revoked or expired.
 //!
-//! Nobody makes a revoked credential active again, and an expiry is never moved to a later time
-//! (`admin/credential.rs`). So such a refusal can be repeated without asking a lane. What can be
-//! lifted, such as a freeze, a quarantine or a ban, never comes here.
+//! A revoked credential never becomes active again, and an expiry never moves to a later time
+//! (`admin/credential.rs`). So the refusal can be repeated without asking a lane. Refusals that can
+//! be lifted, such as a freeze, a quarantine or a ban, are not stored here.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::problem::Problem;
 
-/// Refusals by the SHA-256 of the credential's secret. When it is full, the oldest makes room.
+/// Refusals, by the SHA-256 of the credential's secret. If it is full, the oldest is removed.
 #[derive(Debug)]
 pub struct TerminalRefusals {
     problems: HashMap<[u8; 32], Problem>,

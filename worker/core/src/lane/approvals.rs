@@ -1,4 +1,4 @@
-//! The lane's approvals: reading them, deciding on them, and ending those whose time is over.
+//! The lane's approvals: reading them, deciding on them, and expiring them.
 
 use super::state::Lane;
 use super::storage::{
@@ -12,20 +12,20 @@ use crate::gate::{
 use crate::problem::Problem;
 use crate::sql::lane as sql;
 
-/// Approvals that one alarm ends: each is a row of the journal.
+/// Approvals that one alarm expires. Each is a row of the journal.
 const MAX_EXPIRED_APPROVALS: i64 = 500;
 
-/// What became of an administrator's decision.
+/// The result of an administrator's decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecideOutcome {
     /// The approval as it is now, as JSON, and its revision.
     Done { body: String, revision: u64 },
-    /// The lane knows a newer epoch than the one that the administrator was checked at.
+    /// The lane knows a newer epoch than the one at which the administrator was checked.
     Outdated,
 }
 
 impl Lane {
-    /// An approval, as long as the lane holds it.
+    /// An approval, if the lane still has it.
     ///
     /// # Errors
     ///
@@ -37,7 +37,8 @@ impl Lane {
         approval(storage, approval_id)
     }
 
-    /// An administrator's decision on an approval; `known_epoch` is the newest that memory knows.
+    /// Applies an administrator's decision on an approval. `known_epoch` is the newest epoch in
+    /// memory.
     ///
     /// # Errors
     ///
@@ -73,7 +74,8 @@ impl Lane {
         Ok(Ok(DecideOutcome::Done { body, revision: approval.revision }))
     }
 
-    /// Has a registry change wait for approval, or uses its approval up. Returns the approval's id.
+    /// Creates the approval that a registry change waits for, or uses it up. Returns the approval's
+    /// id.
     ///
     /// # Errors
     ///
@@ -111,8 +113,8 @@ impl Lane {
         }
     }
 
-    /// Ends approvals whose time is over, a bounded number of them. What the journal does not take
-    /// stays for the next time: it is over all the same.
+    /// Expires approvals, a bounded number of them. If the journal is full, the rest wait for the
+    /// next alarm; they count as expired anyway.
     ///
     /// # Errors
     ///
@@ -141,7 +143,7 @@ impl Lane {
         Ok(())
     }
 
-    /// When the next approval is over; `None` when none is open.
+    /// When the next approval expires; `None` if none is open.
     ///
     /// # Errors
     ///

@@ -1,29 +1,30 @@
-//! Counting what comes in floods: one audit row per source, kind and window, with a count.
+//! Counters for events that come in floods: one audit row per source, kind and window, with a
+//! count.
 //!
-//! A count is written when it reaches a power of two and when its window has closed, so that a
-//! million rejections cost some twenty writes. Until then the newest part lives in memory: an
-//! eviction can lose it, and a row then says less than happened, never more.
+//! A count is written when it reaches a power of two, and when its window has closed. So a million
+//! rejections cost about twenty writes. Between writes the count is in memory only. An eviction can
+//! lose that part: the row then shows fewer events than there were, never more.
 
 use std::collections::HashMap;
 
-/// The width of a window.
+/// The length of a window.
 pub const WINDOW_MS: u64 = 60_000;
 
-/// The source under which the rest is counted.
+/// The source under which all further sources are counted.
 const OTHER_SOURCES: &str = "*";
 
-/// A count that is to be written.
+/// A count that must be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditCount {
-    /// The same for every write of one count: kind, source, window, scope.
+    /// The same for every write of one count: it is made of kind, source, window and scope.
     pub event_id: String,
     pub kind: &'static str,
     pub source: String,
     /// When the window began.
     pub at_ms: u64,
-    /// How many so far.
+    /// The count so far.
     pub count: u64,
-    /// How many of them no earlier write told.
+    /// The part of it that no earlier write had.
     pub added: u64,
 }
 
@@ -33,25 +34,25 @@ struct Counter {
     written: u64,
 }
 
-/// The counts of the windows that are open.
+/// The counts of the open windows.
 #[derive(Debug)]
 pub struct AuditCounts {
     counters: HashMap<(u64, &'static str, String), Counter>,
-    /// Sources that are told apart; further ones are counted together.
+    /// Sources with a count of their own. Further sources share one.
     max_sources: usize,
-    /// Ends every event id: who counts, where several count apart.
+    /// The end of every event id. Two counters that write to one table need different scopes.
     scope: String,
 }
 
 impl AuditCounts {
-    /// Counts that begin at zero; two that live at once, or one after the other, need different
-    /// scopes unless what they write is added up.
+    /// Counters that start at zero. Counters that run at the same time, or one after the other,
+    /// need different scopes, unless their writes are added up.
     #[must_use]
     pub fn new(max_sources: usize, scope: String) -> Self {
         Self { counters: HashMap::new(), max_sources, scope }
     }
 
-    /// Counts one; returns what is to be written because of it.
+    /// Counts one event. Returns the count if it must be written now.
     pub fn record(&mut self, kind: &'static str, source: &str, now_ms: u64) -> Option<AuditCount> {
         let window = now_ms / WINDOW_MS;
         let mut key = (window, kind, source.to_owned());
@@ -63,13 +64,15 @@ impl AuditCounts {
         counter.count.is_power_of_two().then(|| take(&key, counter, &self.scope))
     }
 
-    /// What closed windows still have to tell; they are forgotten. A window is closed when its minute
-    /// has passed, and also when it lies in the future, as after a clock that was ahead.
+    /// Removes the counts of closed windows, and returns those that must still be written. A window
+    /// is closed when its minute has passed. A window in the future is closed too: the clock was
+    /// ahead.
     pub fn close(&mut self, now_ms: u64) -> Vec<AuditCount> {
         let window = now_ms / WINDOW_MS;
         let mut closed = Vec::new();
         self.counters.retain(|key, counter| {
-            // The next window, too: a clock that goes back by a second may leave it behind.
+            // The next window counts as open too: a clock that goes back by a second may have left
+            // it behind.
             let open = (window..=window + 1).contains(&key.0);
             if !open && counter.count > counter.written {
                 closed.push(take(key, counter, &self.scope));

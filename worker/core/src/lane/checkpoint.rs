@@ -1,16 +1,17 @@
-//! Checkpoints bound what a start reads: it looks only at the journal rows after the newest one.
+//! Checkpoints bound how much a start reads: only the journal rows after the newest checkpoint.
 //!
-//! INVARIANT (a row up to the checkpoint waits for D1 and for nothing else): the newest state of each
-//! agent up to there is in `agents`, its bytes are in the day's count in `meta`, and its time is not
-//! later than the latest one that `meta` holds.
+//! INVARIANT (a row up to the checkpoint is needed for the flush alone): `agents` has the newest
+//! state of each agent up to the checkpoint, `meta` has the day's count of bytes, and no row up to
+//! there is later than the time in `meta`.
 
 use super::state::Lane;
 use super::storage::{CHECKPOINT, LaneSql, StorageError, integer, set_meta};
 use crate::gate::config::MAX_STORAGE_BYTES;
 use crate::sql::lane as sql;
 
-/// Rows after which a checkpoint is taken when no flush takes one: so many rows a start reads, in some
-/// 10 ms. Taking it costs about as long, so an hour's outage at 300 rows/s pays it every 3 seconds.
+/// Rows after which a checkpoint is taken if no flush takes one. A start reads this many rows in
+/// about 10 ms. A checkpoint takes about as long, so in an outage at 300 rows a second the lane
+/// pays it every 3 seconds.
 pub(super) const CHECKPOINT_ROWS: u64 = 1_000;
 
 impl Lane {
@@ -21,7 +22,8 @@ impl Lane {
         self.take_checkpoint(storage)
     }
 
-    /// The order lets any statement be the last: the checkpoint is written when all that it says holds.
+    /// The order matters if a statement fails: the checkpoint is written only after everything that
+    /// it claims.
     pub(super) fn take_checkpoint(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
         storage.exec(sql::KEEP_STATES, &[integer(self.checkpoint)?])?;
         self.day.save(storage, &self.head)?;
@@ -31,8 +33,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Whether anything more is taken. At every checkpoint, so that an outage in which no alarm comes
-    /// fills no more than the reserve.
+    /// Checks whether the storage is full. It runs at every checkpoint, so that an outage without
+    /// alarms fills no more than the reserve.
     pub(super) fn look_at_storage(&mut self, storage: &impl LaneSql) {
         self.storage_full = storage.size_bytes() > MAX_STORAGE_BYTES;
     }

@@ -1,11 +1,11 @@
-//! What the lane knows of its clock, which can jump ahead and come back.
+//! The lane's clock, which can jump ahead and come back.
 //!
-//! INVARIANT (a jump deletes nothing): what is past its time is deleted by [`Clock::steady_ms`]. The
-//! clock has passed that time for an hour, and has not gone back behind it. So a clock that jumps ahead
-//! and comes back within the hour deletes nothing that is within its time. Two jumps ahead in a row, the
-//! second within the hour of the first, look like a pause of the lane, and do.
+//! INVARIANT (a jump deletes nothing): records are deleted by [`Clock::steady_ms`], a time that the
+//! clock passed an hour ago and has not gone back behind since. So a clock that jumps ahead and
+//! comes back within the hour deletes nothing too early. Two jumps ahead within an hour look like a
+//! pause of the lane, and do delete.
 //!
-//! A lane looks at the clock with every event, and remembers a look each hour.
+//! The lane reads the clock with every event, and stores a reading each hour.
 
 use super::storage::{LaneSql, StorageError, meta, set_meta, unreadable};
 
@@ -13,13 +13,13 @@ const NAME: &str = "clock";
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Clock {
-    /// The look that is remembered.
+    /// The stored reading.
     pub(super) look_ms: u64,
-    /// The look before it, an hour earlier at least; 0 when there was none.
+    /// The reading before it, at least an hour earlier; 0 if there was none.
     pub(super) steady_ms: u64,
-    /// When the clock last went back, by the clock after that; 0 when it never did.
+    /// When the clock last went back, as it read afterwards; 0 if it never did.
     pub(super) back_ms: u64,
-    /// The newest journal row of then: the rows up to it were written before.
+    /// The newest journal row at that time. The rows up to it were written before.
     pub(super) back_seq: u64,
 }
 
@@ -39,13 +39,13 @@ impl Clock {
         set_meta(storage, NAME, format!("{look_ms}:{steady_ms}:{back_ms}:{back_seq}"))
     }
 
-    /// The time from before which nothing is kept that is kept for `kept_ms`.
+    /// Records that are kept for `kept_ms` are deleted if they are older than this time.
     pub(super) fn expired_ms(&self, kept_ms: u64) -> u64 {
         self.steady_ms.saturating_sub(kept_ms)
     }
 
-    /// The last row that is past its time although it bears a time in the future: it was written before
-    /// the clock went back, and that was so long ago.
+    /// The last row that has expired although its time is in the future: it was written before the
+    /// clock went back, and that is long enough ago.
     pub(super) fn expired_seq(&self, kept_ms: u64) -> u64 {
         if self.back_ms < self.expired_ms(kept_ms) { self.back_seq } else { 0 }
     }

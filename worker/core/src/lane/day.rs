@@ -1,11 +1,11 @@
-//! How much the lane has written down today.
+//! How much the lane has written today.
 //!
-//! Rows cost nothing to count: they are the sequence numbers since the day began. Bytes are added up
-//! in memory. What `meta` holds of them reaches to a sequence number, at least to the newest
-//! checkpoint; a start adds what the journal holds beyond it.
+//! Rows need no counter: they are the sequence numbers since the day began. Bytes are added up in
+//! memory. `meta` has their sum up to a sequence number, at least up to the newest checkpoint; a
+//! start adds the bytes of the journal's rows after it.
 //!
-//! INVARIANT (the count is exact): rows leave the journal only after `meta` has their bytes, so a
-//! start comes to the same numbers as the memory that was lost.
+//! INVARIANT (the count is exact): a row leaves the journal only after `meta` has its bytes, so a
+//! start computes the numbers that the lost memory had.
 
 use super::audit::AuditCount;
 use super::storage::{LaneSql, StorageError, Value, integer, meta, set_meta, unreadable, unsigned};
@@ -19,12 +19,12 @@ const NAME: &str = "day";
 /// The day that is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Day {
-    /// Counted from the Unix epoch; 0 before anything was written.
+    /// Days since the Unix epoch; 0 before the first row.
     day: u64,
-    /// The newest sequence number of the day before.
+    /// The last sequence number of the day before.
     begins_after: u64,
     bytes: u64,
-    /// Audit events of the day that are written.
+    /// The day's audit events that were written.
     told: Vec<&'static str>,
 }
 
@@ -43,7 +43,7 @@ impl Day {
         Ok(Self { day: *day, begins_after: *begins_after, bytes, told: Vec::new() })
     }
 
-    /// What was written on the day of `now_ms`. While time runs backwards within
+    /// What was written on the day of `now_ms`. If the clock goes back by less than
     /// [`crate::clock::CLOCK_TOLERANCE_MS`], the later day counts.
     pub(super) fn written(&self, head: &ChainHead, now_ms: u64) -> Written {
         if now_ms / DAY_MS > self.day {
@@ -52,8 +52,7 @@ impl Day {
         Written { rows: head.seq.saturating_sub(self.begins_after), bytes: self.bytes }
     }
 
-    /// Counts for today if the day lies in the future, with what was counted for it. Returns whether it
-    /// does.
+    /// Moves a day in the future to today, with its count. Returns whether it did.
     pub(super) fn repair_clock(
         &mut self,
         storage: &impl LaneSql,
@@ -67,7 +66,8 @@ impl Day {
         Ok(repaired)
     }
 
-    /// Begins the day of `now_ms`, if it is a new one, before its first row is written after `head`.
+    /// Starts the day of `now_ms`, if it is a new one. Call it before the day's first row is
+    /// written after `head`.
     pub(super) fn begin(
         &mut self,
         storage: &impl LaneSql,
@@ -85,7 +85,7 @@ impl Day {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
-    /// Writes down the count, which reaches to `head`.
+    /// Stores the count up to `head`.
     pub(super) fn save(
         &self,
         storage: &impl LaneSql,
@@ -95,8 +95,8 @@ impl Day {
         set_meta(storage, NAME, format!("{day}:{begins_after}:{bytes}:{}", head.seq))
     }
 
-    /// The audit events that today's count calls for and that are not written. After a start they
-    /// are told again, under the same ids.
+    /// The audit events that today's count causes and that were not written. After a start they are
+    /// written again, with the same ids.
     pub(super) fn untold(
         &mut self,
         budget: Budget,

@@ -1,8 +1,8 @@
-//! Step 13: what goes to D1, and what may be forgotten once D1 has it.
+//! Step 13: copies journal rows to D1, and deletes them once D1 has them.
 //!
-//! INVARIANT (any statement may be the last): the statements of [`Lane::confirm_flushed`] stand in
-//! an order in which each prefix leaves a lane that starts as it was: copies first, then the
-//! checkpoint and the head, the deletion last.
+//! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
+//! statements, a lane that starts from the storage is complete. The order is: copies, then
+//! checkpoint and head, then the deletion.
 
 use super::state::Lane;
 use super::storage::LaneSql;
@@ -19,35 +19,35 @@ pub(super) const MAX_FLUSH_BYTES: usize = 1_500_000;
 /// Audit counts in one flush.
 const MAX_FLUSH_COUNTS: i64 = 500;
 
-/// Replay and nonce rows deleted at one flush: twice what a flush of the largest batch adds.
+/// Replay and nonce rows that one flush deletes: twice what a flush of the largest batch adds.
 const MAX_EXPIRED_ROWS: i64 = 4_000;
 
 /// Journal rows on their way to D1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlushBatch {
-    /// A JSON array of journal rows; `[]` when only counts are due.
+    /// A JSON array of journal rows; `[]` if only counts are due.
     pub rows: String,
-    /// First and last sequence number, when there are rows.
+    /// The first and the last sequence number, if there are rows.
     pub range: Option<(u64, u64)>,
-    /// Sequence number and hash of each row's receipt.
+    /// The sequence number and the hash of each row's receipt.
     pub hashes: Vec<(u64, String)>,
     /// A JSON array of audit counts.
     pub counts: String,
-    /// Event id and count of each, to know what may be dropped.
+    /// Each count's event id and value, so that exactly these are deleted.
     pub count_keys: Vec<(String, i64)>,
 }
 
-/// What became of a batch that D1 was said to have.
+/// The result of confirming a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmed {
-    /// D1 has it, and the journal no longer.
+    /// D1 has the batch, and the journal deleted it.
     Pruned,
-    /// D1 holds something else under this sequence number, or nothing. The rows stay.
+    /// D1 has another receipt under this sequence number, or none. The rows stay in the journal.
     HashDiffers { seq: u64 },
 }
 
 impl Lane {
-    /// The next rows to copy to D1; `None` when nothing is due.
+    /// The next rows to copy to D1; `None` if nothing is due.
     ///
     /// # Errors
     ///
@@ -105,17 +105,17 @@ impl Lane {
         Ok(due.then_some(FlushBatch { rows, range, hashes, counts, count_keys }))
     }
 
-    /// Whether there is, or soon will be, something to flush or to expire.
+    /// Whether anything must be flushed or expired, now or soon.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.unsure || self.journal_rows > 0 || self.storage_full || !self.counts.is_empty()
     }
 
-    /// D1 has the batch; `stored` is what it holds of the batch's receipts, in order. Prunes.
+    /// Deletes a batch that D1 has. `stored` is what D1 holds of the batch's receipts, in order.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]: nothing was pruned that D1 does not hold as it was journalled.
+    /// [`StorageError`]: then every row that is not in D1 is still in the journal.
     pub fn confirm_flushed(
         &mut self,
         storage: &impl LaneSql,
@@ -144,7 +144,7 @@ impl Lane {
         Ok(Confirmed::Pruned)
     }
 
-    /// Deletes answers and nonces that are past their time, a bounded number at once.
+    /// Deletes expired answers and nonces, a bounded number at a time.
     fn expire(&mut self, storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
         let (most, now) = (Value::Integer(MAX_EXPIRED_ROWS), integer(now_ms)?);
         for (statement, kept_ms) in

@@ -1,17 +1,17 @@
-//! A lane: the state of a share of a tenant's agents, kept by one object in one total order.
+//! A lane: the state of a share of a tenant's agents. One object keeps it, in one total order.
 //!
-//! INVARIANT (written first): memory takes a new state only after the row that carries it was
-//! written. Every method that writes returns an error when storage fails, and then the caller
-//! must drop the lane and [`Lane::start`] anew: memory may be behind storage, never ahead.
+//! INVARIANT (written first): memory takes a new state only after the row that holds it was
+//! written. Every method that writes returns an error if storage fails. The caller must then drop
+//! the lane and call [`Lane::start`] again: memory may be behind storage, never ahead of it.
 //!
-//! INVARIANT (no await inside): every method is synchronous, so in a Durable Object nothing
-//! else runs while one does, and writes made in one become durable together.
+//! INVARIANT (no await inside): every method is synchronous. So in a Durable Object nothing else
+//! runs during a method, and its writes become durable together.
 //!
-//! State rebuilt at a start: the chain's head from `meta` and the journal's last row; agents' states
-//! from the rows after the newest checkpoint. Any other agent's state is read from its snapshot
-//! (`agents`) when the agent calls.
+//! A start reads the chain's head from `meta` and from the journal's last row, and agents' states
+//! from the rows after the newest checkpoint. The state of any other agent is read from its
+//! snapshot (`agents`) when the agent calls.
 //!
-//! Out of scope: talking to D1 (`worker/edge`), deciding ([`crate::gate`]).
+//! Out of scope: reading and writing D1 (`worker/edge`), and deciding ([`crate::gate`]).
 
 mod approvals;
 pub mod audit;

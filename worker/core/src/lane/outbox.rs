@@ -1,11 +1,11 @@
-//! What is to be told to the tenant's webhook: a message for each step of an approval, kept until
-//! the receiver took it or it was given up.
+//! Messages for the tenant's webhook: one for each step of an approval. A message stays until the
+//! receiver has taken it or the lane gives up.
 //!
-//! INVARIANT (told at least once): the statement that writes a step puts its message here, so there
-//! is never one without the other, and it is deleted only when it was taken, when D1 holds it as a
-//! dead letter, or when the tenant has no webhook.
+//! INVARIANT (delivered at least once): the statement that writes a step also writes its message,
+//! so neither exists without the other. A message is deleted only when the receiver has taken it,
+//! when D1 has it as a dead letter, or when the tenant has no webhook.
 //!
-//! Whether there is a webhook, only D1 knows: the decision path asks nobody.
+//! Only D1 knows whether the tenant has a webhook, and the decision path does not ask.
 
 use serde_json::{Value as Json, json};
 
@@ -15,37 +15,38 @@ use super::storage::{LaneSql, StorageError, Value, integer, parse_approval, unre
 use crate::approval::webhook::Message;
 use crate::sql::lane as sql;
 
-/// Messages that one alarm sends, all at once: an invocation has six connections on Cloudflare, and
-/// the flush that goes on meanwhile needs some.
+/// Messages that one alarm sends at the same time. An invocation has six connections on Cloudflare,
+/// and the flush that runs meanwhile needs some of them.
 pub const MAX_DELIVERIES: i64 = 4;
 
-/// Attempts after which a message is given up. With the pauses between them they span 31 hours:
-/// what a receiver that is down over a day still gets.
+/// Attempts after which the lane gives up. With the pauses between them they span 31 hours, so a
+/// receiver that is down for a day still gets the message.
 pub const MAX_ATTEMPTS: u32 = 12;
-/// The pause after the first failed attempt. Each is [`PAUSE_FACTOR`] times the one before.
+/// The pause after the first failed attempt. Each pause is [`PAUSE_FACTOR`] times the one before.
 const FIRST_PAUSE_MS: u64 = 5_000;
 const PAUSE_FACTOR: u64 = 4;
-/// The longest pause: 6 hours, so that a receiver that is back is found within a shift.
+/// The longest pause: 6 hours, so that a receiver gets its messages within a working day after it
+/// is back.
 pub(super) const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 
-/// Messages that wait for a receiver that does not take them; the oldest beyond are given up. At
-/// some 2 KB each they take 20 MB.
+/// Messages that wait for a receiver that does not take them. With more, the lane gives up the
+/// oldest. At about 2 KB each they take 20 MB.
 pub const MAX_OUTBOX_ROWS: u64 = 10_000;
 
-/// Dead letters of one batch, which is bounded to [`MAX_FLUSH_BYTES`] too.
+/// Dead letters of one batch. [`MAX_FLUSH_BYTES`] bounds it too.
 const MAX_DEAD_LETTERS: i64 = 500;
 
 /// A message that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Of its step.
+    /// The sequence number of its step.
     pub seq: u64,
-    /// Those that failed.
+    /// Failed attempts.
     pub attempts: u32,
     pub message: Message,
 }
 
-/// Messages that were given up, on their way to D1.
+/// Messages that the lane gave up, on their way to D1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetters {
     /// A JSON array.
@@ -53,7 +54,7 @@ pub struct DeadLetters {
     pub seqs: Vec<u64>,
 }
 
-/// The pause after so many failed attempts.
+/// The pause after this many failed attempts.
 const fn pause_ms(attempts: u32) -> u64 {
     let pause_ms =
         FIRST_PAUSE_MS.saturating_mul(PAUSE_FACTOR.saturating_pow(attempts.saturating_sub(1)));
@@ -61,7 +62,7 @@ const fn pause_ms(attempts: u32) -> u64 {
 }
 
 impl Lane {
-    /// What is due by now, the longest first; at most [`MAX_DELIVERIES`].
+    /// The messages that are due, those that waited longest first; at most [`MAX_DELIVERIES`].
     ///
     /// # Errors
     ///
@@ -76,16 +77,16 @@ impl Lane {
         Ok(rows.into_iter().map(|(delivery, _)| delivery).collect())
     }
 
-    /// The receiver took it.
+    /// Deletes a message that the receiver has taken.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]: then it is told again.
+    /// [`StorageError`]: then the message is sent again.
     pub fn delivered(storage: &impl LaneSql, delivery: &Delivery) -> Result<(), StorageError> {
         drop_messages(storage, &[delivery.seq])
     }
 
-    /// The receiver did not take it: it is due again after a pause, or given up.
+    /// Records a failed attempt. The message is due again after a pause, or the lane gives up.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Lane {
         storage.exec(sql::DELIVERY_FAILED, &values).map(drop)
     }
 
-    /// There is no webhook: nobody is told of the steps up to `seq`.
+    /// Deletes the messages of the steps up to `seq`, because the tenant has no webhook.
     ///
     /// # Errors
     ///
@@ -113,7 +114,8 @@ impl Lane {
         storage.exec(sql::FORGET_DELIVERIES, &[integer(seq)?]).map(drop)
     }
 
-    /// Some of what was given up, or has no room; `None` when there is nothing.
+    /// Some of the messages that the lane gave up, or that exceed the outbox; `None` if there are
+    /// none.
     ///
     /// # Errors
     ///
@@ -148,16 +150,16 @@ impl Lane {
         Ok((!seqs.is_empty()).then_some(DeadLetters { rows, seqs }))
     }
 
-    /// D1 has the dead letters.
+    /// Deletes dead letters that D1 has.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]: then they are written again, to no effect.
+    /// [`StorageError`]: then they are written to D1 again, which is a no-op.
     pub fn dead_lettered(storage: &impl LaneSql, seqs: &[u64]) -> Result<(), StorageError> {
         drop_messages(storage, seqs)
     }
 
-    /// When the next message is due, or has been; `None` when none waits.
+    /// When the next message is due, or was due; `None` if no message waits.
     ///
     /// # Errors
     ///
@@ -167,13 +169,13 @@ impl Lane {
         match rows.first().map(Vec::as_slice) {
             None => Ok(None),
             Some([Value::Integer(at_ms)]) => unsigned(*at_ms).map(Some),
-            // It was given up, and D1 does not have it.
+            // The lane gave it up, and D1 does not have it yet.
             Some([Value::Null]) => Ok(Some(0)),
             Some(_) => Err(unreadable("when a webhook's message is due")),
         }
     }
 
-    /// Messages, each with the decision that its approval belongs to.
+    /// Messages, each with the decision of its approval.
     fn messages(
         &self,
         storage: &impl LaneSql,

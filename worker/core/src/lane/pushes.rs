@@ -1,32 +1,32 @@
-//! Epochs that some lanes did not take. This object is none of them: it goes on telling them.
+//! Epochs that other lanes of the tenant did not confirm. This object keeps sending them.
 //!
-//! INVARIANT (until it is safe): a lane is told again until it confirms, or until it could no longer go
-//! on by what it held when the change was made.
+//! INVARIANT (until it is safe): an epoch is sent to a lane until the lane confirms it, or until
+//! the lane must have read it from D1 by itself.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
 use crate::registry::{MAX_GRACE_S, PendingPushes};
 use crate::sql::lane as sql;
 
-/// The pause after the first failed attempt; each is twice the one before.
+/// The pause after the first failed attempt. Each pause is twice the one before.
 pub const PUSH_AGAIN_MS: u64 = 1_000;
 /// The longest pause.
 const MAX_PAUSE_MS: u64 = 30_000;
-/// Lanes that are told at once; each may take two seconds.
+/// Lanes that get an epoch at the same time. Each may take two seconds.
 const MAX_PUSHES: i64 = 32;
 
-/// A lane that is to be told of an epoch.
+/// An epoch that a lane must be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingPush {
     pub tenant: String,
     pub lane: u16,
     pub epoch: u64,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub attempts: u32,
 }
 
 impl Lane {
-    /// Takes lanes that did not confirm an epoch.
+    /// Stores the lanes that did not confirm an epoch.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What is due by now. What is past its time is forgotten.
+    /// The pushes that are due. Deletes those that have expired.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Lane {
         rows.iter().map(|row| pending(row).ok_or_else(|| unreadable("a push"))).collect()
     }
 
-    /// The lane confirmed the epoch.
+    /// Deletes a push that the lane confirmed.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Lane {
         storage.exec(sql::PUSHED, &key(pending)?).map(drop)
     }
 
-    /// It did not.
+    /// Records a failed attempt.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Lane {
         storage.exec(sql::PUSH_FAILED, &[tenant, lane, epoch, due_ms]).map(drop)
     }
 
-    /// When the next one is due.
+    /// When the next push is due.
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
-//! The lane's stored copy of the registry's records, so that an eviction while D1 is away does not stop
-//! its calls.
+//! The lane's stored copy of registry records, so that an eviction during an outage of D1 does not
+//! stop the lane's calls.
 //!
-//! INVARIANT (one epoch): every stored record is as it was in D1 at the stored epoch. What makes the
-//! epoch newer deletes, in the same transaction, every record of which it is not known that it is the
-//! same at both.
+//! INVARIANT (one epoch): every stored record is as it was in D1 at the stored epoch. The
+//! transaction that raises the epoch deletes every record that may have changed.
 
 use serde_json::json;
 
@@ -13,7 +12,7 @@ use crate::call::command::GateCommand;
 use crate::registry::{ChangedKey, EpochPush, RecordKind, StoredRecord, needed};
 use crate::sql::lane as sql;
 
-/// Records that are kept; the oldest beyond are deleted. As many as memory keeps of four kinds.
+/// Records that are stored; with more, the oldest are deleted. Memory keeps as many of four kinds.
 const MAX_STORED_RECORDS: i64 = 40_000;
 
 const EPOCH: &str = "epoch";
@@ -31,8 +30,8 @@ impl Lane {
         Ok((Self::noted_epoch(storage)?, confirmed.map_err(|_| unreadable("a confirmation"))?))
     }
 
-    /// Takes records that D1 gave at `epoch`, with which it confirmed that epoch. What comes from an
-    /// older epoch than the stored one is dropped.
+    /// Stores records that D1 returned at `epoch`. Records of an older epoch than the stored one
+    /// are ignored.
     ///
     /// # Errors
     ///
@@ -63,15 +62,15 @@ impl Lane {
         Ok(())
     }
 
-    /// Takes the news of a change: the records that it names go in the write that brings its epoch.
+    /// Applies a push: deletes the records that it names and stores its epoch, in one write.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]: then the lane must not say that it took it.
+    /// [`StorageError`]: then the lane must not confirm the push.
     pub fn take_push(storage: &impl LaneSql, push: &EpochPush) -> Result<(), StorageError> {
         let stored = Self::noted_epoch(storage)?;
         if push.epoch <= stored {
-            // Written all the same, so that an object that was superseded cannot answer.
+            // Written anyway, so that an object that was replaced cannot answer.
             return set_meta(storage, EPOCH, stored.to_string());
         }
         if push.from != stored || push.keys.contains(&ChangedKey::All) {
@@ -84,11 +83,7 @@ impl Lane {
         set_meta(storage, EPOCH, push.epoch.to_string())
     }
 
-    /// The stored records that a command needs, if they are of this epoch.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`].
+    /// The stored records that a command needs, if they have this epoch.
     pub fn stored_records(
         storage: &impl LaneSql,
         epoch: u64,
@@ -112,7 +107,7 @@ impl Lane {
         Ok(found)
     }
 
-    /// The newest epoch that the lane took.
+    /// The newest epoch that the lane stored.
     pub(super) fn noted_epoch(storage: &impl LaneSql) -> Result<u64, StorageError> {
         match meta(storage, EPOCH)? {
             Some(epoch) => epoch.parse().map_err(|_| unreadable("the epoch")),
@@ -121,8 +116,9 @@ impl Lane {
     }
 }
 
-/// What a change deletes: kind, first name, and the name before which the last one is. Names have no
-/// character below `-`, so `a` and what begins with `a/` are told apart.
+/// What a change deletes: the kind, the first name, and the name before which the last one sorts.
+/// Names have no character below `-`, so the range from `a/` to `a0` holds no name that begins with
+/// `a-`.
 fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
     let one = |kind: RecordKind, name: &str| json!([kind.as_str(), name, format!("{name}\u{1}")]);
     match key {
@@ -132,7 +128,7 @@ fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
         ChangedKey::Server(server) => vec![
             one(RecordKind::Server, server),
             one(RecordKind::Listing, server),
-            // `0` comes after `/`.
+            // `0` sorts directly after `/`.
             json!([RecordKind::Tool.as_str(), format!("{server}/"), format!("{server}0")]),
         ],
         ChangedKey::Tool(id) => {
@@ -140,7 +136,7 @@ fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
             vec![one(RecordKind::Tool, id), one(RecordKind::Listing, server)]
         }
         ChangedKey::Bans => vec![one(RecordKind::Bans, "")],
-        // Came to its end before.
+        // Handled above.
         ChangedKey::All => Vec::new(),
     }
 }

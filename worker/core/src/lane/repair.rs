@@ -1,4 +1,4 @@
-//! What a lane repairs when its clock went back.
+//! Repairs of a lane whose clock went back.
 
 use super::clock::Clock;
 use super::outbox::MAX_PAUSE_MS;
@@ -9,20 +9,21 @@ use crate::gate::Counted;
 use crate::receipt::retention::PRUNE_INTERVAL_MS;
 use crate::sql::lane as sql;
 
-/// How long the clock must have passed a time before anything is deleted by it.
+/// How long ago the clock must have passed a time before anything is deleted by it.
 const STEADY_MS: u64 = 60 * 60 * 1_000;
 
-/// The source of audit counts that are the lane's own.
+/// The source of audit counts that concern the lane itself.
 const LANE: &str = "lane";
 
 impl Lane {
-    /// The time that the clock has passed for an hour; 0 while there is none. Records are deleted by it.
+    /// A time that the clock passed at least an hour ago; 0 if there is none. Records are deleted
+    /// by it.
     #[must_use]
     pub fn steady_ms(&self) -> u64 {
         self.clock.steady_ms
     }
 
-    /// Looks at the clock, and repairs what is the lane's own when it went back.
+    /// Reads the clock, and repairs the lane's stored times if the clock went back.
     pub(super) fn look_at_clock(
         &mut self,
         storage: &impl LaneSql,
@@ -43,7 +44,8 @@ impl Lane {
             self.clock = Clock { look_ms: now_ms, steady_ms: look_ms, ..self.clock };
         }
         if looks {
-            // Last: what was repaired before a failure is repaired again, to no effect.
+            // Stored last: if a repair fails, it is repeated, which is a no-op for what was
+            // repaired.
             self.clock.save(storage)?;
         }
         if back | self.day.repair_clock(storage, &self.head, now_ms)? {
@@ -53,8 +55,9 @@ impl Lane {
     }
 }
 
-/// Brings what is due at a time in the future to now: when to prune, messages of the webhook, and
-/// approvals that were asked for in the future, which are over ([`crate::approval::Approval::status_at`]).
+/// Moves times that are due in the future to now: the next prune, webhook messages, and approvals.
+/// An approval that was asked for in the future has expired
+/// ([`crate::approval::Approval::status_at`]).
 fn repair_due_times(storage: &impl LaneSql, now_ms: u64) -> Result<(), StorageError> {
     let after = |longest_ms: u64| {
         integer(now_ms.saturating_add(CLOCK_TOLERANCE_MS).saturating_add(longest_ms))

@@ -1,4 +1,4 @@
-//! What the lane itself holds of the receipts that were pruned, and when it prunes next.
+//! What the lane stores about pruned receipts, and when it prunes next.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, meta, parse_head, set_meta, unreadable};
@@ -9,7 +9,7 @@ const ANCHOR: &str = "anchor";
 const NEXT_PRUNE: &str = "next_prune";
 
 impl Lane {
-    /// The last receipt that was pruned; number 0 and [`GENESIS`] when none was.
+    /// The last pruned receipt; number 0 and [`GENESIS`] if none was pruned.
     ///
     /// # Errors
     ///
@@ -21,8 +21,8 @@ impl Lane {
         }
     }
 
-    /// Writes the anchor down. Receipts up to it are deleted after that, and not before: else a
-    /// receipt would be missing that the lane does not know to be pruned.
+    /// Stores the anchor. Receipts up to it may be deleted only afterwards: otherwise a receipt
+    /// could be missing that the lane does not know as pruned.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl Lane {
         set_meta(storage, ANCHOR, format!("{}:{}", anchor.seq, anchor.hash))
     }
 
-    /// When the lane prunes next; `None` before it was ever said.
+    /// When the lane prunes next; `None` before the first time.
     ///
     /// # Errors
     ///

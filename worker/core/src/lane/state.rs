@@ -1,4 +1,4 @@
-//! A lane in memory: how it starts from its storage, and what it does with a call or an event.
+//! A lane in memory: how it starts from its storage, and how it handles calls and events.
 
 use std::collections::HashMap;
 
@@ -24,51 +24,51 @@ use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{Records, TenantRecord};
 use crate::sql::lane as sql;
 
-/// Agents held in memory; beyond it those without a row after the checkpoint are dropped and read
-/// again when they call. A state is some 300 bytes.
+/// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
+/// again when they call. A state takes about 300 bytes.
 const MAX_AGENTS: usize = 20_000;
 
-/// Agents whose counts are told apart within a minute.
+/// Agents with a count of their own within a minute.
 const MAX_COUNTED_AGENTS: usize = 1_024;
 
-/// Expired nonces of signatures that are deleted when one is written: more than one, so that they do not
-/// pile up, although a lane that journals nothing is never flushed.
+/// Expired nonces of signatures that are deleted when one is written. More than one, so that they
+/// do not pile up: a lane that journals nothing is never flushed.
 const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
 
 /// An agent in memory.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) state: AgentState,
-    /// Sequence number of the agent's newest journal row since the lane holds it, else 0. Up to the
-    /// checkpoint, the agent's snapshot is as new.
+    /// The sequence number of the agent's newest journal row since the lane has it in memory, else
+    /// 0. Up to the checkpoint, the agent's snapshot is as new.
     pub(super) journalled: u64,
 }
 
-/// See the module.
+/// See [`crate::lane`].
 #[derive(Debug)]
 pub struct Lane {
     pub(super) identity: Option<(String, u16)>,
     pub(super) head: ChainHead,
     pub(super) journal_rows: u64,
-    /// Sequence number of the newest checkpoint.
+    /// The sequence number of the newest checkpoint.
     pub(super) checkpoint: u64,
-    /// The latest time of any row, of those that were pruned too.
+    /// The latest time of any row, including pruned rows.
     pub(super) latest_ms: u64,
     pub(super) clock: Clock,
     pub(super) agents: HashMap<String, Held>,
     pub(super) counts: AuditCounts,
     pub(super) day: Day,
     pub(super) storage_full: bool,
-    /// Something may wait that memory does not know of: so after a start.
+    /// Whether storage may hold something to flush that memory does not know. True after a start.
     pub(super) unsure: bool,
 }
 
 impl Lane {
-    /// Rebuilds the lane from what is stored.
+    /// Rebuilds the lane from its storage.
     ///
     /// # Errors
     ///
-    /// [`StorageError`], also when what is stored cannot be read: a lane never starts from less
+    /// [`StorageError`], also if something stored cannot be read: a lane never starts from less
     /// than it acknowledged.
     pub fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
         for statement in sql::SCHEMA {
@@ -111,7 +111,7 @@ impl Lane {
         if head.seq < checkpoint || found != last.saturating_sub(before) {
             return Err(missing_rows());
         }
-        // Counts begin anew, so what they write must not meet what an earlier start wrote.
+        // Each start counts from zero, so its counts need event ids of their own.
         let starts =
             meta(storage, "starts")?.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         set_meta(storage, "starts", (starts + 1).to_string())?;
@@ -140,17 +140,17 @@ impl Lane {
         &self.head
     }
 
-    /// Which tenant's lane this is; `None` before its first call.
+    /// The tenant and the number of this lane; `None` before its first call.
     #[must_use]
     pub fn identity(&self) -> Option<&(String, u16)> {
         self.identity.as_ref()
     }
 
-    /// Writes down, once, which tenant's lane this is: an alarm brings no name.
+    /// Stores, once, the tenant and the number of this lane. An alarm does not bring them.
     ///
     /// # Errors
     ///
-    /// [`StorageError`], also when this is another lane's storage.
+    /// [`StorageError`], also if this is the storage of another lane.
     pub fn adopt(
         &mut self,
         storage: &impl LaneSql,
@@ -161,7 +161,7 @@ impl Lane {
             Some((t, l)) if t == tenant && *l == lane => Ok(()),
             Some(_) => Err(StorageError("this is another lane's object".to_owned())),
             None => {
-                // The head first: from here on a lane without one has lost it.
+                // The head is written first: from now on, a lane without a head has lost it.
                 set_head(storage, &self.head)?;
                 set_meta(storage, "identity", format!("{tenant}/{lane}"))?;
                 self.identity = Some((tenant.to_owned(), lane));
@@ -170,11 +170,11 @@ impl Lane {
         }
     }
 
-    /// Steps 6 to 12 of a call, whose registry records the caller read at the current epoch.
+    /// Steps 6 to 12 of a call. `records` were read at the current epoch.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; the caller answers 503 and starts the lane anew.
+    /// [`StorageError`]. The caller answers 503 and starts the lane again.
     pub fn call(
         &mut self,
         storage: &impl LaneSql,
@@ -219,7 +219,8 @@ impl Lane {
             ..facts
         };
         let step = decide(engine, &facts, command);
-        // Written first, whatever the answer is: should the rest fail, the request cannot be used again.
+        // Written before anything else, whatever the answer is: if a later write fails, the request
+        // still cannot be used again.
         if let Some(key) = signature_nonce
             && step.counted != Some(Counted::AuthenticationFailed)
         {
@@ -252,7 +253,7 @@ impl Lane {
         Ok(step.reply)
     }
 
-    /// Carries out an administrator's command about an agent, in the journal and from the next call
+    /// Carries out an administrator's command about an agent. It takes effect from the next call
     /// on. A command that changes nothing writes nothing.
     ///
     /// # Errors
@@ -271,12 +272,12 @@ impl Lane {
         self.write_event(storage, event, now_ms)
     }
 
-    /// Marks an agent before text of an untrusted server reaches it.
+    /// Marks an agent as tainted before text of an untrusted server reaches it.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the text must not
-    /// be passed on.
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the text must
+    /// not be passed on.
     pub fn taint(
         &mut self,
         storage: &impl LaneSql,
@@ -290,7 +291,7 @@ impl Lane {
         self.write_event(storage, event, now_ms)
     }
 
-    /// Writes what happened to an agent; nothing when nothing did.
+    /// Writes an event of an agent, if there is one.
     pub(super) fn write_event(
         &mut self,
         storage: &impl LaneSql,
@@ -299,13 +300,14 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         match event {
             Ok(Some((entry, state))) => self.journal(storage, entry, None, state, now_ms).map(Ok),
-            // So that a superseded object fails instead of answering from an old state.
+            // Touches the storage, so that an object that was replaced fails instead of answering
+            // from an old state.
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
             Err(problem) => Ok(Err(problem)),
         }
     }
 
-    /// Writes down what became of a forwarded call.
+    /// Writes the outcome of a forwarded call.
     ///
     /// # Errors
     ///
@@ -323,7 +325,7 @@ impl Lane {
         self.write_event(storage, event.map(Some), now_ms)
     }
 
-    /// What the lane decided about an agent, as it is at `now_ms`.
+    /// The agent's containment at `now_ms`.
     ///
     /// # Errors
     ///
@@ -342,7 +344,7 @@ impl Lane {
         Ok(Containment::of(&state.state, tenant, now_ms))
     }
 
-    /// Whether the call comes as far as its tool, so that the registry must be asked for one.
+    /// Whether the call gets as far as its tool, so that its record is needed.
     ///
     /// # Errors
     ///
@@ -361,7 +363,8 @@ impl Lane {
         Ok(needs_tool(&facts, command))
     }
 
-    /// What a decision depends on, except what storage holds of request id and nonces.
+    /// The facts of a call, without those that storage holds about its request id, nonces and
+    /// approval.
     fn facts<'a>(
         &'a self,
         config: &'a Config,
@@ -388,7 +391,7 @@ impl Lane {
         }
     }
 
-    /// What an event depends on besides its command; `state` is the agent's.
+    /// The facts of an event; `state` is the agent's.
     pub(super) fn event_facts<'a>(
         &'a self,
         config: &'a Config,
@@ -400,7 +403,7 @@ impl Lane {
         EventFacts { space, head: &self.head, state, now_ms }
     }
 
-    /// Writes the row and the one that goes with it, then takes the state.
+    /// Writes one row, or two together, and then takes the state into memory.
     pub(super) fn journal(
         &mut self,
         storage: &impl LaneSql,
@@ -442,7 +445,7 @@ impl Lane {
         self.checkpoint_if_due(storage)
     }
 
-    /// Brings the agent's state into memory, with no time in it that lies in the future.
+    /// Brings the agent's state into memory, and repairs times in it that lie in the future.
     pub(super) fn hold(
         &mut self,
         storage: &impl LaneSql,
@@ -464,7 +467,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Counts one in the audit.
+    /// Counts one event in the audit.
     pub(super) fn count(
         &mut self,
         storage: &impl LaneSql,

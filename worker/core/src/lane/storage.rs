@@ -1,7 +1,7 @@
-//! The lane's own SQLite, as the core sees it, and reading what is stored there.
+//! The lane's own SQLite, and reading what is stored there.
 //!
-//! INVARIANT (absent is not unreadable): what was never written is `None`; what cannot be read is
-//! an error, and never becomes zero or empty.
+//! INVARIANT (absent is not unreadable): a value that was never written is `None`. A value that
+//! cannot be read is an error, and never becomes zero or empty.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::sql::lane as sql;
 /// The name in `meta` under which the newest checkpoint is kept.
 pub(super) const CHECKPOINT: &str = "checkpoint";
 
-/// A value that SQLite takes or gives.
+/// A value of SQLite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Null,
@@ -22,7 +22,7 @@ pub enum Value {
     Text(String),
 }
 
-/// Storage failed; what is known of it, for the log.
+/// Storage failed. The text is for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageError(pub String);
 
@@ -34,16 +34,16 @@ impl std::fmt::Display for StorageError {
 
 impl std::error::Error for StorageError {}
 
-/// The lane's own SQLite. A statement runs whole or not at all.
+/// The lane's own SQLite. A statement runs completely or not at all.
 pub trait LaneSql {
     /// Runs one statement and returns its rows.
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; an absent row is no error.
+    /// [`StorageError`]. An absent row is not an error.
     fn exec(&self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StorageError>;
 
-    /// Bytes that the database takes.
+    /// The size of the database in bytes.
     fn size_bytes(&self) -> u64;
 }
 
@@ -136,7 +136,7 @@ pub(super) fn write_count(storage: &impl LaneSql, count: &AuditCount) -> Result<
     storage.exec(sql::SET_COUNT, &values).map(drop)
 }
 
-/// An approval and its call's arguments.
+/// An approval with its call's arguments.
 pub(super) fn approval(
     storage: &impl LaneSql,
     approval_id: &str,
@@ -158,7 +158,7 @@ pub(super) fn parse_approval(record: &str) -> Result<Approval, StorageError> {
     serde_json::from_str(record).map_err(|_| unreadable("an approval"))
 }
 
-/// Rows with approvals, as the statement takes them.
+/// Rows with approvals, as the statement expects them.
 pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
     let steps = entries.iter().map(|entry| {
         let input = entry.approval.as_ref();
@@ -179,8 +179,8 @@ pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
     serde_json::Value::Array(steps.collect()).to_string()
 }
 
-/// The sequence number of the newest checkpoint, and the latest time of any row. Both are 0 before the
-/// first one, and in the storage of a version that took none.
+/// The sequence number of the newest checkpoint, and the latest time of any row. Both are 0 before
+/// the first checkpoint, and in a storage of a version that took none.
 pub(super) fn checkpoint(storage: &impl LaneSql) -> Result<(u64, u64), StorageError> {
     let (seq, stored_ms) = match meta(storage, CHECKPOINT)? {
         Some(stored) => {

@@ -1,8 +1,8 @@
-//! JSON arguments to Cedar values.
+//! JSON arguments become Cedar values.
 //!
-//! A described tool's arguments convert by its types; others by what they are: an integer is a
-//! Long, any other number a decimal. `null` is absent. What does not convert is refused, and
-//! nothing is dropped: every other value reaches the policies.
+//! The arguments of a described tool convert by its types. Others convert by their JSON type: an
+//! integer is a Long, any other number a decimal. `null` is absent. A value that does not convert
+//! is refused. No value is dropped: every other value reaches the policies.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -15,24 +15,24 @@ use crate::policy::Value;
 use crate::policy::bundle::{ArgumentType, RecordType};
 use crate::schema::{MISMATCH, quoted};
 
-/// A Cedar decimal has this many digits after the point.
+/// Digits of a Cedar decimal after the point.
 const DECIMAL_DIGITS: usize = 4;
 
-/// Cedar keeps a decimal in 64 bits: beyond this many units it does not fit.
+/// Cedar stores a decimal in 64 bits. A larger number does not fit.
 const MAX_DECIMAL: f64 = 922_337_203_685_477.0;
 
-/// Bytes of a path in a message: enough to find the argument. A message is written down, so it
-/// holds no values and no endless names.
+/// Bytes of a path in a message: enough to find the argument. A message is stored, so it holds no
+/// values, and names are shortened.
 const MAX_PATH_BYTES: usize = 96;
 
-/// Where an argument does not convert, and why.
+/// An argument that does not convert, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     /// A JSON Pointer; empty for the arguments as a whole.
     path: String,
     problem: String,
-    /// The keyword of JSON Schema that says the same as the tool's description; `None` when no policy
-    /// could judge such an argument, whatever the tool.
+    /// The keyword of JSON Schema that says the same as the tool's description; `None` if no policy
+    /// could judge such an argument of any tool.
     keyword: Option<&'static str>,
 }
 
@@ -45,14 +45,14 @@ impl InputError {
         Self { keyword: Some(keyword), ..Self::new(problem) }
     }
 
-    /// Whether the arguments are not as the tool describes them.
+    /// Whether the arguments differ from the tool's description.
     #[must_use]
     pub fn is_mismatch(&self) -> bool {
         self.keyword.is_some()
     }
 
-    /// Puts what leads to the argument before its path: built on an error's way out, and so at no
-    /// cost where there is none.
+    /// Puts a step before the argument's path. The path is built while an error returns, so it
+    /// costs nothing if there is no error.
     fn within(mut self, step: &str) -> Self {
         if self.path.len() < MAX_PATH_BYTES {
             let mut end = step.len().min(MAX_PATH_BYTES);
@@ -149,7 +149,7 @@ fn untyped(value: &Json) -> Converted {
         Json::Null => Err(InputError::new("must not be null inside an array")),
         Json::Bool(value) => Ok(Value::from(*value)),
         Json::Integer(value) => Ok(Value::from(*value)),
-        // No argument is one.
+        // No argument is such a number.
         Json::Verbatim(_) => Err(InputError::new("is too large a number")),
         Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
         Json::String(text) => Ok(Value::from(text.as_str())),

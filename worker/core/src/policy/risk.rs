@@ -1,12 +1,12 @@
-//! How risky an agent is, which policies decide by, and how risky a call is, as a number for
-//! people and dashboards, which decides nothing.
+//! The risk tier of an agent, which policies use, and the risk score of a call. The score is for
+//! people and dashboards and decides nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::policy::bundle::Risk;
 use crate::trust::SourceTrust;
 
-/// How risky an agent is, least first.
+/// The risk tier of an agent, lowest first.
 #[derive(
     Debug,
     Clone,
@@ -38,7 +38,7 @@ impl RiskTier {
         }
     }
 
-    /// This tier, so many steps higher.
+    /// The tier this many steps higher.
     #[must_use]
     pub const fn raised(self, steps: u8) -> Self {
         match (self, steps) {
@@ -51,7 +51,7 @@ impl RiskTier {
 
 const MAX_SCORE: u8 = 100;
 
-/// 0–100: the tool's risk, sensitive data, and what the shield found.
+/// The call's score, 0–100: the tool's risk, sensitive data, and the findings of the shield.
 #[must_use]
 pub fn score(risk: Risk, writes: bool, sensitive: bool, shield_score: u8) -> u8 {
     let base = match risk {
@@ -64,7 +64,7 @@ pub fn score(risk: Risk, writes: bool, sensitive: bool, shield_score: u8) -> u8 
     (base + extra).min(MAX_SCORE)
 }
 
-/// 0–100: the call's score, raised by how little its run's root is trusted.
+/// The composite score, 0–100: the call's score, raised if its run's root is less trusted.
 #[must_use]
 pub fn composite(score: u8, root: SourceTrust) -> u8 {
     let raise = match root {
@@ -77,7 +77,7 @@ pub fn composite(score: u8, root: SourceTrust) -> u8 {
     score.saturating_add(raise).min(MAX_SCORE)
 }
 
-/// The level that a score falls into.
+/// The level of a score.
 #[must_use]
 pub fn level(score: u8) -> &'static str {
     match score {

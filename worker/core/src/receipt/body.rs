@@ -1,12 +1,12 @@
-//! Receipts: the hash-chained record of what a lane decided.
+//! Receipts: the hash-chained record of a lane's decisions.
 //!
-//! A receipt's hash is SHA-256 over its body in RFC 8785 form; the body holds the hash before
-//! it, so nobody can change, drop or reorder one without breaking every later link. The first
-//! body of a lane points at [`GENESIS`].
+//! A receipt's hash is SHA-256 over its body in RFC 8785 form. The body holds the hash of the
+//! receipt before it, so nobody can change, drop or reorder a receipt without breaking every later
+//! link. The first body of a lane holds [`GENESIS`].
 //!
 //! INVARIANT (canonical as written): the bodies declare their fields in RFC 8785 order and hold
-//! only strings, integers and arrays and objects of them, so serializing it gives the canonical form
-//! directly; a test pins it.
+//! only strings, integers, arrays and objects. So serializing a body gives its canonical form
+//! directly. A test pins it.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -20,13 +20,13 @@ use crate::trust::SourceTrust;
 
 /// The version of every [`Body`]. Version 1 had one quorum for all approver groups.
 pub const BODY_VERSION: u8 = 2;
-/// How bodies become bytes.
+/// The scheme by which bodies become bytes.
 pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a receipt says. Its member `kind` tells which schema it has. Hashes are SHA-256 in lower-case
-/// hex. A text that does not apply is empty.
+/// What a receipt says. Its member `kind` tells which schema it has. Hashes are SHA-256 in
+/// lower-case hex. A text that does not apply is empty.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 #[schema(
@@ -58,7 +58,7 @@ impl Body<'_> {
     }
 }
 
-/// The schema of a `kind` that has one value.
+/// The schema of a `kind` with one value.
 fn only(kind: &str) -> Object {
     Object::builder().schema_type(Type::String).enum_values(Some([kind])).build()
 }
@@ -70,24 +70,24 @@ fn decision_kind() -> Object {
     only(DECISION_KIND)
 }
 
-/// What the receipt of a decision says.
+/// The receipt of a decision.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = DecisionReceiptBody)]
 pub struct DecisionBody<'a> {
-    /// Of the call.
+    /// The action hash of the call.
     pub action_hash: &'a str,
     pub agent: &'a str,
-    /// The approval that was asked for or presented; empty without one.
+    /// The approval that the decision asks for, or that the call presented; empty if there is none.
     pub approval_id: &'a str,
     /// The digest of the policies that decided.
     pub bundle: &'a str,
     pub decision: Decision,
     pub decision_id: &'a str,
-    /// Why the decision was made while D1 was away; only of such a decision.
+    /// Why the decision was made during an outage of D1; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub degraded_cause: Option<&'a str>,
-    /// `degraded`; only of such a decision.
+    /// `degraded`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub engine_mode: Option<&'a str>,
@@ -104,7 +104,7 @@ pub struct DecisionBody<'a> {
     pub run: &'a str,
     pub seq: u64,
     pub server: &'a str,
-    /// Only of a decision that would have been another one without taint.
+    /// Present if the decision would have been different without taint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintExplanation)]
     pub taint: Option<&'a TaintExplanation>,
@@ -112,13 +112,13 @@ pub struct DecisionBody<'a> {
     #[schema(format = DateTime)]
     pub time: &'a str,
     pub tool: &'a str,
-    /// As it counted.
+    /// The trust that counted.
     pub trust: SourceTrust,
     pub user: &'a str,
     pub version: u8,
 }
 
-/// What the caller must do, or have done, for the decision to hold.
+/// What the caller must do, or must have done, for the decision to hold.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Obligations<'a> {
     /// Sorted.
@@ -134,29 +134,30 @@ fn approval_kind() -> Object {
     only(APPROVAL_KIND)
 }
 
-/// What a receipt of a step of an approval says.
+/// The receipt of a step of an approval.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = ApprovalReceiptBody)]
 pub struct ApprovalBody<'a> {
-    /// The hash that alone is good after the step.
+    /// The action hash that the approval allows after the step.
     pub action_hash: &'a str,
-    /// Who decided; empty when nobody did.
+    /// The administrator who decided; empty if no administrator did.
     pub administrator: &'a str,
     pub agent: &'a str,
     pub approval_id: &'a str,
-    /// What was done.
+    /// The step.
     pub change: ApprovalEvent,
-    /// The decision that used it, or tried to; else the one that asked for it.
+    /// The decision that used or tampered with the approval; otherwise the decision that asked for
+    /// it.
     pub decision_id: &'a str,
     pub epoch: u64,
-    /// Of the credential that decided, or that made the call.
+    /// The credential that decided, or that made the call.
     pub key_id: &'a str,
     #[schema(schema_with = approval_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
-    /// After the step.
+    /// The status after the step.
     pub status: ApprovalStatus,
     pub tenant: &'a str,
     #[schema(format = DateTime)]
@@ -171,16 +172,16 @@ fn registry_kind() -> Object {
     only(REGISTRY_KIND)
 }
 
-/// What happened to an agent; its receipt and its audit event have this name.
+/// An event of an agent. Its receipt and its audit event have this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub enum AgentEvent {
-    /// The lane lifted its own quarantine.
+    /// An administrator lifted the lane's own quarantine.
     #[serde(rename = "agent_restored")]
     Restored,
-    /// The taint of the agent and of all its runs was lifted.
+    /// An administrator lifted the taint of the agent and of all its runs.
     #[serde(rename = "agent_untainted")]
     Untainted,
-    /// Text of an untrusted server that answers no call tainted the agent.
+    /// Text of an untrusted server tainted the agent without a call.
     #[serde(rename = "agent_tainted")]
     Tainted,
 }
@@ -196,15 +197,15 @@ impl AgentEvent {
     }
 }
 
-/// What a receipt of a lane's own share in a change of the registry says.
+/// The receipt of an event of an agent in its lane.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = RegistryReceiptBody)]
 pub struct RegistryBody<'a> {
     pub administrator: &'a str,
     pub agent: &'a str,
-    /// What was changed.
+    /// The event.
     pub change: AgentEvent,
-    /// The decision that it undoes; may be empty.
+    /// The decision that the event undoes; may be empty.
     pub decision_id: &'a str,
     pub epoch: u64,
     #[schema(schema_with = registry_kind)]
@@ -229,17 +230,17 @@ fn outcome_kind() -> Object {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// As the upstream ended it.
+    /// The upstream ended it.
     Complete,
     /// The caller went away.
     CallerGone,
-    /// The upstream could not be reached, or broke off.
+    /// The upstream could not be reached, or broke the connection.
     UpstreamFailed,
-    /// The upstream took longer than its server may.
+    /// The upstream took longer than its server's limits allow.
     TimedOut,
-    /// The answer had more bytes than the server's may.
+    /// The answer had more bytes than its server's limit allows.
     TooLarge,
-    /// The answer was none that can be passed on.
+    /// The answer could not be passed on.
     Refused,
 }
 
@@ -256,7 +257,7 @@ impl Ending {
         }
     }
 
-    /// The audit event of an answer that came to no good end.
+    /// The audit event of an answer that ended badly.
     pub const fn event(self) -> Option<&'static str> {
         match self {
             Self::Complete | Self::CallerGone => None,
@@ -268,12 +269,12 @@ impl Ending {
     }
 }
 
-/// What a receipt of what became of a forwarded call says.
+/// The receipt of the outcome of a forwarded call.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = OutcomeReceiptBody)]
 pub struct OutcomeBody<'a> {
     pub agent: &'a str,
-    /// Of the answer's body, as the caller was sent it.
+    /// Bytes of the answer's body, as the caller was sent it.
     pub bytes: u64,
     /// The hash of the decision's receipt.
     pub decision_hash: &'a str,
@@ -286,11 +287,11 @@ pub struct OutcomeBody<'a> {
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
-    /// SHA-256 over the answer's body as far as the server sent it; empty when it sent none.
+    /// SHA-256 over the answer's body, as far as the server sent it; empty if it sent none.
     pub result_sha256: &'a str,
     pub seq: u64,
     pub server: &'a str,
-    /// The server's HTTP status; 0 when there was none.
+    /// The server's HTTP status; 0 if there was no answer.
     pub status: u16,
     pub tenant: &'a str,
     #[schema(format = DateTime)]
@@ -301,7 +302,7 @@ pub struct OutcomeBody<'a> {
 /// The canonical body and its hash.
 #[must_use]
 pub fn seal(body: &Body<'_>) -> (String, String) {
-    // Strings and integers always serialize; an empty body would verify as nothing.
+    // Strings and integers always serialize. An empty body would not verify.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);
     (text, hash)
@@ -320,16 +321,15 @@ pub struct StoredReceipt {
     pub body: String,
 }
 
-/// The first thing wrong with a chain.
+/// The first error in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Break {
     pub seq: u64,
     pub problem: String,
 }
 
-/// Checks a run of receipts that should begin at `from`, following on `previous` (the hash of
-/// `from - 1`, or [`GENESIS`]; `None` when the caller cannot know it, and then the first link
-/// back is not checked).
+/// Verifies consecutive receipts, the first of which must be number `from`. `previous` is the hash
+/// of receipt `from - 1`, or [`GENESIS`]. If it is `None`, the first link back is not checked.
 ///
 /// # Errors
 ///

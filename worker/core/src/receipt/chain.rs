@@ -1,6 +1,6 @@
 //! The end of a lane's chain of receipts.
 
-/// The newest link of the lane's chain.
+/// The newest receipt of a lane's chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainHead {
     pub seq: u64,

@@ -1,4 +1,4 @@
-//! Receipts: the hash-chained record of what a lane decided, and for how long it is kept.
+//! Receipts: the hash-chained record of a lane's decisions, and how long it is kept.
 
 mod body;
 mod chain;

@@ -1,41 +1,40 @@
-//! For how long records are kept, and what of a chain may be deleted.
+//! How long records are kept, and which receipts may be deleted.
 //!
-//! INVARIANT (pruning hides nothing): receipts are deleted only after they were verified, from the
-//! last deleted one on. So the anchor, which is the number and the hash of the last deleted receipt,
-//! is as good a beginning of the rest as the lane's first receipt is. A chain that was changed is
-//! not pruned: it stays for people to look at.
+//! INVARIANT (pruning hides nothing): a receipt is deleted only after the chain was verified from
+//! the last deleted receipt up to it. So the anchor, which is the number and the hash of the last
+//! deleted receipt, is as good a start of the chain as the lane's first receipt. A chain that was
+//! changed is not pruned: people must be able to look at it.
 //!
-//! Out of scope: deleting (`worker/edge`), when it is done (the lane's alarm).
+//! Out of scope: the deletion itself (`worker/edge`), and when it happens (the lane's alarm).
 
 use super::body::{self as receipt, Break, StoredReceipt};
 use super::chain::ChainHead;
 use crate::clock::DAY_MS;
 
-/// Days that records are kept of a tenant that has no period of its own: a year, and a month to look
-/// back on it.
+/// Days that records are kept by default: a year, and a month to look back on it.
 pub const DEFAULT_RETENTION_DAYS: u32 = 400;
 
-/// Receipts, events or approvals that one batch deletes, each with its place in the indexes: as many
-/// rows as one flush writes.
+/// Receipts, events or approvals that one batch deletes, each with its index entries: as many rows
+/// as one flush writes.
 pub const MAX_PRUNED: u32 = 500;
 
-/// How long a lane waits after it has pruned all that is due. Periods are days, so a day late is as
-/// exact as they are.
+/// How long a lane waits after it has pruned everything that is due. Retention periods are whole
+/// days, so once a day is enough.
 pub const PRUNE_INTERVAL_MS: u64 = DAY_MS;
 
-/// Records from before this time are deleted.
+/// Records from before this time may be deleted.
 #[must_use]
 pub fn cutoff_ms(retention_days: Option<u32>, now_ms: u64) -> u64 {
     let days = retention_days.unwrap_or(DEFAULT_RETENTION_DAYS);
     now_ms.saturating_sub(u64::from(days).saturating_mul(DAY_MS))
 }
 
-/// The lane's next anchor: the last of the receipts after `anchor`, each with its time, that are all
-/// from before `cutoff_ms`. `None` when none is.
+/// The lane's next anchor: the last receipt after `anchor` that is from before `cutoff_ms`, with
+/// all receipts between. Each receipt comes with its time. `None` if there is none.
 ///
 /// # Errors
 ///
-/// The first [`Break`]: nothing may be deleted.
+/// The first [`Break`]. Then nothing may be deleted.
 pub fn next_anchor(
     anchor: &ChainHead,
     receipts: Vec<(u64, StoredReceipt)>,

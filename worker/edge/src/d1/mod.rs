@@ -72,7 +72,7 @@ async fn read_within<T: DeserializeOwned>(
     }
     .await;
     read.map_err(|error| {
-        let line = LOG.with(|log| log.borrow_mut().admit(Date::now().as_millis()));
+        let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
         if let Some(left_out) = line {
             console_error!("D1: {error} ({left_out} lines like this one were left out)");
         }
