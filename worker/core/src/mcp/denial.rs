@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(status, 200);
             body
         };
-        let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":ReasonCode::PolicyForbid,"dev.gateward/policies":["p","q"]}"#;
+        let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":"policy_forbid","dev.gateward/policies":["p","q"]}"#;
         let text = quoted(&super::text(&denied, "s/t"));
         let result = format!(
             r#""content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
