@@ -2,7 +2,7 @@
 
 .PHONY: help start test test-rust test-worker conformance interop demo check bench bench-full bench-check deploy clean setup wasm cli
 
-# These compile for Wasm only.
+# These crates compile only for Wasm.
 wasm_crates := gateward-edge gateward-bench-wasm
 native := --workspace $(addprefix --exclude ,$(wasm_crates))
 
@@ -42,13 +42,13 @@ bench: setup ## measure everything briefly, in 5 minutes after the build, and wr
 bench-full: setup ## measure everything at full length and write docs/performance.md
 	@npm run --silent bench -- --full
 
-bench-check: setup ## hold instruction counts and the Wasm's size against bench/thresholds.json
+bench-check: setup ## compare instruction counts and the Wasm's size with bench/thresholds.json
 	@npm run --silent bench-check
 
-deploy: check test ## deploy to Cloudflare; a dry run where no account is set up
+deploy: check test ## deploy to Cloudflare; a dry run if no account is set up
 	npm run --silent deploy
 
-clean: ## remove what was built and the local database; installed tools stay
+clean: ## remove build results and the local database; keep the installed tools
 	cargo clean
 	rm -rf worker/edge/build bench/wasm/build node_modules .wrangler .gateward
 

@@ -1,6 +1,6 @@
 -- The registry (written by administrators) and the records (written by the lanes' flush).
 -- Times are Unix milliseconds. JSON columns hold text that was validated before it was written.
--- An index exists for each way the read endpoints ask; each costs a write for every decision.
+-- There is an index for each query of the read endpoints. Each index costs a write for every decision.
 
 CREATE TABLE tenants (
   tenant        TEXT    NOT NULL PRIMARY KEY,
@@ -25,7 +25,7 @@ CREATE TABLE agents (
   PRIMARY KEY (tenant, agent)
 ) STRICT, WITHOUT ROWID;
 
--- secret_sha256: lower-case hex of SHA-256 over the secret part of the token, as it stands there.
+-- secret_sha256: lower-case hex of SHA-256 over the secret part of the token, not decoded.
 CREATE TABLE credentials (
   tenant           TEXT    NOT NULL REFERENCES tenants (tenant),
   key_id           TEXT    NOT NULL,
@@ -97,9 +97,9 @@ CREATE TABLE receipts (
   PRIMARY KEY (tenant, lane, seq)
 ) STRICT, WITHOUT ROWID;
 
--- tenant is '' for what happened before a tenant could be believed (a forged token).
--- source: who caused it: an agent's name, or a network address.
--- count: how many alike events one aggregated row stands for.
+-- tenant: '' if the tenant was not verified (a forged token).
+-- source: who caused the event: an agent's name, or a network address.
+-- count: the number of equal events that the row counts.
 CREATE TABLE audit_events (
   tenant      TEXT    NOT NULL,
   event_id    TEXT    NOT NULL,
@@ -127,7 +127,8 @@ CREATE TABLE approvals (
   PRIMARY KEY (tenant, approval_id)
 ) STRICT, WITHOUT ROWID;
 
--- How far each lane's journal has reached these tables; lists quote it as flushed_through.
+-- The last row of each lane's journal that was flushed to these tables. Lists show it as
+-- flushed_through.
 CREATE TABLE lane_flushes (
   tenant        TEXT    NOT NULL,
   lane          INTEGER NOT NULL,

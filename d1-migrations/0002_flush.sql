@@ -1,6 +1,5 @@
--- What a lane's flush writes, said once for each journal row: the flush inserts rows into this
--- view, and the trigger spreads each over the tables. One statement a batch, so that the batch is
--- sent and parsed once. A row that was flushed before changes nothing.
+-- A lane's flush inserts journal rows into this view, and the trigger writes each row to the tables.
+-- One batch is one statement, so the batch is sent and parsed once. Flushing a row again is a no-op.
 -- lane: the lane's number; row: a journal row, a JSON object.
 CREATE VIEW journal_rows (tenant, lane, row) AS SELECT '', 0, '{}' WHERE false;
 
@@ -29,7 +28,8 @@ CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   WHERE NEW.row->>'$.approval.approval_id' IS NOT NULL
   ON CONFLICT (tenant, approval_id) DO NOTHING;
 
-  -- A quarantine stops the agent in the registry too; first the epoch, while it is seen to change.
+  -- A quarantine also stops the agent in the registry. The epoch is updated first, while the agent's
+  -- old status still shows that something changes.
   UPDATE tenants SET epoch = epoch + 1
   WHERE NEW.row->>'decision' = 'quarantine' AND tenant = NEW.tenant AND EXISTS (
     SELECT 1 FROM agents WHERE tenant = NEW.tenant AND agent = NEW.row->>'agent' AND status IN ('active', 'frozen'));

@@ -1,12 +1,13 @@
--- What administrators keep, complete: limits, groups, grants, states, bans.
+-- The complete registry: limits, groups, grants, states, bans.
 --
--- revision: the tenant's epoch at which the record was changed last; its ETag.
--- A deleted record stays, with the time, so that its name is never given again.
--- A list that is NULL restricts nothing; an empty one leaves nothing.
+-- revision: the tenant's epoch at the last change of the record. It is the record's ETag.
+-- A deleted record stays, with the time of deletion, so that its name cannot be used again.
+-- A list that is NULL restricts nothing. An empty list allows nothing.
 DROP TRIGGER flush_journal_row;
 
--- Limits of agents that have none of their own. risk_*: more than so many denials in the window
--- raise an agent's risk tier by a step; each quiet period without one lowers it by a step.
+-- The limits of agents without limits of their own. risk_*: more than risk_denials denials within
+-- risk_window_s raise an agent's risk tier by one step. Each risk_quiet_s without a denial lowers it by
+-- one step.
 ALTER TABLE tenants ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE tenants ADD COLUMN updated_at_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tenants ADD COLUMN rate_capacity INTEGER CHECK (rate_capacity > 0);
@@ -16,9 +17,9 @@ ALTER TABLE tenants ADD COLUMN risk_denials INTEGER CHECK (risk_denials > 0);
 ALTER TABLE tenants ADD COLUMN risk_window_s INTEGER CHECK (risk_window_s > 0);
 ALTER TABLE tenants ADD COLUMN risk_quiet_s INTEGER CHECK (risk_quiet_s > 0);
 
--- frozen, quarantined, revoked: what administrators did, each undone by its own opposite or never.
--- lane_quarantined, risk_steps: copies of what the agent's lane decided, written by its flush;
--- the lane itself goes by its own journal. status: the strictest of them.
+-- frozen, quarantined, revoked: marks that administrators set. Each has its own undo action; revoked
+-- has none. lane_quarantined, risk_steps: copies of what the agent's lane decided, written by its flush.
+-- The lane itself uses its own journal. status: the strictest mark.
 ALTER TABLE agents ADD COLUMN frozen INTEGER NOT NULL DEFAULT 0 CHECK (frozen IN (0, 1));
 ALTER TABLE agents ADD COLUMN quarantined INTEGER NOT NULL DEFAULT 0 CHECK (quarantined IN (0, 1));
 ALTER TABLE agents ADD COLUMN revoked INTEGER NOT NULL DEFAULT 0 CHECK (revoked IN (0, 1));
@@ -28,8 +29,8 @@ ALTER TABLE agents ADD COLUMN allowed_tools TEXT CHECK (json_type(allowed_tools)
 ALTER TABLE agents ADD COLUMN deleted_at_ms INTEGER;
 ALTER TABLE agents ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE agents ADD COLUMN updated_at_ms INTEGER NOT NULL DEFAULT 0;
--- Whether a lane or somebody by hand quarantined an agent cannot be told. A lane has its own mark in
--- its journal, and `restore` lifts both.
+-- It is not known whether a lane or an administrator had quarantined an agent. A lane has its own mark
+-- in its journal, and `restore` lifts both.
 UPDATE agents SET frozen = (status = 'frozen'), revoked = (status = 'revoked'),
   quarantined = (status = 'quarantined'),
   updated_at_ms = created_at_ms;
@@ -62,8 +63,8 @@ INSERT INTO group_members (tenant, group_name, kind, member)
 SELECT DISTINCT agents.tenant, value, 'agent', agent FROM agents, json_each(agents.groups);
 ALTER TABLE agents DROP COLUMN groups;
 
--- administrator: the person's name, which rotation keeps; NULL for an agent's credential.
--- signed: whether requests must be signed; the key is derived, never stored.
+-- administrator: the person's name, which rotation keeps. NULL for an agent's credential.
+-- signed: whether requests must be signed. The key is derived and not stored.
 ALTER TABLE credentials ADD COLUMN administrator TEXT;
 ALTER TABLE credentials ADD COLUMN allowed_servers TEXT CHECK (json_type(allowed_servers) = 'array');
 ALTER TABLE credentials ADD COLUMN allowed_tools TEXT CHECK (json_type(allowed_tools) = 'array');
@@ -73,8 +74,8 @@ ALTER TABLE credentials ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 UPDATE credentials SET administrator = key_id WHERE kind = 'administrator';
 CREATE INDEX credentials_by_agent ON credentials (tenant, agent, key_id);
 
--- manifest_sha256: lower-case hex of SHA-256 over the RFC 8785 form of what the server said its
--- tools are. status: the strictest of the states.
+-- manifest_sha256: lower-case hex of SHA-256 over the RFC 8785 form of the server's list of tools.
+-- status: the strictest of the states.
 ALTER TABLE servers ADD COLUMN approved INTEGER NOT NULL DEFAULT 0 CHECK (approved IN (0, 1));
 ALTER TABLE servers ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0 CHECK (disabled IN (0, 1));
 ALTER TABLE servers ADD COLUMN quarantined INTEGER NOT NULL DEFAULT 0 CHECK (quarantined IN (0, 1));
@@ -114,9 +115,9 @@ CREATE TABLE bans (
   PRIMARY KEY (tenant, ban_id)
 ) STRICT, WITHOUT ROWID;
 
--- What a POST with an Idempotency-Key answered, without what is shown only once.
--- fingerprint: hex of SHA-256 over credential, method, path and body. epoch: that the change gave
--- the tenant that was changed, which an operator's may be another.
+-- Answers to POSTs with an Idempotency-Key, without the secrets, which are shown only once.
+-- fingerprint: hex of SHA-256 over credential, method, path and body. epoch: the epoch that the change
+-- gave the changed tenant, which can be another tenant than the operator's.
 CREATE TABLE idempotency_keys (
   tenant          TEXT    NOT NULL,
   idempotency_key TEXT    NOT NULL,
@@ -129,12 +130,12 @@ CREATE TABLE idempotency_keys (
   PRIMARY KEY (tenant, idempotency_key)
 ) STRICT, WITHOUT ROWID;
 
--- Most events are decisions: an index of the other kinds costs those nothing.
+-- Most events are decisions. An index of only the other kinds costs decisions nothing.
 CREATE INDEX audit_events_by_time ON audit_events (tenant, at_ms, event_id);
 CREATE INDEX audit_events_by_kind ON audit_events (tenant, kind, at_ms, event_id) WHERE kind <> 'decision';
 
--- As in 0002_flush.sql. A row's kind is `decision` unless it says otherwise; a row of kind
--- `registry` is an administrator's command that the lane carried out.
+-- As in 0002_flush.sql. A row without `kind` is a decision. A row of the kind `registry` is an
+-- administrator's command that the lane carried out.
 CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, decision, reason_code, response)
   SELECT NEW.tenant, NEW.row->>'decision_id', NEW.lane, NEW.row->>'seq', NEW.row->>'at_ms', NEW.row->>'agent',
@@ -162,8 +163,8 @@ CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   WHERE NEW.row->>'$.approval.approval_id' IS NOT NULL
   ON CONFLICT (tenant, approval_id) DO NOTHING;
 
-  -- What the lane decided about the agent itself: `containment` holds it as it is after the row;
-  -- `event` names what happened to it where the decision does not say so already.
+  -- What the lane decided about the agent itself. `containment` is the state after the row. `event` names
+  -- the change, unless the decision says it already.
   INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
   SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'$.containment.event'),
     NEW.row->>'at_ms', NEW.lane, NEW.row->>'$.containment.event', NEW.row->>'$.containment.source',

@@ -1,12 +1,12 @@
--- Approvals that people decide on: copies of what the lanes hold, for lists.
+-- Approvals that people decide on: copies of the lanes' records, for lists.
 --
--- What an earlier version asked for could not be decided on, and its call was never let pass: those
--- approvals are forgotten. Their decisions and receipts stay.
+-- Approvals that an earlier version requested could not be decided, and their calls never passed. So
+-- they are deleted. Their decisions and receipts stay.
 DROP TRIGGER flush_journal_row;
 DROP TABLE approvals;
 
--- record: the approval as JSON, without the call's arguments, which never leave the lane.
--- revision: counts the approval's changes.
+-- record: the approval as JSON, without the call's arguments, which stay in the lane.
+-- revision: the number of changes of the approval.
 CREATE TABLE approvals (
   tenant        TEXT    NOT NULL,
   approval_id   TEXT    NOT NULL,
@@ -23,7 +23,7 @@ CREATE INDEX approvals_by_status ON approvals (tenant, status, created_at_ms, ap
 CREATE INDEX approvals_by_agent ON approvals (tenant, agent, created_at_ms, approval_id);
 CREATE INDEX approvals_by_agent_and_status ON approvals (tenant, agent, status, created_at_ms, approval_id);
 
--- The groups that are asked, one row each.
+-- One row for each group that must approve.
 CREATE TABLE approval_groups (
   tenant        TEXT    NOT NULL,
   group_name    TEXT    NOT NULL,
@@ -32,12 +32,12 @@ CREATE TABLE approval_groups (
   PRIMARY KEY (tenant, group_name, created_at_ms, approval_id)
 ) STRICT, WITHOUT ROWID;
 
--- How long an approval of a call of the tool is open, in seconds; half an hour when NULL.
+-- How long an approval of a call of the tool is open, in seconds. NULL: half an hour.
 ALTER TABLE tools ADD COLUMN approval_ttl_s INTEGER CHECK (approval_ttl_s BETWEEN 60 AND 604800);
 
--- As in 0003_registry.sql. A row of kind `approval` is a step of an approval. Every row with an
--- `approval` holds it as it is after the row; of those of one approval, the newest counts. A lane
--- that still runs older code writes one without a status, which is forgotten as above.
+-- As in 0003_registry.sql. A row of the kind `approval` is a step of an approval. The member `approval`
+-- of a row is the approval's state after the row; the newest state counts. A lane that still runs older
+-- code writes an approval without a status, which is dropped as above.
 CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, decision, reason_code, response)
   SELECT NEW.tenant, NEW.row->>'decision_id', NEW.lane, NEW.row->>'seq', NEW.row->>'at_ms', NEW.row->>'agent',
@@ -77,8 +77,8 @@ CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   WHERE NEW.row->>'kind' IS NULL AND NEW.row->>'$.approval.status' IS NOT NULL
   ON CONFLICT DO NOTHING;
 
-  -- What the lane decided about the agent itself: `containment` holds it as it is after the row;
-  -- `event` names what happened to it where the decision does not say so already.
+  -- What the lane decided about the agent itself. `containment` is the state after the row. `event` names
+  -- the change, unless the decision says it already.
   INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
   SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'$.containment.event'),
     NEW.row->>'at_ms', NEW.lane, NEW.row->>'$.containment.event', NEW.row->>'$.containment.source',

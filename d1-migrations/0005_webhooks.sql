@@ -1,6 +1,6 @@
--- Where a tenant is told what becomes of its approvals.
+-- Each tenant's webhook: the URL to which the steps of its approvals are sent.
 --
--- salt: with the worker's MAC key it gives the secret that signs; a secret is stored nowhere.
+-- salt: the signing secret is derived from it and the worker's MAC key. The secret is not stored.
 -- revision: the tenant's epoch at the last change.
 CREATE TABLE webhooks (
   tenant        TEXT    NOT NULL PRIMARY KEY REFERENCES tenants (tenant),

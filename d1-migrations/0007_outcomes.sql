@@ -1,7 +1,7 @@
--- What became of calls that Gateward forwarded.
+-- The outcomes of calls that Gateward forwarded.
 
--- As in 0004_approvals.sql. A row of kind `outcome` says what became of a forwarded call; it has an
--- `event` where that came to no good end.
+-- As in 0004_approvals.sql. A row of the kind `outcome` says how a forwarded call ended. It has an
+-- `event` if the call failed.
 DROP TRIGGER flush_journal_row;
 CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, decision, reason_code, response)
@@ -42,8 +42,8 @@ CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   WHERE NEW.row->>'kind' IS NULL AND NEW.row->>'$.approval.status' IS NOT NULL
   ON CONFLICT DO NOTHING;
 
-  -- What the lane decided about the agent itself: `containment` holds it as it is after the row;
-  -- `event` names what happened to it where the decision does not say so already.
+  -- What the lane decided about the agent itself. `containment` is the state after the row. `event` names
+  -- the change, unless the decision says it already.
   INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
   SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'$.containment.event'),
     NEW.row->>'at_ms', NEW.lane, NEW.row->>'$.containment.event', NEW.row->>'$.containment.source',

@@ -1,5 +1,5 @@
--- Nonces of signatures (docs/signing.md) that were used outside of calls: a signed request that changes
--- something is carried out once. Those of calls are kept by lanes.
+-- Used nonces of signatures (docs/signing.md), so that a signed request that changes something is
+-- carried out only once. Lanes keep the nonces of calls.
 CREATE TABLE signature_nonces (
   tenant TEXT NOT NULL,
   key_id TEXT NOT NULL,

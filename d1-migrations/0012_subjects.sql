@@ -1,10 +1,10 @@
--- An administrator is a subject: one person with any number of credentials. Quorums count subjects.
--- A group can be protected: its own members must then approve who else becomes a member.
+-- A subject is an administrator: one person with any number of credentials. Quorums count subjects.
+-- If a group is protected, its members must approve each new member.
 
--- created_by: the administrator who made the record, `<tenant>/<name>` for an operator of another
--- tenant, `_bootstrap` for the bootstrap secret, `_unknown` from before this was recorded.
--- first: the tenant's first administrator, made by the bootstrap secret or with the tenant.
--- A deleted record stays, so that its name is never given again.
+-- created_by: the administrator who created the record; `<tenant>/<name>` for an operator of another
+-- tenant, `_bootstrap` for the bootstrap secret, `_unknown` for records from before this column.
+-- first: the tenant's first administrator, made with the bootstrap secret or with the tenant.
+-- A deleted record stays, so that its name cannot be used again.
 CREATE TABLE subjects (
   tenant        TEXT    NOT NULL REFERENCES tenants (tenant),
   subject       TEXT    NOT NULL,
@@ -26,8 +26,8 @@ FROM (SELECT tenant, administrator AS subject, created_at_ms FROM credentials WH
     WHERE m.kind = 'administrator') known
 GROUP BY tenant, subject;
 
--- Who issued the credential, as in subjects.created_by, and with which credential of theirs. NULL:
--- issued before this was recorded.
+-- Who issued the credential (as in subjects.created_by), and which credential they used. NULL: issued
+-- before these columns existed.
 ALTER TABLE credentials ADD COLUMN issued_by TEXT;
 ALTER TABLE credentials ADD COLUMN issuer_key_id TEXT;
 CREATE INDEX credentials_by_administrator ON credentials (tenant, administrator, key_id)
@@ -35,7 +35,7 @@ CREATE INDEX credentials_by_administrator ON credentials (tenant, administrator,
 
 ALTER TABLE groups ADD COLUMN protected INTEGER NOT NULL DEFAULT 0 CHECK (protected IN (0, 1));
 
--- The groups of an approval that no decision asked for: flush_journal_row writes only the others.
+-- Writes the groups of an approval that no decision requested. flush_journal_row writes the others.
 CREATE TRIGGER write_approval_groups AFTER INSERT ON approvals BEGIN
   INSERT INTO approval_groups (tenant, group_name, created_at_ms, approval_id)
   SELECT NEW.tenant, value->>'group', NEW.created_at_ms, NEW.approval_id

@@ -1,5 +1,5 @@
--- As in 0007_outcomes.sql, and: the audit event of a decision that taint caused says where the taint
--- comes from, in its member `taint`. A merge patch leaves out a member that is null.
+-- As in 0007_outcomes.sql. In addition, the audit event of a decision that taint caused has the source
+-- of the taint in its member `taint`. A merge patch leaves out a member that is null.
 DROP TRIGGER flush_journal_row;
 CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   INSERT INTO decisions (tenant, decision_id, lane, seq, at_ms, agent, server, tool, decision, reason_code, response)
@@ -41,8 +41,8 @@ CREATE TRIGGER flush_journal_row INSTEAD OF INSERT ON journal_rows BEGIN
   WHERE NEW.row->>'kind' IS NULL AND NEW.row->>'$.approval.status' IS NOT NULL
   ON CONFLICT DO NOTHING;
 
-  -- What the lane decided about the agent itself: `containment` holds it as it is after the row;
-  -- `event` names what happened to it where the decision does not say so already.
+  -- What the lane decided about the agent itself. `containment` is the state after the row. `event` names
+  -- the change, unless the decision says it already.
   INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, source, decision_id, detail)
   SELECT NEW.tenant, NEW.lane || '.' || (NEW.row->>'seq') || '.' || (NEW.row->>'$.containment.event'),
     NEW.row->>'at_ms', NEW.lane, NEW.row->>'$.containment.event', NEW.row->>'$.containment.source',

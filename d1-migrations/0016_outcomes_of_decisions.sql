@@ -1,3 +1,3 @@
--- Finds what became of a decision's call. One row more is written for each outcome, and none for other
--- receipts.
+-- An index to find the outcome of a decision's call. It costs one more write for each outcome, and none
+-- for other receipts.
 CREATE INDEX receipts_of_outcomes ON receipts (tenant, decision_id) WHERE kind = 'outcome';

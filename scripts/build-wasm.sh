@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds a worker's crate, worker/edge unless another is named, to <crate>/build/index.js, unless
-# that is newer than all its sources.
+# Builds a worker's crate (default: worker/edge) to <crate>/build/index.js. Does nothing if that file is
+# newer than all its sources.
 #
 #   scripts/build-wasm.sh [bench/wasm]
 #
-# GATEWARD_PROFILE=release    what is deployed, optimised by wasm-opt (the default)
-# GATEWARD_PROFILE=wasm-test  what `make start` and `make test` run: the same code, built in a
-#                             fraction of the time
-# GATEWARD_PREBUILT=1         do nothing: wrangler runs this script too, and a target has just built
+# GATEWARD_PROFILE=release    for deployment, optimised by wasm-opt (the default)
+# GATEWARD_PROFILE=wasm-test  for `make start` and `make test`: the same code, built in a fraction of
+#                             the time
+# GATEWARD_PREBUILT=1         do nothing, because a target has just built (wrangler runs this script too)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "${GATEWARD_PREBUILT:-}" = 1 ] && exit 0
@@ -25,8 +25,8 @@ case "$profile" in
   *) echo "gateward: GATEWARD_PROFILE must be \`release\` or \`wasm-test\`, not \`$profile\`" >&2; exit 1 ;;
 esac
 
-# The stamp is as old as the start of the build that it stands for, so that a source saved while
-# the build ran counts as newer.
+# The stamp has the time at which the build started. So a source that was saved during the build counts
+# as newer.
 build="$crate/build"
 stamp="$build/.built-$profile"
 if [ -f "$stamp" ] && [ -f "$build/index.js" ]; then
@@ -41,7 +41,7 @@ mkdir -p "$build"
 rm -f "$build"/.built-*
 touch "$build/.building"
 
-# Local binaries, so that worker-build downloads none.
+# Use local binaries, so that worker-build downloads nothing.
 export WASM_BINDGEN_BIN="$wasm_bindgen_root/bin/wasm-bindgen"
 export ESBUILD_BIN="$PWD/node_modules/.bin/esbuild"
 export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
@@ -49,8 +49,9 @@ export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
 export PATH="$PWD/node_modules/.bin:$PATH"
 (cd "$crate" && "$worker_build_root/bin/worker-build" "${arguments[@]}")
 if [ "$profile" = release ]; then
-  # The names of functions are for debuggers, and a fourteenth of what is uploaded; worker-build
-  # keeps them, and they stay here beside what is deployed. The features are those that it builds with.
+  # worker-build keeps the names of functions. They are useful for debuggers only, and take one
+  # fourteenth of the upload. So they are removed from what is deployed; named.wasm keeps them. The
+  # enabled features are those that worker-build uses.
   mv "$build/index_bg.wasm" "$build/named.wasm"
   "$WASM_OPT_BIN" --strip-debug --enable-mutable-globals --enable-sign-ext \
     --enable-nontrapping-float-to-int --enable-bulk-memory --enable-multivalue \

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Prepares the clients in other languages that the tests run, and with `--all` those too that only
-# `make interop` drives. Prints where they are as assignments of environment variables. A language
-# that is not installed is left out, and its tests are skipped; in CI (CI=true) and with `--all` it
-# is an error.
+# Installs the clients in other languages that the tests run. With `--all`, also those that only
+# `make interop` runs. Prints their paths as assignments of environment variables. If a language is not
+# installed, its tests are skipped; in CI (CI=true) and with `--all` that is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tools.sh
 
 all="${1:-}"
 uv_root="$tool_cache/uv-0.13.9"
-# Those for which the pinned packages have wheels.
+# The versions for which the pinned packages have wheels.
 python_versions=">=3.11,<3.14"
 
 missing() {
@@ -19,7 +18,7 @@ missing() {
 
 hash_of() { sha256sum "$1" | cut -c1-16; }
 
-# Prints an interpreter that the pinned packages run on, if this machine has one.
+# Prints the path of a Python interpreter that can run the pinned packages, if there is one.
 find_python() {
   command -v python3 >/dev/null || return 1
   if [ ! -x "$uv_root/bin/uv" ]; then
@@ -29,7 +28,7 @@ find_python() {
   "$uv_root/bin/uv" python find --no-python-downloads "$python_versions"
 }
 
-# Prints the environment that has these requirements, after making it if it is new.
+# Prints the path of the environment with these requirements. Creates it if it does not exist.
 python_environment() { # requirements
   local environment
   environment="$tool_cache/python-$(hash_of "$1")"
@@ -43,7 +42,7 @@ python_environment() { # requirements
   echo "$environment"
 }
 
-# Prints where the packages of this directory's lock are, after installing them if they are new.
+# Prints the path of the packages in this directory's lockfile. Installs them if they are missing.
 npm_packages() { # directory
   local packages
   packages="$tool_cache/packages-$(hash_of "$1/package-lock.json")"
@@ -58,7 +57,7 @@ npm_packages() { # directory
   echo "$packages"
 }
 
-# Environments of tests/interop/python that `make test` drives.
+# The environments in tests/interop/python that `make test` uses.
 interop="mcp-1.9 mcp-2.3"
 if [ -n "$all" ]; then
   interop=""
@@ -84,7 +83,7 @@ if [ -n "$all" ]; then
 fi
 echo "GATEWARD_INTEROP=${environments#,}"
 
-# The TypeScript generator needs an older compiler than the tests, so its packages are apart.
+# The TypeScript generator needs an older compiler than the tests, so it has its own packages.
 packages="$(npm_packages tests/clients/openapi)"
 echo "GATEWARD_GENERATOR_TYPESCRIPT=$packages/node_modules/@hey-api/openapi-ts/bin/run.js"
 

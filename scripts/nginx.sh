@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Prints the path of an nginx for the tests: the installed one, or Debian's, unpacked beside the npm
-# packages. Needs no root and starts no service.
+# Prints the path of an nginx for the tests: the installed one, or Debian's package, unpacked in
+# node_modules/.cache. Needs no root and starts no service.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Where an administrator's programs are is not on everybody's path.
+# nginx may be in a directory for administrators, which is not on every user's PATH.
 if PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v nginx; then exit 0; fi
 
 cache="$PWD/node_modules/.cache/nginx"
@@ -18,7 +18,7 @@ if [ ! -x "$nginx" ]; then
   rm -rf "$cache"
   mkdir -p "$cache/state/lists/partial" "$cache/archives/partial"
   cd "$cache"
-  # The machine's own package lists may be missing or old, and only root can renew them.
+  # The machine's package lists may be missing or old, and only root can update them.
   own=(-o "Dir::State=$cache/state" -o "Dir::Cache=$cache" -o APT::Sandbox::User= -o "Dir::State::status=/var/lib/dpkg/status")
   {
     apt-get download -q nginx || { apt-get "${own[@]}" update -q && apt-get "${own[@]}" download -q nginx; }

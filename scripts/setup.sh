@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a fresh clone ready to build: toolchain and npm packages. Silent when nothing is missing.
+# Installs the toolchain and the npm packages for a fresh clone. Prints nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

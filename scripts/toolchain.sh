@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing of Rust, its Wasm target and the Wasm build tools; silent when nothing is.
+# Installs Rust, its Wasm target and the Wasm build tools, if they are missing. Otherwise prints nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tools.sh
@@ -11,7 +11,7 @@ if ! command -v rustup >/dev/null; then
   exit 1
 fi
 if [ -z "$wasm_bindgen_version" ]; then
-  say "\`Cargo.lock\` names no \`wasm-bindgen\`: restore it with git"
+  say "\`Cargo.lock\` has no \`wasm-bindgen\`: restore the file with git"
   exit 1
 fi
 
@@ -23,13 +23,13 @@ if [ -z "$sysroot" ] || [ ! -d "$sysroot/lib/rustlib/$wasm_target/lib" ] \
     --component clippy --component rustfmt --target "$wasm_target"
 fi
 
-# Debug builds: the tools run for seconds, an optimised build of them takes minutes longer.
+# Debug builds: the tools run for seconds only, and an optimised build would take minutes longer.
 if [ ! -x "$worker_build_root/bin/worker-build" ]; then
   say "installing worker-build $worker_build_version (about 3 minutes on 2 cores)"
   cargo install worker-build --version "$worker_build_version" --locked --debug \
     --root "$worker_build_root"
 fi
-# Without --locked: the lockfile that this version was published with names a yanked release.
+# Without --locked, because this version's published lockfile contains a yanked release.
 if [ ! -x "$wasm_bindgen_root/bin/wasm-bindgen" ]; then
   say "installing wasm-bindgen-cli $wasm_bindgen_version (about 2.5 minutes on 2 cores)"
   cargo install wasm-bindgen-cli --version "$wasm_bindgen_version" --debug \
