@@ -304,7 +304,7 @@ describe("many tools", () => {
     expect(repeated.tools.map(({ result }) => result)).toEqual(["already_approved", "skipped"]);
 
     for (const [wrong, why] of [
-      [{ ...third, server: "other" }, "the review is of the server `other`"],
+      [{ ...third, server: "other" }, "the review is for the server `other`"],
       [{ ...third, tools: third.tools.map((tool) => ({ ...tool, egres: false })) }, "unknown field"],
     ] as const) {
       writeFileSync(file("wrong.json"), JSON.stringify(wrong));
@@ -571,7 +571,7 @@ describe("what was decided", () => {
       /^ +@id\("untrusted-never-writes"\)$/m,
       /^ +the call did not pass$/m,
       new RegExp(`^ +receipt_hash +${denied.receipt?.receipt_hash}$`, "m"),
-      /^ +hash +computed here, and the same/m,
+      /^ +hash +valid: computed on this machine, and equal/m,
     ]) expect(shown).toMatch(line);
     expect(await json("decisions", "show", denied.decision_id)).toMatchObject({ decision_id: denied.decision_id, policies: [{}], outcome: null });
     await eventually("it is listed", async () => (await ok("decisions", "list", "--agent", AGENT)).includes(denied.decision_id));
@@ -583,7 +583,7 @@ describe("what was decided", () => {
     expect(await ok("receipts", "list", "--from", seq, "--limit", "1")).toMatch(
       new RegExp(`^seq +time +kind +what .+\\n${seq} .+ decision +deny +${AGENT} +files +write +${denied.receipt?.receipt_hash}\\n$`));
     const shown = await ok("receipts", "show", denied.receipt?.receipt_id ?? "");
-    expect(shown).toMatch(/^ +hash +computed here, and the same$/m);
+    expect(shown).toMatch(/^ +hash +valid: computed on this machine, and equal$/m);
     expect(shown).toContain('"decision": "deny"');
     const all = await json<{ receipts: { seq: number }[]; next_from: null }>("receipts", "list");
     expect(all.next_from).toBeNull();
@@ -611,7 +611,7 @@ describe("what was decided", () => {
     expect(broken).toEqual({
       code: 1,
       stdout: "lane 0: broken at receipt 2: the body does not have the receipt's hash\n",
-      stderr: "gateward: the receipts are not as they were sealed\n",
+      stderr: "gateward: at least one receipt is not what its lane sealed\n",
     });
     expect((await bare(["receipts", "verify"], as())).code).toBe(0);
   });

@@ -1,6 +1,6 @@
-//! What a policy's annotations may say.
+//! The annotations of a policy.
 //!
-//! | annotation | value | stands on |
+//! | annotation | value | allowed on |
 //! |---|---|---|
 //! | `@id` | a name, unique in its file | every policy |
 //! | `@decision` | `quarantine` | a forbid |
@@ -28,7 +28,7 @@ pub(crate) struct Annotations {
     pub redact_fields: Vec<String>,
 }
 
-/// A mistake, and the annotation that makes it; `None` when it is one that is missing.
+/// A mistake, and the annotation that has it. `None` if an annotation is missing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub annotation: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Mistake {
 
 const KNOWN: [&str; 6] = ["approver_group", "decision", "id", "quorum", "reason", "redact_fields"];
 
-/// The policy's `@id` (empty when it has none) and its other annotations; every mistake goes to
+/// Returns the policy's `@id` (empty if it has none) and its other annotations. Adds every mistake to
 /// `mistakes`.
 pub(crate) fn read<'a>(
     effect: Effect,
@@ -62,7 +62,7 @@ pub(crate) fn read<'a>(
         reader.wrong("reason", &message);
     }
 
-    // A decision that is itself wrong says nothing about what belongs to it.
+    // If the decision itself is wrong, it is not known which annotations belong to it.
     let asks = |wanted| decision.map(|decision| decision == wanted);
     let approval = asks(AnnotatedDecision::RequireApproval);
     let approver_group = reader.belongs("approver_group", "require_approval", approval, true);
@@ -133,9 +133,9 @@ impl<'a> Reader<'_, 'a> {
         value.filter(|value| !value.is_empty())
     }
 
-    /// `None` when it is wrong.
+    /// `None` if it is wrong.
     fn decision(&mut self, effect: Effect) -> Option<AnnotatedDecision> {
-        let (decision, stands_on) = match self.given.get("decision").copied() {
+        let (decision, allowed_on) = match self.given.get("decision").copied() {
             None => return Some(AnnotatedDecision::Plain),
             Some("quarantine") => (AnnotatedDecision::Quarantine, Effect::Forbid),
             Some("require_approval") => (AnnotatedDecision::RequireApproval, Effect::Permit),
@@ -147,7 +147,7 @@ impl<'a> Reader<'_, 'a> {
                 return None;
             }
         };
-        if effect != stands_on {
+        if effect != allowed_on {
             let message = format!("a {effect} cannot have");
             self.wrong("decision", &message);
         }

@@ -1,4 +1,4 @@
-//! A compiled bundle, owned: to be written as Rust source, or leaked for tests and benches.
+//! A compiled bundle with owned data. It is written as Rust source, or leaked for tests and benches.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::error::PolicyError;
 use crate::index::Index;
 use crate::tools::{ArgumentType, RecordType, Tool};
 
-/// What [`crate::compile`] makes.
+/// The result of [`crate::compile`].
 #[derive(Debug)]
 pub struct Compiled {
     pub(crate) digest: String,
@@ -41,8 +41,7 @@ impl Compiled {
         &self.digest
     }
 
-    /// The schema with every tool's action, in Cedar's schema syntax; empty when nothing was
-    /// validated.
+    /// The schema with every tool's action, in Cedar's schema syntax. Empty if nothing was validated.
     #[must_use]
     pub fn schema_text(&self) -> &str {
         &self.schema
@@ -54,7 +53,7 @@ impl Compiled {
         &self.warnings
     }
 
-    /// The bundle, in memory that is never freed: for tests and benches.
+    /// The bundle, in memory that is never freed. For tests and benches.
     #[must_use]
     pub fn leak(self) -> &'static Bundle {
         let bundle = Bundle {
@@ -89,7 +88,7 @@ impl Compiled {
         Box::leak(Box::new(bundle))
     }
 
-    /// `pub static BUNDLE: Bundle = …;`, for `include!` where the crate `gateward_core` is known.
+    /// `pub static BUNDLE: Bundle = …;`, for `include!` in a crate that depends on `gateward_core`.
     #[must_use]
     pub fn render(&self) -> String {
         let Self { digest, index, policies, tools, .. } = self;
@@ -142,7 +141,7 @@ impl Compiled {
     }
 }
 
-/// Where the rendered types are.
+/// The module of the rendered types.
 const PATH: &str = "::gateward_core::policy::bundle";
 
 fn render_record(record: &RecordType) -> String {

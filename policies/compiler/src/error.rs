@@ -1,23 +1,23 @@
-//! Mistakes in sources, each with its place.
+//! Mistakes in sources, with their places.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::sources::SourceFile;
 
-/// Characters of an excerpt: what fits a terminal's line beside a message.
+/// Characters of an excerpt, so that it fits into a terminal's line together with a message.
 const MAX_EXCERPT_CHARS: usize = 100;
 
-/// A mistake in a policy source, or, among [`crate::Compiled::warnings`], a likely one.
+/// A mistake in a policy source. In [`crate::Compiled::warnings`]: a probable mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyError {
     /// Relative to `policies/`.
     pub file: String,
     /// From 1.
     pub line: usize,
-    /// What is wrong, in words that lead up to `text`.
+    /// What is wrong. [`fmt::Display`] prints `text` after it.
     pub message: String,
-    /// The offending text: its first line, cut to a bounded length.
+    /// The first line of the wrong text, cut to a bounded length.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ impl PolicyError {
         }
     }
 
-    /// A mistake of the file as such: its name, or what it lacks.
+    /// A mistake of the whole file: its name, or something that it lacks.
     pub(crate) fn of_file(file: &str, message: impl Into<String>, text: &str) -> Self {
         Self { file: file.to_owned(), line: 1, message: message.into(), text: excerpt(text) }
     }

@@ -1,8 +1,8 @@
-//! The index that slices a bundle, as [`gateward_core::policy::bundle`] describes it.
+//! The index from the keys of a call to policies, as [`gateward_core::policy::bundle`] describes it.
 //!
-//! INVARIANT (superset): a policy whose scope a call satisfies is found under the call's keys.
-//! Each key is a necessary condition of the scope: `==` and `in` need the entity to be the call's
-//! or an ancestor of it, `is` needs its type. What is found and does not apply, Cedar leaves out.
+//! INVARIANT (superset): if a call satisfies a policy's scope, the policy is found under the call's
+//! keys. Each key is a necessary condition of the scope: `==` and `in` require the call's entity or one
+//! of its ancestors, `is` requires its type. Cedar leaves out policies that are found but do not apply.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use gateward_core::policy::bundle::{ANY, IndexEntry, entity_symbol, type_symbol}
 
 use crate::policies::Parsed;
 
-/// As the fields of [`gateward_core::policy::bundle::Bundle`] of the same names.
+/// The fields of [`gateward_core::policy::bundle::Bundle`] with the same names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     pub symbols: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Index {
     pub postings: Vec<u32>,
 }
 
-/// Tenant, principal, action and resource; `None` constrains nothing.
+/// Tenant, principal, action and resource. `None` means no constraint.
 type Keys = [Option<String>; 4];
 
 /// `parsed` is sorted by id, as the bundle's policies are.
@@ -33,7 +33,7 @@ pub(crate) fn build(parsed: &[Parsed]) -> Index {
     let symbols: BTreeSet<&String> = positions.keys().flatten().flatten().collect();
     let numbers: BTreeMap<&String, u32> = symbols.iter().copied().zip(1..).collect();
 
-    // Sorted by number as by text: `None` and zero come first, then symbols in their order.
+    // The order by number is the order by text: `None` and zero come first, then the sorted symbols.
     let mut index = Index::default();
     for (keys, found) in &positions {
         let [tenant, principal, action, resource] = keys
@@ -48,7 +48,7 @@ pub(crate) fn build(parsed: &[Parsed]) -> Index {
     index
 }
 
-/// One for each action that the scope names; none for `action in []`, which never applies.
+/// The keys for each action that the scope names. Empty for `action in []`, which never applies.
 fn keys(parsed: &Parsed) -> Vec<Keys> {
     let tenant = parsed.tenant.map(|tenant| entity_symbol("Tenant", tenant));
     let principal = match parsed.policy.principal_constraint() {
@@ -82,8 +82,8 @@ fn symbol(entity: &EntityUid) -> String {
     entity_symbol(&entity.type_name().to_string(), entity.id().unescaped())
 }
 
-/// Postings are at most the actions that policies name, of which a policy of bounded bytes in a
-/// bundle of bounded bytes names a bounded number.
+/// The number of postings is at most the number of actions that policies name. That number is bounded,
+/// because the bytes of a policy and of a bundle are.
 fn length(postings: &[u32]) -> u32 {
     u32::try_from(postings.len()).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
-//! Where the values of a JSON document stand in its text, which `serde_json` does not tell.
+//! Offsets of the values of a JSON document in its text, which `serde_json` does not give.
 
 use std::collections::BTreeMap;
 
-/// The offset of every member's key and every element, by JSON pointer (RFC 6901), and the keys
-/// that stand in one object twice.
+/// The offset of every member's key and every element, by JSON pointer (RFC 6901), and the keys that
+/// an object has twice.
 #[derive(Debug, Default)]
 pub(crate) struct JsonKeys {
     offsets: BTreeMap<String, usize>,
@@ -11,15 +11,15 @@ pub(crate) struct JsonKeys {
     pub repeated: Vec<(String, usize)>,
 }
 
-/// An object or array that is open at the scanner's place.
+/// An object or array that is open at the scanner's position.
 struct Open {
     pointer: String,
-    /// Elements so far; `None` in an object.
+    /// The number of elements so far. `None` in an object.
     elements: Option<usize>,
 }
 
 impl JsonKeys {
-    /// Reads a document that `serde_json` has accepted; of another it finds something, no more.
+    /// Reads a document that `serde_json` has accepted. For other texts the result is unspecified.
     pub(crate) fn of(text: &str) -> Self {
         let mut keys = Self::default();
         let mut open: Vec<Open> = Vec::new();
@@ -33,7 +33,7 @@ impl JsonKeys {
                 _ => rest.get(..c.len_utf8()).unwrap_or_default(),
             };
             rest = rest.get(token.len()..).unwrap_or_default();
-            // An element begins where anything stands that is neither space, comma nor bracket.
+            // An element begins at a character that is neither white space, a comma nor a bracket.
             if let Some(Open { pointer, elements: Some(count) }) = open.last_mut()
                 && next.is_empty()
                 && !c.is_whitespace()
@@ -66,7 +66,7 @@ impl JsonKeys {
         keys
     }
 
-    /// What stands inside a repetition is not told again.
+    /// Reports a repetition, but not further ones inside it.
     fn add(&mut self, pointer: &str, offset: usize) {
         let inside = |(outer, _): &(String, usize)| {
             pointer.strip_prefix(outer.as_str()).is_some_and(|rest| rest.starts_with('/'))
@@ -78,7 +78,8 @@ impl JsonKeys {
         }
     }
 
-    /// Where the member or element stands; for one that is missing, what would contain it.
+    /// The offset of the member or element. If it is missing, the offset of the value that would contain
+    /// it.
     pub(crate) fn offset(&self, pointer: &str) -> usize {
         let mut pointer = pointer;
         loop {
@@ -93,7 +94,7 @@ impl JsonKeys {
     }
 }
 
-/// A key as a JSON pointer spells it.
+/// A key, escaped for a JSON pointer.
 pub(crate) fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

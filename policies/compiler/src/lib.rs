@@ -1,12 +1,11 @@
 //! Policy sources to a [`gateward_core::policy::bundle::Bundle`].
 //!
-//! [`compile`] makes a typed action of every described tool, parses each policy alone, checks
-//! ids, annotations and bounds, validates strictly against the schema, indexes policies by
-//! their scopes and takes the digest. All mistakes are told at once, each with file, line and
-//! text.
+//! [`compile`] makes a typed action of every described tool, parses each policy separately, checks
+//! ids, annotations and bounds, validates strictly against the schema, indexes policies by their
+//! scopes and computes the digest. It reports all mistakes at once, each with file, line and text.
 //!
-//! Out of scope: evaluating policies (`gateward_core::policy`), and reading them at run time,
-//! which only ever sees what this crate wrote.
+//! Out of scope: evaluating policies (`gateward_core::policy`), and reading them at run time. The
+//! worker reads only what this crate wrote.
 
 mod annotations;
 pub mod bounds;
@@ -34,8 +33,8 @@ use crate::tools::Tool;
 ///
 /// # Errors
 ///
-/// Every mistake that was found, sorted by place. What a mistake in the schema or in a tool would
-/// make wrong with policies is not told before that is mended.
+/// Every mistake that was found, sorted by place. If the schema or a tool has a mistake, policies are
+/// not validated until it is corrected.
 pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
@@ -58,7 +57,7 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
 ///
 /// # Errors
 ///
-/// As [`compile`], but for what only the schema tells.
+/// As [`compile`], except for mistakes that only the schema shows.
 pub fn compile_unvalidated(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
@@ -98,9 +97,9 @@ fn assemble(
     })
 }
 
-/// SHA-256 over a marker, the schema, the number of tool files and each one's path and text, the
-/// number of policies and each one's id, tenant (empty for base) and text. Before each of these
-/// stands its length in bytes; lengths and numbers are 64 bits, big-endian.
+/// SHA-256 over these parts: a marker; the schema; the number of tool files, and path and text of each;
+/// the number of policies, and id, tenant (empty for base) and text of each. Each part is preceded by
+/// its length in bytes. Lengths and numbers have 64 bits, big-endian.
 fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Policy files to policies: each parsed alone, with its id, tenant and annotations.
+//! Reads policy files. Each policy is parsed separately, with its id, tenant and annotations.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(crate) struct Parsed<'a> {
     pub file: &'a SourceFile,
     pub range: Range<usize>,
     pub tenant: Option<&'a str>,
-    /// Carries the id that [`gateward_core::policy::bundle::PolicyRecord::id`] describes.
+    /// Its id is described at [`gateward_core::policy::bundle::PolicyRecord::id`].
     pub policy: Policy,
     pub annotations: Annotations,
 }
@@ -41,8 +41,8 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// The policies of every file, sorted by id; every mistake goes to `errors`. A policy with a
-/// mistake is handed on if Cedar can parse it, so that its other mistakes are told as well.
+/// Returns the policies of all files, sorted by id, and adds every mistake to `errors`. A policy with a
+/// mistake is returned too if Cedar can parse it, so that its other mistakes are also reported.
 pub(crate) fn read<'a>(files: &'a [SourceFile], errors: &mut Vec<PolicyError>) -> Vec<Parsed<'a>> {
     let mut parsed = Vec::new();
     let mut paths = BTreeSet::new();
@@ -56,7 +56,7 @@ pub(crate) fn read<'a>(files: &'a [SourceFile], errors: &mut Vec<PolicyError>) -
             continue;
         };
         if !paths.insert(file.path.as_str()) {
-            errors.push(PolicyError::of_file(&file.path, "given twice:", &file.path));
+            errors.push(PolicyError::of_file(&file.path, "this path is given twice:", &file.path));
             continue;
         }
         let mut ids = BTreeSet::new();
@@ -69,18 +69,19 @@ pub(crate) fn read<'a>(files: &'a [SourceFile], errors: &mut Vec<PolicyError>) -
         }
     }
     if found > MAX_POLICIES {
-        let message = format!("more than {MAX_POLICIES} policies:");
+        let message = format!("a bundle can have at most {MAX_POLICIES} policies, not");
         errors.push(PolicyError::of_file("base", message, &found.to_string()));
     }
     if bytes > MAX_BUNDLE_BYTES {
-        let message = format!("more than {MAX_BUNDLE_BYTES} bytes of policies:");
+        let message =
+            format!("a bundle can have at most {MAX_BUNDLE_BYTES} bytes of policies, not");
         errors.push(PolicyError::of_file("base", message, &bytes.to_string()));
     }
     parsed.sort_by(|a, b| a.id().cmp(b.id()));
     parsed
 }
 
-/// The part of a policy's id that its file gives, and the tenant whose overlay the file is.
+/// The part of a policy's id that comes from its file, and the tenant to which the file belongs.
 fn place(path: &str) -> Option<(&str, Option<&str>)> {
     let stem = path.strip_suffix(".cedar")?;
     match *stem.split('/').collect::<Vec<_>>() {
@@ -90,7 +91,7 @@ fn place(path: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// `ids` are those that the file has used already.
+/// `ids` are the ids that the file has used already.
 fn read_policy<'a>(
     file: &'a SourceFile,
     stem: &str,
@@ -102,12 +103,14 @@ fn read_policy<'a>(
     let PolicyText { range, annotations: starts, nesting } = text;
     let source = file.text.get(range.clone()).unwrap_or_default();
     if source.len() > MAX_POLICY_BYTES {
-        let message = format!("a policy of more than {MAX_POLICY_BYTES} bytes:");
+        let message = format!("a policy can have at most {MAX_POLICY_BYTES} bytes, not:");
         errors.push(PolicyError::at(file, range, message));
         return None;
     }
     if nesting > MAX_POLICY_NESTING {
-        let message = format!("a policy that nests deeper than {MAX_POLICY_NESTING}:");
+        let message = format!(
+            "brackets and `if`s of a policy can nest at most {MAX_POLICY_NESTING} levels, not:"
+        );
         errors.push(PolicyError::at(file, range, message));
         return None;
     }
@@ -123,8 +126,8 @@ fn read_policy<'a>(
         Ok(json) if depth(&json) <= MAX_EXPRESSION_DEPTH => {}
         Ok(_) => {
             let message = format!(
-                "a policy deeper than {MAX_EXPRESSION_DEPTH} levels in Cedar's JSON form \
-                 (join fewer conditions, or compare with a set):"
+                "a policy can have at most {MAX_EXPRESSION_DEPTH} levels in Cedar's JSON form \
+                 (join fewer conditions, or compare with a set), not:"
             );
             errors.push(PolicyError::at(file, range, message));
             return None;
@@ -141,7 +144,7 @@ fn read_policy<'a>(
 
     let mut mistakes = Vec::new();
     let (id, annotations) = annotations::read(policy.effect(), policy.annotations(), &mut mistakes);
-    // One without an id of its own is known by its place until its mistake stops the build.
+    // A policy without an id is identified by its place, until the mistake stops the build.
     let provisional = PolicyId::new(format!("{stem}:{}", range.start));
     let cedar_id = if id.is_empty() {
         provisional
@@ -149,7 +152,7 @@ fn read_policy<'a>(
         PolicyId::new(format!("{stem}#{id}"))
     } else {
         let annotation = Some("id".to_owned());
-        mistakes.push(Mistake { annotation, message: "repeated".to_owned() });
+        mistakes.push(Mistake { annotation, message: "the file uses this id twice:".to_owned() });
         provisional
     };
     for Mistake { annotation: name, message } in mistakes {
@@ -163,8 +166,8 @@ fn read_policy<'a>(
     Some(Parsed { file, range, tenant, policy: policy.new_id(cedar_id), annotations })
 }
 
-/// Checks every policy strictly against the schema; mistakes go to `errors`. Returns what is
-/// probably one: a policy that can never apply, or text that looks like other text.
+/// Checks every policy strictly against the schema, and adds mistakes to `errors`. Returns probable
+/// mistakes: a policy that can never apply, or text that looks like other text.
 pub(crate) fn validate(
     schema: Schema,
     parsed: &[Parsed],
@@ -190,7 +193,7 @@ pub(crate) fn validate(
             located_in(id, &error.into()).unwrap_or_else(unplaced)
         })
         .collect();
-    // Cedar tells a mistake again for every action that the policy applies to.
+    // Cedar reports a mistake once for every action to which the policy applies.
     found.sort();
     found.dedup_by(|a, b| (&a.file, a.line, &a.text) == (&b.file, b.line, &b.text));
     errors.append(&mut found);
@@ -198,10 +201,10 @@ pub(crate) fn validate(
     warnings.filter_map(|warning| located_in(warning.policy_id(), &warning.into())).collect()
 }
 
-/// What Cedar says of a policy that begins at `start` of its file.
+/// Cedar's error about a policy that begins at `start` of its file.
 fn located(file: &SourceFile, start: usize, error: &DetailedError) -> PolicyError {
     let label = error.source_locations.first().map_or(0..0, |label| label.loc.start..label.loc.end);
-    // Its id says less than the place does, and it may have none.
+    // Leave out the policy's id: the place is more exact, and the policy may have no id.
     let message = match error.message.split_once("`, ") {
         Some((prefix, message)) if prefix.starts_with("for policy `") => message,
         _ => &error.message,
@@ -211,7 +214,7 @@ fn located(file: &SourceFile, start: usize, error: &DetailedError) -> PolicyErro
     PolicyError::at(file, start + label.start..start + label.end, message)
 }
 
-/// By recursion that [`MAX_POLICY_BYTES`] bounds: an operator has at least a byte.
+/// Recursive. [`MAX_POLICY_BYTES`] bounds the depth, because an operator has at least one byte.
 fn depth(json: &Value) -> usize {
     let inner = match json {
         Value::Array(values) => values.iter().map(depth).max(),

@@ -1,7 +1,7 @@
-//! The schema: what `schema.cedarschema` says, and one typed action for each described tool.
+//! The schema: `schema.cedarschema`, and one typed action for each described tool.
 //!
-//! A tool's action applies where `Action::"call"` does, with the same context but for the type
-//! of `input`: the schema file alone says which fields a context has.
+//! A tool's action applies to the same principals and resources as `Action::"call"`. It has the same
+//! context, except for the type of `input`. So only the schema file defines the fields of the context.
 
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Schema, SchemaFragment};
@@ -11,7 +11,8 @@ use crate::error::PolicyError;
 use crate::sources::{SCHEMA_PATH, SourceFile};
 use crate::tools::{ArgumentType, RecordType, Tool};
 
-/// The schema, and its text in Cedar's schema syntax; `None` after noting in `errors` why not.
+/// The schema, and its text in Cedar's schema syntax. On a mistake, adds it to `errors` and returns
+/// `None`.
 pub(crate) fn combine(
     text: &str,
     tools: &[Tool],
@@ -78,7 +79,7 @@ fn combined_fragment(
         let member_of: Vec<Value> = groups.iter().map(|group| json!({ "id": group })).collect();
         let action = json!({ "appliesTo": applies_to, "memberOf": member_of });
         if actions.insert(tool.id.clone(), action).is_some() {
-            let message = "an action that a tool description also defines:";
+            let message = "the schema defines an action that a tool description also defines:";
             return Err(Box::new(PolicyError::of_file(&file.path, message, &tool.id)));
         }
     }

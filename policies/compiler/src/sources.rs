@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-/// What a bundle is compiled from.
+/// The sources of a bundle.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// The text of `schema.cedarschema`.
@@ -24,7 +24,7 @@ pub struct SourceFile {
 /// The schema's path.
 pub const SCHEMA_PATH: &str = "schema.cedarschema";
 
-/// Directories beside the sources that hold none.
+/// Directories next to the sources that contain no sources.
 const OTHER_DIRECTORIES: [&str; 3] = ["cases", "compiler", "src"];
 
 /// Why a directory could not be read as policy sources.
@@ -34,8 +34,8 @@ pub enum ReadError {
         path: PathBuf,
         source: io::Error,
     },
-    /// A file or directory that would be compiled nowhere: a policy that is not where policies
-    /// are looked for must not be missing in silence.
+    /// A file or directory that the compiler would ignore. A policy in the wrong place must not be
+    /// ignored silently.
     Unexpected {
         path: PathBuf,
     },
@@ -46,7 +46,11 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io { path, source } => write!(f, "cannot read `{}`: {source}", path.display()),
             Self::Unexpected { path } => {
-                write!(f, "unexpected among policy sources: `{}`", path.display())
+                write!(
+                    f,
+                    "`{}` is not where policy sources are read: move or delete it",
+                    path.display()
+                )
             }
         }
     }
@@ -61,14 +65,14 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// Reads the sources in `dir`, each list sorted by path, so that the same files always give the
-/// same bundle. A missing `tools`, `base` or `tenants` is empty.
+/// Reads the sources in `dir`. Each list is sorted by path, so the same files always give the same
+/// bundle. A missing directory `tools`, `base` or `tenants` counts as empty.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is not UTF-8, or one that would be compiled nowhere: anything
-/// but `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`, another
-/// policy or schema directly in `dir`, an unknown directory.
+/// A file that cannot be read or is not UTF-8, or that the compiler would ignore: anything except
+/// `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`; another policy or
+/// schema directly in `dir`; an unknown directory.
 pub fn read_sources(dir: &Path) -> Result<Sources, ReadError> {
     let mut sources = Sources { schema: read(&dir.join(SCHEMA_PATH))?, ..Sources::default() };
     for entry in entries(dir)? {
@@ -114,7 +118,7 @@ fn entries(dir: &Path) -> Result<Vec<Entry>, ReadError> {
     Ok(found)
 }
 
-/// The files of a directory that must hold nothing but files ending in `.<extension>`.
+/// The files of a directory that may contain only files with the name `*.<extension>`.
 fn read_files(dir: &Entry, prefix: &str, extension: &str) -> Result<Vec<SourceFile>, ReadError> {
     if !dir.is_dir {
         return Err(ReadError::Unexpected { path: dir.path.clone() });

@@ -1,10 +1,10 @@
-//! A file's text into the texts of its policies, so that each is parsed, located and embedded
-//! alone.
+//! Splits a file's text into the texts of its policies, so that each is parsed, located and embedded
+//! separately.
 //!
-//! INVARIANT (nothing lost): every token of the file is in exactly one policy's text. A policy
-//! ends at a `;`, which Cedar's grammar has nowhere else but in strings and comments; both are
-//! skipped here as Cedar's lexer skips them. Whatever is no policy is still handed out as one,
-//! for Cedar to refuse.
+//! INVARIANT (nothing lost): every token of the file is in exactly one policy's text. A policy ends at
+//! a `;`. Cedar's grammar has `;` nowhere else except in strings and comments, and both are skipped
+//! here as Cedar's lexer skips them. Text that is not a policy is returned as one too, so that Cedar
+//! refuses it.
 
 use std::ops::Range;
 
@@ -91,8 +91,8 @@ pub(crate) fn annotation(text: &str, start: usize) -> (&str, Range<usize>) {
     (name, start..end)
 }
 
-/// The end of the string literal whose opening quote is at `quote`; the end of the text when it
-/// is not closed.
+/// The end of the string literal whose opening quote is at `quote`. If the literal is not closed, the
+/// end of the text.
 fn end_of_string(bytes: &[u8], quote: usize) -> usize {
     let mut escaped = false;
     let rest = bytes.get(quote + 1..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tool descriptions, in the shape of MCP `tools/list`, to typed tools.
+//! Reads tool descriptions, in the form of MCP's `tools/list`, into typed tools.
 
 use std::collections::BTreeSet;
 
@@ -48,15 +48,15 @@ pub(crate) struct Field {
     pub kind: ArgumentType,
 }
 
-/// What `_meta` may say under Gateward's own prefix.
+/// The prefix of Gateward's own keys in `_meta`, and the known keys.
 const META_PREFIX: &str = "gateward/";
 const META: [&str; 4] = ["gateward/canary", "gateward/egress", "gateward/mutates", "gateward/risk"];
 
 /// JSON Schema keywords that give a property its type.
 const TYPING: [&str; 5] = ["type", "properties", "required", "additionalProperties", "items"];
 
-/// JSON Schema keywords that describe a value, or narrow it within its type. Any other keyword
-/// could widen it or make it a union, which no Cedar type fits.
+/// JSON Schema keywords that describe a value, or narrow it within its type. Any other keyword could
+/// widen the type or make it a union, and no Cedar type would fit.
 const NARROWING: [&str; 32] = [
     "$comment",
     "$id",
@@ -92,11 +92,11 @@ const NARROWING: [&str; 32] = [
     "writeOnly",
 ];
 
-/// The tools of every file, sorted by id; every mistake goes to `errors`.
+/// Returns the tools of all files, sorted by id, and adds every mistake to `errors`.
 pub(crate) fn read(files: &[SourceFile], errors: &mut Vec<PolicyError>) -> Vec<Tool> {
     let mut tools: Vec<Tool> = files.iter().flat_map(|file| read_file(file, errors)).collect();
     if tools.len() > MAX_TOOLS {
-        let message = format!("more than {MAX_TOOLS} tools:");
+        let message = format!("at most {MAX_TOOLS} tools can be described, not");
         errors.push(PolicyError::of_file("tools", message, &tools.len().to_string()));
     }
     tools.sort_by(|a, b| a.id.cmp(&b.id));
@@ -122,7 +122,7 @@ fn read_file(file: &SourceFile, errors: &mut Vec<PolicyError>) -> Vec<Tool> {
     let mut reader =
         Reader { file, keys: JsonKeys::of(&file.text), errors, tool: String::new(), properties: 0 };
     for (pointer, offset) in std::mem::take(&mut reader.keys.repeated) {
-        reader.wrong_at(offset, &pointer, "repeated key");
+        reader.wrong_at(offset, &pointer, "an object has this key twice:");
     }
     let Some(described) = document.get("tools").and_then(Value::as_array) else {
         reader.wrong("", "missing array `tools` in");
@@ -136,26 +136,26 @@ fn read_file(file: &SourceFile, errors: &mut Vec<PolicyError>) -> Vec<Tool> {
             if ids.insert(tool.id.clone()) {
                 tools.push(tool);
             } else {
-                reader.wrong(&format!("{pointer}/name"), "described twice");
+                reader.wrong(&format!("{pointer}/name"), "the file describes this tool twice, at");
             }
         }
     }
     tools
 }
 
-/// What is being read, for messages.
+/// The state of reading, for messages.
 struct Reader<'a> {
     file: &'a SourceFile,
     keys: JsonKeys,
     errors: &'a mut Vec<PolicyError>,
-    /// The current tool's name, once it is known.
+    /// The current tool's name. Empty before it is known.
     tool: String,
     /// Properties of the current tool.
     properties: usize,
 }
 
 impl Reader<'_> {
-    /// Notes a mistake in what stands at a JSON pointer.
+    /// Reports a mistake at a JSON pointer.
     fn wrong(&mut self, pointer: &str, message: &str) {
         self.wrong_at(self.keys.offset(pointer), pointer, message);
     }
@@ -192,13 +192,13 @@ impl Reader<'_> {
         let mutates = meta.get("gateward/mutates").and_then(Value::as_bool);
         if mutates.is_none() {
             let pointer = format!("{meta_pointer}/gateward~1mutates");
-            self.wrong(&pointer, "`_meta` must have `gateward/mutates`, `true` or `false`, at");
+            self.wrong(&pointer, "`_meta` must have `gateward/mutates` (`true` or `false`), at");
         }
         let risk = meta.get("gateward/risk").and_then(Value::as_str).and_then(parse_risk);
         if risk.is_none() {
             let pointer = format!("{meta_pointer}/gateward~1risk");
             let message =
-                "`_meta` must have `gateward/risk`, `low`, `medium`, `high` or `critical`, at";
+                "`_meta` must have `gateward/risk` (`low`, `medium`, `high` or `critical`), at";
             self.wrong(&pointer, message);
         }
         let mut flag = |name: &str| {
@@ -242,8 +242,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The Cedar type that every value of a JSON Schema has; `None` after noting why there is
-    /// none.
+    /// The Cedar type of all values that a JSON Schema allows. If there is none, reports why and returns
+    /// `None`.
     fn argument_type(
         &mut self,
         schema: &Value,
@@ -251,7 +251,7 @@ impl Reader<'_> {
         depth: usize,
     ) -> Option<ArgumentType> {
         if depth > MAX_TYPE_DEPTH {
-            self.wrong(pointer, &format!("types nest deeper than {MAX_TYPE_DEPTH}, at"));
+            self.wrong(pointer, &format!("types can nest at most {MAX_TYPE_DEPTH} levels, at"));
             return None;
         }
         let Some(schema) = schema.as_object() else {
@@ -287,12 +287,12 @@ impl Reader<'_> {
                 }
                 "object" => self.record_type(schema, pointer, depth).map(ArgumentType::Record),
                 _ => {
-                    self.wrong(&type_pointer, "no Cedar type for");
+                    self.wrong(&type_pointer, "there is no Cedar type for");
                     None
                 }
             },
             Some(_) => {
-                self.wrong(&type_pointer, "`type` must be one name, not");
+                self.wrong(&type_pointer, "`type` must be the name of one type, not");
                 None
             }
             None => {
@@ -329,11 +329,14 @@ impl Reader<'_> {
         let required = self.required(schema, properties, pointer)?;
         self.properties += properties.len();
         if self.properties > MAX_PROPERTIES {
-            self.wrong(pointer, &format!("more than {MAX_PROPERTIES} properties, at"));
+            self.wrong(
+                pointer,
+                &format!("a tool can have at most {MAX_PROPERTIES} properties, at"),
+            );
             return None;
         }
 
-        // Every property is read, so that all mistakes are told.
+        // Reads every property, so that all mistakes are reported.
         let mut fields = Vec::new();
         for (name, schema) in properties {
             let pointer = format!("{pointer}/properties/{}", escape(name));
@@ -369,7 +372,7 @@ impl Reader<'_> {
                     required.insert(name);
                 }
                 None => {
-                    self.wrong(&format!("{pointer}/{at}"), "`required` names no property:");
+                    self.wrong(&format!("{pointer}/{at}"), "`required` must name a property, not");
                     return None;
                 }
             }
@@ -378,7 +381,7 @@ impl Reader<'_> {
     }
 }
 
-/// The property that a pointer into a tool leads to, such as `filter.labels[]`.
+/// The property to which a pointer into a tool points, such as `filter.labels[]`.
 fn property_path(pointer: &str) -> String {
     let mut path = String::new();
     // `/tools/<n>/inputSchema`, then keywords; a property's name follows `properties`.

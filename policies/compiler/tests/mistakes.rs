@@ -1,4 +1,4 @@
-//! Every mistake in a source is refused, and told with its file, line and text.
+//! Every mistake in a source is refused, and reported with its file, line and text.
 
 use gateward_policy_compiler::bounds::{
     MAX_EXPRESSION_DEPTH, MAX_FIELD_BYTES, MAX_POLICY_BYTES, MAX_POLICY_NESTING, MAX_PROPERTIES,
@@ -43,7 +43,7 @@ fn compile_tools(text: &str) -> Result<Compiled, Vec<PolicyError>> {
     })
 }
 
-/// `fragments` must all be in the one message that there is.
+/// There must be exactly one message, and it must contain all `fragments`.
 #[track_caller]
 fn assert_refused(
     name: &str,
@@ -100,7 +100,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
             "repeated id",
             format!("@id(\"a\") {anyone}\n@id(\"b\") {anyone}\n@id(\"a\") {anyone}"),
             "base/x.cedar:3:",
-            &["repeated `@id(\"a\")`"],
+            &["the file uses this id twice: `@id(\"a\")`"],
         ),
         (
             "annotation twice on one policy",
@@ -380,7 +380,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
                 "r".repeat(MAX_POLICY_BYTES)
             ),
             "base/x.cedar:2:",
-            &["a policy of more than 16384 bytes: `@id(\"a\") permit"],
+            &["at most 16384 bytes, not: `@id(\"a\") permit"],
         ),
         (
             "too deep brackets",
@@ -390,7 +390,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
                 ")".repeat(MAX_POLICY_NESTING)
             ),
             "base/x.cedar:1:",
-            &["nests deeper than 24"],
+            &["nest at most 24 levels"],
         ),
         (
             "too long chain",
@@ -399,7 +399,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
                 "context.sensitive && ".repeat(MAX_EXPRESSION_DEPTH / 2)
             ),
             "base/x.cedar:1:",
-            &["deeper than 128 levels"],
+            &["at most 128 levels in Cedar"],
         ),
     ];
     for (name, source, place, fragments) in cases {
@@ -438,7 +438,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
             "repeated key",
             "{ \"tools\": [],\n\"tools\": [] }".to_owned(),
             "tools/git.json:2:",
-            &["repeated key `\"tools\": [] }`"],
+            &["an object has this key twice: `\"tools\": [] }`"],
         ),
         (
             "repeated property",
@@ -447,7 +447,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
                  \"p\": { \"type\": \"integer\" } } }",
             ),
             "tools/git.json:5:",
-            &["repeated key `\"p\""],
+            &["an object has this key twice: `\"p\""],
         ),
         (
             "tool name of another form",
@@ -466,7 +466,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
                  {meta} }}] }}"
             ),
             "tools/git.json:3:",
-            &["tool `t`: described twice"],
+            &["tool `t`: the file describes this tool twice"],
         ),
         (
             "no input schema",
@@ -524,7 +524,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
             "union of types",
             property("{\n\"type\": [\"string\", \"null\"] }"),
             "tools/git.json:7:",
-            &[about_p, "`type` must be one name"],
+            &[about_p, "`type` must be the name of one type"],
         ),
         (
             "null",
@@ -583,7 +583,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
             "required property that does not exist",
             tool("{ \"type\": \"object\", \"properties\": {},\n\"required\": [\"q\"] }"),
             "tools/git.json:5:",
-            &["tool `t`: `required` names no property: `\"q\""],
+            &["tool `t`: `required` must name a property, not `\"q\""],
         ),
         (
             "too deep types",
@@ -593,7 +593,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
                 " }".repeat(MAX_TYPE_DEPTH)
             )),
             "tools/git.json:6:",
-            &["types nest deeper than 16"],
+            &["types can nest at most 16 levels"],
         ),
         (
             "too many properties",
@@ -605,7 +605,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
                     .join(", ")
             )),
             "tools/git.json:4:",
-            &["more than 256 properties"],
+            &["at most 256 properties"],
         ),
         (
             "too long property name",
@@ -746,7 +746,7 @@ fn all_mistakes_are_told_at_once_in_order() {
     );
 }
 
-/// What an entity's name tells of it is known, so the build takes it.
+/// The build accepts questions that an entity's name answers.
 #[test]
 fn a_policy_can_name_entities() {
     for condition in [

@@ -1,5 +1,5 @@
-//! An approval as a person reads it, and the decision on exactly what was read. Pure; `run` reads,
-//! shows and sends.
+//! Shows an approval to a person, and makes the decision on exactly what was shown. Pure; `run`
+//! reads, shows and sends.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Decide {
     pub approval_id: String,
     pub verdict: Verdict,
     pub comment: Option<String>,
-    /// In place of the one that is read.
+    /// Overrides the revision that is read.
     pub revision: Option<u64>,
 }
 
@@ -29,16 +29,19 @@ impl Decide {
         Request::get(&["approvals", &self.approval_id])
     }
 
-    /// The decision on the approval as it was read: what has changed since is not decided on.
+    /// The decision on the approval as it was read. If it has changed since, the decision is
+    /// refused.
     pub fn request(&self, approval: &Value) -> Result<Request, Failure> {
-        let unreadable = || Failure::other("the answer is no approval");
+        let unreadable = || Failure::other("the answer is not an approval");
         let read = approval.get("revision").and_then(Value::as_u64).ok_or_else(unreadable)?;
         let mut fields = Fields::new().with("comment", self.comment.as_deref());
         let action = match &self.verdict {
             Verdict::Approve { .. } if is_edited(approval) && self.revision.is_none() => {
-                // Nobody has looked at that yet.
+                // Nobody has seen the edited call yet.
                 let id = &self.approval_id;
-                let advice = format!("see `gateward approvals show {id}`, then use `--if-match`");
+                let advice = format!(
+                    "look at it with `gateward approvals show {id}`, then pass its revision with `--if-match`"
+                );
                 return Err(Failure::Usage(format!("the call was edited: {advice}")));
             }
             Verdict::Approve { edit } => {
@@ -54,13 +57,13 @@ impl Decide {
     }
 }
 
-/// Of the call that alone is good: the edited one, if an approver edited it.
+/// The hash of the valid call: the edited one, if an approver edited it.
 fn good_hash(approval: &Value) -> Option<&str> {
     let edited = approval.pointer("/edited/action_hash");
     edited.or_else(|| approval.get("action_hash"))?.as_str()
 }
 
-/// All that a person needs to decide.
+/// Everything that a person needs to decide.
 pub fn shown(approval: &Value) -> String {
     let of_edited = |name| one(approval.get("edited").unwrap_or(&Value::Null), name);
     let call = format!("{}/{}", one(approval, "server"), one(approval, "tool"));
@@ -85,7 +88,7 @@ pub fn shown(approval: &Value) -> String {
     .join("\n\n")
 }
 
-/// What the policies say and, if the call waits because of taint, where that comes from.
+/// What the policies say and, if the call waits because of taint, the source of the taint.
 fn why(approval: &Value) -> Vec<(String, String)> {
     let mut rows = ["reason", "matched_policies"].map(|name| field(approval, name)).to_vec();
     let Some(taint) = approval.get("taint").filter(|taint| taint.is_object()) else { return rows };
@@ -100,11 +103,11 @@ fn why(approval: &Value) -> Vec<(String, String)> {
     rows
 }
 
-/// What a decision came to; with the arguments if it edited them.
+/// The result of a decision, with the arguments if the decision edited them.
 pub fn decided(approval: &Value, edited: bool) -> String {
     let mut title = title(approval);
     if approval.get("already_decided").and_then(Value::as_bool) == Some(true) {
-        title.push_str("; you had decided so before, which counts once");
+        title.push_str("; you had decided this before, and it counts once");
     }
     let mut parts = vec![title];
     if edited {
@@ -121,14 +124,14 @@ fn title(approval: &Value) -> String {
     format!("{id}: {status}, revision {revision}")
 }
 
-/// The arguments, and beside them what an approver made of them.
+/// The arguments, and next to them the edited ones, if an approver edited them.
 fn arguments(approval: &Value) -> String {
     let asked = ("Arguments".to_owned(), indented(approval.get("input")));
     if !is_edited(approval) {
         return beside(&[asked]);
     }
     let edited = indented(approval.pointer("/edited/input"));
-    beside(&[asked, ("Edited arguments, which alone are good".to_owned(), edited)])
+    beside(&[asked, ("Edited arguments (only these are valid)".to_owned(), edited)])
 }
 
 fn is_edited(approval: &Value) -> bool {
@@ -137,12 +140,12 @@ fn is_edited(approval: &Value) -> bool {
 
 fn indented(input: Option<&Value>) -> String {
     match input {
-        None | Some(Value::Null) => "not kept any more".to_owned(),
+        None | Some(Value::Null) => "deleted, because the approval is closed".to_owned(),
         Some(input) => printable_lines(&format!("{input:#}")),
     }
 }
 
-/// Of each group that must approve: how many of it have, of how many, and who.
+/// For each group that must approve: how many have approved, how many must, and who.
 pub fn approvers(approval: &Value) -> String {
     let list = |name| approval.get(name).and_then(Value::as_array).into_iter().flatten();
     let rows = list("approver_groups").map(|needed| {
@@ -166,7 +169,7 @@ pub fn approvers(approval: &Value) -> String {
     section("Who must approve", &rows.collect::<Vec<_>>())
 }
 
-/// When it was asked for and until when it is open; of what became of it, what there is.
+/// When it was requested, when it expires, and what happened to it so far.
 fn times(approval: &Value) -> Vec<(String, String)> {
     let mut rows = vec![field(approval, "created_at"), field(approval, "expires_at")];
     for name in ["approved_at", "closed_at", "closed_by", "used_by", "comment"] {
@@ -271,7 +274,7 @@ History
         let text = shown(&edited());
         for expected in [
             "  edited by           mara\n  edited action_hash  bb",
-            "Arguments              Edited arguments, which alone are good
+            "Arguments              Edited arguments (only these are valid)
 {                      {
   \"amount\": 700,         \"amount\": 500,
   \"to\": \"ad\\u{202e}a\"    \"to\": \"ada\"
@@ -286,7 +289,7 @@ History
     fn arguments_that_are_gone_are_said_to_be() {
         let mut approval = pending();
         approval["input"] = Value::Null;
-        assert!(shown(&approval).contains("Arguments\nnot kept any more\n"));
+        assert!(shown(&approval).contains("Arguments\ndeleted, because the approval is closed\n"));
     }
 
     #[test]
@@ -304,7 +307,7 @@ History
                 json!({"action_hash": "aa", "edit": patch}),
                 1,
             ),
-            // What `show` printed before counts more than what is read now.
+            // The revision that `show` printed takes precedence over the one that is read now.
             (approve(None), pending(), Some(0), "approve", json!({"action_hash": "aa"}), 0),
             (Verdict::Reject, pending(), None, "reject", json!({}), 1),
             (Verdict::Cancel, edited(), None, "cancel", json!({}), 1),

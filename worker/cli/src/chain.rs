@@ -1,8 +1,9 @@
-//! A lane's receipts, verified here: each hash is computed anew from the receipt's text (SHA-256 over
-//! RFC 8785), and the last one is compared with what the lane itself holds. Pure; `run` reads them.
+//! Verifies a lane's receipts on this machine. It computes each hash from the receipt's text
+//! (SHA-256 over RFC 8785), and compares the last hash with the one that the lane itself holds.
+//! Pure; `run` reads the receipts.
 //!
-//! Out of scope: whether the lane tells the truth about its newest receipt. Keep the hash that is printed,
-//! and compare it with a later chain: a receipt never changes.
+//! Out of scope: whether the lane's own copy of the newest hash is correct. Keep the hash that is
+//! printed, and compare it with a later chain, because a receipt never changes.
 
 use gateward_core::api::receipts::{ReceiptEnds, ReceiptLink};
 use gateward_core::receipt::{self, Break, GENESIS, StoredReceipt};
@@ -17,18 +18,18 @@ use crate::section::{field, one, printable_lines, row, section, text_section};
 /// The API's largest page of receipts.
 pub const PAGE_ROWS_MAX: u32 = 500;
 
-/// Which receipts are to be verified.
+/// The receipts to verify.
 #[derive(Debug, PartialEq)]
 pub struct Verify {
-    /// All of the tenant's unless given.
+    /// Default: all lanes of the tenant.
     pub lane: Option<u16>,
-    /// From the first that was not deleted unless given.
+    /// Default: the first receipt that was not deleted.
     pub from: Option<u64>,
-    /// To the lane's newest unless given.
+    /// Default: the lane's newest receipt.
     pub to: Option<u64>,
 }
 
-/// A page of receipts in the API's own text.
+/// A page of receipts, with the API's own text.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ReceiptPage {
     pub receipts: Vec<Box<RawValue>>,
@@ -37,7 +38,7 @@ pub struct ReceiptPage {
 
 impl ReceiptPage {
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        from_str(text).map_err(|_| Failure::other("the answer is no list of receipts"))
+        from_str(text).map_err(|_| Failure::other("the answer is not a list of receipts"))
     }
 
     fn rows(&self) -> Result<Vec<StoredReceipt>, Failure> {
@@ -45,7 +46,7 @@ impl ReceiptPage {
     }
 }
 
-/// A receipt of the API, with its body's own text.
+/// A receipt of the API, with the original text of its body.
 pub fn stored(text: &str) -> Result<StoredReceipt, Failure> {
     #[derive(Deserialize)]
     struct Receipt {
@@ -64,19 +65,19 @@ pub fn stored(text: &str) -> Result<StoredReceipt, Failure> {
     })
 }
 
-/// Whether one receipt has the hash that it claims; says what is wrong if not.
+/// Checks whether a receipt has the hash that it claims. The error says what is wrong.
 pub fn verify_one(receipt: &StoredReceipt) -> Result<(), String> {
     let one = std::slice::from_ref(receipt);
     receipt::verify(one, receipt.seq, None).map_err(|broken| broken.problem)
 }
 
-/// A receipt for people: what it says, and whether its hash is that of its text.
+/// A receipt for people: its content, and whether its hash matches its text.
 pub fn shown(text: &str) -> Result<String, Failure> {
     let receipt = stored(text)?;
     let record: Value = from_str(text).map_err(|_| Failure::other("the answer is no receipt"))?;
     let body = record.get("body").map(|body| format!("{body:#}")).unwrap_or_default();
     let hash = match verify_one(&receipt) {
-        Ok(()) => "computed here, and the same".to_owned(),
+        Ok(()) => "valid: computed on this machine, and equal".to_owned(),
         Err(problem) => format!("NOT VALID: {problem}"),
     };
     let mut rows: Vec<_> = ["lane", "seq", "receipt_hash", "prev_receipt_hash", "canon_version"]
@@ -95,16 +96,16 @@ pub fn page(lane: u16, from: u64, rows: u32) -> Request {
         .parameter("limit", Some(&rows.clamp(1, PAGE_ROWS_MAX).to_string()))
 }
 
-/// Where a lane's receipts begin and end.
+/// The first and last link of a lane's chain.
 pub fn ends(lane: u16) -> Request {
     Request::get(&["receipts", "ends"]).parameter("lane", Some(&lane.to_string()))
 }
 
-/// To what the first receipt's link back was compared.
+/// What the first receipt's `prev_hash` was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Beginning {
-    /// It is the lane's first.
+    /// It is the lane's first receipt.
     Genesis,
     /// The hash of the last deleted receipt, as the lane holds it.
     Pruned,
@@ -112,20 +113,20 @@ pub enum Beginning {
     Receipt,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     pub lane: u16,
     pub verified: bool,
-    /// Receipts that are as they were sealed.
+    /// The number of valid receipts.
     pub checked: u64,
     pub from: u64,
-    /// The last one that was to be verified.
+    /// The last receipt of the requested range.
     pub to: u64,
     pub begins: Beginning,
-    /// The lane's newest receipt when the check began; null while it has none.
+    /// The lane's newest receipt when the check began. Null if it has none.
     pub head: Option<ReceiptLink>,
-    /// Whether the last receipt that was verified is that one.
+    /// Whether the last verified receipt is the lane's newest.
     pub reached_head: bool,
     pub broken_at: Option<u64>,
     pub problem: Option<String>,
@@ -165,8 +166,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain to verify. `before` is asked for the hash of the receipt that precedes the first where
-    /// the lane does not hold it.
+    /// The chain to verify. `before` returns the hash of the receipt before the first one, if the
+    /// lane does not hold it.
     pub fn begin(
         verify: &Verify,
         ends: ReceiptEnds,
@@ -204,14 +205,15 @@ impl Chain {
         Ok(Self { found, next: from, previous })
     }
 
-    /// Which receipts to read next: from this one, so many. `None` when the end is reached, or a break.
+    /// The next receipts to read: the first number and the count. `None` at the end, or after a
+    /// break.
     pub fn wants(&self) -> Option<(u64, u32)> {
         let left = (self.found.to + 1).checked_sub(self.next).filter(|left| *left > 0)?;
         let rows = u32::try_from(left).unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX);
         self.found.verified.then_some((self.next, rows))
     }
 
-    /// Verifies the receipts that were read.
+    /// Verifies receipts that were read.
     pub fn take(&mut self, page: &ReceiptPage) -> Result<(), Failure> {
         let mut rows = page.rows()?;
         rows.retain(|row| row.seq <= self.found.to);
@@ -243,11 +245,13 @@ impl Chain {
             let broken = |problem: &str| Err(Break { seq, problem: problem.to_owned() });
             let body: Value = from_str(&row.body).unwrap_or_default();
             if body.get("lane").and_then(Value::as_u64) != Some(self.found.lane.into()) {
-                return broken("the body is of another lane");
+                return broken("the body belongs to another lane");
             }
             let head = self.found.head.as_ref().filter(|head| head.seq == seq);
             if head.is_some_and(|head| head.receipt_hash != row.receipt_hash) {
-                return broken("it is not the newest receipt that the lane holds");
+                return broken(
+                    "its hash is not the one that the lane holds for its newest receipt",
+                );
             }
             previous = &row.receipt_hash;
         }

@@ -1,4 +1,4 @@
-//! Sending: time-outs, bounds, and trying again where that cannot do a thing twice.
+//! Sends requests: timeouts, bounds, and retries where a retry cannot do something twice.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,15 +13,16 @@ use crate::request::{Method, Request};
 use crate::sign::{Signer, Unsigned};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// One try as a whole. The worker itself answers within a few seconds, or with 503.
+/// The time limit of one attempt. The worker answers within a few seconds, or with 503.
 const WHOLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// A page of 200 decisions has some 300 KB; of 200 agents with long lists a few MB.
+/// A page of 200 decisions has about 300 KB. A page of 200 agents with long lists has a few MB.
 const RESPONSE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Tries after the first. With the waits below, some seconds: a worker that is being deployed.
+/// Retries after the first attempt. With the waits below, this takes some seconds: long enough
+/// while a worker is being deployed.
 const RETRIES_MAX: u32 = 3;
-/// Before the first try again; doubled before each that follows.
+/// The wait before the first retry. It is doubled before each further one.
 const RETRY_WAIT: Duration = Duration::from_millis(250);
-/// The longest that is waited because a `Retry-After` says so.
+/// The longest wait because of a `Retry-After`.
 const RETRY_AFTER_MAX_S: u64 = 10;
 
 pub struct Client {
@@ -29,7 +30,7 @@ pub struct Client {
     url: String,
     bearer: String,
     signer: Option<Signer>,
-    /// The approval of the change that is sent.
+    /// The approval that the change uses.
     approval_id: Option<String>,
 }
 
@@ -37,13 +38,13 @@ pub struct Client {
 pub struct Answer {
     pub status: u16,
     pub text: String,
-    /// The first answer again, without its secrets.
+    /// Whether this is the repeated first answer, without its secrets.
     pub replayed: bool,
     retry_after: Option<u64>,
 }
 
 impl Answer {
-    /// The body, objects sorted by key; null if there is none.
+    /// The body, with objects sorted by key. Null if there is none.
     pub fn value(&self) -> Result<Value, Failure> {
         if self.text.trim().is_empty() {
             return Ok(Value::Null);
@@ -56,7 +57,7 @@ impl Answer {
 }
 
 impl Client {
-    /// `url` is the worker's, without a path of the API.
+    /// `url` is the worker's URL, without a path of the API.
     pub fn new(
         url: &str,
         bearer: String,
@@ -66,7 +67,7 @@ impl Client {
         let on_this_machine = checked(url).map_err(Failure::Other)?;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
-            // A token is for the host it was meant for.
+            // Do not follow redirects: the token must be sent only to this host.
             .max_redirects(0)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(WHOLE_TIMEOUT))
@@ -90,11 +91,11 @@ impl Client {
         Ok(headers)
     }
 
-    /// The answer, if it is a success.
+    /// The answer, if its status is a success.
     pub fn send(&self, request: &Request) -> Result<Answer, Failure> {
-        // One key for all tries: the worker carries a POST out once, or, where it knows no keys
-        // (an approval's decisions), the revision that it insists on is there once. Every other
-        // method may be repeated as it is.
+        // All attempts use one key, so the worker carries out a POST once. Decisions on approvals
+        // have no keys, but the required revision exists only once. Every other method may be
+        // repeated.
         let key = (request.method == Method::Post).then(|| Uuid::new_v4().to_string());
         let mut tries = 0;
         loop {
@@ -115,7 +116,7 @@ impl Client {
         }
     }
 
-    /// Each try is signed anew: a signature is good for one request.
+    /// Each attempt has its own signature, because a signature is accepted once.
     fn try_once(&self, request: &Request, key: Option<&str>) -> Result<Answer, Error> {
         let uri = format!("{}{}", self.url, request.target()).parse::<Uri>();
         let uri = uri.map_err(http::Error::from)?;
@@ -166,8 +167,8 @@ impl Client {
     }
 }
 
-/// How long to wait before another try, if there is to be one: after a broken or refused
-/// connection, and after a 503 that says when to come back.
+/// How long to wait before a retry. There is a retry after a broken or refused connection, and
+/// after a 503 with `Retry-After`.
 fn wait_before_retry(result: &Result<Answer, Error>, tries: u32) -> Option<Duration> {
     if tries >= RETRIES_MAX {
         return None;
@@ -177,7 +178,7 @@ fn wait_before_retry(result: &Result<Answer, Error>, tries: u32) -> Option<Durat
             Some(Duration::from_secs((*seconds).min(RETRY_AFTER_MAX_S)))
         }
         Ok(_) => None,
-        // It had its time; three times that is not waited.
+        // No retry after a timeout, because the user would wait several times as long.
         Err(Error::Timeout(Timeout::Global)) => None,
         Err(Error::Io(_) | Error::ConnectionFailed | Error::Timeout(_) | Error::Protocol(_)) => {
             Some(RETRY_WAIT * 2_u32.pow(tries))
@@ -186,12 +187,12 @@ fn wait_before_retry(result: &Result<Answer, Error>, tries: u32) -> Option<Durat
     }
 }
 
-/// Whether the URL's host is this machine. A token goes elsewhere only over TLS.
+/// Whether the URL's host is this machine. A token is sent to other hosts only over TLS.
 fn checked(url: &str) -> Result<bool, String> {
-    let parsed: Uri = url.parse().map_err(|_| format!("`{url}` is no URL"))?;
-    let host = parsed.host().ok_or_else(|| format!("`{url}` is no URL with a host"))?;
+    let parsed: Uri = url.parse().map_err(|_| format!("`{url}` is not a URL"))?;
+    let host = parsed.host().ok_or_else(|| format!("`{url}` has no host"))?;
     if parsed.query().is_some() {
-        return Err(format!("`{url}` must have no query"));
+        return Err(format!("`{url}` must not have a query"));
     }
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     let local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());

@@ -1,5 +1,5 @@
-//! A decision as a person reads it: what was asked, what was decided, why, and what became of it. Pure;
-//! `run` reads the records.
+//! Shows a decision to a person: the call, the decision, the reasons, and the outcome. Pure; `run`
+//! reads the records.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::request::Request;
 use crate::section::{field, one, printable_lines, row, section, text_section};
 use crate::table::printable;
 
-/// The decision's own receipt; `None` when it has none.
+/// The id of the decision's own receipt. `None` if it has none.
 pub fn receipt(decision: &Value) -> Option<Request> {
     let id = decision.pointer("/response/receipt/receipt_id")?.as_str()?;
     Some(Request::get(&["receipts", id]))
 }
 
-/// The approval that the decision asked for, or that its call presented.
+/// The approval that the decision requested, or that the call presented.
 pub fn approval(decision: &Value) -> Option<Request> {
     let id = decision.pointer("/response/approval/approval_id")?.as_str()?;
     Some(Request::get(&["approvals", id]))
 }
 
-/// The page. `receipt` is its receipt in the API's own text, `approval` the record; either may be missing
-/// when the credential cannot read it.
+/// The page. `receipt` is the decision's receipt in the API's own text, and `approval` is the
+/// record. Either is missing if the credential cannot read it.
 pub fn shown(decision: &Value, receipt: Option<&str>, approval: Option<&Value>) -> String {
     let null = Value::Null;
     let response = decision.get("response").unwrap_or(&null);
@@ -53,10 +53,10 @@ fn call(decision: &Value, body: &Value) -> String {
     section("The call", &rows)
 }
 
-/// What the call claimed about its source, what counted, and why.
+/// The trust that the call claimed, the trust that counted, and why.
 fn trust(response: &Value, body: &Value) -> String {
     let Some(trust) = response.get("trust") else {
-        // Decisions before claims were kept.
+        // Decisions from before claims were recorded.
         return section("Trust", &[row("effective", one(body, "trust"))]);
     };
     let why = match trust.get("lowered_by").and_then(Value::as_str) {
@@ -72,11 +72,11 @@ fn trust(response: &Value, body: &Value) -> String {
     )
 }
 
-/// The policies that determined the decision, each with its text.
+/// The policies that determined the decision, with their texts.
 fn policies(decision: &Value, response: &Value) -> String {
     let list = decision.get("policies").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if list.is_empty() {
-        return text_section("Policies", "none decided this");
+        return text_section("Policies", "no policy determined this decision");
     }
     let texts = list.iter().map(|policy| {
         let text = match policy.get("text").and_then(Value::as_str) {
@@ -88,7 +88,7 @@ fn policies(decision: &Value, response: &Value) -> String {
     text_section("Policies", &texts.collect::<Vec<_>>().join("\n"))
 }
 
-/// What must happen before the call passes, or happened to it.
+/// What must happen before the call passes, or what was removed from it.
 fn obligations(body: &Value) -> Option<String> {
     let list = |name: &str| body.pointer(&format!("/obligations/{name}"))?.as_array();
     let groups = list("approver_groups").into_iter().flatten();
@@ -98,7 +98,7 @@ fn obligations(body: &Value) -> Option<String> {
     let fields = list("redact_fields").into_iter().flatten().filter_map(Value::as_str);
     let removed = fields.map(|field| row("removed from the arguments", printable(field)));
     let rows: Vec<_> = approvers.chain(removed).collect();
-    (!rows.is_empty()).then(|| section("Obligations: what the decision demands", &rows))
+    (!rows.is_empty()).then(|| section("Obligations: what the decision requires", &rows))
 }
 
 fn approved(response: &Value, approval: Option<&Value>) -> Option<String> {
@@ -106,7 +106,7 @@ fn approved(response: &Value, approval: Option<&Value>) -> Option<String> {
     let Some(approval) = approval else {
         let names = ["approval_id", "approver_group", "status", "expires_at"];
         return Some(section(
-            "Approval, as the call was told",
+            "Approval, as the answer had it",
             &names.map(|name| field(known, name)),
         ));
     };
@@ -145,10 +145,10 @@ fn sealed(response: &Value, receipt: Option<&str>) -> String {
         Some(Err(failure)) => failure.to_string(),
         Some(Ok((Err(problem), _))) => format!("NOT VALID: {problem}"),
         Some(Ok((Ok(()), receipt))) if one(known, "receipt_hash") != receipt.receipt_hash => {
-            "NOT VALID: it is not the receipt that the call was given".to_owned()
+            "NOT VALID: it is not the receipt in the answer to the call".to_owned()
         }
         Some(Ok((Ok(()), _))) => {
-            "computed here, and the same (`gateward receipts verify` checks the chain)".to_owned()
+            "valid: computed on this machine, and equal (`gateward receipts verify` checks the chain)".to_owned()
         }
     };
     rows.push(row("hash", verified));
@@ -224,7 +224,7 @@ Policies
   demo#old
     its text is not known: bundle b1 decided
 
-Obligations: what the decision demands
+Obligations: what the decision requires
   approvals by `finance`      2
   removed from the arguments  note
 
@@ -251,7 +251,7 @@ Receipt
     fn what_a_credential_cannot_read_is_said_to_be_missing() {
         let text = shown(&decision(), None, None);
         for part in [
-            "Approval, as the call was told\n  approval_id     appr_0_3\n  approver_group  finance",
+            "Approval, as the answer had it\n  approval_id     appr_0_3\n  approver_group  finance",
             "not verified: this credential cannot read it",
         ] {
             assert!(text.contains(part), "{part}\nis not in\n{text}");

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::table::printable;
 
-/// Not all went well: the API refused, nobody answered, a file could not be written.
+/// The command failed: the API refused, the worker did not answer, a file could not be written.
 pub const FAILED: u8 = 1;
-/// The command line cannot be understood; clap's own.
+/// The command line is invalid. This is clap's own status.
 pub const USAGE: u8 = 2;
 /// The change is committed, but not every lane confirmed it.
 pub const PENDING: u8 = 3;
@@ -22,7 +22,7 @@ pub enum Failure {
         detail: String,
         field: Option<String>,
     },
-    /// What clap could not see: options that make no sense together.
+    /// A mistake that clap cannot find: options that do not fit together.
     Usage(String),
     Other(String),
 }
@@ -32,7 +32,7 @@ impl Failure {
         Self::Other(message.into())
     }
 
-    /// An answer that is no success.
+    /// An answer whose status is not a success.
     pub fn from_answer(status: u16, text: &str) -> Self {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let member = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -42,7 +42,9 @@ impl Failure {
                 detail: member("detail").or_else(|| member("title")).unwrap_or_default(),
                 field: member("field"),
             },
-            None => Self::Other(format!("the answer has status {status} and is not Gateward's")),
+            None => Self::Other(format!(
+                "the answer has status {status} and does not come from Gateward"
+            )),
         }
     }
 
@@ -84,8 +86,8 @@ mod tests {
             ),
             (404, r#"{"code":"not_found","detail":"no\nsuch"}"#, r"not_found: no\nsuch"),
             (401, r#"{"code":"unauthorized","title":"Not valid"}"#, "unauthorized: Not valid"),
-            (502, "<html>", "the answer has status 502 and is not Gateward's"),
-            (301, "", "the answer has status 301 and is not Gateward's"),
+            (502, "<html>", "the answer has status 502 and does not come from Gateward"),
+            (301, "", "the answer has status 301 and does not come from Gateward"),
         ] {
             assert_eq!(Failure::from_answer(status, text).to_string(), expected);
         }

@@ -1,11 +1,11 @@
-//! `decisions follow`: which decisions are new. Pure; `run` polls and prints.
+//! `decisions follow`: finds the decisions that are new. Pure; `run` polls and prints.
 //!
-//! Each lane's decisions are numbered and reach the list in that order, so one number a lane says
-//! what was printed, however many decisions there were. Lanes reach the list independently: a
-//! decision can appear behind later ones of other lanes, so going by time alone would lose it.
+//! Each lane numbers its decisions, and they appear in the list in that order. So one number for
+//! each lane (its mark) says what was printed. Lanes reach the list independently: a decision can
+//! appear after later decisions of other lanes. Comparing times alone would lose it.
 //!
-//! INVARIANT (once): a decision is printed when its number is above its lane's mark, and the mark
-//! is then at least that number.
+//! INVARIANT (once): a decision is printed if its number is above its lane's mark. Then the mark is
+//! raised to at least that number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use serde_json::{Value, from_str};
 use crate::failure::Failure;
 use crate::page::Page;
 
-/// Which decisions are printed. They are chosen here, not by the API: a lane is known to be
-/// followed back to its mark only where all of its decisions are seen.
+/// Which decisions are printed. This filter runs here and not in the API, because all decisions of
+/// a lane must be seen to know that the poll has reached the lane's mark.
 #[derive(Debug, Default, PartialEq)]
 pub struct Matching {
     pub agent: Option<String>,
@@ -32,7 +32,7 @@ impl Matching {
     }
 }
 
-/// A decision and where it stands.
+/// A decision and its position.
 #[derive(Debug)]
 pub struct Row {
     lane: u64,
@@ -44,25 +44,26 @@ pub struct Row {
     pub raw: Box<RawValue>,
 }
 
-/// What is known of a lane.
+/// The state of a lane.
 #[derive(Debug, Default)]
 struct Mark {
     seq: u64,
-    /// When its latest decision that was seen was made; later numbers are no earlier.
+    /// The time of the latest decision that was seen. Later numbers never have an earlier time.
     at: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub struct Follow {
-    /// At most one for each of the tenant's lanes. `None` before the first poll.
+    /// At most one entry for each lane of the tenant. `None` before the first poll.
     marks: Option<BTreeMap<u64, Mark>>,
 }
 
-/// One poll: pages, newest first, until every lane that moved was followed back to its mark.
+/// One poll: reads pages, newest first, until it has reached the mark of every lane with new
+/// decisions.
 #[derive(Debug)]
 pub struct Poll<'a> {
     marks: &'a mut BTreeMap<u64, Mark>,
-    /// Lanes that moved and are not followed back yet: to which number, and how many of its
+    /// Lanes with new decisions whose mark was not reached yet: the number to reach, and how many
     /// numbers were seen.
     open: BTreeMap<u64, (u64, u64)>,
     rows: Vec<Row>,
@@ -70,7 +71,8 @@ pub struct Poll<'a> {
 }
 
 impl Follow {
-    /// Begins with the first page of a poll. What the very first says is flushed is old.
+    /// Starts with the first page of a poll. In the very first poll, everything that is flushed
+    /// counts as old.
     pub fn poll(&mut self, first: &Page) -> Result<Poll<'_>, Failure> {
         let flushed = flushed(first)?;
         let marks = self.marks.get_or_insert_with(|| {
@@ -87,14 +89,15 @@ impl Follow {
 }
 
 impl Poll<'_> {
-    /// Since when the poll must look: the earliest of its lanes' latest decisions, if all are known.
+    /// The time from which the poll must read: the earliest of its lanes' latest decisions, if all
+    /// are known.
     pub fn from(&self) -> Option<String> {
         let at = |lane| self.marks.get(lane).and_then(|mark| mark.at.clone());
         let times: Option<Vec<_>> = self.open.keys().map(at).collect();
         times?.into_iter().min()
     }
 
-    /// Takes a page; whether an older one is needed too.
+    /// Takes a page. Returns whether an older page is needed.
     pub fn take(&mut self, page: &Page) -> Result<bool, Failure> {
         for raw in &page.rows {
             let row = row(raw)?;
@@ -121,7 +124,7 @@ impl Poll<'_> {
         Ok(!self.open.is_empty() && page.next_cursor.is_some())
     }
 
-    /// What is new, oldest first. `first` is the poll's first page.
+    /// The new decisions, oldest first. `first` is the poll's first page.
     pub fn finish(mut self, first: &Page) -> Result<Vec<Row>, Failure> {
         self.rows.sort_by(|a, b| a.id.cmp(&b.id));
         for row in &self.rows {
@@ -154,7 +157,7 @@ fn row(raw: &RawValue) -> Result<Row, Failure> {
     })
 }
 
-/// Of each lane, up to which number the list was complete before it was read.
+/// For each lane, the number up to which the list was complete before it was read.
 fn flushed(page: &Page) -> Result<Vec<(u64, u64)>, Failure> {
     let raw = page.others.get("flushed_through").ok_or_else(unreadable)?;
     let lanes: Vec<Value> = from_str(raw.get()).map_err(|_| unreadable())?;
@@ -163,7 +166,7 @@ fn flushed(page: &Page) -> Result<Vec<(u64, u64)>, Failure> {
 }
 
 fn unreadable() -> Failure {
-    Failure::other("the answer is no list of decisions")
+    Failure::other("the answer is not a list of decisions")
 }
 
 #[cfg(test)]

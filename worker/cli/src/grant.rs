@@ -1,5 +1,6 @@
-//! `agent grant` and `agent ungrant`: one glob of an agent's list, without losing another
-//! administrator's change. Pure; `run` reads, sends, and begins anew when somebody was faster.
+//! `agent grant` and `agent ungrant`: add or remove one glob of an agent's list, without losing
+//! another administrator's change. Pure; `run` reads, sends, and starts again if somebody else
+//! changed the agent meanwhile.
 
 use serde_json::Value;
 
@@ -24,10 +25,10 @@ impl Grant {
         Request::get(&["agents", &self.agent])
     }
 
-    /// The change of the agent as it was read; `None` if it is already as asked. `again`: an
-    /// earlier try was answered 412, and may have been carried out before its answer was lost.
+    /// The change of the agent as it was read. `None` if nothing needs to change. `again`: an
+    /// earlier attempt got 412, which may mean that it was carried out and its answer was lost.
     pub fn edit(&self, agent: &Value, again: bool) -> Result<Option<Request>, Failure> {
-        let unreadable = || Failure::other("the answer is no agent");
+        let unreadable = || Failure::other("the answer is not an agent");
         let revision = agent.get("revision").and_then(Value::as_u64).ok_or_else(unreadable)?;
         let mut globs = match agent.get("allowed_tools") {
             Some(Value::Array(globs)) => globs.clone(),
@@ -40,7 +41,7 @@ impl Grant {
             Change::Add => globs.push(Value::from(self.glob.as_str())),
             Change::Remove if held => globs.retain(|glob| glob.as_str() != Some(&self.glob)),
             Change::Remove if again => return Ok(None),
-            // A mistyped glob must not look like a grant that is gone.
+            // A mistyped glob must not look like a removed grant.
             Change::Remove => {
                 let Self { agent, glob, .. } = self;
                 return Err(Failure::Other(format!("agent `{agent}` has no grant `{glob}`")));
@@ -74,7 +75,7 @@ mod tests {
             (add, "a", json!([]), false, Ok(Some(json!(["a"])))),
             (add, "a", json!(["a"]), false, Ok(None)),
             (remove, "a", json!(["a", "b"]), false, Ok(Some(json!(["b"])))),
-            // The last grant gone leaves none, not all.
+            // Removing the last grant leaves an empty list: no tools, not all tools.
             (remove, "a", json!(["a"]), false, Ok(Some(json!([])))),
             (remove, "a", json!(["b"]), true, Ok(None)),
             (remove, "a", json!(["b"]), false, Err("agent `coder` has no grant `a`")),

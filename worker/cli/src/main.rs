@@ -1,8 +1,8 @@
 //! `gateward`: administers a worker over its HTTP API.
 //!
-//! The way of a command: `commands` turn arguments into a plan without reaching anything, `run`
-//! carries it out through `client`, `table` shows what came back. Out of scope: what the API
-//! allows; names and values are checked by the worker alone, so that both never disagree.
+//! How a command runs: `commands` turns arguments into a plan without any I/O, `run` carries out
+//! the plan through `client`, and `table` shows the answers. Out of scope: what the API allows.
+//! Only the worker checks names and values, so the two cannot disagree.
 
 mod approval;
 mod arguments;
@@ -61,10 +61,10 @@ Example:
   gateward approvals watch
   gateward receipts verify";
 
-/// Heading of the options that every command takes.
+/// The heading of the options that every command has.
 const EVERYWHERE: &str = "Options of every command";
 
-/// Administers Gateward, the gate that agents' tool calls pass through
+/// Administers Gateward, the gate through which agents' tool calls pass
 #[derive(Parser, Debug)]
 #[command(name = "gateward", version, after_long_help = HELP)]
 struct Arguments {
@@ -81,14 +81,14 @@ struct Arguments {
     /// Print the API's JSON instead of tables
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
-    /// The file that holds the token; else GATEWARD_TOKEN, else GATEWARD_TOKEN_FILE
+    /// The file with the token. Without it: GATEWARD_TOKEN, then GATEWARD_TOKEN_FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     token_file: Option<PathBuf>,
-    /// The file that holds the credential's signing key, if it has one; else GATEWARD_SIGNING_KEY, else
-    /// GATEWARD_SIGNING_KEY_FILE
+    /// The file with the credential's signing key, if it has one. Without it: GATEWARD_SIGNING_KEY,
+    /// then GATEWARD_SIGNING_KEY_FILE
     #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     signing_key_file: Option<PathBuf>,
-    /// The approval of this change, where members of a protected group must approve it
+    /// The approval of this change, if members of a protected group must approve it
     #[arg(long, global = true, value_name = "APPROVAL_ID", help_heading = EVERYWHERE)]
     approval: Option<String>,
     #[command(subcommand)]
@@ -107,8 +107,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// clap's usage line of a mistake lists the options that were typed, or set in the environment, as if
-/// they were required. This puts the command's own usage line in its place.
+/// After a mistake, clap's usage line lists the options that were typed, or set in the environment,
+/// as if they were required. This replaces it by the command's own usage line.
 fn with_whole_usage(
     mut error: clap::Error,
     words: impl Iterator<Item = impl AsRef<OsStr>>,

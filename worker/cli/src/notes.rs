@@ -1,14 +1,14 @@
-//! What a new operator should know about what was just made: sentences below the record. Pure.
+//! Hints for a new operator about the record that was just created, printed below it. Pure.
 //!
-//! INVARIANT (no policy is known here): what a default means is said of the policies that Gateward comes
-//! with, and is called so.
+//! INVARIANT (no policy is known here): a hint about a default describes the base policies that
+//! Gateward comes with, and says so.
 
 use serde_json::Value;
 
 use crate::table::printable;
 
-/// What an agent's credential's highest trust means, and how to get another one. Administrators'
-/// credentials make no calls.
+/// What the highest trust of an agent's credential means, and how to get another one. Empty for
+/// administrators' credentials, which make no calls.
 pub fn highest_trust(credential: &Value) -> Option<String> {
     let agent = credential.get("agent")?.as_str()?;
     let trust = credential.get("max_source_trust")?.as_str()?;
@@ -40,7 +40,7 @@ pub fn highest_trust(credential: &Value) -> Option<String> {
     ))
 }
 
-/// What will come of a server whose answers are not trusted.
+/// What happens because a server's answers are not trusted.
 pub fn untrusted_server(server: &Value) -> Option<String> {
     if server.get("trust")?.as_str()? != "untrusted" {
         return None;

@@ -1,4 +1,4 @@
-//! A page of a list. Its rows keep the API's own text.
+//! A page of a list. Its rows have the API's own text.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::failure::Failure;
 pub struct Page {
     pub rows: Vec<Box<RawValue>>,
     pub next_cursor: Option<String>,
-    /// What the answer holds beside rows and cursor.
+    /// The members of the answer besides rows and cursor.
     pub others: BTreeMap<String, Box<RawValue>>,
 }
 
 impl Page {
-    /// `plural` is the member that holds the rows.
+    /// `plural` is the name of the member with the rows.
     pub fn parse(text: &str, plural: &str) -> Result<Self, Failure> {
-        let unreadable = || Failure::Other(format!("the answer is no list of {plural}"));
+        let unreadable = || Failure::Other(format!("the answer is not a list of {plural}"));
         let mut others: BTreeMap<String, Box<RawValue>> =
             from_str(text).map_err(|_| unreadable())?;
         let rows = others.remove(plural).ok_or_else(unreadable)?;
@@ -30,13 +30,13 @@ impl Page {
         })
     }
 
-    /// The same list with the rows of the page that follows.
+    /// The list with the rows of the next page added.
     pub fn append(&mut self, next: Self) {
         self.rows.extend(next.rows);
         self.next_cursor = next.next_cursor;
     }
 
-    /// The list as the API would answer it.
+    /// The list in the form of the API's answer.
     pub fn to_json(&self, plural: &str) -> Result<String, Failure> {
         let failed = |error: serde_json::Error| Failure::Other(error.to_string());
         let rows: Vec<_> = self.rows.iter().map(|row| row.get()).collect();

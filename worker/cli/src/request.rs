@@ -1,5 +1,4 @@
-//! What is asked of the administration API, before anything is sent. Pure: commands make these,
-//! `client` sends them.
+//! A request to the API, before it is sent. Pure: commands create requests, `client` sends them.
 
 use serde_json::{Map, Value};
 
@@ -70,7 +69,7 @@ impl Request {
         self
     }
 
-    /// Path and query, as they stand in the URL.
+    /// Path and query, as in the URL.
     pub fn target(&self) -> String {
         let mut target = self.path.clone();
         for (at, (name, value)) in self.query.iter().enumerate() {
@@ -83,7 +82,7 @@ impl Request {
     }
 }
 
-/// The fields of a body. An absent one is left out: on a change that leaves it as it is.
+/// The fields of a body. An absent field is left out, so a change keeps its value.
 #[derive(Debug, Default, PartialEq)]
 pub struct Fields(Map<String, Value>);
 
@@ -110,8 +109,8 @@ impl From<Fields> for Value {
     }
 }
 
-/// All but RFC 3986's unreserved characters as `%XX`, so that nothing in a name or a filter can
-/// end its place in the URL.
+/// Encodes everything except RFC 3986's unreserved characters as `%XX`, so that no character of a
+/// name or a filter can end its segment of the URL.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Carries a plan out: sends its requests and prints what they answer.
+//! Carries out a plan: sends its requests and prints the answers.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::thread::sleep;
@@ -31,15 +31,16 @@ use crate::watch::Watch;
 
 /// The API's largest page.
 pub const PAGE_ROWS_MAX: u32 = 200;
-/// How often a grant is tried anew because somebody else changed the agent between.
+/// How often a grant is retried because somebody else changed the agent meanwhile.
 const GRANT_TRIES_MAX: u32 = 5;
-/// As often as lanes flush by default.
+/// The default interval of the lanes' flush.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
-/// 10,000 decisions in one poll, some 15 MB; more than a terminal shows in a second.
+/// 10,000 decisions in one poll, about 15 MB. That is more than a terminal shows in a second.
 const FOLLOW_PAGES_MAX: u32 = 50;
-/// Bytes of an answer to a question: `yes` and the end of its line.
+/// Bytes of an answer to a question: `yes` and the line's end.
 const ANSWER_BYTES_MAX: u64 = 16;
-/// 2,000 pending approvals in one poll: more than people decide on, and few enough to read each time.
+/// 2,000 pending approvals in one poll. That is more than people decide on, and few enough to read
+/// each time.
 const WATCH_PAGES_MAX: u32 = 10;
 
 pub struct Runner {
@@ -110,16 +111,16 @@ impl Runner {
                 Some(list) => list.append(page),
             }
             let rows = list.as_ref().map_or(0, |list| list.rows.len());
-            // An empty page leads nowhere, whatever it says.
+            // An empty page is the end, even if it has a cursor.
             if next.is_none() || empty || u32::try_from(rows).is_ok_and(|rows| rows >= limit) {
                 break;
             }
             cursor = next;
         }
         let list = list.ok_or_else(|| Failure::other("there is no list"))?;
-        // Whoever asked for fewer knows.
+        // No hint if the user set the limit.
         if list.next_cursor.is_some() && limit == ROWS_MAX {
-            eprintln!("gateward: there are more than these {} rows", list.rows.len());
+            eprintln!("gateward: the list has more than these {} rows", list.rows.len());
         }
         if self.json {
             return print(&list.to_json(plural)?).map(|()| 0);
@@ -127,7 +128,7 @@ impl Runner {
         let mut values = Vec::with_capacity(list.rows.len());
         for row in &list.rows {
             let value: Value = from_str(row.get())
-                .map_err(|_| Failure::Other(format!("the answer is no list of {plural}")))?;
+                .map_err(|_| Failure::Other(format!("the answer is not a list of {plural}")))?;
             values.push(value);
         }
         print(&table::list(fields, &values)).map(|()| 0)
@@ -149,7 +150,7 @@ impl Runner {
         Page::parse(&self.client.send(&request)?.text, plural)
     }
 
-    /// Issues a credential: its secrets go to files, or are printed once.
+    /// Issues a credential. Its secrets are written to files, or printed once.
     fn issue(&self, issue: Issue) -> Result<u8, Failure> {
         let token_file = issue.token_out.map(SecretFile::create).transpose()?;
         let key_file = issue.signing_key_out.map(SecretFile::create).transpose()?;
@@ -163,7 +164,7 @@ impl Runner {
         };
         let credential = credential
             .and_then(Value::as_object_mut)
-            .ok_or_else(|| Failure::other("the answer is no credential"))?;
+            .ok_or_else(|| Failure::other("the answer is not a credential"))?;
         let key_id = credential.get("key_id").and_then(Value::as_str).unwrap_or("?").to_owned();
         let issued = credential.get("token").is_some_and(Value::is_string);
         for (member, file) in [("token", token_file), ("signing_key", key_file)] {
@@ -202,7 +203,7 @@ impl Runner {
         pending(&answer)
     }
 
-    /// Reads, edits, writes; anew when somebody else wrote between.
+    /// Reads, edits and writes. Starts again if somebody else wrote meanwhile.
     fn grant(&self, grant: &Grant, fields: &[Field]) -> Result<u8, Failure> {
         for tries in 0..GRANT_TRIES_MAX {
             let read = self.client.send(&grant.read())?;
@@ -216,11 +217,14 @@ impl Runner {
             }
         }
         let agent = &grant.agent;
-        Err(Failure::Other(format!("agent `{agent}` changes too often; nothing was changed")))
+        Err(Failure::Other(format!(
+            "other administrators keep changing agent `{agent}`; nothing was changed: try again"
+        )))
     }
 
-    /// Reads the tool, shows its definition, asks, and approves that definition. Where the hash of what
-    /// was reviewed is given, nothing is asked. Only with `reads` the approval says what the tool is.
+    /// Reads the tool, shows its definition, asks, and approves that definition. If the hash of the
+    /// reviewed definition is given, it does not ask. Only with `reads` does the approval also set
+    /// what the tool is.
     fn approve_tool(
         &self,
         review: &Review,
@@ -248,7 +252,7 @@ impl Runner {
         self.send(&review.approval(hash, registration), TOOL)
     }
 
-    /// Prints what is new, again and again; ends only with a failure.
+    /// Prints new decisions in a loop that ends only with a failure.
     fn follow(&self, request: &Request, matching: &Matching) -> Result<u8, Failure> {
         const PLURAL: &str = "decisions";
         let mut follow = Follow::default();
@@ -267,7 +271,9 @@ impl Runner {
             }
             if more {
                 let rows = FOLLOW_PAGES_MAX * PAGE_ROWS_MAX;
-                eprintln!("gateward: more than {rows} decisions at once; the older are left out");
+                eprintln!(
+                    "gateward: more than {rows} decisions at once; the older ones are left out"
+                );
             }
             for row in poll.finish(&first)? {
                 if !matching.admits(&row.value) {
@@ -279,7 +285,7 @@ impl Runner {
         }
     }
 
-    /// Registers a server, and says what its trust will do.
+    /// Registers a server, and explains the effect of its trust.
     fn register(&self, request: &Request) -> Result<u8, Failure> {
         let answer = self.client.send(request)?;
         self.print_answer(&answer, SERVER)?;
@@ -291,7 +297,7 @@ impl Runner {
         pending(&answer)
     }
 
-    /// Reads what explains a decision, as far as the credential may.
+    /// Reads everything that explains a decision, as far as the credential may read it.
     fn show_decision(&self, request: &Request) -> Result<u8, Failure> {
         let answer = self.client.send(request)?;
         if self.json {
@@ -304,7 +310,8 @@ impl Runner {
         print(&decision::shown(&decision, receipt.as_deref(), approval.as_ref())).map(|()| 0)
     }
 
-    /// The answer, unless there is nothing to ask, or the credential may not read it, or it was deleted.
+    /// The answer. `None` if there is nothing to read, if the credential may not read it, or if it
+    /// was deleted.
     fn readable(&self, request: Option<Request>) -> Result<Option<Answer>, Failure> {
         let Some(request) = request else { return Ok(None) };
         match self.client.send(&request) {
@@ -324,9 +331,9 @@ impl Runner {
             list.receipts.extend(page.receipts);
         }
         if list.next_from.is_some() && limit == ROWS_MAX {
-            eprintln!("gateward: there are more than these {limit} rows");
+            eprintln!("gateward: the list has more than these {limit} rows");
         }
-        let unreadable = |_| Failure::other("the answer is no list of receipts");
+        let unreadable = |_| Failure::other("the answer is not a list of receipts");
         if self.json {
             return print(&serde_json::to_string(&list).map_err(unreadable)?).map(|()| 0);
         }
@@ -352,7 +359,7 @@ impl Runner {
         let mut found = Vec::new();
         for lane in verify.lane.map_or(0..=u16::MAX, |lane| lane..=lane) {
             match self.verify_lane(verify, lane) {
-                // Behind the tenant's last lane.
+                // Past the tenant's last lane.
                 Err(failure) if failure.is("not_found") && verify.lane.is_none() && lane > 0 => {
                     break;
                 }
@@ -366,7 +373,7 @@ impl Runner {
             print(&serde_json::json!({ "lanes": found }).to_string())?;
         }
         match found.iter().find(|found| !found.verified) {
-            Some(_) => Err(Failure::other("the receipts are not as they were sealed")),
+            Some(_) => Err(Failure::other("at least one receipt is not what its lane sealed")),
             None => Ok(0),
         }
     }
@@ -374,7 +381,8 @@ impl Runner {
     fn verify_lane(&self, verify: &Verify, lane: u16) -> Result<Found, Failure> {
         let ends = || -> Result<ReceiptEnds, Failure> {
             let answer = self.client.send(&chain::ends(lane))?;
-            from_str(&answer.text).map_err(|_| Failure::other("the answer is no chain's ends"))
+            from_str(&answer.text)
+                .map_err(|_| Failure::other("the answer does not have the ends of a chain"))
         };
         let page = |from, rows| -> Result<ReceiptPage, Failure> {
             ReceiptPage::parse(&self.client.send(&chain::page(lane, from, rows))?.text)
@@ -392,11 +400,11 @@ impl Runner {
             chain.take(&page(from, rows)?)?;
         }
         let found = chain.found();
-        // Retention deletes the oldest receipts, and may do so while they are read.
+        // Retention deletes the oldest receipts, perhaps while they are read.
         if let Some(broken_at) = found.broken_at
             && ends()?.pruned_through.is_some_and(|pruned| pruned.seq >= broken_at)
         {
-            let message = "receipts were deleted by the tenant's retention meanwhile: verify again";
+            let message = "the tenant's retention deleted receipts meanwhile: verify again";
             return Err(Failure::Other(format!("lane {lane}: {message}")));
         }
         Ok(found)
@@ -408,7 +416,7 @@ impl Runner {
         print(text.trim_end()).map(|()| 0)
     }
 
-    /// Reads, shows what is decided on, decides on that.
+    /// Reads the approval, shows it, and decides on exactly that.
     fn decide(&self, decide: &Decide) -> Result<u8, Failure> {
         let read = self.client.send(&decide.read())?.value()?;
         let request = decide.request(&read)?;
@@ -423,7 +431,7 @@ impl Runner {
         print(&approval::decided(&answer.value()?, edited)).map(|()| 0)
     }
 
-    /// Prints what is pending, and what is new or changed, again and again; ends only with a
+    /// Prints pending approvals, then new and changed ones, in a loop that ends only with a
     /// failure.
     fn watch(&self, request: &Request) -> Result<u8, Failure> {
         const PLURAL: &str = "approvals";
@@ -464,7 +472,7 @@ impl Runner {
     }
 }
 
-/// A credential and those of its secrets that no file took.
+/// A credential, and its secrets that were not written to a file.
 fn print_issued(credential: Option<&Value>, secrets: &[(&str, String)]) -> Result<(), Failure> {
     let mut credential = credential.cloned().unwrap_or_default();
     if let Some(fields) = credential.as_object_mut() {
@@ -479,14 +487,14 @@ fn print_issued(credential: Option<&Value>, secrets: &[(&str, String)]) -> Resul
         let name = member.replace('_', " ");
         let secret = printable(secret);
         print(&format!(
-            "\nThis is its {name}. It is shown only this once; keep it secret.\n\n{secret}"
+            "\nThis is its {name}. It is shown only once. Keep it secret.\n\n{secret}"
         ))?;
     }
     Ok(())
 }
 
-/// Asks a question on the terminal; anything but yes is a failure. `instead` is the option for those
-/// who have no terminal.
+/// Asks a question on the terminal. Any answer except yes is a failure. `instead` is the option to
+/// use without a terminal.
 fn confirm(question: &str, instead: &str) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::Usage(format!("there is no terminal to ask on: give {instead}")));
@@ -504,7 +512,7 @@ fn confirm(question: &str, instead: &str) -> Result<(), Failure> {
     }
 }
 
-/// 202: the change is committed, but lanes that cannot be reached go by older records for a while.
+/// 202: the change is committed, but lanes that could not be reached use older records for a while.
 pub fn pending(answer: &Answer) -> Result<u8, Failure> {
     if answer.status != 202 {
         return Ok(0);

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A token has some 200 bytes, a bootstrap secret is no longer; a larger file is another one.
+/// A token has about 200 bytes, and a bootstrap secret has at most that. A larger file is the wrong
+/// file.
 const SECRET_BYTES_MAX: u64 = 4096;
 
 /// The token: `--token-file`, else `GATEWARD_TOKEN`, else the file that `GATEWARD_TOKEN_FILE` names.
@@ -52,12 +53,12 @@ pub fn bootstrap_secret(file: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-/// An empty variable counts as none.
+/// An empty variable counts as not set.
 fn variable(name: &str) -> Result<Option<String>, Failure> {
     match env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(VarError::NotPresent) => Ok(None),
-        Err(VarError::NotUnicode(_)) => Err(Failure::Other(format!("{name} is no text"))),
+        Err(VarError::NotUnicode(_)) => Err(Failure::Other(format!("{name} is not valid UTF-8"))),
     }
 }
 
@@ -70,17 +71,17 @@ fn read(file: &Path) -> Result<String, Failure> {
     plain(&text, &name)
 }
 
-/// What can stand in a header.
+/// Checks that the secret can be sent in a header.
 fn plain(text: &str, source: &str) -> Result<String, Failure> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Failure::Other(format!("{source} holds no token or secret")));
+        return Err(Failure::Other(format!("{source} does not contain a token or a secret")));
     }
     Ok(text.to_owned())
 }
 
-/// A file for a secret. It is made before the secret is asked for, so that no secret is lost for
-/// want of a place; what stays unwritten is removed.
+/// A file for a secret. It is created before the secret is requested, so that no secret is lost
+/// because it cannot be written. If it stays unwritten, it is removed.
 pub struct SecretFile {
     path: PathBuf,
     file: Option<File>,
@@ -109,7 +110,7 @@ impl SecretFile {
 impl Drop for SecretFile {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // The command has failed already, and says why; an empty file does no harm.
+            // The command has already failed and says why. An empty file does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }

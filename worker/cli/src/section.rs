@@ -27,7 +27,7 @@ pub fn field(record: &Value, name: &str) -> (String, String) {
     row(name, one(record, name))
 }
 
-/// A member in one line; a hyphen when there is nothing.
+/// A member in one line, or a hyphen if it is empty.
 pub fn one(record: &Value, name: &str) -> String {
     let text = match record.get(name) {
         None | Some(Value::Null) => String::new(),
@@ -41,7 +41,7 @@ pub fn one(record: &Value, name: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text }
 }
 
-/// Text of several lines, each of them safe to show.
+/// Text of several lines, each made safe for the terminal.
 pub fn printable_lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(printable).collect();
     lines.join("\n")

@@ -1,5 +1,5 @@
-//! Signs requests: HTTP Message Signatures (RFC 9421) with `hmac-sha256`, and Content-Digest
-//! (RFC 9530). docs/signing.md has the same in other languages.
+//! Signs requests: HTTP Message Signatures (RFC 9421) with `hmac-sha256`, and Content-Digest (RFC
+//! 9530). docs/signing.md has the same code in other languages.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,14 +16,15 @@ pub struct Unsigned<'a> {
     pub method: &'a str,
     /// Percent-encoded, from the first slash on.
     pub path: &'a str,
-    /// Without the question mark; empty if there is none.
+    /// Without the question mark. Empty if there is no query.
     pub query: &'a str,
     /// All of them are signed.
     pub headers: &'a [(String, String)],
     pub body: &'a [u8],
 }
 
-/// What signs: a credential's token says its key id, its signing key is the secret.
+/// Signs requests with a credential: the key id comes from its token, and the secret is its signing
+/// key.
 pub struct Signer {
     key_id: String,
     key: Hmac<Sha256>,
@@ -41,9 +42,9 @@ impl Signer {
         Ok(Self { key_id, key })
     }
 
-    /// The headers that sign the request now, for one use.
+    /// The headers of a signature made now, for one request.
     pub fn sign(&self, request: &Unsigned<'_>) -> Vec<(String, String)> {
-        // A clock before 1970 makes a signature that is refused as stale.
+        // If the clock is before 1970, Gateward refuses the signature as stale.
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
         self.sign_with(request, now_s, &Uuid::new_v4().to_string())
     }

@@ -1,37 +1,38 @@
-//! Records as tables for people: one row a record, or one record with a row for each field.
+//! Shows records as tables: a list with one row for each record, or one record with one row for
+//! each field.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-/// A field of a kind of record, as the API names it.
+/// A field of a kind of record, with its name in the API.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
     pub name: &'static str,
-    /// Where its value is, as JSON pointers of which the first that leads somewhere counts; the member
-    /// of its name when there are none.
+    /// JSON pointers to its value; the first one that exists counts. If empty, the member with the
+    /// field's name.
     pointers: &'static [&'static str],
-    /// What stands for null.
+    /// The text for null.
     null: &'static str,
-    /// Of objects, only these members; of others, nothing.
+    /// If values are objects, only these members are shown.
     members: &'static [&'static str],
-    /// Whether an object has a row for each of its members where its record is shown alone.
+    /// Whether an object has a row for each of its members when one record is shown.
     nested: bool,
     /// Whether lists have a column for it.
     pub listed: bool,
 }
 
 impl Field {
-    /// Shown in lists and alone.
+    /// A field that is shown in lists and for one record.
     pub const fn column(name: &'static str) -> Self {
         Self { name, pointers: &[], null: "", members: &[], nested: false, listed: true }
     }
 
-    /// Shown only where one record is shown.
+    /// A field that is shown only for one record.
     pub const fn detail(name: &'static str) -> Self {
         Self { name, pointers: &[], null: "", members: &[], nested: false, listed: false }
     }
 
-    /// Found by these JSON pointers.
+    /// With these JSON pointers.
     pub const fn at(self, pointers: &'static [&'static str]) -> Self {
         Self { pointers, ..self }
     }
@@ -43,31 +44,31 @@ impl Field {
         }
     }
 
-    /// With a word for null.
+    /// With this text for null.
     pub const fn null(self, null: &'static str) -> Self {
         Self { null, ..self }
     }
 
-    /// With these members of the objects that it holds.
+    /// With these members of its objects.
     pub const fn members(self, members: &'static [&'static str]) -> Self {
         Self { members, ..self }
     }
 
-    /// With a row for each member of the object that it holds, and of objects in that.
+    /// With a row for each member of its object, and of objects inside it.
     pub const fn nested(self) -> Self {
         Self { nested: true, ..self }
     }
 }
 
-/// A field that nothing is known of.
+/// A field that this program does not know.
 const UNKNOWN: Field = Field::detail("");
 
-/// What null is where a list restricts: nothing is restricted. Its opposite, the empty list, is
-/// shown as `none`, and the two must never look alike.
+/// The text for null in a list that restricts: no restriction. The empty list means the opposite
+/// and is shown as `none`. The two must never look alike.
 pub const ANY: &str = "any";
 const NONE: &str = "none";
 
-/// Rows of records; a header alone when there are none.
+/// Rows of records. Only a header if there are none.
 pub fn list(fields: &[Field], records: &[Value]) -> String {
     let columns = || fields.iter().filter(|field| field.listed);
     let mut table = empty();
@@ -78,7 +79,7 @@ pub fn list(fields: &[Field], records: &[Value]) -> String {
     without_margin(&table)
 }
 
-/// One record: its known fields in order, then what the API has beyond them.
+/// One record: its known fields in order, then the other fields of the API's answer.
 pub fn record(fields: &[Field], record: &Value) -> String {
     let mut table = empty();
     for field in fields {
@@ -115,7 +116,7 @@ pub fn line(fields: &[Field], record: &Value) -> String {
     cells.join("  ")
 }
 
-/// Texts of several lines beside each other, each under its title.
+/// Texts of several lines next to each other, each under its title.
 pub fn beside(columns: &[(String, String)]) -> String {
     let mut table = empty();
     table.set_header(columns.iter().map(|(title, _)| title));
@@ -123,7 +124,7 @@ pub fn beside(columns: &[(String, String)]) -> String {
     without_margin(&table)
 }
 
-/// Names and texts below each other.
+/// One line for each name with its text.
 pub fn pairs(rows: &[(String, String)]) -> String {
     let mut table = empty();
     for (name, text) in rows {
@@ -169,9 +170,9 @@ fn cell(field: &Field, value: Option<&Value>) -> String {
     }
 }
 
-/// Text without control characters, and without those that reorder or hide what is around them:
-/// some of it comes from strangers (a user's name, a call's arguments), and must neither command
-/// the terminal nor look like something else.
+/// Text in which control characters, and characters that reorder or hide text, are escaped. Some
+/// text comes from strangers (a user's name, a call's arguments). It must neither control the
+/// terminal nor look like something else.
 pub fn printable(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -184,8 +185,8 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
-/// Marks and overrides of direction (Unicode's Bidi_Control), what is not shown
-/// (Default_Ignorable_Code_Point), and separators of lines that are no control characters.
+/// Direction marks and overrides (Unicode's Bidi_Control), invisible characters
+/// (Default_Ignorable_Code_Point), and line separators that are not control characters.
 pub const fn is_deceptive(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'

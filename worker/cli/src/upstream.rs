@@ -1,4 +1,4 @@
-//! Where a server's traffic goes, as options.
+//! The options of a server's upstream.
 
 use std::str::FromStr;
 
@@ -8,74 +8,76 @@ use serde_json::{Value, json};
 use crate::arguments::Limit;
 use crate::request::Fields;
 
-/// `create` takes the defaults for what is not given, `update` leaves it as it is.
+/// If an option is not given, `create` uses its default and `update` keeps the value.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Upstream")]
 pub struct UpstreamArguments {
-    /// Where its traffic goes: an MCP server's endpoint, or what an HTTP API's paths are appended
-    /// to
+    /// Where Gateward forwards calls: an MCP server's endpoint, or the URL to which an HTTP API's
+    /// paths are appended
     #[arg(long, value_name = "URL")]
     upstream_url: Option<String>,
-    /// Its traffic goes nowhere through Gateward, as when a server is created without a URL
+    /// Remove the upstream: Gateward forwards nothing to the server, as if it were created without
+    /// a URL
     #[arg(long, conflicts_with_all = ["upstream_url", "local", "credential_binding",
         "credential_header", "no_credential", "first_byte_timeout_ms", "whole_timeout_ms",
         "idle_timeout_ms", "max_result_bytes", "denial", "routes", "no_routes", "forwarded_headers",
         "no_forwarded_headers", "shared_cache", "discover"])]
     no_upstream: bool,
-    /// It is on a local network, which only a worker for development calls
+    /// The server is on a local network. Only a worker for development calls it
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
     local: Option<bool>,
-    /// What it gets in place of the agent's token: a secret of the worker, `UPSTREAM_…`
+    /// The credential that the server gets in place of the agent's token: the name of a secret of
+    /// the worker, `UPSTREAM_…`
     #[arg(long, value_name = "NAME")]
     credential_binding: Option<String>,
-    /// The header that the secret is sent in, `authorization` unless given
+    /// The header for the secret (default `authorization`)
     #[arg(long, value_name = "HEADER")]
     credential_header: Option<String>,
-    /// It gets no secret
+    /// Send the server no secret
     #[arg(long, conflicts_with_all = ["credential_binding", "credential_header"])]
     no_credential: bool,
-    /// How long it may take to begin an answer, 10 to 3600000; or `default`, 30000
+    /// How long the server may take to begin an answer: 10 to 3600000, or `default` (30000)
     #[arg(long, value_name = "MILLISECONDS")]
     first_byte_timeout_ms: Option<Limit>,
-    /// How long an answer may take as a whole, 10 to 3600000; or `default`, 600000
+    /// How long a whole answer may take: 10 to 3600000, or `default` (600000)
     #[arg(long, value_name = "MILLISECONDS")]
     whole_timeout_ms: Option<Limit>,
-    /// How long a stream may be silent, 10 to 3600000; or `default`, 120000
+    /// How long a stream may be silent: 10 to 3600000, or `default` (120000)
     #[arg(long, value_name = "MILLISECONDS")]
     idle_timeout_ms: Option<Limit>,
-    /// How large an answer may be, 1024 to 16777216 (of MCP 8388608); or `default`, 4194304
+    /// How large an answer may be: 1024 to 16777216 (MCP: 8388608), or `default` (4194304)
     #[arg(long, value_name = "BYTES")]
     max_result_bytes: Option<Limit>,
-    /// How an MCP client is told that a call is denied: by a tool result, which models read, or by
-    /// a JSON-RPC error. `create` takes `result` unless given
+    /// How an MCP client is told that a call is denied: a tool result, which models read, or a
+    /// JSON-RPC error. The default of `create` is `result`
     #[arg(long, value_parser = ["result", "error"])]
     denial: Option<String>,
-    /// Which request of an HTTP API calls which tool: 'GET /repos/{owner}/issues=list_issues'.
-    /// Repeat it for more; of two that fit, the first counts. They take the place of those before
+    /// A route of an HTTP API, from a request to a tool: 'GET /repos/{owner}/issues=list_issues'.
+    /// Repeat it for more; the first route that matches counts. The routes replace the ones before
     #[arg(long = "route", value_name = "METHOD PATH=TOOL", conflicts_with = "no_routes")]
     routes: Vec<Route>,
-    /// No request calls any tool
+    /// Remove all routes: no request calls a tool
     #[arg(long)]
     no_routes: bool,
-    /// A caller's header that goes to an HTTP API, besides those that go to every one. Repeat it for
-    /// more; they take the place of those before
+    /// A header of the caller that is forwarded to the HTTP API, besides those that every API gets.
+    /// Repeat it for more; the headers replace the ones before
     #[arg(long = "forwarded-header", value_name = "NAME", conflicts_with = "no_forwarded_headers")]
     forwarded_headers: Vec<String>,
-    /// No other headers of callers than those that go to every HTTP API
+    /// Forward no other headers of callers than those that every HTTP API gets
     #[arg(long)]
     no_forwarded_headers: bool,
-    /// Shared caches may store an HTTP API's answers where its `Cache-Control` lets them; else every
-    /// answer is `private`
+    /// Let shared caches store the HTTP API's answers if its `Cache-Control` allows it. Otherwise
+    /// every answer is `private`
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
     shared_cache: Option<bool>,
-    /// Ask an MCP server for its tools, as every other option here does too
+    /// Ask an MCP server for its tools. Every other option of this section does this too
     #[arg(long)]
     discover: bool,
 }
 
-/// A request that calls a tool.
+/// A route: a request that calls a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     method: String,
@@ -91,12 +93,12 @@ impl FromStr for Route {
             let (path, tool) = rest.rsplit_once('=')?;
             Some(Self { method: method.to_owned(), path: path.to_owned(), tool: tool.to_owned() })
         });
-        parts.ok_or_else(|| "a route is written `METHOD PATH=TOOL`".to_owned())
+        parts.ok_or_else(|| "a route must be written `METHOD PATH=TOOL`".to_owned())
     }
 }
 
 impl UpstreamArguments {
-    /// Absent: nothing was said. Null: none.
+    /// Absent: not given. Null: removed.
     pub fn value(self) -> Option<Value> {
         if self.no_upstream {
             return Some(Value::Null);

@@ -1,10 +1,11 @@
-//! `approvals watch`: which pending approvals are new or changed. Pure; `run` polls and prints.
+//! `approvals watch`: finds the pending approvals that are new or changed. Pure; `run` polls and
+//! prints.
 //!
-//! A change moves no approval in the list, so every poll reads all that is pending, newest first,
-//! as far as the poll is bounded.
+//! A change does not move an approval in the list. So every poll reads all pending approvals,
+//! newest first, up to the poll's limit.
 //!
-//! INVARIANT (once): an approval is printed when its revision is above the one it is known by, and
-//! it is then known by that one.
+//! INVARIANT (once): an approval is printed if its revision is above the remembered one. Then the
+//! new revision is remembered.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +14,16 @@ use serde_json::{Value, from_str};
 
 use crate::failure::Failure;
 
-/// Approvals that are remembered: several times what a poll reads. Older ones come back into view
-/// only when those before them were decided.
+/// How many approvals are remembered: several times what a poll reads. Older ones appear again only
+/// after newer ones were decided.
 const KNOWN_MAX: usize = 10_000;
 
-/// Where an approval stands in the list: when it was asked for, then its id.
+/// The position of an approval in the list: the time of the request, then its id.
 type Position = (String, String);
 
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// By which revision each is known.
+    /// The remembered revision of each approval.
     known: BTreeMap<Position, u64>,
 }
 
@@ -33,8 +34,8 @@ pub struct Waiting {
 }
 
 impl Watch {
-    /// What is new or changed, oldest first. `rows` are all that is pending, newest first; without
-    /// the oldest ones unless `complete`.
+    /// The new and changed approvals, oldest first. `rows` are all pending approvals, newest first.
+    /// If not `complete`, the oldest ones are missing.
     pub fn poll(
         &mut self,
         rows: Vec<Box<RawValue>>,
@@ -45,7 +46,7 @@ impl Watch {
         for raw in rows {
             let value: Value = from_str(raw.get()).map_err(|_| unreadable())?;
             let (position, revision) = place(&value).ok_or_else(unreadable)?;
-            // One that has expired stays in the list until its lane has written that down.
+            // An expired approval stays in the list until its lane has recorded the expiry.
             if value.get("status").and_then(Value::as_str) != Some("pending") {
                 continue;
             }
@@ -76,7 +77,7 @@ fn place(approval: &Value) -> Option<(Position, u64)> {
 }
 
 fn unreadable() -> Failure {
-    Failure::other("the answer is no list of approvals")
+    Failure::other("the answer is not a list of approvals")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ const FIELDS: &[Field] = &[
     Field::column("created_at"),
 ];
 
-/// Administrators: each is one person, with any number of credentials
+/// Administrators. Each is one person, with any number of credentials
 #[derive(Subcommand, Debug)]
 pub enum Administrator {
     /// Create an administrator, without credentials
@@ -21,7 +21,7 @@ Example:
   gateward administrator create mara
   gateward credential create --administrator mara --scope approvals:decide --token-out mara.token")]
     Create {
-        /// The person's name; a deleted administrator's is never given again
+        /// The person's name. The name of a deleted administrator cannot be used again
         administrator: String,
     },
     /// List administrators
@@ -34,9 +34,9 @@ Example:
         #[arg(value_parser = segment)]
         administrator: String,
     },
-    /// Delete an administrator for ever: revokes its credentials and removes it from all groups
+    /// Delete an administrator permanently: revokes its credentials and removes it from all groups
     ///
-    /// Deleting the last one who can change the tenant is refused without --yes.
+    /// Deleting the last administrator who can change the tenant is refused without --yes.
     Delete {
         #[arg(value_parser = segment)]
         administrator: String,

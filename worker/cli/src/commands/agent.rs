@@ -37,7 +37,7 @@ Examples:
   gateward agent create coder --environment production
   gateward agent create reader --environment production --allowed-tool 'github/get_*'")]
     Create {
-        /// The new agent's name; a deleted agent's is never given again
+        /// The new agent's name. The name of a deleted agent cannot be used again
         agent: String,
         /// Where it runs; its calls must name the same
         #[arg(long)]
@@ -52,7 +52,7 @@ Examples:
     },
     /// Show an agent
     Show(Name),
-    /// Change an agent; what is not given stays as it is
+    /// Change an agent; options that are not given stay as they are
     #[command(after_long_help = "\
 Examples:
   gateward agent update coder --risk-tier high --quota-per-day default
@@ -69,19 +69,19 @@ Examples:
         #[command(flatten)]
         settings: Settings,
     },
-    /// Delete an agent for ever; its name is never given again
+    /// Delete an agent permanently; its name cannot be used again
     Delete(Changed),
     /// Deny all its calls until `unfreeze`
     Freeze(Changed),
-    /// Undo `freeze`, and nothing else
+    /// Undo `freeze` only
     Unfreeze(Changed),
-    /// Deny all its calls for ever
+    /// Deny all its calls permanently
     Revoke(Changed),
-    /// Lift its quarantine, whether an administrator or its lane imposed it
+    /// Lift its quarantine, whether an administrator or its lane set it
     Restore(Changed),
     /// Deny all its calls until `restore`
     Quarantine(Changed),
-    /// Lift the taint that text of untrusted servers left on it and on all its runs
+    /// Lift the taint of the agent and of all its runs, which text of untrusted servers caused
     #[command(after_long_help = "\
 A call to an untrusted server that is still in progress taints it again when it ends.
 
@@ -90,14 +90,14 @@ Example:
     Untaint(Changed),
     /// Add a glob to its allowed tools
     ///
-    /// Nobody else's change is lost: if one comes between, it is tried anew. An agent that may
-    /// call any tool is refused, since a first grant would take all others away; restrict such an
-    /// agent with `agent update --allowed-tool`.
+    /// No other change is lost: if somebody else changes the agent meanwhile, the command tries
+    /// again. It refuses an agent that may call any tool, because a first grant would take all
+    /// others away. Restrict such an agent with `agent update --allowed-tool`.
     #[command(after_long_help = "\
 Example:
   gateward agent grant coder 'github/*'")]
     Grant(Granted),
-    /// Take a glob out of its allowed tools; without the last one it may call nothing
+    /// Remove a glob from its allowed tools; without any glob it may call nothing
     Ungrant(Granted),
 }
 
@@ -119,13 +119,13 @@ pub struct Changed {
 pub struct Granted {
     #[arg(value_parser = segment)]
     agent: String,
-    /// As it stands in the list: `*` is any run of characters, `?` one, against `server/tool`
+    /// A glob that is compared with `server/tool`: `*` matches any characters, `?` one
     glob: String,
 }
 
 #[derive(Args, Debug)]
 pub struct Settings {
-    /// The risk tier it starts from; denials can raise it. `create` takes `low` unless given
+    /// Its registered risk tier; denials can raise the tier. The default of `create` is `low`
     #[arg(long, value_parser = ["low", "medium", "high"])]
     risk_tier: Option<String>,
     #[command(flatten)]

@@ -21,20 +21,20 @@ pub const FIELDS: &[Field] = &[
 
 const STATUSES: [&str; 6] = ["pending", "approved", "rejected", "cancelled", "expired", "used"];
 
-/// Calls that wait for people, who decide on them (scope approvals:decide)
+/// Calls that wait for approval by people (scope approvals:decide)
 #[derive(Subcommand, Debug)]
 pub enum Approvals {
     /// List approvals, newest first
     ///
-    /// Approvals that were requested a moment ago are there, unless the tenant has more than 32 lanes:
-    /// then lists are about a second behind. Of each approver group they say how many of its members
-    /// must approve, as `release-managers: 1`.
+    /// The list has approvals that were requested a moment ago. If the tenant has more than 32
+    /// lanes, it is about a second behind. `approver_groups` has each group with the number of
+    /// members that must approve, such as `release-managers: 1`.
     #[command(after_long_help = "\
 Examples:
   gateward approvals list --status pending --group release-managers
   gateward --json approvals list --agent coder --limit 20")]
     List {
-        /// Only those that stand so
+        /// Only approvals with this status
         #[arg(long, value_parser = STATUSES)]
         status: Option<String>,
         #[command(flatten)]
@@ -42,10 +42,10 @@ Examples:
         #[command(flatten)]
         page: PageArguments,
     },
-    /// Print approvals that are pending, each once and again when it changed, until interrupted
+    /// Print pending approvals until interrupted: each once, and again when it changes
     ///
-    /// It begins with those that are pending already. What appears together is printed oldest
-    /// first. With --json, each is a line.
+    /// It begins with those that are pending already. Approvals that appear together are printed
+    /// oldest first. With --json, each is a line.
     #[command(after_long_help = "\
 Example:
   gateward --json approvals watch --group release-managers | while read -r approval; do ...")]
@@ -53,19 +53,19 @@ Example:
         #[command(flatten)]
         filter: Filter,
     },
-    /// Show who asks for what, and why, and who must approve it
+    /// Show an approval: who asks for what, why, and who must approve it
     Show {
         #[arg(value_parser = segment)]
         approval_id: String,
     },
-    /// Approve a call: it may pass once
+    /// Approve a call, so that it may pass once
     ///
-    /// The approval is read first and shown on standard error, unless --json is given. What is
-    /// approved is the call that was shown: if it was changed meanwhile the command fails with
-    /// `precondition_failed`. Approving what an earlier `show` printed takes --if-match too, and so
-    /// does a call that an approver edited.
+    /// The command reads the approval and shows it on standard error, unless --json is given. It
+    /// approves exactly the call that it showed: if the call was changed meanwhile, the command
+    /// fails with `precondition_failed`. To approve what an earlier `show` printed, or a call that
+    /// an approver edited, give --if-match too.
     ///
-    /// Only a member of one of the approver groups may, and never the agent that asks.
+    /// You must be a member of one of the approver groups. The agent that asks cannot approve.
     #[command(after_long_help = "\
 Examples:
   gateward approvals approve appr_0_17 --comment 'release 2.4'
@@ -75,20 +75,21 @@ Examples:
     Approve {
         #[command(flatten)]
         decision: Decision,
-        /// Narrow the call: a JSON Merge Patch (RFC 7396) of its arguments, in which null removes
-        /// one; `@FILE` reads it from a file. The edited call alone is good then, and who approved
-        /// before has to approve again
+        /// Edit the call: a JSON Merge Patch (RFC 7396) of its arguments, in which null removes
+        /// one; `@FILE` reads it from a file. After that only the edited call is valid, and people
+        /// who approved before must approve again
         #[arg(long, value_name = "JSON|@FILE", value_parser = edit)]
         edit: Option<Value>,
     },
     /// Reject a call that is pending
     ///
-    /// The approval is shown first, as by `approve`; who may is the same.
+    /// The approval is shown first, as by `approve`. You must be a member of one of the approver
+    /// groups.
     #[command(after_long_help = "\
 Example:
   gateward approvals reject appr_0_17 --comment 'not before the freeze ends'")]
     Reject(Decision),
-    /// Take an approval back that was not used yet, or end one that is pending
+    /// Cancel an approval that is pending, or that is approved and not used yet
     ///
     /// The approval is shown first, as by `approve`. No membership in a group is needed.
     #[command(after_long_help = "\
@@ -99,10 +100,10 @@ Example:
 
 #[derive(Args, Debug)]
 pub struct Filter {
-    /// Only those that ask this group
+    /// Only approvals for which this group must approve
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Only this agent's
+    /// Only approvals of this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }
@@ -111,7 +112,7 @@ pub struct Filter {
 pub struct Decision {
     #[arg(value_parser = segment)]
     approval_id: String,
-    /// Why, for the audit and for whoever asked
+    /// The reason, for the audit and for the agent that asked
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
     #[command(flatten)]
@@ -151,11 +152,11 @@ impl Approvals {
     }
 }
 
-/// Reads an edit: a JSON object, or `@` and the file that holds one.
+/// Reads an edit: a JSON object, or `@` and the name of a file with one.
 fn edit(text: &str) -> Result<Value, String> {
     if let Some(file) = text.strip_prefix('@') {
         return object(file);
     }
     let value: Value = from_str(text).map_err(|error| error.to_string())?;
-    if value.is_object() { Ok(value) } else { Err("not a JSON object".to_owned()) }
+    if value.is_object() { Ok(value) } else { Err("it must be a JSON object".to_owned()) }
 }

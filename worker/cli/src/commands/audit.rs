@@ -16,7 +16,7 @@ const FIELDS: &[Field] = &[
     Field::column("detail"),
 ];
 
-/// What happened: decisions, rejections, and who changed what (scope audit:read)
+/// Audit events: decisions, rejections, and who changed what (scope audit:read)
 #[derive(Subcommand, Debug)]
 pub enum Audit {
     /// List audit events, newest first
@@ -24,7 +24,7 @@ pub enum Audit {
 Example:
   gateward audit list --from 2026-11-01T00:00:00Z --limit 100")]
     List {
-        /// Only of this kind
+        /// Only events of this kind
         #[arg(long)]
         kind: Option<String>,
         #[command(flatten)]

@@ -18,7 +18,7 @@ const FIELDS: &[Field] = &[
 /// Agents, users, runs and networks whose calls are all denied
 #[derive(Subcommand, Debug)]
 pub enum Ban {
-    /// Ban somebody
+    /// Ban an agent, a user, a run or a network
     #[command(after_long_help = "\
 Examples:
   gateward ban create run run-81 --reason 'followed an injected instruction'
@@ -26,12 +26,12 @@ Examples:
     Create {
         #[arg(value_parser = ["agent", "user", "run", "source_address"])]
         kind: String,
-        /// An agent's name, a user's or run's id as calls name it, or a network (CIDR)
+        /// An agent's name, the id of a user or run as calls state it, or a network (CIDR)
         subject: String,
-        /// Why, for those who read it later
+        /// The reason, for people who read it later
         #[arg(long)]
         reason: Option<String>,
-        /// When it ends, RFC 3339; never unless given
+        /// When the ban ends, RFC 3339 (default: never)
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
     },

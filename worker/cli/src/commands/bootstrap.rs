@@ -6,28 +6,29 @@ use super::{Bearer, Issue, Plan};
 use crate::arguments::TokenOut;
 use crate::request::{Fields, Request};
 
-/// Make the first tenant and its administrator, with the worker's bootstrap secret
+/// Create the first tenant and its administrator, with the worker's bootstrap secret
 ///
-/// The secret is what the worker's binding BOOTSTRAP_SECRET holds. It is read from --secret-file
+/// The secret is the value of the worker's binding BOOTSTRAP_SECRET. It is read from --secret-file
 /// or from the environment variable GATEWARD_BOOTSTRAP_SECRET; it is never an argument. The
 /// administrator gets every scope.
 ///
-/// It also recovers a tenant that has lost its last administrator. If an administrator who may make
-/// tenants exists elsewhere, the new one gets every scope but tenants:admin. While that one exists and
-/// the tenant has an administrator, this fails with `already_bootstrapped`.
+/// The command also recovers a tenant that has lost its last administrator. If an operator (an
+/// administrator with the scope tenants:admin) exists in another tenant, the new administrator gets
+/// every scope except tenants:admin. If an operator exists and the tenant has an administrator, the
+/// command fails with `already_bootstrapped`.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Example:
   gateward bootstrap --tenant acme --secret-file bootstrap.secret --token-out admin.token
   export GATEWARD_TOKEN_FILE=admin.token")]
 pub struct Bootstrap {
-    /// The tenant that the administrator belongs to
+    /// The administrator's tenant
     #[arg(long, value_name = "TENANT")]
     tenant: String,
-    /// The administrator's name, `admin` unless given
+    /// The administrator's name (default `admin`)
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
-    /// The file that holds the bootstrap secret
+    /// The file with the bootstrap secret
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     #[command(flatten)]

@@ -49,7 +49,7 @@ const SOURCE_TRUSTS: [&str; 6] = [
     "unknown",
 ];
 
-/// What agents and administrators prove who they are with
+/// The tokens with which agents and administrators authenticate
 #[derive(Subcommand, Debug)]
 pub enum Credential {
     /// Issue a credential; its token is shown once
@@ -62,7 +62,7 @@ Examples:
     Create(Box<Create>),
     /// List credentials
     List {
-        /// Only this agent's
+        /// Only credentials of this agent
         #[arg(long, value_name = "AGENT")]
         agent: Option<String>,
         #[command(flatten)]
@@ -73,14 +73,14 @@ Examples:
         #[arg(value_parser = segment)]
         key_id: String,
     },
-    /// Issue another credential with the same attributes; the old one goes on for a while
+    /// Issue another credential with the same attributes; the old one stays valid for a while
     #[command(after_long_help = "\
 Example:
   gateward credential rotate k3f9 --overlap-s 3600 --token-out coder.token.new")]
     Rotate {
         #[arg(value_parser = segment)]
         key_id: String,
-        /// How long the old one goes on: 0 to 2592000 seconds, a day unless given
+        /// How many seconds the old one stays valid: 0 to 2592000 (default: a day)
         #[arg(long, value_name = "SECONDS")]
         overlap_s: Option<u64>,
         #[command(flatten)]
@@ -88,9 +88,9 @@ Example:
         #[command(flatten)]
         revision: Revision,
     },
-    /// Revoke a credential for ever
+    /// Revoke a credential permanently
     ///
-    /// Revoking the last one that can change the tenant is refused without --yes.
+    /// Revoking the last credential that can change the tenant is refused without --yes.
     Revoke {
         #[arg(value_parser = segment)]
         key_id: String,
@@ -105,23 +105,23 @@ Example:
 pub struct Create {
     #[command(flatten)]
     holder: Holder,
-    /// What it may be used for; repeat it for more. An agent's has tools:read and tools:write
-    /// unless given; an administrator's must be given
+    /// A scope of the credential; repeat it for more. Default for agents: tools:read and
+    /// tools:write. Required for administrators
     #[arg(long = "scope", value_name = "SCOPE", value_parser = SCOPES)]
     scopes: Vec<String>,
-    /// When it expires, RFC 3339; never unless given
+    /// When it expires, RFC 3339 (default: never)
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
-    /// Its highest trust: the most that its calls can claim for their sources, `unknown` unless
-    /// given. With the base policies, calls that count as `unknown` read and never write
+    /// Its highest trust: its calls count as no more trusted than this (default `unknown`). With
+    /// the base policies, calls that count as `unknown` can read but not write
     #[arg(long, value_name = "TRUST", value_parser = SOURCE_TRUSTS)]
     max_source_trust: Option<String>,
     /// It belongs to a harness: the program that drives the agent and assigns its runs, not the
-    /// model. Taint and approvals then keep to the run
+    /// model. Taint and approvals are then limited to the run
     #[arg(long)]
     assigns_runs: bool,
-    /// Its calls must be signed; only these can claim trusted_internal_signed. The signing key is
-    /// shown once
+    /// Its requests must be signed; only signed calls can claim trusted_internal_signed. The
+    /// signing key is shown once
     #[arg(long)]
     signed: bool,
     #[command(flatten)]
@@ -137,10 +137,10 @@ pub struct Create {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub struct Holder {
-    /// The agent it is for
+    /// The agent of the credential
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// The administrator it is for
+    /// The administrator of the credential
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
 }
@@ -149,7 +149,7 @@ pub struct Holder {
 pub struct Secrets {
     #[command(flatten)]
     token: TokenOut,
-    /// Write the signing key of a signed credential to this file, likewise
+    /// Write the signing key of a signed credential to this file, in the same way
     #[arg(long, value_name = "FILE")]
     signing_key_out: Option<PathBuf>,
 }

@@ -17,13 +17,13 @@ pub const FIELDS: &[Field] = &[
     Field::column("decision_id"),
 ];
 
-/// What was decided (scope audit:read)
+/// Decisions on calls (scope audit:read)
 #[derive(Subcommand, Debug)]
 pub enum Decisions {
     /// List decisions, newest first
     ///
-    /// Lists are about a second behind: they have what was copied to the database. `trust` is how far
-    /// the source of the call counted as trusted.
+    /// Lists are about a second behind: they have only decisions that were copied to the database.
+    /// `trust` is the trust of the call's source that counted.
     #[command(after_long_help = "\
 Example:
   gateward decisions list --agent coder --decision deny --from 2026-11-01T00:00:00Z")]
@@ -35,18 +35,19 @@ Example:
         #[command(flatten)]
         page: PageArguments,
     },
-    /// Show a decision, as soon as it was answered, with all that explains it
+    /// Show a decision with everything that explains it; available at once
     ///
-    /// What the call claimed, how far it counted as trusted and why, the policies that decided with
-    /// their text, obligations (what must happen before the call passes), the approval, what became of
-    /// the call, and the receipt, whose hash is verified. With --json, the API's record alone.
+    /// Shows the trust that the call claimed, the trust that counted and why, the policies that
+    /// decided with their text, obligations (what must happen before the call passes), the
+    /// approval, the outcome of the call, and the receipt, whose hash is verified. With --json,
+    /// only the API's record.
     Show {
         #[arg(value_parser = segment)]
         decision_id: String,
     },
     /// Print decisions as they appear, each once, until interrupted
     ///
-    /// What appears together is printed oldest first. With --json, each is a line.
+    /// Decisions that appear together are printed oldest first. With --json, each is a line.
     #[command(after_long_help = "\
 Example:
   gateward --json decisions follow --decision quarantine | while read -r decision; do ...")]
@@ -58,10 +59,10 @@ Example:
 
 #[derive(Args, Debug)]
 pub struct Filter {
-    /// Only this agent's
+    /// Only decisions of this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// Only these decisions
+    /// Only decisions with this result
     #[arg(long, value_parser = ["allow", "deny", "require_approval", "redact", "quarantine"])]
     decision: Option<String>,
 }

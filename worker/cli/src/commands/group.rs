@@ -14,9 +14,9 @@ const MEMBER_FIELDS: &[Field] =
 /// Groups of agents and administrators, which policies and approvals name
 #[derive(Subcommand, Debug)]
 pub enum Group {
-    /// Make a group
+    /// Create a group
     Create {
-        /// The new group's name; a deleted group's is never given again
+        /// The new group's name. The name of a deleted group cannot be used again
         group: String,
     },
     /// List groups
@@ -29,17 +29,17 @@ pub enum Group {
         #[arg(value_parser = segment)]
         group: String,
     },
-    /// Delete a group for ever; its name is never given again
+    /// Delete a group permanently; its name cannot be used again
     Delete {
         #[arg(value_parser = segment)]
         group: String,
     },
-    /// Protect a group: its members must then approve who else becomes a member
+    /// Protect a group: its members must then approve each new member
     Protect {
         #[arg(value_parser = segment)]
         group: String,
     },
-    /// End the protection of a group, which its members must approve
+    /// End the protection of a group; its members must approve this
     Unprotect {
         #[arg(value_parser = segment)]
         group: String,
@@ -51,13 +51,13 @@ pub enum Group {
         #[command(flatten)]
         page: PageArguments,
     },
-    /// Add a member; nothing happens if it is one
+    /// Add a member; a no-op if it is a member already
     #[command(after_long_help = "\
 Examples:
   gateward group add engineering --agent coder
   gateward group add release-managers --administrator mara")]
     Add(Membership),
-    /// Remove a member; nothing happens if it is none
+    /// Remove a member; a no-op if it is not a member
     Remove(Membership),
 }
 
@@ -106,7 +106,7 @@ impl Group {
 
 impl Membership {
     fn plan(self, method: Method) -> Plan {
-        // clap lets exactly one of them through.
+        // clap makes sure that exactly one of them is given.
         let (kind, member) = match self.member {
             Member { agent: Some(agent), .. } => ("agents", agent),
             Member { administrator, .. } => ("administrators", administrator.unwrap_or_default()),

@@ -20,41 +20,41 @@ const FIELDS: &[Field] = &[
     Field::column("revision"),
 ];
 
-/// The tenant's limits, which hold for agents that have none of their own
+/// The tenant's limits, for agents without limits of their own
 #[derive(Subcommand, Debug)]
 pub enum Limits {
-    /// Show the limits; `default` is what the worker is configured with
+    /// Show the limits; `default` is the worker's configuration
     Show,
-    /// Set limits; `default` leaves one to the worker's configuration
+    /// Set limits; `default` resets one to the worker's configuration
     ///
     /// More than --risk-denials denials within --risk-window-s seconds raise an agent's risk tier
-    /// by a step; --risk-quiet-s seconds without one lower it by a step.
+    /// by one step. --risk-quiet-s seconds without a denial lower it by one step.
     #[command(after_long_help = "\
 Example:
   gateward limits set --quota-per-day 10000 --risk-denials 20 --risk-window-s 60")]
     Set {
         #[command(flatten)]
         rate: RateArguments,
-        /// Denials in the window that an agent may have, or `default`
+        /// How many denials an agent may have in the window, or `default`
         #[arg(long, value_name = "DENIALS")]
         risk_denials: Option<Limit>,
-        /// The window's length, or `default`
+        /// The length of the window in seconds, or `default`
         #[arg(long, value_name = "SECONDS")]
         risk_window_s: Option<Limit>,
-        /// How long a quiet period is, or `default`
+        /// The length of a quiet period in seconds, or `default`
         #[arg(long, value_name = "SECONDS")]
         risk_quiet_s: Option<Limit>,
-        /// How long taint lasts after the last text of an untrusted server, in seconds; or `default`,
-        /// a day
+        /// How many seconds taint lasts after the last text of an untrusted server, or `default` (a
+        /// day)
         #[arg(long, value_name = "SECONDS")]
         taint_s: Option<Limit>,
-        /// How long calls that read go on while the database is away, in seconds; or `default`, 900
+        /// How many seconds reads are still decided while the database is away, or `default` (900)
         #[arg(long, value_name = "SECONDS")]
         grace_read_s: Option<Limit>,
-        /// The same for calls that write; or `default`, not at all
+        /// The same for writes, or `default` (0)
         #[arg(long, value_name = "SECONDS")]
         grace_write_s: Option<Limit>,
-        /// The same for tools of high or critical risk; or `default`, not at all
+        /// The same for tools of high or critical risk, or `default` (0)
         #[arg(long, value_name = "SECONDS")]
         grace_high_risk_s: Option<Limit>,
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The nouns of the command line. Each turns its arguments into a [`Plan`] and reaches nothing.
+//! The nouns of the command line. Each turns its arguments into a [`Plan`], without any I/O.
 
 mod administrator;
 mod agent;
@@ -74,32 +74,32 @@ pub enum Command {
     Sign(sign::Sign),
 }
 
-/// What a command is going to do.
+/// What a command will do.
 #[derive(Debug, PartialEq)]
 pub enum Plan {
-    /// One request; what it answers is one record, or nothing.
+    /// One request, whose answer is one record or nothing.
     Send {
         request: Request,
         fields: &'static [Field],
     },
-    /// All pages of a list, `limit` rows at most. `plural` is the member that holds the rows.
+    /// All pages of a list, at most `limit` rows. `plural` is the name of the member with the rows.
     List {
         request: Request,
         plural: &'static str,
         fields: &'static [Field],
         limit: u32,
     },
-    /// A request whose answer holds secrets that are shown once.
+    /// A request whose answer has secrets that are shown once.
     Issue(Issue),
-    /// The registration of a server, which says what its trust will do.
+    /// The registration of a server, which also explains the effect of its trust.
     Register(Request),
     Grant(Grant),
     /// The approval of a tool, whose definition is shown first.
     ApproveTool {
         review: Review,
-        /// The definition that was reviewed elsewhere; then nothing is shown or asked.
+        /// The definition that was reviewed elsewhere. If it is given, nothing is shown or asked.
         definition_sha256: Option<String>,
-        /// As a tool that changes nothing.
+        /// Whether to register it as a tool that changes nothing.
         reads: bool,
     },
     ApproveTools(Many),
@@ -109,9 +109,9 @@ pub enum Plan {
         request: Request,
         matching: Matching,
     },
-    /// One decision, with all that explains it.
+    /// One decision, with everything that explains it.
     ShowDecision(Request),
-    /// A lane's receipts, `limit` rows at most.
+    /// A lane's receipts, at most `limit` rows.
     ListReceipts {
         lane: u16,
         from: u64,
@@ -119,28 +119,29 @@ pub enum Plan {
     },
     ShowReceipt(Request),
     VerifyReceipts(Verify),
-    /// One approval, with all that a person needs to decide on it.
+    /// One approval, with everything that a person needs to decide on it.
     ShowApproval(Request),
-    /// A decision on an approval as it is shown first.
+    /// A decision on an approval, which is shown first.
     Decide(Decide),
-    /// Pending approvals, and what changes of them, until interrupted.
+    /// Pending approvals and their changes, until interrupted.
     Watch(Request),
-    /// Sends nothing: prints the headers that sign a request.
+    /// Prints the headers that sign a request. Sends nothing.
     Sign(SignedRequest),
 }
 
 #[derive(Debug, PartialEq)]
 pub struct Issue {
     pub request: Request,
-    /// The record that is made along with the credential: its member and its fields. The
-    /// credential is then the answer's member `credential`, else the answer itself.
+    /// The record that is created together with the credential: its member and its fields. If
+    /// present, the credential is the answer's member `credential`; otherwise it is the answer
+    /// itself.
     pub beside: Option<(&'static str, &'static [Field])>,
     pub bearer: Bearer,
     pub token_out: Option<PathBuf>,
     pub signing_key_out: Option<PathBuf>,
 }
 
-/// Which secret opens a request.
+/// The secret that authenticates a request.
 #[derive(Debug, PartialEq)]
 pub enum Bearer {
     Token,
@@ -149,7 +150,7 @@ pub enum Bearer {
 }
 
 impl Command {
-    /// What is to be done; nothing is yet.
+    /// The plan of the command. Nothing is done yet.
     pub fn plan(self) -> Result<Plan, Failure> {
         match self {
             Self::Bootstrap(command) => Ok(command.plan()),
@@ -190,7 +191,7 @@ impl Plan {
         Self::List { request, plural, fields, limit: page.limit }
     }
 
-    /// An issued credential by itself.
+    /// An issued credential without another record.
     fn issue(request: Request, out: TokenOut, signing_key_out: Option<PathBuf>) -> Self {
         let TokenOut { token_out } = out;
         let bearer = Bearer::Token;
@@ -198,7 +199,7 @@ impl Plan {
     }
 }
 
-/// A PATCH of what was given; without anything to change it is a mistake.
+/// A PATCH of the fields that were given. Without any field, it is a mistake.
 fn patch(segments: &[&str], fields: Fields, revision: Option<u64>) -> Result<Request, Failure> {
     if fields.is_empty() {
         return Err(Failure::Usage("nothing to change: give at least one option".to_owned()));

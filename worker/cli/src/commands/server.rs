@@ -23,7 +23,7 @@ pub const FIELDS: &[Field] = &[
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
-    // Only where its tools were just listed.
+    // Present only if the tools were just listed.
     Field::detail("instructions").null("none"),
     Field::detail("skipped_tools").members(&["name", "why"]),
     Field::detail("unsatisfiable_schemas").members(&["name", "why"]),
@@ -31,17 +31,17 @@ pub const FIELDS: &[Field] = &[
 
 const KINDS: [&str; 3] = ["mcp", "http", "named"];
 
-/// What tools belong to: MCP servers, HTTP APIs, or only names
+/// Servers, to which tools belong: MCP servers, HTTP APIs, or only names
 ///
-/// The kind `mcp` is a server that speaks MCP, and `http` an HTTP API: Gateward forwards calls to them if
-/// they have an upstream. The kind `named` is only a name under which tools are registered: agents ask
-/// about calls of them, and make the calls themselves.
+/// The kind `mcp` is a server that speaks MCP, and `http` is an HTTP API. Gateward forwards calls
+/// to them if they have an upstream. The kind `named` is only a name under which tools are
+/// registered: agents ask about calls of these tools, and make the calls themselves.
 #[derive(Subcommand, Debug)]
 pub enum Server {
     /// Register a server; it is pending until `approve`
     ///
-    /// For a server that exists this updates its definition and lifts no state. An MCP server with
-    /// a URL is asked for its tools: they are registered with it, and are pending too.
+    /// If the server exists, this updates its definition and keeps its states. An MCP server with a
+    /// URL is asked for its tools; they are registered with it, and are pending too.
     #[command(after_long_help = "\
 Examples:
   gateward server create github --kind mcp --upstream-url https://mcp.example.com/mcp \\
@@ -52,9 +52,9 @@ Examples:
   gateward server create wiki --kind mcp --manifest tools-list.json
   gateward server approve github")]
     Create {
-        /// The new server's name; a deleted server's is never given again
+        /// The new server's name. The name of a deleted server cannot be used again
         server: String,
-        /// What it is; `named` is only a name, and Gateward forwards nothing to it
+        /// Its kind. `named` is only a name; Gateward forwards nothing to it
         #[arg(long, value_parser = KINDS)]
         kind: String,
         #[command(flatten)]
@@ -70,10 +70,10 @@ Examples:
         #[arg(value_parser = segment)]
         server: String,
     },
-    /// Change a server; another manifest quarantines it and makes its tools pending
+    /// Change a server; a different manifest quarantines it and makes its tools pending
     ///
-    /// An MCP server is asked for its tools when anything is said of its upstream: those that are
-    /// not as they were are pending again.
+    /// If an option of its upstream is given, an MCP server is asked for its tools. Tools whose
+    /// definition changed are pending again.
     Update {
         #[arg(value_parser = segment)]
         server: String,
@@ -84,14 +84,14 @@ Examples:
         #[command(flatten)]
         revision: Revision,
     },
-    /// Delete a server for ever, and with it all its tools; its name is never given again
+    /// Delete a server and all its tools permanently; its name cannot be used again
     Delete(Changed),
     /// Review each tool that waits for approval: approve, edit or skip it
     ///
-    /// Each new or changed tool is shown with what its definition says of itself and what changed
-    /// since it was approved last. `egress` is proposed from its arguments and annotations; that is a
-    /// proposal only. With `--json` nothing is asked: a document is printed in which every verdict is
-    /// `skip`. Edit it, and carry it out with `--apply`. A tool that is not as it was reviewed is not
+    /// Shows each new or changed tool with its annotations and what changed since its last
+    /// approval. `egress` is proposed from its arguments and annotations; check the proposal. With
+    /// `--json` the command asks nothing and prints a document in which every verdict is `skip`.
+    /// Edit the document, and apply it with `--apply`. A tool that changed since the review is not
     /// approved, and the exit status is 1.
     #[command(after_long_help = "\
 Examples:
@@ -105,24 +105,24 @@ Examples:
         #[arg(long, value_name = "FILE", value_parser = document)]
         apply: Option<Document>,
     },
-    /// Let its approved tools be called
+    /// Approve the server, so that its approved tools can be called
     Approve(Changed),
     /// Deny all calls of its tools until `restore`
     Disable(Changed),
-    /// Deny all calls of its tools as a danger, until `restore`
+    /// Deny all calls of its tools because it may be dangerous, until `restore`
     Quarantine(Changed),
-    /// Undo `disable` and `quarantine`; what is pending stays pending
+    /// Undo `disable` and `quarantine`; a pending server stays pending
     Restore(Changed),
 }
 
 #[derive(Args, Debug)]
 pub struct Settings {
-    /// Whether its answers are trusted. `create` takes `untrusted` unless given: then a call of its
+    /// Whether its answers are trusted. The default of `create` is `untrusted`: then a call of its
     /// tools taints the agent
     #[arg(long, value_parser = ["trusted", "untrusted"])]
     trust: Option<String>,
-    /// What the server says its tools are: a file with a JSON object, as MCP's `tools/list` has
-    /// it. The server is not asked then
+    /// The server's list of tools: a file with a JSON object in the form of MCP's `tools/list`.
+    /// With it, the server is not asked
     #[arg(long, value_name = "FILE", value_parser = object)]
     manifest: Option<Value>,
     #[command(flatten)]
@@ -175,7 +175,7 @@ impl Server {
                 if let Some(document) = apply.as_ref().filter(|document| document.server != server)
                 {
                     let other = &document.server;
-                    return Err(Failure::Usage(format!("the review is of the server `{other}`")));
+                    return Err(Failure::Usage(format!("the review is for the server `{other}`")));
                 }
                 return Ok(Plan::ReviewServer(ServerReview { server, apply }));
             }

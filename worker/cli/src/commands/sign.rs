@@ -8,13 +8,13 @@ use ureq::http::Uri;
 use super::Plan;
 use crate::failure::Failure;
 
-/// The largest body that the worker takes.
+/// The largest body that the worker accepts.
 const BODY_BYTES_MAX: u64 = 256 * 1024;
 
 /// Print the headers of a signed request, with the token, for curl
 ///
-/// The signature is good for one request that is sent within 5 minutes. It covers method, path,
-/// query, body, and every header that is given here; these are printed, too.
+/// The signature is valid for one request that is sent within 5 minutes. It covers method, path,
+/// query, body, and every header that is given here. These headers are printed too.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Example:
@@ -28,7 +28,7 @@ pub struct Sign {
     /// The request's URL, or its path and query
     #[arg(value_name = "URL")]
     target: Uri,
-    /// The file that holds the request's body; `-` is standard input
+    /// The file with the request's body; `-` is standard input
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
     /// A header of the request, as `Name: value`. Repeat it for more
@@ -36,7 +36,7 @@ pub struct Sign {
     headers: Vec<(String, String)>,
 }
 
-/// What is to be signed.
+/// The request to sign.
 #[derive(Debug, PartialEq)]
 pub struct SignedRequest {
     pub method: String,
@@ -53,7 +53,7 @@ impl Sign {
         names.sort_unstable();
         names.dedup();
         if names.len() < self.headers.len() {
-            return Err(Failure::Usage("a header can be given once".to_owned()));
+            return Err(Failure::Usage("give each header once".to_owned()));
         }
         let body = self.body.as_deref().map(read).transpose()?;
         Ok(Plan::Sign(SignedRequest {
@@ -67,7 +67,7 @@ impl Sign {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("a header is written `Name: value`")?;
+    let (name, value) = text.split_once(':').ok_or("a header must be written `Name: value`")?;
     let (name, value) = (name.trim(), value.trim());
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {

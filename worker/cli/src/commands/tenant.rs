@@ -18,22 +18,22 @@ const FIELDS: &[Field] = &[
     Field::detail("updated_at"),
 ];
 
-/// Organisations; nothing crosses from one to another (scope tenants:admin)
+/// Tenants: organisations that are isolated from each other (scope tenants:admin)
 #[derive(Subcommand, Debug)]
 pub enum Tenant {
-    /// Make a tenant and its first administrator
+    /// Create a tenant and its first administrator
     ///
-    /// The administrator gets all scopes but tenants:admin.
+    /// The administrator gets all scopes except tenants:admin.
     #[command(after_long_help = "\
 Example:
   gateward tenant create acme --lanes 4 --token-out acme-admin.token")]
     Create {
-        /// The new tenant's name; a deleted tenant's is never given again
+        /// The new tenant's name. The name of a deleted tenant cannot be used again
         tenant: String,
-        /// How many lanes its agents are spread over, 1 unless given; can grow later
+        /// Over how many lanes its agents are spread (default 1); you can add lanes later
         #[arg(long)]
         lanes: Option<u32>,
-        /// The administrator's name, `admin` unless given
+        /// The administrator's name (default `admin`)
         #[arg(long, value_name = "NAME")]
         administrator: Option<String>,
         #[command(flatten)]
@@ -49,9 +49,11 @@ Example:
         #[arg(value_parser = segment)]
         tenant: String,
     },
-    /// Suspend or activate a tenant, give it more lanes, or bound what is kept of it
+    /// Suspend or activate a tenant, add lanes, or limit how much it may write and how long that is
+    /// kept
     ///
-    /// Beyond --rows-per-day or --bytes-per-day all its calls are denied until the next UTC day.
+    /// When the tenant reaches --rows-per-day or --bytes-per-day, all its calls are denied until
+    /// the next UTC day.
     #[command(after_long_help = "\
 Examples:
   gateward tenant update acme --status suspended
@@ -59,10 +61,10 @@ Examples:
     Update {
         #[arg(value_parser = segment)]
         tenant: String,
-        /// A suspended tenant's calls are all denied
+        /// All calls of a suspended tenant are denied
         #[arg(long, value_parser = ["active", "suspended"])]
         status: Option<String>,
-        /// How many lanes it has; only grows
+        /// The number of its lanes; it can only grow
         #[arg(long)]
         lanes: Option<u32>,
         /// Records that it may write in a UTC day, or `default`
@@ -77,7 +79,7 @@ Examples:
         #[command(flatten)]
         revision: Revision,
     },
-    /// Delete a tenant for ever; its name is never given again
+    /// Delete a tenant permanently; its name cannot be used again
     Delete {
         #[arg(value_parser = segment)]
         tenant: String,

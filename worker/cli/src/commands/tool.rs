@@ -29,14 +29,14 @@ pub const FIELDS: &[Field] = &[
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
-    // Only where it was just registered or changed.
+    // Present only if it was just registered or changed.
     Field::detail("unsatisfiable"),
 ];
 
 const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];
 const TAINT_RULES: [&str; 3] = ["allow", "require_approval", "forbid"];
 
-/// What agents call; named `server/tool`
+/// Tools, which agents call; written `server/tool`
 #[derive(Subcommand, Debug)]
 pub enum Tool {
     /// Register a tool; it is pending until `approve`
@@ -75,7 +75,7 @@ Examples:
         #[arg(value_name = "SERVER/TOOL")]
         id: ToolId,
     },
-    /// Change a tool; what is not given stays as it is
+    /// Change a tool; options that are not given stay as they are
     Update {
         #[arg(value_name = "SERVER/TOOL")]
         id: ToolId,
@@ -97,17 +97,17 @@ Examples:
         #[command(flatten)]
         revision: Revision,
     },
-    /// Let it be called, if its server is approved too
+    /// Approve a tool, so that it can be called if its server is approved too
     ///
-    /// If the server has said what the tool is, the difference to the definition that was approved
-    /// last is shown on standard error, and a question must be answered on a terminal. Without one,
-    /// name the definition that you reviewed. If the tool has another one by now, it is not
-    /// approved, and the command fails with `definition_changed`.
+    /// If the server has listed a definition of the tool, the command shows the difference to the
+    /// definition that was approved last on standard error, and asks on the terminal. Without a
+    /// terminal, give the hash of the definition that you reviewed. If the tool has another
+    /// definition by now, it is not approved, and the command fails with `definition_changed`.
     ///
-    /// With `*` in the tool's name, all tools of the server that match and wait are approved, each by
-    /// the hash of its definition, and nothing is asked. Left waiting are tools whose definition
-    /// changed since it was approved and, with `--reads`, tools that say that they write; the exit
-    /// status is 1 then. `gateward server review` shows them.
+    /// With `*` in the tool's name, all pending tools of the server that match are approved without
+    /// a question, each by the hash of its definition. These stay pending, and the exit status is
+    /// 1: tools whose definition changed since their last approval and, with `--reads`, tools whose
+    /// annotations say that they write. `gateward server review` shows them.
     #[command(after_long_help = "\
 Examples:
   gateward tool approve github/merge_pull_request
@@ -118,52 +118,52 @@ Examples:
     Approve {
         #[command(flatten)]
         changed: Changed,
-        /// Register it as a tool that changes nothing, in the same step. Its calls are reads, unless it
-        /// is an egress tool, as its definition may suggest
+        /// Also register it as a tool that changes nothing. Its calls are reads, unless it is an
+        /// egress tool, which its definition may suggest
         #[arg(long)]
         reads: bool,
-        /// Approve the definition with this hash and ask nothing
+        /// Approve the definition with this hash, without a question
         #[arg(long, value_name = "HASH")]
         definition_sha256: Option<String>,
     },
     /// Deny all calls of it until `restore`
     Disable(Changed),
-    /// Deny all calls of it as a danger, until `restore`
+    /// Deny all calls of it because it may be dangerous, until `restore`
     Quarantine(Changed),
-    /// Undo `disable` and `quarantine`; what is pending stays pending
+    /// Undo `disable` and `quarantine`; a pending tool stays pending
     Restore(Changed),
 }
 
 #[derive(Args, Debug)]
 pub struct Tainted {
-    /// What a call needs once text of an untrusted server reached its agent or run: `allow` asks for
-    /// nothing more, `require_approval` holds writes back, `forbid` denies reads too
+    /// What a tainted call of the tool needs: `allow` requires nothing more, `require_approval`
+    /// holds writes back for approval, `forbid` denies reads too. A call is tainted after text of
+    /// an untrusted server reached its agent or run
     #[arg(long, value_name = "RULE", value_parser = TAINT_RULES)]
     tainted: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub struct Egress {
-    /// Whether it sends text out, or fetches an address that the caller gives. For policies such a tool
-    /// writes
+    /// Whether it sends text out, or fetches an address from its arguments. For policies, its calls
+    /// are writes
     #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
     egress: Option<bool>,
 }
 
 #[derive(Args, Debug)]
 pub struct ApprovalTime {
-    /// How long an approval of a call of it is open, 60 to 604800 seconds; or `default`, half an
-    /// hour
+    /// How many seconds an approval of a call is open: 60 to 604800, or `default` (half an hour)
     #[arg(long = "approval-ttl", value_name = "SECONDS")]
     approval_ttl_s: Option<Limit>,
 }
 
 #[derive(Args, Debug)]
 pub struct InputSchema {
-    /// What its arguments must be: a file with a JSON Schema. Without it, what is known stays
+    /// The JSON Schema of its arguments: a file. Without it, a known schema is kept
     #[arg(long, value_name = "FILE", value_parser = object)]
     input_schema: Option<Value>,
-    /// Its arguments may be anything
+    /// Remove the schema: its arguments may be anything
     #[arg(long, conflicts_with = "input_schema")]
     no_input_schema: bool,
 }
@@ -189,11 +189,14 @@ impl Changed {
     }
 }
 
-/// The tools that match `server/tool`, of one server.
+/// The tools of one server that match `server/tool`.
 fn many(id: &ToolId, reads: bool) -> Result<Many, Failure> {
     let ToolId { server, tool } = id;
     if server.contains('*') {
-        return Err(Failure::Usage("the tools of one server: name it without `*`".to_owned()));
+        return Err(Failure::Usage(
+            "the server's name must not contain `*`: a glob is for the tools of one server"
+                .to_owned(),
+        ));
     }
     let glob: Glob = format!("{server}/{tool}")
         .parse()
@@ -258,7 +261,8 @@ impl Tool {
                 let if_match = revision.if_match;
                 if id.server.contains('*') || id.tool.contains('*') {
                     if definition_sha256.is_some() || if_match.is_some() {
-                        let message = "--definition-sha256 and --if-match are for one tool";
+                        let message =
+                            "--definition-sha256 and --if-match can only be used for one tool";
                         return Err(Failure::Usage(message.to_owned()));
                     }
                     return many(&id, reads).map(Plan::ApproveTools);

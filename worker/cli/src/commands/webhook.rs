@@ -10,30 +10,30 @@ const FIELDS: &[Field] = &[
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
-    // Only where it was just set.
+    // Present only if it was just set.
     Field::detail("secret"),
 ];
 
-/// The address that is told what becomes of approvals
+/// The webhook: the URL to which messages about approvals are sent
 #[derive(Subcommand, Debug)]
 pub enum Webhook {
-    /// Set the address; the secret that its messages are verified with is shown once
+    /// Set the URL; the secret that verifies its messages is shown once
     ///
-    /// Each time there is a new secret: set it again to replace one.
+    /// Each `set` makes a new secret. To replace a secret, set the same URL again.
     #[command(after_long_help = "\
 Examples:
   gateward webhook set https://hooks.example.com/gateward
   (umask 077; gateward --json webhook set https://hooks.example.com/gateward \\
     | jq -r .secret > webhook.secret)")]
     Set {
-        /// https, on the internet
+        /// The URL: https, on the internet
         url: String,
         #[command(flatten)]
         revision: Revision,
     },
-    /// Show the address; never the secret
+    /// Show the URL; never the secret
     Show,
-    /// Delete the webhook: nothing is told any more
+    /// Delete the webhook: no messages are sent any more
     Delete {
         #[command(flatten)]
         revision: Revision,

@@ -1,8 +1,8 @@
-//! A review as a JSON document: printed for a person who edits it, and read again to be carried out.
+//! A review as a JSON document: printed for a person to edit, then read again and applied.
 //!
-//! What is applied of a tool is its verdict and what is said of it. The rest is there to be read, and
-//! is ignored when the document comes back. An unknown member is refused: a misspelt one would change
-//! nothing without anybody noticing.
+//! For each tool, the verdict and the registration are applied. The other members are only for
+//! reading and are ignored. An unknown member is refused, because a misspelt member would silently
+//! change nothing.
 
 use std::fs;
 
@@ -16,14 +16,15 @@ use super::{Change, difference};
 use crate::failure::Failure;
 use crate::table::is_deceptive;
 
-/// Tools of one document: some 60 MB with the largest definitions, 128 KiB each. Those that are left
-/// out wait for the next one.
+/// Tools in one document: about 60 MB with the largest definitions of 128 KiB each. The other tools
+/// wait for the next document.
 pub const DOCUMENT_TOOLS_MAX: usize = 200;
 
-/// Twice what [`DOCUMENT_TOOLS_MAX`] tools take at most, since an editor may write it otherwise.
+/// Twice the largest size of [`DOCUMENT_TOOLS_MAX`] tools, because an editor may format the
+/// document differently.
 const DOCUMENT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
-/// Lines of a difference; both definitions are in the document as a whole.
+/// Lines of a difference. The document also has both definitions completely.
 const DIFFERENCE_LINES_MAX: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -33,7 +34,7 @@ pub struct Document {
     pub tools: Vec<Reviewed>,
 }
 
-/// A tool of a review.
+/// A tool in a review.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reviewed {
@@ -63,7 +64,7 @@ pub enum Verdict {
     Skip,
 }
 
-/// A member that is there to be read by people.
+/// A member that is only for people to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Ignored;
 
@@ -79,8 +80,8 @@ impl Reviewed {
     }
 }
 
-/// The document of these tools, as text. Every verdict is `skip`: nothing is approved that nobody
-/// looked at.
+/// The document of these tools, as text. Every verdict is `skip`, so that nothing is approved
+/// unread.
 pub fn write(server: &str, tools: &[Value]) -> Result<String, Failure> {
     let tools: Result<Vec<_>, _> = tools.iter().map(reviewed).collect();
     Ok(escaped(&format!("{:#}", json!({"server": server, "tools": tools?}))))
@@ -115,8 +116,8 @@ fn reviewed(tool: &Value) -> Result<Value, Failure> {
     }))
 }
 
-/// JSON text with `\u` escapes for what commands a terminal, or hides or reorders text. Such
-/// characters stand in strings only, so the text means the same.
+/// JSON text with `\u` escapes for characters that control a terminal, or hide or reorder text.
+/// Such characters occur only in strings, so the meaning stays the same.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -136,7 +137,7 @@ fn escaped(text: &str) -> String {
 pub fn read(file: &str) -> Result<Document, String> {
     let length = fs::metadata(file).map_err(|error| error.to_string())?.len();
     if length > DOCUMENT_BYTES_MAX {
-        return Err(format!("larger than {DOCUMENT_BYTES_MAX} bytes"));
+        return Err(format!("the file has more than {DOCUMENT_BYTES_MAX} bytes"));
     }
     let text = fs::read(file).map_err(|error| error.to_string())?;
     parse(&text)
@@ -148,7 +149,7 @@ fn parse(text: &[u8]) -> Result<Document, String> {
     let mut names: Vec<&str> = document.tools.iter().map(|tool| tool.tool.as_str()).collect();
     names.sort_unstable();
     if let Some([twice, _]) = names.array_windows().find(|[one, other]| one == other) {
-        return Err(format!("not a review: the tool `{twice}` is there twice"));
+        return Err(format!("not a review: it has the tool `{twice}` twice"));
     }
     Ok(document)
 }

@@ -1,10 +1,11 @@
-//! A tool's definition as a person reviews it, and the approval of exactly that definition.
+//! Shows a tool's definition to a person for review, and approves exactly that definition.
 //!
-//! `registration` is what an approval says of a tool, `document` a review as a file, `session` the
-//! questions of a review on a terminal, `send` sends it all. The rest is pure.
+//! `registration` is what an approval sets for a tool, `document` is a review as a file, `session`
+//! asks the questions of a review on a terminal, and `send` sends the approvals. Everything else is
+//! pure.
 //!
 //! INVARIANT (as reviewed): an approval names the hash of the definition that was read, and the
-//! revision of the record. A tool that is not as it was then is not approved.
+//! revision of the record. If the tool has changed since, it is not approved.
 
 mod document;
 mod registration;
@@ -24,14 +25,14 @@ pub use document::{Document, read as document};
 pub use registration::Registration;
 pub use send::{Many, ServerReview};
 
-/// How long the smallest difference is searched for. A server can write two definitions of 128 KiB
-/// that have thousands of lines and none in common; after this time a longer difference will do.
+/// How long to search for the smallest difference. A server can write two definitions of 128 KiB
+/// with thousands of lines and none in common. After this time, a longer difference is shown.
 const DIFFERENCE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Lines that are shown around a change.
+/// The number of lines that are shown around a change.
 const CONTEXT_LINES: usize = 5;
 
-/// Characters of a text that a server wrote and that stands in one line of a summary.
+/// Characters of a server's text in one line of a summary.
 const SUMMARY_CHARACTERS: usize = 300;
 
 #[derive(Debug, PartialEq)]
@@ -46,8 +47,8 @@ impl Review {
         Request::get(&["servers", server, "tools", tool])
     }
 
-    /// The approval of the definition with this hash; without one, of a tool that has no definition.
-    /// What it does not say of the tool stays as it is registered.
+    /// The approval of the definition with this hash. Without a hash: of a tool that has no
+    /// definition. Fields that are not given stay as they are registered.
     pub fn approval(
         &self,
         definition_sha256: Option<&str>,
@@ -65,16 +66,16 @@ impl Review {
     }
 }
 
-/// What became of a tool's definition since it was approved last.
+/// How a tool's definition changed since it was approved last.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// None was approved before.
+    /// No definition was approved before.
     New,
     Changed,
     Same,
-    /// The server lists one that cannot be used. It cannot be approved.
+    /// The server lists a definition that cannot be used. It cannot be approved.
     Unusable,
-    /// The server has listed none, so the tool is as an administrator registered it.
+    /// The server has listed no definition, so the tool is as an administrator registered it.
     Undescribed,
 }
 
@@ -102,8 +103,8 @@ impl Change {
     }
 }
 
-/// What to review: what is registered, what the definition says of itself, and the definition as far
-/// as it is not the one that was approved last.
+/// The text for a review: what is registered, the definition's annotations, and the difference to
+/// the definition that was approved last.
 pub fn shown(tool: &Value) -> String {
     let one = |name| match tool.get(name) {
         None | Some(Value::Null) => "-".to_owned(),
@@ -132,14 +133,14 @@ pub fn shown(tool: &Value) -> String {
     format!("{}\n\n{title}\n{}", rows.join("\n"), difference(tool))
 }
 
-/// The difference of the definitions, empty if there is none.
+/// The difference between the definitions. Empty if they are equal.
 fn difference(tool: &Value) -> String {
     let (before, now) = (lines(tool.get("approved_definition")), lines(tool.get("definition")));
     let difference = TextDiff::configure().timeout(DIFFERENCE_TIMEOUT).diff_lines(&before, &now);
     difference.unified_diff().context_radius(CONTEXT_LINES).to_string()
 }
 
-/// The arguments by name and type, in one line.
+/// The arguments with names and types, in one line.
 fn arguments(tool: &Value) -> Option<String> {
     let schema = tool.pointer("/definition/inputSchema").or(tool.get("input_schema"))?;
     let properties = schema.get("properties")?.as_object()?;
@@ -160,7 +161,7 @@ fn arguments(tool: &Value) -> Option<String> {
     Some(format!("arguments: {list}"))
 }
 
-/// At most [`SUMMARY_CHARACTERS`] of a text, which says so where it was longer.
+/// At most [`SUMMARY_CHARACTERS`] of a text. If it was longer, that is shown.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(SUMMARY_CHARACTERS) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "… (cut)",
@@ -168,7 +169,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// A definition in lines, each of them safe to show: a server wrote it.
+/// A definition as lines. Each is made safe for the terminal, because a server wrote it.
 fn lines(definition: Option<&Value>) -> String {
     match definition {
         None | Some(Value::Null) => String::new(),
@@ -276,7 +277,7 @@ What changed since the definition that was approved last:
         }
     }
 
-    /// Attack: a description that clears the terminal, or hides what stands in it.
+    /// Attack: a description that clears the terminal, or hides text in it.
     #[test]
     fn a_definition_does_not_command_the_terminal_or_hide_text() {
         let hostile = "a\u{1b}[2J\rb\u{202e}c\u{200b}d\u{e0041}e\u{9b}f\ng\u{2028}h\u{fe0f}i\u{e0101}j\u{3164}";

@@ -1,4 +1,4 @@
-//! What an approval says a tool is, and what is proposed for it. A proposal is on the safe side: a tool
+//! What an approval sets for a tool, and what is proposed. A proposal errs on the safe side: a tool
 //! whose definition suggests egress is proposed as an egress tool, whatever is registered.
 
 use gateward_core::admin::egress::{self, Sign};
@@ -19,25 +19,26 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// As the API shows the tool.
+    /// The registration in the API's record of the tool.
     pub fn of(tool: &Value) -> Result<Self, Failure> {
         let flag = |name: &str| tool.get(name).and_then(Value::as_bool);
         let risk = tool.get("risk").and_then(|risk| Risk::deserialize(risk).ok());
         let (Some(mutates), Some(egress), Some(risk)) = (flag("mutates"), flag("egress"), risk)
         else {
-            return Err(Failure::other("the answer is no tool"));
+            return Err(Failure::other("the answer is not a tool"));
         };
         Ok(Self { mutates, egress, risk })
     }
 
-    /// As it is registered, and an egress tool if its definition suggests that it is one.
+    /// The registration, with egress if the definition suggests it.
     pub fn proposed(tool: &Value) -> Result<Self, Failure> {
         let known = Self::of(tool)?;
         Ok(Self { egress: known.egress || !signs(tool).is_empty(), ..known })
     }
 
-    /// As a tool that changes nothing. Medium is what a listed tool gets before a person looked at it;
-    /// a read that sends nothing out is of low risk. A risk that somebody raised stays.
+    /// The registration of a tool that changes nothing. Every listed tool starts with medium risk,
+    /// before a person has looked at it. A read that sends nothing out gets low risk. A risk that
+    /// somebody raised stays.
     pub fn as_read(self) -> Self {
         let risk = match self.risk {
             Risk::Medium if !self.egress => Risk::Low,
@@ -54,7 +55,7 @@ impl Registration {
     }
 }
 
-/// What in the tool's definition suggests egress, for people.
+/// The signs of egress in the tool's definition, for people.
 pub fn signs(tool: &Value) -> Vec<String> {
     let Some(definition) = tool.get("definition").filter(|definition| definition.is_object())
     else {
@@ -71,8 +72,8 @@ pub fn signs(tool: &Value) -> Vec<String> {
     egress::signs(&definition).iter().map(sign).collect()
 }
 
-/// Whether the definition itself says that the tool changes something. That it says the opposite, or
-/// nothing, proves nothing.
+/// Whether the definition says that the tool changes something. If it says the opposite, or
+/// nothing, that proves nothing.
 pub fn says_that_it_writes(tool: &Value) -> bool {
     let hint = |name: &str| tool.pointer(&format!("/definition/annotations/{name}"));
     hint("readOnlyHint") == Some(&Value::Bool(false))
@@ -100,7 +101,7 @@ mod tests {
             (true, &plain, true),
             (false, &plain, false),
             (false, &Value::Null, false),
-            // A bound of a schema can be any number.
+            // A schema's bound can be any number.
             (false, &json!({"inputSchema": {"maximum": 1_u64 << 60}}), false),
         ] {
             let tool = tool((true, registered, "low"), definition.clone());

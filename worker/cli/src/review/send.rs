@@ -1,6 +1,6 @@
-//! Approves many tools: by a glob, by a review on a terminal, or by a review from a file. Each tool is
-//! a request of its own. Where one is refused, the others are sent all the same, and each tool's result
-//! is printed.
+//! Approves many tools: by a glob, by a review on a terminal, or by a review from a file. Each tool
+//! is a separate request. If one is refused, the others are still sent. The result of each tool is
+//! printed.
 
 use std::io::{self, IsTerminal as _};
 
@@ -17,21 +17,21 @@ use crate::request::Request;
 use crate::run::{PAGE_ROWS_MAX, Runner, pending, print};
 use crate::table::{self, Field, printable};
 
-/// The approval of all tools of a server that wait and match.
+/// The approval of all pending tools of a server that match.
 #[derive(Debug, PartialEq)]
 pub struct Many {
     pub server: String,
     /// Compared with `server/tool`.
     pub glob: Glob,
-    /// As tools that change nothing.
+    /// Whether to register them as tools that change nothing.
     pub reads: bool,
 }
 
-/// The review of all tools of a server that wait.
+/// The review of all pending tools of a server.
 #[derive(Debug, PartialEq)]
 pub struct ServerReview {
     pub server: String,
-    /// One that was made before.
+    /// A review from a file.
     pub apply: Option<Document>,
 }
 
@@ -46,7 +46,7 @@ const FIELDS: &[Field] = &[
 
 const UNUSABLE: &str = "the definition that the server lists cannot be used";
 
-/// What became of a tool.
+/// The result for one tool.
 #[derive(Clone, Copy, PartialEq)]
 enum Done {
     Approved,
@@ -66,20 +66,20 @@ impl Done {
     }
 }
 
-/// What became of each tool.
+/// The results of all tools.
 #[derive(Default)]
 struct Report {
     rows: Vec<Value>,
     approved: usize,
     not_approved: usize,
-    /// An answer that not every lane had confirmed.
+    /// An answer with status 202, which not every lane had confirmed.
     unconfirmed: Option<Answer>,
-    /// Nobody answers, so nothing more is sent.
+    /// The worker does not answer, so nothing more is sent.
     stopped: bool,
 }
 
 impl Report {
-    /// `tool` is the record as it is now, or what is known of it.
+    /// `tool` is the current record, or the known part of it.
     fn add(&mut self, tool: &Value, done: Done, detail: &str) {
         self.approved += usize::from(done == Done::Approved);
         self.not_approved += usize::from(done == Done::NotApproved);
@@ -135,8 +135,8 @@ impl Runner {
         self.finish(server, report)
     }
 
-    /// Approves a tool whose definition is not shown. So one is left waiting that is not as it was
-    /// approved before: a server could have changed what people trust.
+    /// Approves a tool without showing its definition. So it skips a tool whose definition changed
+    /// since its last approval, because a server could have changed a tool that people trust.
     fn approve_unseen(&self, server: &str, listed: &Value, reads: bool, report: &mut Report) {
         let tool = match self.tool(server, name(listed)) {
             Ok(tool) => tool,
@@ -149,7 +149,7 @@ impl Runner {
             }
             Change::Unusable => UNUSABLE.to_owned(),
             Change::Undescribed if reads && tool.get("mutates") == Some(&Value::Bool(true)) => {
-                format!("an administrator registered it as one that writes; {}", review())
+                format!("an administrator registered it as a tool that writes; {}", review())
             }
             _ if reads && registration::says_that_it_writes(&tool) => {
                 format!("its server says that it writes; {}", review())
@@ -176,7 +176,7 @@ impl Runner {
             return self.print_document(server, &tools);
         }
         if tools.is_empty() {
-            return print(&format!("No tool of `{}` waits for approval.", printable(server)))
+            return print(&format!("No tool of `{}` is waiting for approval.", printable(server)))
                 .map(|()| 0);
         }
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
@@ -191,7 +191,7 @@ impl Runner {
         let tools: Result<Vec<_>, _> = some.map(|tool| self.tool(server, name(tool))).collect();
         print(&document::write(server, &tools?)?)?;
         if let Some(more @ 1..) = waiting.len().checked_sub(DOCUMENT_TOOLS_MAX) {
-            eprintln!("gateward: {more} more tools wait; review them after these");
+            eprintln!("gateward: {more} more tools are waiting; review them after these");
         }
         Ok(0)
     }
@@ -212,7 +212,7 @@ impl Runner {
                     continue;
                 }
             };
-            let title = format!("\nTool {} of {} that wait", at + 1, waiting.len());
+            let title = format!("\nTool {} of {}", at + 1, waiting.len());
             let proposed = Registration::proposed(&tool)?;
             let asked = session::ask(&tool, proposed, &title, &mut input, &mut output);
             match asked.map_err(|error| Failure::Other(format!("the terminal: {error}")))? {
@@ -246,7 +246,7 @@ impl Runner {
                 }
                 _ if report.stopped => report.add(&known, Done::NotApproved, "not tried"),
                 _ => {
-                    // The hash and the revision that were reviewed, and not those of now.
+                    // The hash and the revision that were reviewed, not the current ones.
                     let answer = self.client.send(&approval(
                         server,
                         &reviewed.tool,
@@ -268,7 +268,7 @@ impl Runner {
         registration: Option<Registration>,
     ) -> Result<Answer, Failure> {
         let revision = tool.get("revision").and_then(Value::as_u64);
-        let revision = revision.ok_or_else(|| Failure::other("the answer is no tool"))?;
+        let revision = revision.ok_or_else(|| Failure::other("the answer is not a tool"))?;
         let hash = tool.get("definition_sha256").and_then(Value::as_str);
         self.client.send(&approval(server, name(tool), revision, hash, registration))
     }
@@ -283,9 +283,9 @@ impl Runner {
             let page = self.page(&request, cursor.as_deref(), PAGE_ROWS_MAX, PLURAL)?;
             for row in &page.rows {
                 let tool = serde_json::from_str(row.get());
-                tools.push(tool.map_err(|_| Failure::other("the answer is no list of tools"))?);
+                tools.push(tool.map_err(|_| Failure::other("the answer is not a list of tools"))?);
             }
-            // An empty page leads nowhere, whatever it says.
+            // An empty page is the end, even if it has a cursor.
             if page.next_cursor.is_none() || page.rows.is_empty() {
                 return Ok(tools);
             }
@@ -344,7 +344,7 @@ fn is_approved(tool: &Value) -> bool {
     tool.get("approved") == Some(&Value::Bool(true))
 }
 
-/// Whether the review was carried out before.
+/// Whether the review was applied before.
 fn is_approved_as(tool: &Value, reviewed: &Reviewed) -> bool {
     is_approved(tool)
         && tool.get("definition_sha256").and_then(Value::as_str)

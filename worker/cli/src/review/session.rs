@@ -1,7 +1,7 @@
 //! The questions of a review on a terminal, about one tool at a time.
 //!
-//! INVARIANT (all of it was shown): a tool can be approved only after its last line was shown. A server
-//! cannot push a part of its definition off the screen and have the rest approved.
+//! INVARIANT (all of it was shown): a tool can be approved only after its last line was shown. So a
+//! server cannot push a part of its definition off the screen.
 
 use std::io::{self, BufRead, Read as _, Write};
 
@@ -11,28 +11,29 @@ use serde_json::Value;
 use super::registration::{self, Registration};
 use super::{Change, shown};
 
-/// Lines that are shown before the next question; a definition of 128 KiB can have thousands.
+/// Lines that are shown before the next question. A definition of 128 KiB can have thousands of
+/// lines.
 const PAGE_LINES: usize = 60;
 
-/// Characters of a line; what is longer goes on in the next one, so that a page stays a page.
+/// Characters of a line. A longer line continues in the next one, so that a page keeps its height.
 const LINE_CHARACTERS: usize = 160;
 
-/// What a line begins with that goes on from the one before.
+/// The beginning of a line that continues the one before.
 const CONTINUED: &str = "… ";
 
-/// Bytes that are kept of an answer: the longest is a risk.
+/// Bytes of an answer that are kept. The longest valid answer is a risk.
 const ANSWER_BYTES_MAX: usize = 16;
 
-/// What a person decided on a tool.
+/// A person's decision on a tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
     Approve(Registration),
     Skip,
-    /// This tool and all that follow are skipped.
+    /// Skip this tool and all further ones.
     Quit,
 }
 
-/// Shows the tool and asks. The end of the input quits.
+/// Shows the tool and asks. At the end of the input, it quits.
 pub fn ask(
     tool: &Value,
     proposed: Registration,
@@ -48,7 +49,7 @@ pub fn ask(
             writeln!(output, "{line}")?;
         }
         if pages.peek().is_some() {
-            match answer(input, output, "There is more: Enter to go on, [s]kip, [q]uit?")?
+            match answer(input, output, "There is more. Enter to continue, [s]kip, [q]uit?")?
                 .as_deref()
             {
                 None | Some("q" | "quit") => return Ok(Answer::Quit),
@@ -82,14 +83,14 @@ pub fn ask(
     }
 }
 
-/// For people: what policies make of the tool.
+/// What the tool is for policies, in words for people.
 fn described(said: Registration) -> String {
     let kind = match said {
         Registration { mutates: true, egress: true, .. } => {
-            "changes something and is egress: a write"
+            "changes something and is egress (a write)"
         }
-        Registration { mutates: true, .. } => "changes something: a write",
-        Registration { egress: true, .. } => "changes nothing, but is egress: a write",
+        Registration { mutates: true, .. } => "changes something (a write)",
+        Registration { egress: true, .. } => "changes nothing, but is egress (a write)",
         _ => "a read",
     };
     format!("To be registered as: {kind}, risk {}", said.risk.as_str())
@@ -112,25 +113,25 @@ fn edit(
             .into_iter()
             .find(|risk| risk.as_str() == text)
     };
-    let question = format!("Does it change something, yes or no? [{}]", yes_no(said.mutates));
+    let question = format!("Does it change something (yes or no)? [{}]", yes_no(said.mutates));
     let Some(mutates) = choice(input, output, &question, said.mutates, flag)? else {
         return Ok(None);
     };
     let question = format!(
-        "Does it send text out, or fetch an address that the caller gives, yes or no? [{}]",
+        "Does it send text out, or fetch an address from its arguments (yes or no)? [{}]",
         yes_no(said.egress)
     );
     let Some(egress) = choice(input, output, &question, said.egress, flag)? else {
         return Ok(None);
     };
-    let question = format!("Risk, low, medium, high or critical? [{}]", said.risk.as_str());
+    let question = format!("Risk (low, medium, high or critical)? [{}]", said.risk.as_str());
     let Some(risk) = choice(input, output, &question, said.risk, risk)? else {
         return Ok(None);
     };
     Ok(Some(Registration { mutates, egress, risk }))
 }
 
-/// Asks until the answer is one that `read` knows, or empty for `default`.
+/// Asks until `read` understands the answer. An empty answer means `default`.
 fn choice<T: Copy>(
     input: &mut impl BufRead,
     output: &mut impl Write,
@@ -151,8 +152,8 @@ fn choice<T: Copy>(
     }
 }
 
-/// One line in lower case; `None` at the end of the input. Of a longer line the rest is dropped, so
-/// that it answers no later question.
+/// One line in lower case. `None` at the end of the input. The rest of a longer line is dropped, so
+/// that it does not answer the next question.
 fn answer(
     input: &mut impl BufRead,
     output: &mut impl Write,
@@ -178,8 +179,8 @@ fn answer(
     Ok(Some(String::from_utf8_lossy(&line).trim().to_ascii_lowercase()))
 }
 
-/// A line in parts of [`LINE_CHARACTERS`]. Each but the first begins with [`CONTINUED`], so that no part
-/// of a long text passes for a line of its own.
+/// A line in parts of [`LINE_CHARACTERS`]. Each part after the first begins with [`CONTINUED`], so
+/// that no part of a long text looks like a separate line.
 fn wrapped(line: &str) -> Vec<String> {
     let characters: Vec<char> = line.chars().collect();
     if characters.is_empty() {
@@ -224,7 +225,7 @@ mod tests {
             ("q\n", Answer::Quit),
             ("", Answer::Quit),
             ("a", Answer::Approve(PROPOSED)),
-            // An answer that is not understood is asked for again.
+            // If an answer is not understood, the question is repeated.
             ("\nwhat\ns\n", Answer::Skip),
             ("e\nno\nyes\nhigh\na\n", said(false, true, Risk::High)),
             ("e\n\n\n\na\n", Answer::Approve(PROPOSED)),
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Attack: a definition so long that its end is not on the screen.
+    /// Attack: a definition that is so long that its end is not on the screen.
     #[test]
     fn a_tool_is_approved_only_after_all_of_it_was_shown() {
         let (one_line, many_lines) = ("x ".repeat(20_000), (0..500).collect::<Vec<_>>());
@@ -252,7 +253,8 @@ mod tests {
         }
     }
 
-    /// Attack: a text so long that its end stands at the beginning of a line, like an annotation.
+    /// Attack: a text that is so long that its end is at the beginning of a line, like an
+    /// annotation.
     #[test]
     fn the_rest_of_a_long_line_does_not_pass_for_a_line() {
         let line = "x".repeat(LINE_CHARACTERS) + "readOnlyHint: true";

@@ -34,7 +34,7 @@ use crate::policy::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
 use crate::policy::hierarchy;
-use crate::schema::Schemas;
+use crate::registry::schema::Schemas;
 
 /// A value of Cedar: of an attribute, or in a context.
 pub use cedar_policy_core::ast::Value;

@@ -13,7 +13,7 @@ use cedar_policy_core::extensions::Extensions;
 use crate::json::Json;
 use crate::policy::Value;
 use crate::policy::bundle::{ArgumentType, RecordType};
-use crate::schema::{MISMATCH, quoted};
+use crate::registry::schema::{MISMATCH, quoted};
 
 /// Digits of a Cedar decimal after the point.
 const DECIMAL_DIGITS: usize = 4;
