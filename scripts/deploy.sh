@@ -26,4 +26,4 @@ fi
 commit="$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
 # ${a[@]+"${a[@]}"}, because bash 3.2 treats an empty array as unset.
 wrangler deploy --var "COMMIT:$commit" ${arguments[@]+"${arguments[@]}"}
-WRANGLER_LOG=error node scripts/version.mjs
+WRANGLER_LOG=error node scripts/version.ts

@@ -1,18 +1,15 @@
 // `make bench-check`, which CI runs: counts the instructions and the deployed worker's bytes, and
 // fails where a figure that is the same on every machine stepped back. What could not be computed
 // is a failure too.
-import { run } from "../../scripts/local.mjs";
-import { loadPart } from "../parts.mjs";
-import { buildRelease, releaseSize } from "../release.mjs";
+import { run } from "../../scripts/local.ts";
+import { buildInstructions, instructions as count } from "../core/instructions.ts";
+import { buildRelease, releaseSize } from "../release.ts";
 import { judge, printVerdicts, THRESHOLDS } from "./thresholds.mjs";
 
 await run(async () => {
-  const part = await loadPart("instructions");
   buildRelease();
-  await part.build({ full: false });
-  const instructions = /** @type {import("./results.mjs").Results["instructions"] & {}} */ (
-    await part.measure({ full: false })
-  );
+  await buildInstructions();
+  const instructions = await count();
 
   const verdicts = THRESHOLDS.filter(({ stable }) => stable).map((threshold) =>
     judge(held(threshold), { meta: { wasm: releaseSize() }, instructions }),

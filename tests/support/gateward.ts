@@ -1,13 +1,11 @@
 // The built worker in workerd with real D1 and Durable Objects, and tenants to test it with.
 // Every test takes a tenant of its own, so that tests share a worker and nothing else.
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { unstable_readConfig } from "wrangler";
+import type { Miniflare } from "miniflare";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
 import { expectDescribedAnswers } from "./described-answers.ts";
+import { builtModules, type Database, scriptModule, type SqlValue, startWithStorage } from "./miniflare.ts";
 import {
   type AgentRow,
   type CredentialRow,
@@ -23,9 +21,6 @@ import { type Credential, mintAdministratorToken, mintAgentToken } from "./token
 export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
 /** What makes the first administrator. */
 export const BOOTSTRAP_SECRET = "a-bootstrap-secret-for-tests-of-47-characters-0";
-const BUILT_WORKER = "worker/edge/build/index.js";
-const BUILT_WASM = "worker/edge/build/index_bg.wasm";
-const CONFIG = "wrangler.toml";
 const LANE_CLASS = "GateLane";
 /** How workerd's own lines about an uncaught error begin. A request that hangs is one. */
 const UNCAUGHT = "uncaught exception";
@@ -40,21 +35,6 @@ const NOT_OURS = /dev-control\.worker\.js|Network connection lost/;
  */
 const CAUSED = /failed to lookup address|SQLITE_BUSY/;
 const REFERENCE = /wdErrId = (\w+)/;
-/** Where one statement of a migration ends and the next begins: at the start of a line. */
-const STATEMENT_END = /;\s*^(?=(?:ALTER|CREATE|DROP|INSERT|UPDATE) )/m;
-
-type SqlValue = string | number | null;
-
-/** What the tests use of D1's binding. */
-export interface Database {
-  prepare(sql: string): BoundStatement;
-  batch(statements: BoundStatement[]): Promise<unknown>;
-}
-interface BoundStatement {
-  bind(...values: SqlValue[]): BoundStatement;
-  run(): Promise<unknown>;
-  all<Row>(): Promise<{ results: Row[] }>;
-}
 
 /** Overrides of wrangler.toml's `[vars]`. */
 export interface Vars {
@@ -82,9 +62,9 @@ export const NEVER_MS = 3_600_000;
 export interface Options {
   vars?: Vars;
   secrets?: Record<string, string>;
-  /** A module to run around the built worker; its own comment says what for. */
-  /** Where the lanes' storage is kept; without it, wherever Miniflare likes. */
+  /** A directory that keeps the lanes' storage and the database; unless set, they are deleted at the end. */
   state?: string;
+  /** A module to run around the built worker; its own comment says what for. */
   entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED | typeof MEASURED;
 }
 export const INSPECTABLE = "tests/support/inspectable-worker.js";
@@ -92,18 +72,6 @@ export const COUNTING = "tests/support/counting-worker.js";
 export const HINDERED = "tests/support/hindered-worker.js";
 export const MEASURED = "tests/support/measured-worker.js";
 
-/** What is used of wrangler.toml. */
-interface Configuration {
-  name: string;
-  compatibility_date: string;
-  compatibility_flags: string[];
-  vars: Vars;
-  durable_objects: { bindings: { name: string; class_name: string }[] };
-  d1_databases: { binding: string; migrations_dir: string }[];
-}
-
-// Miniflare itself, and not wrangler's harness for tests, which sends a worker's own requests from
-// Node: here workerd sends them, and its socket is the one that tests connect to.
 export class Gateward extends Client {
   readonly db: Database;
   readonly #miniflare: Miniflare;
@@ -119,46 +87,24 @@ export class Gateward extends Client {
   }
 
   static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry, state }: Options = {}): Promise<Gateward> {
-    if (!existsSync(BUILT_WORKER)) {
-      throw new Error(`\`${BUILT_WORKER}\` is missing: run \`make test\`, which builds it`);
-    }
-    const { name, ...config } = unstable_readConfig({ config: CONFIG }) as Configuration;
     const logs: string[] = [];
-    const source = (path: string) => ({ type: "ESModule", path, contents: readFileSync(path, "utf8") }) as const;
-    const miniflare = new Miniflare(
-      convertV4MiniflareOptions({
-        name,
-        cf: false,
-        modules: [
-          ...(entry === undefined ? [] : [source(entry)]),
-          ...(entry === MEASURED ? [source(HINDERED)] : []),
-          source(BUILT_WORKER),
-          { type: "CompiledWasm", path: BUILT_WASM, contents: new Uint8Array(readFileSync(BUILT_WASM)) },
-        ],
-        compatibilityDate: config.compatibility_date,
-        compatibilityFlags: config.compatibility_flags,
-        durableObjects: Object.fromEntries(config.durable_objects.bindings.map(({ name, class_name }) => [name, { className: class_name, useSQLite: true }])),
-        d1Databases: Object.fromEntries(config.d1_databases.map(({ binding }) => [binding, binding])),
-        bindings: { ...config.vars, LOCAL_TARGETS: "true", ...vars, ...secrets },
-        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+    const { name, url, db, miniflare } = await startWithStorage({
+      modules: [
+        ...(entry === undefined ? [] : [scriptModule(entry)]),
+        ...(entry === MEASURED ? [scriptModule(HINDERED)] : []),
+        ...builtModules(),
+      ],
+      bindings: { LOCAL_TARGETS: "true", ...vars, ...secrets },
+      ...(state === undefined ? {} : { state }),
+      miniflare: {
         unsafeInspectDurableObjects: true,
-        ...(state === undefined ? {} : { resourcePersistencePath: state, defaultPersistRoot: state }),
         // Only then does workerd log uncaught errors.
         verbose: true,
         handleStructuredLogs: ({ message }: { message: string }) => logs.push(message),
-      }),
-    );
-    try {
-      await miniflare.ready;
-      const db = (await miniflare.getD1Database("DB")) as unknown as Database;
-      for (const { migrations_dir } of config.d1_databases) await migrate(db, migrations_dir);
-      const url = await miniflare.unsafeGetDirectURL();
-      expectDescribedAnswers(url);
-      return new Gateward(url, db, miniflare, name, logs);
-    } catch (error) {
-      await miniflare.dispose();
-      throw error;
-    }
+      },
+    });
+    expectDescribedAnswers(url);
+    return new Gateward(url, db, miniflare, name, logs);
   }
 
   /** Stops it. It fails if the runtime logged an uncaught error, so that every test of the suite looks for them. */
@@ -267,14 +213,6 @@ export class Gateward extends Client {
   async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const storage = await this.#miniflare.unsafeGetDurableObjectStorage(this.#name, LANE_CLASS, { name });
     return storage.exec<Row>(sql, ...values);
-  }
-}
-
-async function migrate(db: Database, directory: string): Promise<void> {
-  for (const file of readdirSync(directory).sort()) {
-    // A trigger's own statements are indented.
-    const statements = readFileSync(join(directory, file), "utf8").replace(/--.*$/gm, "").split(STATEMENT_END);
-    await db.batch(statements.filter((text) => text.trim() !== "").map((text) => db.prepare(text)));
   }
 }
 

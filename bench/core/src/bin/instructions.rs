@@ -2,7 +2,7 @@
 //! often memory was allocated.
 //!
 //! Run it with `--toggle-collect` on [`measured`], so that neither the preparation nor the first
-//! run, which fills caches, is counted (`bench/core/instructions.mjs`). Allocations are counted
+//! run, which fills caches, is counted (`bench/core/instructions.ts`). Allocations are counted
 //! here because callgrind counts calls outside of what it collects too.
 
 use std::alloc::System;

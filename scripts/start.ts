@@ -1,5 +1,5 @@
-// `make start`: builds what changed, migrates the embedded database, serves until interrupted, and
-// sets the demo tenant up as any administrator would: with the command line.
+// `make start`: builds what changed, migrates the embedded database, sets the demo tenant up with the command
+// line, as any administrator would, and serves until it is interrupted.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -22,13 +22,13 @@ import {
   workerSecrets,
   wrangler,
   WRANGLER_ENV,
-} from "./local.mjs";
+} from "./local.ts";
 
 const GROUPS = ["engineering", "support", "security", "release-managers", "finance"];
 /** The demo's agents, and the group of each. */
 const AGENTS = { coder: "engineering", support: "support" };
 const ADMINISTRATOR = { name: "admin", group: "release-managers" };
-/** Says that the demo tenant was set up, by which administrator and as what. */
+/** Records that the demo tenant was set up, with a digest of its administrator and definition. */
 const READY = `${STATE}/demo-ready.json`;
 
 await run(async () => {
@@ -52,7 +52,7 @@ await run(async () => {
   );
   const exited = once(worker, "exit");
   let stopping = false;
-  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       stopping = true;
       worker.kill("SIGTERM");
@@ -74,13 +74,13 @@ await run(async () => {
   if (!stopping) throw new Error(`wrangler stopped with exit status ${code}`);
 });
 
-async function refuseTakenPort() {
+async function refuseTakenPort(): Promise<void> {
   const probe = createServer();
   probe.listen(LOCAL.port, LOCAL.host);
   try {
     await once(probe, "listening");
   } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== "EADDRINUSE") throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     throw new Error(
       `port ${LOCAL.port} is in use, by another \`make start\` or another program: ` +
         "stop it, or choose a port with `GATEWARD_PORT=8788 make start`",
@@ -91,11 +91,10 @@ async function refuseTakenPort() {
 }
 
 /**
- * Sets the demo tenant up. Each step looks first whether it was done, so that one which was
- * interrupted is finished by the next start; when all were, one request finds that out.
- * @param {string} bootstrapSecret
+ * Sets the demo tenant up. Each step first checks whether it was done, so that the next start finishes an
+ * interrupted one. If all were done, one request finds that out.
  */
-async function setUp(bootstrapSecret) {
+async function setUp(bootstrapSecret: string): Promise<void> {
   mkdirSync(STATE, { recursive: true });
   await ensureAdministrator(bootstrapSecret);
   const definition = [GROUPS, AGENTS, ADMINISTRATOR, DEMO_SERVERS, DEMO_TOOLS, textOf(ADMINISTRATOR_TOKEN)];
@@ -117,11 +116,8 @@ async function setUp(bootstrapSecret) {
   writeFileSync(READY, `${done}\n`);
 }
 
-/**
- * Leaves the token of an administrator of this database in its file.
- * @param {string} bootstrapSecret
- */
-async function ensureAdministrator(bootstrapSecret) {
+/** Makes sure that the file holds the token of an administrator of this database. */
+async function ensureAdministrator(bootstrapSecret: string): Promise<void> {
   const known = textOf(ADMINISTRATOR_TOKEN) !== "";
   if (known) {
     try {
@@ -130,11 +126,11 @@ async function ensureAdministrator(bootstrapSecret) {
     } catch (error) {
       if (!(error instanceof CommandFailed) || error.code !== "unauthorized") throw error;
     }
-    // It is of another database than this one, or of another MAC key.
+    // The token belongs to another database or another MAC key.
     renameSync(ADMINISTRATOR_TOKEN, `${ADMINISTRATOR_TOKEN}.old`);
   }
-  // A database without an administrator issued no agent's token either. And an interrupted
-  // bootstrap leaves an empty file, which would not be overwritten.
+  // A database without an administrator has not issued any agent's token. An interrupted bootstrap leaves an
+  // empty file, which the command line would not overwrite.
   for (const file of [ADMINISTRATOR_TOKEN, ...Object.keys(AGENTS).map(agentTokenFile)]) rmSync(file, { force: true });
   const args = ["bootstrap", "--tenant", DEMO_TENANT, "--administrator", ADMINISTRATOR.name];
   try {
@@ -150,15 +146,13 @@ async function ensureAdministrator(bootstrapSecret) {
   }
 }
 
-async function registerTools() {
-  /** @type {{ servers: { server: string, approved: boolean }[] }} */
-  const { servers } = await command("server", "list");
+async function registerTools(): Promise<void> {
+  const { servers } = await command<{ servers: { server: string; approved: boolean }[] }>("server", "list");
   for (const { server, kind, trust = "trusted" } of DEMO_SERVERS) {
     const found = servers.find((row) => row.server === server);
     if (found === undefined) await command("server", "create", server, "--kind", kind, "--trust", trust);
     if (!found?.approved) await command("server", "approve", server);
-    /** @type {{ tools: { tool: string, approved: boolean }[] }} */
-    const { tools } = await command("tool", "list", server);
+    const { tools } = await command<{ tools: { tool: string; approved: boolean }[] }>("tool", "list", server);
     for (const { tool, mutates, risk, canary = false } of DEMO_TOOLS.filter((row) => row.server === server)) {
       const id = `${server}/${tool}`;
       const known = tools.find((row) => row.tool === tool);
@@ -170,8 +164,7 @@ async function registerTools() {
   }
 }
 
-/** @param {string} agent */
-async function ensureCredential(agent) {
+async function ensureCredential(agent: string): Promise<void> {
   const file = agentTokenFile(agent);
   if (textOf(file) !== "") return;
   rmSync(file, { force: true });
@@ -179,24 +172,17 @@ async function ensureCredential(agent) {
   await command("credential", "create", "--agent", agent, ...trust, "--token-out", file);
 }
 
-/**
- * The names that are registered.
- * @param {"agent" | "group"} noun
- * @returns {Promise<Set<string>>}
- */
-async function names(noun) {
-  /** @type {Record<string, Record<string, string>[]>} */
-  const list = await command(noun, "list");
+/** The registered names. */
+async function names(noun: "agent" | "group"): Promise<Set<string>> {
+  const list = await command<Record<string, Record<string, string>[]>>(noun, "list");
   return new Set(list[`${noun}s`]?.map((row) => row[noun] ?? ""));
 }
 
-/** @param {string[]} args */
-function command(...args) {
+function command<Body>(...args: string[]): Promise<Body> {
   return gateward(LOCAL.url, args);
 }
 
-/** @param {string} agentToken */
-function greeting(agentToken) {
+function greeting(agentToken: string): string {
   const body = JSON.stringify({
     agent: { id: "coder", environment: ENVIRONMENT },
     tool_call: { tool: "github", action: "list_issues", mutates_state: false, parameters: { repo: "acme/shop" } },

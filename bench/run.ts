@@ -1,39 +1,35 @@
-// `node bench/run.mjs [--full]`, which is `make bench` and `make bench-full`: measures every part
-// of the suite into a directory of bench/runs/, writes docs/performance.md from it and says which
-// targets are met.
+// `node bench/run.ts [--full]`, which is `make bench` and `make bench-full`: measures every part of the suite
+// into a directory of bench/runs/, writes docs/performance.md from it, and prints which targets are met.
 //
-// One part after the other: two at a time would measure each other.
+// One part after the other: two at a time would slow each other down.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { run } from "../scripts/local.mjs";
-import { loadPart } from "./parts.mjs";
-import { buildRelease, releaseSize } from "./release.mjs";
+import { run } from "../scripts/local.ts";
+import { PARTS } from "./parts.ts";
+import { buildRelease, releaseSize } from "./release.ts";
 import { writeReport } from "./report/report.mjs";
-import { PARTS, readRun } from "./report/results.mjs";
+import { type Meta, readRun } from "./report/results.mjs";
 import { judgeAll, printVerdicts } from "./report/thresholds.mjs";
 
 const { full } = parseArgs({ options: { full: { type: "boolean", default: false } } }).values;
 
 await run(async () => {
-  const parts = await Promise.all(PARTS.map(loadPart));
   buildRelease();
-  for (const part of parts) await part.build({ full });
+  for (const { build } of Object.values(PARTS)) await build?.({ full });
 
   const meta = describe();
   const directory = `bench/runs/${meta.date.slice(0, 10)}-${slug(`${meta.machine.processor} ${meta.machine.cores} cores`)}`;
   mkdirSync(directory, { recursive: true });
-  /** @param {string} name */
-  const file = (name) => join(directory, `${name}.json`);
-  /** @param {string} name @param {unknown} data */
-  const write = (name, data) => writeFileSync(file(name), `${JSON.stringify(data, null, 2)}\n`);
-  // What a run of the same day left is not this run's.
-  for (const name of PARTS) rmSync(file(name), { force: true });
+  const file = (name: string) => join(directory, `${name}.json`);
+  const write = (name: string, data: unknown) => writeFileSync(file(name), `${JSON.stringify(data, null, 2)}\n`);
+  // An earlier run of the same day may have left files.
+  for (const name of Object.keys(PARTS)) rmSync(file(name), { force: true });
   write("meta", meta);
   const firstMs = performance.now();
-  for (const { name, measure } of parts) {
+  for (const [name, { measure }] of Object.entries(PARTS)) {
     const startMs = performance.now();
     write(name, await measure({ full }));
     console.error(`gateward: measured ${name} in ${secondsSince(startMs)}`);
@@ -45,15 +41,13 @@ await run(async () => {
   console.log(`\n${directory} and docs/performance.md say more.`);
 });
 
-/** @param {number} startMs */
-function secondsSince(startMs) {
+function secondsSince(startMs: number): string {
   return `${Math.round((performance.now() - startMs) / 1e3)} s`;
 }
 
-/** @returns {import("./report/results.mjs").Meta} */
-function describe() {
+function describe(): Meta {
   const processors = cpus();
-  // What a run itself writes does not make the code another.
+  // What a run writes is no change of the code.
   const changed = git("status", "--porcelain", "--", ".", ":!bench/runs", ":!docs/performance.md");
   return {
     date: new Date().toISOString(),
@@ -80,11 +74,8 @@ function describe() {
   };
 }
 
-/**
- * What git says, and nothing outside a clone.
- * @param {string[]} args
- */
-function git(...args) {
+/** What git prints; `undefined` outside a clone. */
+function git(...args: string[]): string | undefined {
   try {
     return execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
@@ -92,20 +83,19 @@ function git(...args) {
   }
 }
 
-/** @param {string} name an npm package */
-function installed(name) {
+/** The version of an npm package. */
+function installed(name: string): string {
   return String(JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8")).version);
 }
 
-/** @param {string} name a crate */
-function locked(name) {
+/** The version of a crate. */
+function locked(name: string): string {
   return (
     new RegExp(`^name = "${name}"\nversion = "([^"]+)"`, "m").exec(readFileSync("Cargo.lock", "utf8"))?.[1] ?? "unknown"
   );
 }
 
-/** @param {string} text */
-function slug(text) {
+function slug(text: string): string {
   return text
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")

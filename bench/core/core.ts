@@ -1,42 +1,42 @@
 // The core's operations, native, under criterion: the data of core.json.
 //
-//   npx node bench/core/core.mjs [--full]
+//   npx node bench/core/core.ts [--full]
 import { globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { run, targetDirectory } from "./cargo.mjs";
+import { run, targetDirectory } from "./cargo.ts";
 
-/**
- * @typedef {{ name: string, of: string, median_ns: number, low_ns: number, high_ns: number }} Timing
- * `low_ns` and `high_ns` are the bounds of the median's 95% confidence interval; in wasm.json, the
- * 10th and 90th percentiles.
- */
+export interface Timing {
+  name: string;
+  of: string;
+  median_ns: number;
+  /** The bounds of the median's 95% confidence interval; in wasm.json, the 10th and 90th percentiles. */
+  low_ns: number;
+  high_ns: number;
+}
 
-/** Seconds; with 20 samples the slowest operation, some 50 ms, keeps within them too. */
+/** Seconds. With 20 samples the slowest operation, some 50 ms, keeps within them too. */
 const SHORT = ["--warm-up-time", "0.2", "--measurement-time", "0.7", "--sample-size", "20", "--nresamples", "5000"];
 const FULL = ["--warm-up-time", "1", "--measurement-time", "2"];
 
 const CARGO_BENCH = ["bench", "--package", "gateward-bench", "--bench", "core"];
 
 /** Builds, so that measuring does not wait for it. */
-export async function buildCore() {
+export async function buildCore(): Promise<void> {
   await run("cargo", [...CARGO_BENCH, "--no-run"]);
 }
 
-/**
- * @param {{ full?: boolean }} [options] `full` takes longer and criterion's own number of samples
- * @returns {Promise<{ results: Timing[] }>}
- */
-export async function core({ full = false } = {}) {
-  // Of its own, and new: what an earlier or another run left would count as this one's.
+/** `full` takes longer and criterion's own number of samples. */
+export async function core({ full = false } = {}): Promise<{ results: Timing[] }> {
+  // A new directory, so that results of an earlier run do not count as this one's.
   const home = join(await targetDirectory(), "criterion-of-run");
   rmSync(home, { recursive: true, force: true });
   const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? FULL : SHORT)];
   await run("cargo", args, { ...process.env, CRITERION_HOME: home });
 
   const results = globSync(join(home, "**/new/estimates.json")).map((file) => {
-    const { full_id } = /** @type {{ full_id: string }} */ (read(join(file, "../benchmark.json")));
+    const { full_id } = read<{ full_id: string }>(join(file, "../benchmark.json"));
     const [name = "", of = ""] = full_id.split("/");
-    const { median } = /** @type {{ median: Estimate }} */ (read(file));
+    const { median } = read<{ median: Estimate }>(file);
     const { lower_bound, upper_bound } = median.confidence_interval;
     return { name, of, median_ns: median.point_estimate, low_ns: lower_bound, high_ns: upper_bound };
   });
@@ -45,12 +45,16 @@ export async function core({ full = false } = {}) {
   return { results: results.sort((a, b) => compare(a.name, b.name) || compare(a.of, b.of)) };
 }
 
-/** @typedef {{ point_estimate: number, confidence_interval: { lower_bound: number, upper_bound: number } }} Estimate */
+interface Estimate {
+  point_estimate: number;
+  confidence_interval: { lower_bound: number; upper_bound: number };
+}
 
-/** @param {string} file */
-const read = (file) => JSON.parse(readFileSync(file, "utf8"));
+function read<T>(file: string): T {
+  return JSON.parse(readFileSync(file, "utf8")) as T;
+}
 
-if (process.argv[1] === import.meta.filename) {
+if (import.meta.main) {
   await buildCore();
   console.log(JSON.stringify(await core({ full: process.argv.includes("--full") }), null, 2));
 }

@@ -1,5 +1,5 @@
-// The local instance: its secrets, its embedded database, the demo tenant's tokens, and the command
-// line. Everything it keeps is ignored by git: `.dev.vars`, `.wrangler/` and `.gateward/`.
+// The local instance: its secrets, its embedded database, the demo tenant's tokens, and the command line. Git
+// ignores all that it keeps: `.dev.vars`, `.wrangler/` and `.gateward/`.
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,29 +13,24 @@ export const LOCAL = { host: "127.0.0.1", port, url: `http://127.0.0.1:${port}` 
 
 const DEV_VARS = ".dev.vars";
 export const STATE = ".gateward";
-/** The demo administrator's. */
+/** The demo administrator's token. */
 export const ADMINISTRATOR_TOKEN = `${STATE}/admin.token`;
 
-/** @param {string} agent */
-export function agentTokenFile(agent) {
+export function agentTokenFile(agent: string): string {
   return `${STATE}/${agent}.token`;
 }
 
-/**
- * The text of a file without white space around it; empty when there is no such file.
- * @param {string} file
- */
-export function textOf(file) {
+/** The text of a file without white space around it; empty if there is no such file. */
+export function textOf(file: string): string {
   return existsSync(file) ? readFileSync(file, "utf8").trim() : "";
 }
 
-/** The worker's secrets, each made on first use. */
+/** The worker's secrets, each generated on first use. */
 export function workerSecrets() {
   return { TOKEN_MAC_KEY: workerSecret("TOKEN_MAC_KEY"), BOOTSTRAP_SECRET: workerSecret("BOOTSTRAP_SECRET") };
 }
 
-/** @param {string} name */
-function workerSecret(name) {
+function workerSecret(name: string): string {
   const text = existsSync(DEV_VARS) ? readFileSync(DEV_VARS, "utf8") : "";
   const found = new RegExp(`^${name} *= *"?([^"\\n]*)"?$`, "m").exec(text)?.[1];
   if (found !== undefined) return found;
@@ -45,23 +40,19 @@ function workerSecret(name) {
   return secret;
 }
 
-/** The command line, as `cargo build` leaves it. */
+/** The command line, where `cargo build` puts it. */
 export const COMMAND_LINE = `${process.env.CARGO_TARGET_DIR ?? "target"}/debug/gateward`;
 
-export function buildCommandLine() {
+export function buildCommandLine(): void {
   execFileSync("cargo", ["build", "--quiet", "--package", "gateward"], { stdio: "inherit" });
 }
 
-/** What the command line said when it failed. */
+/** The command line failed. */
 export class CommandFailed extends Error {
-  /** The API's code, if it was the API that refused. */
-  code;
+  /** The API's code, if the API refused. */
+  readonly code: string | undefined;
 
-  /**
-   * @param {string[]} args
-   * @param {string} stderr
-   */
-  constructor(args, stderr) {
+  constructor(args: string[], stderr: string) {
     super(`\`gateward ${args.join(" ")}\` failed: ${stderr.trim()}`);
     this.code = /^gateward: ([a-z_]+): /m.exec(stderr)?.[1];
   }
@@ -70,51 +61,38 @@ export class CommandFailed extends Error {
 /** Exit status of a change that is committed, but that not every lane has confirmed. */
 const PENDING = 3;
 
-/**
- * Runs the command line as the demo's administrator.
- * @param {string} url
- * @param {string[]} args
- * @param {Record<string, string>} [env]
- * @returns {Promise<any>} the API's JSON; null when it answered nothing
- */
-export async function gateward(url, args, env = {}) {
-  // GATEWARD_TOKEN would come before the file.
+/** Runs the command line as the demo's administrator. It returns the API's JSON, or `null` if the answer is empty. */
+export async function gateward<Body>(url: string, args: string[], env: Record<string, string> = {}): Promise<Body> {
+  // GATEWARD_TOKEN would take precedence over the file.
   const identity = { GATEWARD_URL: url, GATEWARD_TOKEN: "", GATEWARD_TOKEN_FILE: ADMINISTRATOR_TOKEN };
-  let output;
+  let output: string;
   try {
     const options = { env: { ...process.env, ...identity, ...env } };
     output = (await promisify(execFile)(COMMAND_LINE, ["--json", ...args], options)).stdout;
   } catch (error) {
-    const { code, stdout = "", stderr = "" } =
-      /** @type {{ code?: number | string, stdout?: string, stderr?: string }} */ (error);
+    const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
     if (code !== PENDING) throw new CommandFailed(args, stderr === "" ? String(error) : stderr);
     process.stderr.write(stderr);
     output = stdout;
   }
-  return output.trim() === "" ? null : JSON.parse(output);
+  return JSON.parse(output.trim() === "" ? "null" : output) as Body;
 }
 
 /** The environment for wrangler: no telemetry, and no second build. */
 export const WRANGLER_ENV = { ...process.env, WRANGLER_SEND_METRICS: "false", GATEWARD_PREBUILT: "1" };
 
-/**
- * Runs wrangler to its end; what it says shows only when it fails.
- * @param {string[]} args
- */
-export async function wrangler(...args) {
+/** Runs wrangler to its end; its output shows only if it fails. */
+export async function wrangler(...args: string[]): Promise<void> {
   try {
     await promisify(execFile)("wrangler", args, { env: WRANGLER_ENV });
   } catch (error) {
-    const { stdout = "", stderr = "" } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
+    const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
     throw new Error(`\`wrangler ${args.join(" ")}\` failed:\n${stdout}${stderr}`);
   }
 }
 
-/**
- * The answer of GET /readyz; `null` when nobody answers at all.
- * @param {string} url
- */
-export async function readiness(url) {
+/** The answer of GET /readyz; `null` if nothing answers. */
+export async function readiness(url: string): Promise<Response | null> {
   try {
     return await fetch(new URL("/readyz", url));
   } catch {
@@ -126,13 +104,8 @@ export async function readiness(url) {
 const READY_LIMIT_MS = 60_000;
 const READY_POLL_MS = 100;
 
-/**
- * Waits until the worker at `url` answers that it is ready.
- * @param {string} url
- * @param {() => boolean} alive whether the process that should answer still runs
- * @param {number} [limitMs]
- */
-export async function untilReady(url, alive, limitMs = READY_LIMIT_MS) {
+/** Waits until the worker at `url` answers that it is ready. `alive` says whether its process still runs. */
+export async function untilReady(url: string, alive: () => boolean, limitMs = READY_LIMIT_MS): Promise<void> {
   const deadline = Date.now() + limitMs;
   for (let last = "no answer"; ; ) {
     const response = await readiness(url);
@@ -144,11 +117,8 @@ export async function untilReady(url, alive, limitMs = READY_LIMIT_MS) {
   }
 }
 
-/**
- * Runs `main`; an error becomes one line and a non-zero exit.
- * @param {() => Promise<void>} main
- */
-export async function run(main) {
+/** Runs `main`. An error becomes one line and exit status 1. */
+export async function run(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {

@@ -1,46 +1,31 @@
-// Whether the floor does what it must to be one: the same answer, the same journal row and the same
-// rows in D1 as Gateward, byte for byte as long. Run before anything is compared with it, so that
-// Gateward cannot change its rows and leave the floor behind.
+// Checks that the floor does the same I/O as Gateward: the same answer, the same journal row and the same rows
+// in D1, each as many bytes long. It runs before anything is compared with the floor, so that Gateward
+// cannot change its rows without the floor.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { KINDS } from "./kinds.mjs";
-import { demoHeaders, withState, withWorker } from "./workers.mjs";
-
-/**
- * @typedef {import("./workers.mjs").Target} Target
- * @typedef {import("./workers.mjs").Options} Options
- */
+import { KINDS } from "./kinds.ts";
+import { demoHeaders, type Options, type Target, withState, withWorker } from "./workers.ts";
 
 /** Long enough to read the journal before it is flushed. */
 const FLUSH_INTERVAL_MS = 2_000;
 
-/**
- * How far two lengths may be apart, in bytes: what is compared holds a key id, whose length is
- * fixed, and numbers, which a row of a second before or after may write with a digit more.
- */
+/** How far two lengths may differ, in bytes: a time or a counter may have one more digit in one of them. */
 const MAX_BYTES_APART = 2;
 
-/**
- * @param {Options} [options] of Gateward
- */
-export async function assertSameIo(options = {}) {
+/** `options` are Gateward's. */
+export async function assertSameIo(options: Options = {}): Promise<void> {
   const gateward = await sizes("gateward", options);
   const floor = await sizes("floor", {});
   const apart = Object.entries(gateward).filter(([what, bytes]) => !(Math.abs((floor[what] ?? NaN) - bytes) <= MAX_BYTES_APART));
   if (apart.length > 0) {
     const differences = apart.map(([what, bytes]) => `${what}: ${bytes} and ${floor[what]}`).join("; ");
-    throw new Error(`the floor is not as Gateward is (${differences}): change bench/edge/floor-worker.js with it`);
+    throw new Error(`the floor's I/O is not Gateward's (${differences}): change bench/edge/floor-worker.js with it`);
   }
 }
 
-/**
- * What one call leaves: bytes of each text, and rows.
- * @param {Target} target
- * @param {Options} options
- * @returns {Promise<Record<string, number>>}
- */
-function sizes(target, options) {
+/** What one call leaves: the bytes of each text, and the number of rows. */
+function sizes(target: Target, options: Options): Promise<Record<string, number>> {
   const { body } = KINDS.allow_read;
   return withState((state) =>
     withWorker(target, { ...options, state, vars: { FLUSH_INTERVAL_MS } }, async (worker) => {
@@ -49,7 +34,7 @@ function sizes(target, options) {
       const sizes = { answer: (await response.text()).length, ...lengths("journal", journal) };
       await worker.settle(body);
       for (const table of ["decisions", "receipts", "audit_events", "approvals", "lane_flushes"]) {
-        const { results } = await worker.db.prepare(`SELECT * FROM ${table}`).all();
+        const { results } = await worker.db.prepare(`SELECT * FROM ${table}`).all<Record<string, unknown>>();
         Object.assign(sizes, { [`${table}, rows`]: results.length }, lengths(table, results[0] ?? {}));
       }
       for (const [name, value] of response.headers) Object.assign(sizes, { [`header ${name}`]: value.length });
@@ -58,20 +43,12 @@ function sizes(target, options) {
   );
 }
 
-/**
- * @param {string} of
- * @param {Record<string, unknown>} row
- */
-function lengths(of, row) {
+function lengths(of: string, row: Record<string, unknown>): Record<string, number> {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [`${of}.${column}`, String(value).length]));
 }
 
-/**
- * The only row in the journal of the lane whose storage is somewhere in `state`.
- * @param {string} state
- * @returns {Record<string, unknown>}
- */
-function journalIn(state) {
+/** The only row in the journal of the lane whose storage is in a file below `state`. */
+function journalIn(state: string): Record<string, unknown> {
   const files = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sqlite"));
   for (const file of files) {
     const database = new DatabaseSync(join(state, file), { readOnly: true });
@@ -80,7 +57,7 @@ function journalIn(state) {
       if (isLane === undefined) continue;
       const rows = database.prepare("SELECT * FROM journal").all();
       if (rows.length !== 1) throw new Error(`the journal holds ${rows.length} rows after one call`);
-      return /** @type {Record<string, unknown>} */ (rows[0]);
+      return rows[0] as Record<string, unknown>;
     } finally {
       database.close();
     }

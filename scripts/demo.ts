@@ -1,17 +1,18 @@
-// `make demo`: plays the attack of tests/support/scenario.ts against a running worker, or one that
-// it starts for the purpose, and verifies the receipts: here, with code of its own, and by asking.
+// `make demo`: plays the attack of tests/support/scenario.ts against a running worker, or against one that it
+// starts. It verifies the receipts twice: with code of its own, and by asking the worker.
 //
-// Each playing ends with its agent in quarantine, so each registers an agent of its own, as the
-// demo's administrator, whose token `make start` keeps, and whom it made a release manager: what
-// waits for one is approved with the command line.
+// A run ends with its agent in quarantine, so each run registers an agent of its own. It does so as the demo's
+// administrator, whose token `make start` keeps. `make start` made the administrator a release manager, so
+// that the command line can approve the merge.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { Client } from "../tests/support/client.ts";
+import type { Approval } from "../tests/support/administration.ts";
+import { Client, type DecisionPage, type Reply, type Verification } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";
-import { ADMINISTRATOR_TOKEN, buildCommandLine, DEMO_TENANT, gateward, LOCAL, readiness, run, textOf } from "./local.mjs";
+import { ADMINISTRATOR_TOKEN, buildCommandLine, DEMO_TENANT, gateward, LOCAL, readiness, run, textOf } from "./local.ts";
 
 const url = process.env.GATEWARD_URL ?? LOCAL.url;
 /** A first start builds the Wasm. */
@@ -22,9 +23,9 @@ const FLUSH_POLL_MS = 200;
 
 await run(async () => {
   if ((await readiness(url)) !== null) return play();
-  if (process.env.GATEWARD_URL !== undefined) throw new Error(`nobody answers on ${url}`);
-  console.log(`Nobody answers on ${url}: starting Gateward for the demo.`);
-  const server = spawn(process.execPath, ["scripts/start.mjs"], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  if (process.env.GATEWARD_URL !== undefined) throw new Error(`nothing answers on ${url}: start Gateward there, or unset GATEWARD_URL`);
+  console.log(`Nothing answers on ${url}: starting Gateward for the demo.`);
+  const server = spawn(process.execPath, ["scripts/start.ts"], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const exited = once(server, "exit");
   const stop = () => server.kill("SIGTERM");
   process.once("SIGINT", stop).once("SIGTERM", stop);
@@ -42,7 +43,7 @@ await run(async () => {
   }
 });
 
-async function play() {
+async function play(): Promise<void> {
   if (textOf(ADMINISTRATOR_TOKEN) === "") {
     throw new Error(`there is no token in ${ADMINISTRATOR_TOKEN}: \`make start\` puts it there`);
   }
@@ -52,13 +53,11 @@ async function play() {
   await gateward(url, ["agent", "create", agent, "--environment", ENVIRONMENT]);
   await gateward(url, ["group", "add", "engineering", "--agent", agent]);
   const trust = ["--max-source-trust", "trusted_internal_signed"];
-  /** @type {{ token: string }} */
-  const { token } = await gateward(url, ["credential", "create", "--agent", agent, ...trust]);
+  const { token } = await gateward<{ token: string }>(url, ["credential", "create", "--agent", agent, ...trust]);
 
   const client = new Client(url);
   console.log(`\nAgent ${DEMO_TENANT}/${agent} on ${url}\n`);
-  /** @type {Record<string, string>[]} */
-  const rows = [];
+  const rows: Record<string, string>[] = [];
   let surprises = 0;
   await playScenario({
     id,
@@ -81,8 +80,7 @@ async function play() {
     },
     async approve(approvalId) {
       const args = ["approvals", "approve", approvalId];
-      /** @type {{ status: string, approvers: { administrator: string, groups: string[] }[] }} */
-      const { status, approvers } = await gateward(url, [...args, "--comment", "release it"]);
+      const { status, approvers } = await gateward<Pick<Approval, "status" | "approvers">>(url, [...args, "--comment", "release it"]);
       const by = approvers.map(({ administrator, groups }) => `${administrator} of ${groups.join(", ")}`);
       rows.push({ call: `$ gateward ${args.join(" ")}`, decision: status, reason: `by ${by.join(" and ")}` });
     },
@@ -99,13 +97,8 @@ async function play() {
   console.log(`\nThe rows in D1:\n\nnpx wrangler d1 execute DB --local --command "${query}"`);
 }
 
-/**
- * Verifies the lane's whole chain, first here and then by asking for the same range.
- * @param {Client} client
- * @param {string} administratorToken
- * @param {string} agent
- */
-async function verify(client, administratorToken, agent) {
+/** Verifies the lane's whole chain, first here and then by asking for the same range. */
+async function verify(client: Client, administratorToken: string, agent: string): Promise<void> {
   const receipts = await client.receipts(administratorToken);
   const problems = problemsOf(receipts);
   if (problems.length > 0) throw new Error(`the chain is broken here:\n  ${problems.join("\n  ")}`);
@@ -115,10 +108,9 @@ async function verify(client, administratorToken, agent) {
   if (last === undefined) throw new Error("there are no receipts");
   console.log(`Receipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);
 
-  // A request verifies as much as it can, and says how far it came.
-  for (let from = /** @type {number | null} */ (1); from !== null; ) {
-    /** @type {import("../tests/support/client.ts").Reply<import("../tests/support/client.ts").Verification>} */
-    const reply = await client.post(administratorToken, "/v1/receipts/verify", { lane: 0, from, to: last.seq });
+  // One request verifies a bounded number of receipts, and answers where the next one begins.
+  for (let from: number | null = 1; from !== null; ) {
+    const reply: Reply<Verification> = await client.post(administratorToken, "/v1/receipts/verify", { lane: 0, from, to: last.seq });
     if (reply.status !== 200 || !reply.body.verified) {
       throw new Error(`the worker does not verify the chain: ${JSON.stringify(reply.body)}`);
     }
@@ -127,29 +119,21 @@ async function verify(client, administratorToken, agent) {
   console.log(`POST /v1/receipts/verify agrees: ${last.seq} checked, none broken`);
 }
 
-/**
- * Waits until lists, which come from D1, show every decision of the agent.
- * @param {Client} client
- * @param {string} administratorToken
- * @param {string} agent
- */
-async function untilFlushed(client, administratorToken, agent) {
+/** Waits until D1, where lists come from, holds every decision of the agent. */
+async function untilFlushed(client: Client, administratorToken: string, agent: string): Promise<void> {
   const deadline = Date.now() + FLUSH_LIMIT_MS;
   for (;;) {
-    /** @type {import("../tests/support/client.ts").Reply<import("../tests/support/client.ts").DecisionPage>} */
-    const { body } = await client.get(administratorToken, `/v1/decisions?agent=${agent}`);
+    const { body } = await client.get<DecisionPage>(administratorToken, `/v1/decisions?agent=${agent}`);
     if (body.decisions?.length === SCENARIO.length) return;
     if (Date.now() > deadline) throw new Error("the decisions do not arrive in D1; the worker's log says why");
     await new Promise((resolve) => setTimeout(resolve, FLUSH_POLL_MS));
   }
 }
 
-/** @param {Record<string, string>[]} rows */
-function printTable(rows) {
+function printTable(rows: Record<string, string>[]): void {
   const columns = Object.keys(rows[0] ?? {});
   const widths = columns.map((column) => Math.max(column.length, ...rows.map((row) => (row[column] ?? "").length)));
-  /** @param {string[]} cells */
-  const line = (cells) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd();
+  const line = (cells: string[]) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd();
   console.log(line(columns));
   console.log(line(widths.map((width) => "-".repeat(width))));
   for (const row of rows) console.log(line(columns.map((column) => row[column] ?? "")));

@@ -1,27 +1,33 @@
 // A CPU profile of the worker while it is loaded: where its isolate spends its time.
 //
-//   npx node bench/edge/profile.mjs [build] [--kind allow_read] [--connections 16] [--seconds 5]
+//   npx node bench/edge/profile.ts [build] [--kind allow_read] [--connections 16] [--seconds 5]
 //                               [--target gateward|floor] [--out target/profile.cpuprofile]
 //
-// The file opens in Chrome's developer tools. Functions in Wasm have names only if the build has its
-// name section: copy the directory, and put its `named.wasm` in the place of `index_bg.wasm`. What runs outside of the worker's isolate (workerd's HTTP and SQLite, and D1,
-// which is an isolate of its own) counts as `(program)` or not at all.
+// The file opens in Chrome's developer tools. Functions in Wasm have names only if the build has its name
+// section: copy the directory, and replace its `index_bg.wasm` with its `named.wasm`. What runs outside the
+// worker's isolate (workerd's HTTP and SQLite, and D1, which is another isolate) counts as `(program)` or not
+// at all.
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { KIND_NAMES } from "./kinds.mjs";
-import { closedRound, warmUp } from "./load.mjs";
-import { DEFAULT_BUILD, withWorker } from "./workers.mjs";
+import { BUILD } from "../../tests/support/miniflare.ts";
+import { KIND_NAMES } from "./kinds.ts";
+import { closedRound, warmUp } from "./load.ts";
+import { withWorker } from "./workers.ts";
 
-/**
- * @typedef {{ id: number, callFrame: { functionName: string, url: string, lineNumber: number }, children?: number[] }} Node
- */
-/**
- * What is used of the Chrome DevTools Protocol's `Profiler.Profile`.
- * @typedef {object} Profile
- * @property {Node[]} nodes
- * @property {number[]} samples ids of nodes
- * @property {number[]} timeDeltas microseconds before each sample
- */
+interface Node {
+  id: number;
+  callFrame: { functionName: string; url: string; lineNumber: number };
+  children?: number[];
+}
+
+/** What is used of the Chrome DevTools Protocol's `Profiler.Profile`. */
+interface Profile {
+  nodes: Node[];
+  /** Ids of nodes. */
+  samples: number[];
+  /** Microseconds before each sample. */
+  timeDeltas: number[];
+}
 
 /** Fine enough to see functions of a few microseconds, coarse enough to disturb little. */
 const SAMPLING_INTERVAL_US = 200;
@@ -44,14 +50,14 @@ if (kind === undefined) throw new Error(`--kind must be one of ${KIND_NAMES.join
 if (target !== "gateward" && target !== "floor") throw new Error("--target must be `gateward` or `floor`");
 const load = { connections: Number(values.connections), seconds: Number(values.seconds) };
 
-await withWorker(target, { build: positionals[0] ?? DEFAULT_BUILD, inspectorPort: 0 }, async (worker) => {
+await withWorker(target, { build: positionals[0] ?? BUILD, inspectorPort: 0 }, async (worker) => {
   await warmUp(worker);
   const inspector = await connect(await worker.inspectorUrl());
   await inspector.send("Profiler.enable");
   await inspector.send("Profiler.setSamplingInterval", { interval: SAMPLING_INTERVAL_US });
   await inspector.send("Profiler.start");
   const round = await closedRound(worker, kind, load);
-  const { profile } = /** @type {{ profile: Profile }} */ (await inspector.send("Profiler.stop"));
+  const { profile } = (await inspector.send("Profiler.stop")) as { profile: Profile };
   inspector.close();
   writeFileSync(values.out, JSON.stringify(profile));
   console.log(`${target}, ${kind}, ${load.connections} connections, under the profiler: ${JSON.stringify(round)}`);
@@ -59,15 +65,11 @@ await withWorker(target, { build: positionals[0] ?? DEFAULT_BUILD, inspectorPort
   print(profile);
 });
 
-/**
- * Self time by function. `(idle)` is left out of what shares are of.
- * @param {Profile} profile
- */
-function print({ nodes, samples, timeDeltas }) {
-  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => /** @type {const} */ ([child, node]))));
+/** Self time by function, as shares of the time that was not `(idle)`. */
+function print({ nodes, samples, timeDeltas }: Profile): void {
+  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((child) => [child, node] as const)));
   const names = new Map(nodes.map((node) => [node.id, nameOf(node, parents)]));
-  /** @type {Map<string, number>} */
-  const selfUs = new Map();
+  const selfUs = new Map<string, number>();
   let total = 0;
   // A delta is the time from the sample before: that sample's function ran meanwhile.
   samples.forEach((id, at) => {
@@ -84,14 +86,8 @@ function print({ nodes, samples, timeDeltas }) {
   }
 }
 
-/**
- * The function and where it stands. What V8 has no name and no place for (what the runtime gives
- * to JavaScript) is told by who called it.
- * @param {Node} node
- * @param {Map<number, Node>} parents
- * @returns {string}
- */
-function nameOf(node, parents) {
+/** The function and its place. A function of the runtime has neither a name nor a place, so its caller is added. */
+function nameOf(node: Node, parents: Map<number, Node>): string {
   const { functionName, url, lineNumber } = node.callFrame;
   const name = functionName === "" ? "(anonymous)" : functionName;
   if (url !== "" && !url.startsWith("wasm:")) return `${name} ${url.split("/").at(-1)}:${lineNumber + 1}`;
@@ -99,12 +95,9 @@ function nameOf(node, parents) {
   return functionName === "" && parent !== undefined ? `${name} < ${nameOf(parent, parents)}` : name;
 }
 
-/**
- * A session with the worker's isolate: the one that the inspector lists as the user's.
- * @param {URL} base
- */
-async function connect(base) {
-  const list = /** @type {{ id: string, webSocketDebuggerUrl?: string }[]} */ (await (await fetch(`http://${base.host}/json`)).json());
+/** A session with the worker's isolate: the one that the inspector lists as the user's. */
+async function connect(base: URL) {
+  const list = (await (await fetch(`http://${base.host}/json`)).json()) as { id: string }[];
   const found = list.find(({ id }) => id.startsWith("core:user:"));
   if (found === undefined) throw new Error(`the inspector lists no worker: ${JSON.stringify(list)}`);
   const socket = new WebSocket(`ws://${base.host}/${found.id}`);
@@ -113,8 +106,7 @@ async function connect(base) {
     socket.addEventListener("error", () => reject(new Error("the inspector cannot be reached")));
   });
   let next = 0;
-  /** @type {Map<number, { resolve: (result: unknown) => void, reject: (error: Error) => void }>} */
-  const waiting = new Map();
+  const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
   socket.addEventListener("message", ({ data }) => {
     const { id, result, error } = JSON.parse(String(data));
     const waiter = waiting.get(id);
@@ -123,11 +115,7 @@ async function connect(base) {
     else waiter?.reject(new Error(error.message));
   });
   return {
-    /**
-     * @param {string} method
-     * @param {Record<string, unknown>} [params]
-     */
-    send(method, params = {}) {
+    send(method: string, params: Record<string, unknown> = {}): Promise<unknown> {
       next += 1;
       socket.send(JSON.stringify({ id: next, method, params }));
       const id = next;

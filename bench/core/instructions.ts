@@ -1,17 +1,22 @@
 // How many instructions and allocations an operation takes, counted by callgrind: the data of
 // instructions.json. Counts hardly depend on the machine or its load, so CI can hold them to ratios.
 //
-//   npx node bench/core/instructions.mjs [<name>/<of>…]
+//   npx node bench/core/instructions.ts [<name>/<of>…]
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run, targetDirectory } from "./cargo.mjs";
+import { run, targetDirectory } from "./cargo.ts";
 
-/** @typedef {{ name: string, of: string, instructions: number, allocations: number }} Count */
+export interface Count {
+  name: string;
+  of: string;
+  instructions: number;
+  allocations: number;
+}
 
 /** Beside its peer. */
-const both = (/** @type {string} */ name, /** @type {string} */ peer) => [`${name}/gateward`, `${name}/${peer}`];
+const both = (name: string, peer: string) => [`${name}/gateward`, `${name}/${peer}`];
 
 /**
  * What CI counts, as `<name>/<of>`. The 10,000 policies come first: compiling them under callgrind
@@ -28,26 +33,22 @@ export const STABLE = [
   "deny_unknown_tool/gateward",
 ];
 
-/** Enough that what differs between runs (hash seeds, when the allocator tidies up) evens out. */
+/** Enough to even out what differs between runs: hash seeds, and when the allocator merges free memory. */
 const TIMES = 200;
 const PARALLEL = 2;
 
 /** Builds as the native benches are built, so that one build of the libraries serves both. */
-export async function buildInstructions() {
+export async function buildInstructions(): Promise<void> {
   await run("cargo", ["build", "--release", "--package", "gateward-bench", "--bin", "instructions"]);
 }
 
-/**
- * @param {string[]} [operations] as `<name>/<of>`
- * @returns {Promise<{ results: Count[] }>}
- */
-export async function instructions(operations = STABLE) {
+/** Counts operations, each named `<name>/<of>`. */
+export async function instructions(operations = STABLE): Promise<{ results: Count[] }> {
   requireValgrind();
   const program = join(await targetDirectory(), "release/instructions");
   const directory = mkdtempSync(join(tmpdir(), "gateward-callgrind-"));
   try {
-    /** @type {Count[]} */
-    const results = new Array(operations.length);
+    const results = new Array<Count>(operations.length);
     const waiting = operations.entries();
     const worker = async () => {
       for (const [at, operation] of waiting) {
@@ -61,7 +62,7 @@ export async function instructions(operations = STABLE) {
   }
 }
 
-function requireValgrind() {
+function requireValgrind(): void {
   try {
     execFileSync("valgrind", ["--version"]);
   } catch {
@@ -69,24 +70,18 @@ function requireValgrind() {
   }
 }
 
-/**
- * @param {string} program
- * @param {string} operation
- * @param {string} out
- * @returns {Promise<Count>}
- */
-async function count(program, operation, out) {
+async function count(program: string, operation: string, out: string): Promise<Count> {
   const [name = "", of = ""] = operation.split("/");
   // Only what happens inside `measured` (src/bin/instructions.rs) is counted.
   const callgrind = ["--tool=callgrind", "--toggle-collect=instructions::measured*", `--callgrind-out-file=${out}`];
   const output = await run("valgrind", ["--quiet", ...callgrind, program, name, of, String(TIMES)]);
   const total = Number(/^totals: (\d+)$/m.exec(readFileSync(out, "utf8"))?.[1]);
   if (!(total >= TIMES)) throw new Error(`callgrind counted nothing of \`${operation}\``);
-  const each = (/** @type {number} */ count) => Math.round(count / TIMES);
+  const each = (count: number) => Math.round(count / TIMES);
   return { name, of, instructions: each(total), allocations: each(Number(output)) };
 }
 
-if (process.argv[1] === import.meta.filename) {
+if (import.meta.main) {
   await buildInstructions();
   const asked = process.argv.slice(2);
   console.log(JSON.stringify(await instructions(asked.length > 0 ? asked : STABLE), null, 2));

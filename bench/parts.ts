@@ -1,0 +1,36 @@
+// The parts of the suite: how each is built, before anything is measured, and how it is measured. Each returns
+// what its file of a run holds.
+import { buildCore, core } from "./core/core.ts";
+import { buildInstructions, instructions } from "./core/instructions.ts";
+import { buildBundles, bundles } from "./edge/bundles.ts";
+import { coldStart } from "./edge/cold-start.ts";
+import { edge } from "./edge/edge.ts";
+import { growth } from "./edge/growth.ts";
+import type { PARTS as NAMES } from "./report/results.mjs";
+import { buildWasm, wasm } from "./wasm/wasm.ts";
+
+interface Options {
+  full: boolean;
+}
+
+export interface Part {
+  build?(options: Options): Promise<void> | void;
+  measure(options: Options): Promise<unknown>;
+}
+
+/** By the names of their files, in the order in which they are measured. */
+export const PARTS: Record<(typeof NAMES)[number], Part> = {
+  core: { build: buildCore, measure: core },
+  // The same in both forms: counts have no noise that longer runs would lessen.
+  instructions: { build: buildInstructions, measure: () => instructions() },
+  wasm: { build: buildWasm, measure: wasm },
+  edge: { measure: edge },
+  // Only the full form builds bundles to compare.
+  "cold-start": {
+    build({ full }) {
+      if (full) buildBundles();
+    },
+    measure: ({ full }) => coldStart(full ? { full, builds: bundles() } : {}),
+  },
+  growth: { measure: ({ full }) => growth(full ? { full, builds: bundles() } : {}) },
+};
