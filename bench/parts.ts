@@ -6,7 +6,7 @@ import { buildBundles, bundles } from "./edge/bundles.ts";
 import { coldStart } from "./edge/cold-start.ts";
 import { edge } from "./edge/edge.ts";
 import { growth } from "./edge/growth.ts";
-import type { PARTS as NAMES } from "./report/results.mjs";
+import type { FILES } from "./report/results.ts";
 import { buildWasm, wasm } from "./wasm/wasm.ts";
 
 interface Options {
@@ -19,7 +19,7 @@ export interface Part {
 }
 
 /** By the names of their files, in the order in which they are measured. */
-export const PARTS: Record<(typeof NAMES)[number], Part> = {
+export const PARTS: Record<Exclude<(typeof FILES)[number], "proxied">, Part> = {
   core: { build: buildCore, measure: core },
   // The same in both forms: counts have no noise that longer runs would lessen.
   instructions: { build: buildInstructions, measure: () => instructions() },

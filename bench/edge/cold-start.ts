@@ -32,7 +32,7 @@ export interface Started {
 
 const SAMPLES = { short: 9, full: 15 };
 const KIND = "allow_read";
-/** Gateward answers it without its lane; the floor fails, which is an answer too. */
+/** Both workers answer it without their lanes. */
 const READY_PATH = "/healthz";
 /** No flush runs beside a sample. */
 const NO_FLUSH = { FLUSH_INTERVAL_MS: 3_600_000 };

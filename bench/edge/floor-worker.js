@@ -39,6 +39,8 @@ const NONCE_MS = 10 * 60 * 1_000;
 
 export default {
   async fetch(request, env) {
+    // Whether the module is ready (cold-start.ts).
+    if (request.method === "GET") return new Response("ok");
     const { agent, tool_call, context } = await request.json();
     const command = JSON.stringify([
       crypto.randomUUID(),

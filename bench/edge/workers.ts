@@ -46,7 +46,7 @@ const MAX_BATCH_STATEMENTS = 500;
 /** How long journalled rows may take to arrive in D1 after the load has ended. */
 const SETTLE_LIMIT_MS = 60_000;
 /** Each query costs workerd processor time, which counts as the round's. */
-const SETTLE_POLL_MS = 200;
+const SETTLE_POLL_MS = 100;
 
 /**
  * The arguments of the programs here: `--full`, the directory of a build, and builds to compare by the
