@@ -30,7 +30,7 @@ esac
 build="$crate/build"
 stamp="$build/.built-$profile"
 if [ -f "$stamp" ] && [ -f "$build/index.js" ]; then
-  newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-wasm.sh scripts/tools.sh \
+  newer="$(find Cargo.toml Cargo.lock rust-toolchain.toml scripts/build-wasm.sh scripts/tools.sh docs/openapi.json \
     "${sources[@]}" \( -path '*/build' -o -path '*/tests' -o -path policies/cases \) -prune \
     -o -newer "$stamp" -print)"
   [ -z "$newer" ] && exit 0
@@ -47,6 +47,10 @@ export ESBUILD_BIN="$PWD/node_modules/.bin/esbuild"
 export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
 # wasm-opt is a Node program.
 export PATH="$PWD/node_modules/.bin:$PATH"
+# What io.js imports; esbuild finds it by this variable.
+mkdir -p "$build/modules"
+node -p 'JSON.stringify(JSON.parse(fs.readFileSync("docs/openapi.json", "utf8")))' > "$build/modules/openapi.txt"
+export NODE_PATH="$PWD/$build/modules"
 (cd "$crate" && "$worker_build_root/bin/worker-build" "${arguments[@]}")
 if [ "$profile" = release ]; then
   # worker-build keeps the names of functions. They are useful for debuggers only, and take one

@@ -27,7 +27,7 @@ use gateward_core::policy::input;
 use gateward_core::registry::upstream::{
     DEFAULT_MAX_RESULT_BYTES, HttpRoute, MAX_ROUTE_SEGMENTS, MAX_ROUTES,
 };
-use gateward_core::registry::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
+use gateward_core::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
 use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::{call, json};
 

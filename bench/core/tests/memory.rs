@@ -4,7 +4,7 @@ use std::alloc::System;
 
 use gateward_bench::worst_case::costliest;
 use gateward_core::json::Json;
-use gateward_core::registry::schema::Schema;
+use gateward_core::schema::Schema;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -29,13 +29,14 @@ pub struct Compiled {
 pub(crate) struct CompiledPolicy {
     pub id: String,
     pub text: String,
+    pub expressions: Vec<u8>,
     pub tenant: Option<String>,
     pub forbid: bool,
     pub annotations: Annotations,
 }
 
 impl Compiled {
-    /// Lower-case hex of SHA-256 over schema, tools and policies.
+    /// Lower-case hex of SHA-256 over schema, tools, and policies with their expressions.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
@@ -64,6 +65,7 @@ impl Compiled {
             policies: leak_all(self.policies, |policy| PolicyRecord {
                 id: policy.id.leak(),
                 text: policy.text.leak(),
+                expressions: policy.expressions.leak(),
                 tenant: policy.tenant.map(|tenant| &*tenant.leak()),
                 forbid: policy.forbid,
                 annotations: bundle::Annotations {
@@ -103,7 +105,7 @@ impl Compiled {
             );
         }
         let _ = writeln!(out, "],\npostings: &{:?},\npolicies: &[", index.postings);
-        for CompiledPolicy { id, text, tenant, forbid, annotations } in policies {
+        for CompiledPolicy { id, text, expressions, tenant, forbid, annotations } in policies {
             let Annotations { decision, reason, approver_group, quorum, redact_fields } =
                 annotations;
             let decision = match decision {
@@ -114,8 +116,9 @@ impl Compiled {
             };
             let _ = writeln!(
                 out,
-                "{PATH}::PolicyRecord {{ id: {id:?}, text: {text:?}, tenant: {tenant:?}, \
-                 forbid: {forbid}, annotations: {PATH}::Annotations {{ \
+                "{PATH}::PolicyRecord {{ id: {id:?}, text: {text:?}, \
+                 expressions: &{expressions:?}, tenant: {tenant:?}, forbid: {forbid}, \
+                 annotations: {PATH}::Annotations {{ \
                  decision: {PATH}::AnnotatedDecision::{decision}, reason: {reason:?}, \
                  approver_group: {approver_group:?}, quorum: {quorum}, \
                  redact_fields: &{redact_fields:?} }} }},"

@@ -82,6 +82,7 @@ fn assemble(
         .map(|policy| CompiledPolicy {
             id: policy.id().to_owned(),
             text: policy.text().to_owned(),
+            expressions: policy.expressions.clone(),
             tenant: policy.tenant.map(str::to_owned),
             forbid: policy.forbid(),
             annotations: policy.annotations.clone(),
@@ -98,8 +99,8 @@ fn assemble(
 }
 
 /// SHA-256 over these parts: a marker; the schema; the number of tool files, and path and text of each;
-/// the number of policies, and id, tenant (empty for base) and text of each. Each part is preceded by
-/// its length in bytes. Lengths and numbers have 64 bits, big-endian.
+/// the number of policies, and id, tenant (empty for base), text and expressions of each. Each part is
+/// preceded by its length in bytes. Lengths and numbers have 64 bits, big-endian.
 fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -107,7 +108,7 @@ fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
         hash.update(bytes);
     };
     let number = |length: usize| (length as u64).to_be_bytes();
-    part(b"gateward bundle 1");
+    part(b"gateward bundle 2");
     part(sources.schema.as_bytes());
     let mut tools: Vec<&SourceFile> = sources.tools.iter().collect();
     tools.sort();
@@ -121,6 +122,7 @@ fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
         part(policy.id().as_bytes());
         part(policy.tenant.unwrap_or_default().as_bytes());
         part(policy.text().as_bytes());
+        part(&policy.expressions);
     }
     hex::encode(hash.finalize())
 }

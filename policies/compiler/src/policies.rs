@@ -6,6 +6,7 @@ use std::ops::Range;
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator};
 use gateward_core::name::is_name;
+use gateward_core::policy::expression;
 use gateward_core::policy::hierarchy::{Unanswerable, unanswerable};
 use serde_json::Value;
 
@@ -24,6 +25,8 @@ pub(crate) struct Parsed<'a> {
     pub tenant: Option<&'a str>,
     /// Its id is described at [`gateward_core::policy::bundle::PolicyRecord::id`].
     pub policy: Policy,
+    /// As [`gateward_core::policy::bundle::PolicyRecord::expressions`].
+    pub expressions: Vec<u8>,
     pub annotations: Annotations,
 }
 
@@ -137,6 +140,11 @@ fn read_policy<'a>(
             return None;
         }
     }
+    let Ok(expressions) = expression::encode(policy.as_ref()) else {
+        let message = "Gateward does not know an expression in".to_owned();
+        errors.push(PolicyError::at(file, range, message));
+        return None;
+    };
     for Unanswerable { range: part, why } in unanswerable(policy.as_ref()) {
         let place = part.map_or(range.clone(), |p| range.start + p.start..range.start + p.end);
         errors.push(PolicyError::at(file, place, why));
@@ -163,7 +171,7 @@ fn read_policy<'a>(
             .map_or(range.clone(), |(_, place)| place);
         errors.push(PolicyError::at(file, place, message));
     }
-    Some(Parsed { file, range, tenant, policy: policy.new_id(cedar_id), annotations })
+    Some(Parsed { file, range, tenant, policy: policy.new_id(cedar_id), expressions, annotations })
 }
 
 /// Checks every policy strictly against the schema, and adds mistakes to `errors`. Returns probable

@@ -16,7 +16,7 @@ use gateward_core::registry::ChangedKey;
 use gateward_core::registry::upstream::{
     MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, Upstream,
 };
-use gateward_core::registry::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
+use gateward_core::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 use support::registry::{Ask, Effect, Registry, get, patch, post};

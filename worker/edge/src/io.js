@@ -1,6 +1,9 @@
 // What the worker and the lane ask of the runtime for every call, each in one crossing: one
 // between Wasm and JavaScript costs more than most of what is done on either side of it.
 
+// A text without whitespace, which scripts/build-wasm.sh writes. It stays out of Wasm's memory.
+import openapi from "openapi.txt";
+
 // wasm-bindgen's futures take a turn of this at each step, and workerd's own costs as much as the
 // rest of the step. A promise that is settled already does the same; what the turn throws is told
 // to the runtime as before, since a trap must reset the instance.
@@ -101,6 +104,11 @@ export function headers(message) {
  */
 export function respond(status, fields, body) {
   return new Response(body, { status, headers: headersOf(fields) });
+}
+
+/** The API's description. */
+export function description() {
+  return new Response(openapi, { headers: { "content-type": "application/json" } });
 }
 
 /** @param {string} fields */

@@ -19,6 +19,10 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, fields: &str, body: &str) -> Result<Response, JsValue>;
 
+    /// `docs/openapi.json`, which core's types and routes generate.
+    #[wasm_bindgen(catch)]
+    pub fn description() -> Result<Response, JsValue>;
+
     #[wasm_bindgen(catch)]
     pub fn post(
         env: &Env,

@@ -16,6 +16,7 @@ use crate::handlers::{
     receipts,
 };
 use crate::http::{self, Body, Request};
+use crate::io;
 use crate::settings::{Settings, settings};
 
 /// How many times its text an administrator's body holds once it is parsed: several small objects in a
@@ -97,7 +98,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
                 Operation::Health => health::alive(),
                 Operation::Ready => health::ready(app).await,
                 Operation::Version => health::version(app),
-                _ => Ok(Answer::Json(DESCRIPTION.to_owned())),
+                _ => whole(io::description().map_err(Into::into)),
             };
         }
         Access::Bootstrap | Access::Reader(_) | Access::Administrator(_) => {}
@@ -132,6 +133,3 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         _ => administration::answer(request, app, &caller, route, &parameters, &body).await,
     }
 }
-
-/// The API, described; generated from the core's types and routes, as a test there checks.
-const DESCRIPTION: &str = include_str!("../../../docs/openapi.json");

@@ -22,7 +22,7 @@ use crate::mcp::envelope::{self, ITEM};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
 use crate::registry::definition_sha256;
-use crate::registry::schema;
+use crate::schema;
 use crate::sql::administration::{self as sql, Statement};
 
 /// Tools that a server registers by listing them: more than any model is given.

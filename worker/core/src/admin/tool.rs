@@ -17,7 +17,7 @@ use crate::json as bounded;
 use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::{ChangedKey, TaintRule};
-use crate::registry::schema::{self, Schema};
+use crate::schema::{self, Schema};
 use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Tools of a tenant.

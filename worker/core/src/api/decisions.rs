@@ -142,7 +142,7 @@ mod tests {
             quorum: 1,
             redact_fields: &[],
         };
-        PolicyRecord { id, text, tenant: None, forbid: false, annotations }
+        PolicyRecord { id, text, expressions: &[], tenant: None, forbid: false, annotations }
     }
 
     static BUNDLE: Bundle = Bundle {

@@ -9,7 +9,7 @@
 //! A header that is missing is the server's to refuse: nothing undecided is passed on without it.
 
 use crate::json::Json;
-use crate::registry::schema::Schema;
+use crate::schema::Schema;
 
 /// The keyword of a property that names the header behind `Mcp-Param-`.
 const KEYWORD: &str = "x-mcp-header";

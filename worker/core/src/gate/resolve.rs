@@ -15,7 +15,7 @@ use crate::glob::Glob;
 use crate::policy::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
 use crate::registry::{Records, ServerRecord, ToolRegistration};
-use crate::registry::schema::Misfit;
+use crate::schema::Misfit;
 use crate::scope::Scope;
 
 /// Whether the agent and its credential are granted what is called: the server, and the tool if it

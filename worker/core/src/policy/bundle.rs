@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Policies, the index that slices them, and the tools that they know by type.
 #[derive(Debug)]
 pub struct Bundle {
-    /// Lower-case hex of SHA-256 over the schema, the tools and every policy.
+    /// Lower-case hex of SHA-256 over the schema, the tools, and every policy with its expressions.
     pub digest: &'static str,
     /// Every entity and entity type that a policy scope or an overlay names, sorted bytewise,
     /// in the spelling of [`entity_symbol`] and [`type_symbol`]. A symbol's number is its
@@ -72,8 +72,10 @@ pub struct PolicyRecord {
     /// `<file without its ending, relative to policies/>#<@id>`, such as
     /// `base/provenance#reads-pass`. Unique, and the id that Cedar sees.
     pub id: &'static str,
-    /// The policy's own source text.
+    /// The policy's own source text, for people; nothing parses it.
     pub text: &'static str,
+    /// What the policy is evaluated by, as [`crate::policy::expression`] encodes it.
+    pub expressions: &'static [u8],
     /// The tenant whose overlay this is; `None` for base.
     pub tenant: Option<&'static str>,
     pub forbid: bool,

@@ -4,8 +4,8 @@
 //! conditions together anew. Here that is split in two, each part done by Cedar's evaluator:
 //!
 //! - Whether a policy's scope holds depends on nothing but who calls what on what, so it is asked
-//!   once: the bundle's index finds the policies whose scopes can hold, those are parsed, their
-//!   scopes are evaluated, and the [`Slice`] of those that hold is kept.
+//!   once: the bundle's index finds the policies whose scopes can hold, those are decoded
+//!   ([`crate::policy::expression`]), their scopes are evaluated, and the [`Slice`] of those that hold is kept.
 //! - For a call, the conditions of its slice are evaluated.
 //!
 //! The evaluator is given the call's entities, and those that the slice's conditions name where they
@@ -22,19 +22,17 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{
     Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue,
-    PolicyID, Request, SlotEnv, Unknown, ValueKind,
+    Request, SlotEnv, Unknown, ValueKind,
 };
-use cedar_policy_core::entities::err::EntitiesError;
 use cedar_policy_core::entities::{Dereference, Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
-use cedar_policy_core::extensions::Extensions;
-use cedar_policy_core::parser::parse_policy;
 
 use crate::policy::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
-use crate::policy::hierarchy;
-use crate::registry::schema::Schemas;
+use crate::policy::expression::{self, Expressions};
+use crate::policy::{decimal, hierarchy};
+use crate::schema::Schemas;
 
 /// A value of Cedar: of an attribute, or in a context.
 pub use cedar_policy_core::ast::Value;
@@ -107,7 +105,7 @@ impl Evaluation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError(pub String);
 
-/// A policy, parsed.
+/// A policy, decoded.
 #[derive(Debug)]
 struct Rule {
     record: &'static PolicyRecord,
@@ -135,11 +133,11 @@ impl Slice {
     }
 }
 
-/// The bundle with what was parsed of it so far.
+/// The bundle with what was decoded of it so far.
 pub struct PolicyEngine {
     bundle: &'static Bundle,
     names: Names,
-    parsed: RefCell<HashMap<u32, Rc<Rule>>>,
+    decoded: RefCell<HashMap<u32, Rc<Rule>>>,
     slices: RefCell<Slices>,
     schemas: RefCell<Schemas>,
 }
@@ -186,7 +184,7 @@ impl PolicyEngine {
         Self {
             bundle,
             names: Names::new(bundle),
-            parsed: RefCell::default(),
+            decoded: RefCell::default(),
             slices: RefCell::default(),
             schemas: RefCell::default(),
         }
@@ -289,7 +287,7 @@ impl PolicyEngine {
             return Ok(Rc::clone(slice));
         }
         let candidates: Result<Vec<_>, _> =
-            self.positions(&symbols).into_iter().map(|position| self.parsed(position)).collect();
+            self.positions(&symbols).into_iter().map(|position| self.rule(position)).collect();
         let candidates = candidates?;
         let entities = self.entities(call, Vec::new(), Vec::new(), &[])?;
         let rules: Result<Vec<_>, _> = self.ask(call, &entities, known(Vec::new()), |evaluator| {
@@ -361,8 +359,8 @@ impl PolicyEngine {
             .unwrap_or(&[])
     }
 
-    fn parsed(&self, position: u32) -> Result<Rc<Rule>, PolicyError> {
-        if let Some(rule) = self.parsed.borrow().get(&position) {
+    fn rule(&self, position: u32) -> Result<Rc<Rule>, PolicyError> {
+        if let Some(rule) = self.decoded.borrow().get(&position) {
             return Ok(Rc::clone(rule));
         }
         let record = self
@@ -370,8 +368,8 @@ impl PolicyEngine {
             .policies
             .get(position as usize)
             .ok_or_else(|| PolicyError(format!("there is no policy {position}")))?;
-        let rule = Rc::new(Rule::parse(record)?);
-        self.parsed.borrow_mut().insert(position, Rc::clone(&rule));
+        let rule = Rc::new(Rule::decode(record)?);
+        self.decoded.borrow_mut().insert(position, Rc::clone(&rule));
         Ok(rule)
     }
 
@@ -404,8 +402,10 @@ impl PolicyEngine {
         ];
         // Every ancestor is listed, so there is nothing to compute.
         let (schema, closure) = (None::<&NoEntitiesSchema>, TCComputation::AssumeAlreadyComputed);
-        let extensions = Extensions::all_available();
-        let failed = |error: EntitiesError| PolicyError(format!("the entities of a call: {error}"));
+        let extensions = decimal::extensions();
+        // The error is not told: what Cedar writes of one can hold any expression, and writing that
+        // needs its parser.
+        let failed = |_| PolicyError("the entities of a call".to_owned());
         let entities =
             Entities::from_entities(of_call, schema, closure, extensions).map_err(failed)?;
         if named.is_empty() {
@@ -433,7 +433,7 @@ impl PolicyEngine {
             entity(&names.server, call.server),
             Some(context),
         );
-        run(&Evaluator::new(request, entities, Extensions::all_available()))
+        run(&Evaluator::new(request, entities, decimal::extensions()))
     }
 }
 
@@ -449,20 +449,11 @@ impl Slices {
 }
 
 impl Rule {
-    fn parse(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
-        let policy = parse_policy(Some(PolicyID::from_string(record.id)), record.text)
-            .map_err(|error| PolicyError(format!("policy `{}`: {error}", record.id)))?;
-        let condition = policy.non_scope_constraints();
-        Ok(Self {
-            record,
-            scope: [
-                policy.principal_constraint_expr(),
-                policy.action_constraint_expr(),
-                policy.resource_constraint_expr(),
-            ],
-            condition: condition.cloned().map(Arc::new),
-            named: condition.map(hierarchy::named).unwrap_or_default(),
-        })
+    fn decode(record: &'static PolicyRecord) -> Result<Self, PolicyError> {
+        let Expressions { scope, condition } = expression::decode(record.expressions)
+            .map_err(|_| PolicyError(format!("policy `{}` cannot be decoded", record.id)))?;
+        let named = condition.as_ref().map(hierarchy::named).unwrap_or_default();
+        Ok(Self { record, scope, condition: condition.map(Arc::new), named })
     }
 
     fn in_scope(&self, evaluator: &Evaluator<'_>) -> Result<bool, PolicyError> {
@@ -577,9 +568,8 @@ fn known(context: Fields) -> Context {
     ))
 }
 
-#[expect(clippy::expect_used, reason = "a constant identifier, which parses or fails every test")]
 pub(crate) fn entity_type(name: &'static str) -> EntityType {
-    name.parse().expect("an identifier")
+    expression::name(name).into()
 }
 
 pub(crate) fn uid(entity_type: &EntityType, id: &str) -> EntityUID {

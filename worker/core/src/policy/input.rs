@@ -5,18 +5,12 @@
 //! is refused. No value is dropped: every other value reaches the policies.
 
 use std::fmt;
-use std::sync::LazyLock;
-
-use cedar_policy_core::ast::{Name, PartialValue};
-use cedar_policy_core::extensions::Extensions;
 
 use crate::json::Json;
 use crate::policy::Value;
 use crate::policy::bundle::{ArgumentType, RecordType};
-use crate::registry::schema::{MISMATCH, quoted};
-
-/// Digits of a Cedar decimal after the point.
-const DECIMAL_DIGITS: usize = 4;
+use crate::policy::decimal::{self, DECIMAL_DIGITS};
+use crate::schema::{MISMATCH, quoted};
 
 /// Cedar stores a decimal in 64 bits. A larger number does not fit.
 const MAX_DECIMAL: f64 = 922_337_203_685_477.0;
@@ -184,20 +178,8 @@ fn record(fields: &[(String, Json)], convert: impl Fn(&str, &Json) -> Converted)
 }
 
 fn decimal(text: &str, value: f64) -> Converted {
-    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
-    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
-    let fits = plain && (1..=DECIMAL_DIGITS).contains(&digits) && value.abs() <= MAX_DECIMAL;
-    fits.then(|| cedar_decimal(text)).flatten().ok_or_else(|| {
+    let fits = value.abs() <= MAX_DECIMAL;
+    fits.then(|| decimal::value(text)).flatten().ok_or_else(|| {
         InputError::new(format!("has more than {DECIMAL_DIGITS} decimals or is too large"))
     })
-}
-
-/// Cedar's own `decimal("…")`.
-fn cedar_decimal(text: &str) -> Option<Value> {
-    static NAME: LazyLock<Option<Name>> = LazyLock::new(|| "decimal".parse().ok());
-    let function = Extensions::all_available().func(NAME.as_ref()?).ok()?;
-    match function.call(&[Value::from(text)]).ok()? {
-        PartialValue::Value(value) => Some(value),
-        PartialValue::Residual(_) => None,
-    }
 }

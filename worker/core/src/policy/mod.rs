@@ -1,7 +1,9 @@
 //! What the policies say: the compiled bundle, Cedar's evaluator, and its input.
 
 pub mod bundle;
+pub mod decimal;
 mod engine;
+pub mod expression;
 pub mod hierarchy;
 pub mod input;
 pub mod risk;

@@ -241,7 +241,7 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::json;
-    use crate::registry::schema::Schema;
+    use crate::schema::Schema;
 
     fn told(schema: &str, input: &str) -> Option<String> {
         let schema = Schema::compile(schema).unwrap();

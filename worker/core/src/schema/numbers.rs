@@ -150,7 +150,7 @@ fn holds_beyond(value: &Json) -> bool {
 mod tests {
     use super::*;
     use crate::json::{parse, parse_definition};
-    use crate::registry::schema::Schema;
+    use crate::schema::Schema;
 
     const LARGE: [&str; 8] = [
         "9007199254740993",

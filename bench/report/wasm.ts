@@ -1,0 +1,239 @@
+// What the deployed Wasm contains, by section and by crate, and how much is left for what comes.
+//
+//   node bench/report/wasm.ts      after a release build; `make wasm-report` builds first
+//
+// Writes its tables between two comments of bench/report/notes.md, and of docs/performance.md, which
+// ends with these notes.
+import { readFileSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+const BUILD = "worker/edge/build";
+/** What is deployed. */
+const MODULES = ["index_bg.wasm", "index.js"];
+/** The Wasm before its functions lost their names. */
+const NAMED = "named.wasm";
+
+const PAGES = ["bench/report/notes.md", "docs/performance.md"];
+const BEGIN = "<!-- wasm-report: begin -->";
+const END = "<!-- wasm-report: end -->";
+
+/** Gzipped kilobytes that each of the next parts may add. */
+const BUDGETS = {
+  provenance: 60,
+  "limits and velocity": 40,
+  metrics: 25,
+  warrants: 45,
+  shield: 120,
+  "receipt log": 50,
+};
+/** Gzipped kilobytes of everything. */
+const TOTAL_KB = 1_750;
+const CI_MINUTES = 45;
+
+/** Crates with less of the code than this are one row. */
+const SMALLEST_SHARE = 0.005;
+
+// https://webassembly.github.io/spec/core/binary/modules.html
+const HEADER_BYTES = 8;
+const SECTIONS = [
+  "custom", "type", "import", "function", "table", "memory", "global", "export", "start", "element", "code", "data",
+  "data count", "tag",
+];
+const CODE = SECTIONS.indexOf("code");
+const IMPORT = SECTIONS.indexOf("import");
+const FUNCTION_NAMES = 1;
+const IMPORTED = { function: 0, table: 1, memory: 2, global: 3 };
+
+class Reader {
+  readonly bytes: Buffer;
+  at: number;
+  readonly end: number;
+
+  constructor(bytes: Buffer, at = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.at = at;
+    this.end = end;
+  }
+
+  /** An unsigned LEB128 of at most 32 bits. */
+  number() {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.bytes.readUInt8(this.at++);
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  /** The next `length` bytes, and goes on after them. */
+  part(length = this.number()) {
+    this.at += length;
+    return new Reader(this.bytes, this.at - length, this.at);
+  }
+
+  text() {
+    const { at, end } = this.part();
+    return this.bytes.toString("utf8", at, end);
+  }
+
+  get left() {
+    return this.bytes.subarray(this.at, this.end);
+  }
+}
+
+interface Section {
+  kind: number;
+  /** A custom section's own name. */
+  name: string;
+  /** After the name. */
+  body: Reader;
+}
+
+export function sections(wasm: Buffer): Section[] {
+  const reader = new Reader(wasm, HEADER_BYTES);
+  const found: Section[] = [];
+  while (reader.at < reader.end) {
+    const kind = reader.number();
+    const body = reader.part();
+    const name = kind === 0 ? body.text() : (SECTIONS[kind] ?? `section ${kind}`);
+    found.push({ kind, name, body });
+  }
+  return found;
+}
+
+/** Names and sizes of the functions, in bytes. */
+export function functions(wasm: Buffer) {
+  const all = sections(wasm);
+  const code = all.find(({ kind }) => kind === CODE)?.body;
+  const names = all.find(({ kind, name }) => kind === 0 && name === "name")?.body;
+  if (code === undefined || names === undefined) throw new Error("the Wasm has no code, or no names");
+  const imported = importedFunctions(all.find(({ kind }) => kind === IMPORT)?.body);
+  const named = functionNames(names);
+  return Array.from({ length: code.number() }, (_, at) => {
+    const start = code.at;
+    code.part();
+    return { name: named.get(imported + at) ?? "", bytes: code.at - start };
+  });
+}
+
+/** How many functions the Wasm imports: they have the first numbers. */
+function importedFunctions(imports?: Reader) {
+  let found = 0;
+  for (let count = imports?.number() ?? 0; imports !== undefined && count > 0; count -= 1) {
+    imports.text();
+    imports.text();
+    const kind = imports.number();
+    if (kind === IMPORTED.table) imports.number();
+    if (kind === IMPORTED.table || kind === IMPORTED.memory) {
+      const hasMaximum = (imports.number() & 1) === 1;
+      imports.number();
+      if (hasMaximum) imports.number();
+    } else {
+      // A function's type; a global's type, and whether it is mutable.
+      imports.number();
+      if (kind === IMPORTED.global) imports.number();
+    }
+    if (kind === IMPORTED.function) found += 1;
+  }
+  return found;
+}
+
+function functionNames(section: Reader) {
+  const names = new Map<number, string>();
+  while (section.at < section.end) {
+    const kind = section.number();
+    const entries = section.part();
+    if (kind !== FUNCTION_NAMES) continue;
+    for (let count = entries.number(); count > 0; count -= 1) names.set(entries.number(), entries.text());
+  }
+  return names;
+}
+
+/** Crates whose generic code is counted with the crate that it was made for. */
+const GENERIC = new Set(["core", "alloc", "std", "hashbrown", "serde_core", "serde"]);
+
+/** The crate that a function belongs to: the first that its name has, or the first that is not `GENERIC`. */
+export function crateOf(name: string) {
+  const crates = Array.from(name.matchAll(/(?<![\w:])([a-z_]\w*)(?:\[[0-9a-f]+\])?::/g), ([, crate]) => crate ?? "");
+  return crates.find((crate) => !GENERIC.has(crate)) ?? crates[0] ?? "(no name)";
+}
+
+const kilobytes = (bytes: number) => `${Math.round(bytes / 1_000).toLocaleString("en")} KB`;
+const share = (part: number, whole: number) => `${((100 * part) / whole).toFixed(1)} %`;
+const table = (header: string[], rows: string[][]) =>
+  [header, header.map((_, at) => (at === 0 ? "---" : "---:")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+
+function report() {
+  const read = (name: string) => readFileSync(`${BUILD}/${name}`);
+  const deployed = MODULES.map(read);
+  const total = gzipSync(Buffer.concat(deployed)).length;
+  const [wasm] = deployed;
+  if (wasm === undefined) throw new Error("there is no build");
+
+  const gzipped = (bytes: Buffer) => gzipSync(bytes).length;
+  const parts = sections(wasm).map(({ name, body }) => ({ name, bytes: body.left }));
+  const large = parts.filter(({ name }) => name === "code" || name === "data");
+  const rest = Buffer.concat(parts.filter((part) => !large.includes(part)).map(({ bytes }) => bytes));
+  const bySection = [
+    ...large,
+    { name: "other sections", bytes: rest },
+    { name: "JavaScript", bytes: read("index.js") },
+  ];
+
+  const byCrate = new Map<string, number>();
+  for (const { name, bytes } of functions(read(NAMED))) {
+    const crate = crateOf(name);
+    byCrate.set(crate, (byCrate.get(crate) ?? 0) + bytes);
+  }
+  const code = [...byCrate.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const crates = [...byCrate].sort(([, a], [, b]) => b - a);
+  const shown = crates.filter(([, bytes]) => bytes >= SMALLEST_SHARE * code);
+  const others = crates.slice(shown.length);
+  const ofOthers = others.reduce((sum, [, bytes]) => sum + bytes, 0);
+  const rows: [string, number][] = [
+    ...shown.map(([crate, bytes]): [string, number] => [`\`${crate}\``, bytes]),
+    [`${others.length} others`, ofOthers],
+  ];
+
+  const planned = Object.values(BUDGETS).reduce((sum, budget) => sum + budget, 0);
+  return [
+    "### What the Wasm contains",
+    "Written by `make wasm-report` from the release build. A section is gzipped alone here, so the column adds up to a little more or less than the whole.",
+    table(
+      ["section", "bytes", "gzipped"],
+      [
+        ...bySection.map(({ name, bytes }) => [name, kilobytes(bytes.length), kilobytes(gzipped(bytes))]),
+        ["all that is deployed", kilobytes(deployed.reduce((sum, { length }) => sum + length, 0)), kilobytes(total)],
+      ],
+    ),
+    "A function is counted with the crate that its name begins with. Inlined code is counted with its caller: most of the shell's handlers are in `js_sys`, whose futures run them. Generic code of the standard library and of serde is counted with the first other crate in its name.",
+    table(
+      ["crate", "code", "share"],
+      rows.map(([crate, bytes]) => [crate, kilobytes(bytes), share(bytes, code)]),
+    ),
+    "### Budgets",
+    `What comes next may add so much, gzipped. CI may take ${CI_MINUTES} minutes.`,
+    table(
+      ["part", "gzipped"],
+      [
+        ["today", kilobytes(total)],
+        ...Object.entries(BUDGETS).map(([part, budget]) => [part, `${budget} KB`]),
+        ["together", kilobytes(total + 1_000 * planned)],
+        ["limit", kilobytes(1_000 * TOTAL_KB)],
+      ],
+    ),
+  ].join("\n\n");
+}
+
+/** The page with `text` between the comments; without them it is an error. */
+export function replaced(page: string, text: string) {
+  const [before, , after] = [page.split(BEGIN)[0], "", page.split(END)[1]];
+  if (before === page || after === undefined) throw new Error(`a page has no \`${BEGIN}\` and \`${END}\``);
+  return `${before}${BEGIN}\n${text}\n${END}${after}`;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const text = report();
+  for (const page of PAGES) writeFileSync(page, replaced(readFileSync(page, "utf8"), text));
+  console.log(text);
+}
