@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance interop demo check bench bench-full bench-check deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop demo check bench bench-full bench-check wasm-report deploy clean setup wasm cli
 
 # These crates compile only for Wasm.
 wasm_crates := gateward-edge gateward-bench-wasm
@@ -44,6 +44,10 @@ bench-full: setup ## measure everything at full length and write docs/performanc
 
 bench-check: setup ## compare instruction counts and the Wasm's size with bench/thresholds.json
 	@npm run --silent bench-check
+
+wasm-report: setup ## write what the deployed Wasm contains into docs/performance.md
+	@GATEWARD_PROFILE=release npm run --silent build
+	@npm run --silent wasm-report
 
 deploy: check test ## deploy to Cloudflare; a dry run if no account is set up
 	npm run --silent deploy

@@ -3,7 +3,7 @@
 //! `cedar-policy-core` has one parser for policies and another for schemas. The worker calls neither:
 //! the build parses policies, and the worker reads what it wrote (`gateward_core::policy::expression`). But
 //! Cedar's code calls its parsers where it makes names and error messages, so the linker keeps them:
-//! a fifth of the Wasm (docs/decisions/policy-parser.md). Such a parser is tables and actions, which
+//! a fifth of the Wasm (docs/decisions/0034-policy-parser.md). Such a parser is tables and actions, which
 //! only [`state_machine::Parser::drive`] reaches. Here that function does not use them, so they are
 //! not linked.
 //!

@@ -6,7 +6,7 @@
 //! them, and tests pin them and show that each expression comes back as it was.
 //!
 //! This module also owns how names of entity types and functions are made. Cedar's own ways parse
-//! them, and its parser is not in the Wasm (docs/decisions/policy-parser.md).
+//! them, and its parser is not in the Wasm (docs/decisions/0034-policy-parser.md).
 
 use std::sync::Arc;
 
