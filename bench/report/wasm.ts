@@ -227,7 +227,8 @@ function report() {
 
 /** The page with `text` between the comments; without them it is an error. */
 export function replaced(page: string, text: string) {
-  const [before, , after] = [page.split(BEGIN)[0], "", page.split(END)[1]];
+  const [before] = page.split(BEGIN);
+  const [, after] = page.split(END);
   if (before === page || after === undefined) throw new Error(`a page has no \`${BEGIN}\` and \`${END}\``);
   return `${before}${BEGIN}\n${text}\n${END}${after}`;
 }

@@ -39,8 +39,8 @@ pub fn operations() -> Vec<Operation> {
             }),
         ]
     });
-    // Of an isolate that has just started: no policy was parsed before. Each run needs a new
-    // engine, since an engine keeps what it parsed.
+    // Of an isolate that has just started: no policy was decoded before. Each run needs a new
+    // engine, since an engine keeps what it decoded.
     let cold = COLD_SIZES.into_iter().map(|count| {
         Operation::new(format!("bundle_cold_start_{count}"), GATEWARD, move || {
             let bundle = generated(count);

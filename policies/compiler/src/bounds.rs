@@ -7,22 +7,22 @@ use gateward_core::bounds::MAX_JSON_DEPTH;
 /// seconds, and their number is far below the limit of the index's `u32`.
 pub const MAX_POLICIES: usize = 20_000;
 
-/// Bytes of one policy, including comments inside it. An ordinary policy has a few hundred. A policy is
-/// parsed during the first call that uses it, and this must not take milliseconds.
+/// Bytes of one policy, including comments inside it. An ordinary policy has a few hundred. The worker
+/// decodes a policy during the first call that uses it, and this must not take milliseconds.
 pub const MAX_POLICY_BYTES: usize = 16 * 1024;
 
 /// Bytes of all policies. They are embedded in the worker. The platform limits a worker to 10 MB
 /// gzipped and 64 MB plain, and gzip reduces policies to a quarter or less.
 pub const MAX_BUNDLE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Nesting of brackets and `if`s in one policy. Cedar parses by recursion without a guard:
-/// 24 levels took less than 384 KiB of stack in an unoptimised native build, and the worker's
-/// stack has 1 MiB.
+/// Nesting of brackets and `if`s in one policy. Cedar parses by recursion without a guard: 24 levels
+/// took less than 384 KiB of stack in an unoptimised native build.
 pub const MAX_POLICY_NESTING: usize = 24;
 
 /// Depth of a policy in Cedar's JSON form, two levels for an operator: about 60 conditions
 /// joined by `&&`. Cedar evaluates by recursion, on wasm32 without a guard; 48 conditions took
-/// less than 384 KiB of stack in an unoptimised native build, as above.
+/// less than 384 KiB of stack in an unoptimised native build. The worker's stack has 1 MiB, and it also
+/// decodes by recursion, within the same stack (`core/tests/expressions.rs`).
 pub const MAX_EXPRESSION_DEPTH: usize = 128;
 
 /// Described tools. A policy on `Action::"read"` is validated against the type of every one.

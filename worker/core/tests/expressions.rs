@@ -1,10 +1,14 @@
 //! Every policy of the bundle that ships is evaluated by what its text says.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::thread;
 
 use cedar_policy_core::ast::{Policy, PolicyID};
 use cedar_policy_core::parser::parse_policy;
 use gateward_core::policy::expression::{Expressions, decode, encode};
+use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
+
+/// A third of the worker's.
+const STACK_BYTES: usize = 384 * 1024;
 
 #[test]
 fn the_bundle_holds_each_policy_as_its_text_is_parsed() {
@@ -23,4 +27,20 @@ fn the_bundle_holds_each_policy_as_its_text_is_parsed() {
         assert_eq!(decode(record.expressions), Ok(expected), "{}", record.id);
         assert_eq!(encode(&Policy::from(parsed)).unwrap(), record.expressions, "{}", record.id);
     }
+}
+
+/// Decoding recurses without a guard.
+#[test]
+fn the_deepest_policy_that_compiles_is_decoded_in_a_small_stack() {
+    let compiled = |conditions: usize| {
+        let conditions = vec!["context.n == 1"; conditions].join(" && ");
+        let text =
+            format!("@id(\"p\") permit (principal, action, resource) when {{ {conditions} }};");
+        let file = SourceFile { path: "base/x.cedar".to_owned(), text };
+        compile_unvalidated(&Sources { policies: vec![file], ..Sources::default() }).ok()
+    };
+    let deepest = (1..200).map_while(compiled).last().unwrap().leak();
+    let decoding = || decode(deepest.policies.first().unwrap().expressions).unwrap();
+    let decoded = thread::Builder::new().stack_size(STACK_BYTES).spawn(decoding).unwrap();
+    assert!(decoded.join().unwrap().condition.is_some());
 }

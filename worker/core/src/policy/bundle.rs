@@ -1,7 +1,7 @@
 //! The compiled policies: what the build embeds and the worker only reads.
 //!
 //! Everything is borrowed for `'static`, so that loading a bundle costs nothing however many
-//! policies it has: the build writes these values as constants, and nothing is parsed before a
+//! policies it has: the build writes these values as constants, and nothing is decoded before a
 //! call can match it. The compiler that makes bundles is `policies/compiler`; the code that
 //! evaluates them is [`crate::policy`].
 
