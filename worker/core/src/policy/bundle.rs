@@ -1,13 +1,13 @@
-//! The compiled policies: what the build embeds and the worker only reads.
+//! The compiled policies. The build embeds them and the worker only reads them.
 //!
-//! Everything is borrowed for `'static`, so that loading a bundle costs nothing however many
-//! policies it has: the build writes these values as constants, and nothing is decoded before a
-//! call can match it. The compiler that makes bundles is `policies/compiler`; the code that
-//! evaluates them is [`crate::policy`].
+//! Everything is borrowed for `'static`, so loading a bundle costs nothing, however many policies
+//! it has. The build writes these values as constants, and a policy is decoded when a call first
+//! needs it. The compiler that makes bundles is `policies/compiler`; the code that evaluates them
+//! is [`crate::policy`].
 
 use serde::{Deserialize, Serialize};
 
-/// Policies, the index that slices them, and the tools that they know by type.
+/// Policies, the index to find them by, and the tools whose argument types they know.
 #[derive(Debug)]
 pub struct Bundle {
     /// Lower-case hex of SHA-256 over the schema, the tools, and every policy with its expressions.
@@ -27,7 +27,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// The number of a symbol that the bundle knows.
+    /// The number of a symbol in the bundle.
     #[must_use]
     pub fn symbol(&self, text: &str) -> Option<u32> {
         let at = self.symbols.binary_search(&text).ok()?;
@@ -35,7 +35,7 @@ impl Bundle {
     }
 }
 
-/// The symbol number of a scope that constrains nothing.
+/// The symbol number of a scope without a constraint.
 pub const ANY: u32 = 0;
 
 /// The policies whose scopes have the same four keys.
@@ -82,41 +82,42 @@ pub struct PolicyRecord {
     pub annotations: Annotations,
 }
 
-/// What a policy's annotations ask for, beyond permit or forbid.
+/// What a policy's annotations add to permit or forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotations {
     pub decision: AnnotatedDecision,
-    /// A sentence for the caller.
+    /// Present exactly if `decision` is [`AnnotatedDecision::RequireApproval`].
     pub reason: Option<&'static str>,
-    /// Present exactly when `decision` is [`AnnotatedDecision::RequireApproval`].
+    /// How many different people must approve: 1, or what `@quorum` says.
     pub approver_group: Option<&'static str>,
-    /// How many different people must approve; 1 unless `@quorum` says more.
+    /// Sorted, without duplicates. Not empty exactly if `decision` is
+    /// [`AnnotatedDecision::Redact`].
     pub quorum: u8,
     /// Sorted, without repetition; not empty exactly when `decision` is
     /// [`AnnotatedDecision::Redact`].
     pub redact_fields: &'static [&'static str],
 }
 
-/// `@decision("…")`; a policy without one has its effect's plain meaning.
+/// `@decision("…")`. A policy without one permits or forbids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnnotatedDecision {
     /// No annotation: a permit allows, a forbid denies.
     Plain,
-    /// On a forbid: also stop the agent.
+    /// On a permit: the call passes only after people approved it.
     Quarantine,
-    /// On a permit: only after people approved.
+    /// On a permit: the call passes only without the named arguments.
     RequireApproval,
     /// On a permit: only without the named argument fields.
     Redact,
 }
 
-/// A tool that policies know by type, from `policies/tools/<server>.json`.
+/// A tool whose argument types are described in `policies/tools/<server>.json`.
 #[derive(Debug)]
 pub struct ToolRecord {
     /// `<server>/<tool>`.
     pub id: &'static str,
     pub mutates: bool,
-    /// Whether its calls send text out or fetch an address that the caller gives; such a call is a
+    /// Whether its calls send text out, or fetch an address that the caller gives. Such a call is a
     /// write.
     pub egress: bool,
     pub risk: Risk,
@@ -124,7 +125,7 @@ pub struct ToolRecord {
     pub input: RecordType,
 }
 
-/// A tool's risk, from least to most.
+/// A tool's risk, lowest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -166,7 +167,7 @@ pub enum ArgumentType {
 pub struct RecordType {
     /// Sorted by name.
     pub fields: &'static [Field],
-    /// Whether other fields may be present (they convert as in a tool without a description).
+    /// Whether other fields may be present. They convert as those of a tool without a description.
     pub open: bool,
 }
 

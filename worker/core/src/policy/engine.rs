@@ -1,19 +1,20 @@
-//! Step 10: Cedar, on the policies that can match.
+//! Step 10: evaluates the policies that can match a call, with Cedar's evaluator.
 //!
-//! Cedar's authorizer visits every policy of a set for every request, and each time puts scope and
-//! conditions together anew. Here that is split in two, each part done by Cedar's evaluator:
+//! Cedar's authorizer visits every policy of a set for every request, and joins scope and condition
+//! again each time. Here that is split in two:
 //!
-//! - Whether a policy's scope holds depends on nothing but who calls what on what, so it is asked
-//!   once: the bundle's index finds the policies whose scopes can hold, those are decoded
-//!   ([`crate::policy::expression`]), their scopes are evaluated, and the [`Slice`] of those that hold is kept.
-//! - For a call, the conditions of its slice are evaluated.
+//! - The match of a policy's scope depends only on agent, tool and server, so it is computed once.
+//!   The bundle's index finds the policies whose scopes may match. These are decoded
+//!   ([`crate::policy::expression`]) and their scopes are evaluated. Those that match are the
+//!   call's [`Slice`], which is cached.
+//! - For each call, the conditions of its slice are evaluated.
 //!
-//! The evaluator is given the call's entities, and those that the slice's conditions name where they
-//! ask what an entity is in ([`crate::policy::hierarchy`]).
+//! The evaluator gets the call's entities, and the entities whose ancestors the conditions test
+//! ([`crate::policy::hierarchy`]).
 //!
-//! What satisfied permits and forbids come to is Cedar's rule (a forbid wins, and without a permit
-//! it is a denial; <https://docs.cedarpolicy.com/auth/authorization.html>). That all of it decides
-//! as Cedar's authorizer does on the full set is shown in `tests/slice_equals_full_set.rs`.
+//! The result follows Cedar's rule: a forbid wins, and without a permit the call is denied
+//! (<https://docs.cedarpolicy.com/auth/authorization.html>). `tests/slice_equals_full_set.rs` shows
+//! that the result equals that of Cedar's authorizer on all policies.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -34,32 +35,32 @@ use crate::policy::expression::{self, Expressions};
 use crate::policy::{decimal, hierarchy};
 use crate::schema::Schemas;
 
-/// A value of Cedar: of an attribute, or in a context.
+/// A value of Cedar, of an attribute or in a context.
 pub use cedar_policy_core::ast::Value;
 
-/// The weight of all slices that are kept; beyond it all are dropped and built again. Calls whose
-/// agents, tools and servers policies do not tell apart share a slice. Each symbol of its key, each of
-/// its policies and each entity that they name weighs one, four bytes in Wasm; a slice weighs
-/// [`SLICE_OVERHEAD`] more. A full cache takes some 4 MB, and holds tens of thousands of ordinary
-/// slices or a hundred of 10,000 policies.
+/// The highest weight of the cached slices together; above it the cache is emptied. Calls share a
+/// slice if the policies' scopes cannot tell their agents, tools and servers apart. Each symbol of
+/// its key, each of its policies and each entity that they name weighs one, which is four bytes in
+/// Wasm; a slice weighs [`SLICE_OVERHEAD`] more. A full cache takes about 4 MB. It holds tens of
+/// thousands of ordinary slices, or a hundred of 10,000 policies.
 const MAX_SLICE_WEIGHT: usize = 1_000_000;
 
-/// What a slice weighs besides, in the map and in its allocations.
+/// What each slice weighs in addition, for the map and the allocations.
 const SLICE_OVERHEAD: usize = 20;
 
-/// Who calls what on what. Ids are those of Cedar's entities.
+/// The entities of a call. Ids are those of Cedar's entities.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEntities<'a> {
-    /// The tenant, whose overlay is added to base; agent and server are in it.
+    /// The tenant of agent and server. Its overlay is added to the base policies.
     pub tenant: &'a str,
     /// `<tenant>/<agent>`.
     pub agent: &'a str,
-    /// `<tenant>/<group>`: those that the agent is in.
+    /// `<tenant>/<group>`: the agent's groups.
     pub groups: &'a [String],
-    /// `<server>/<tool>`; it is in `read` or `write`, and in `call`.
+    /// `<server>/<tool>`. Its ancestors are `call`, and `read` or `write`.
     pub tool: &'a str,
     pub mutates: bool,
-    /// Whether the tool is in `egress` too, and then in `write`, whether it mutates or not.
+    /// Whether the tool is in `egress` too. It is then in `write`, whether it mutates or not.
     pub egress: bool,
     /// Whether the tool is in `canary` too.
     pub canary: bool,
@@ -78,7 +79,7 @@ pub struct PolicyRequest<'a> {
     pub context: Fields,
 }
 
-/// What Cedar said.
+/// The result of an evaluation.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     pub allowed: bool,
@@ -89,7 +90,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether the same policies say the same.
+    /// Whether both evaluations allow or deny, by the same policies.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same = |ours: &[&PolicyRecord], theirs: &[&PolicyRecord]| {
@@ -101,7 +102,7 @@ impl Evaluation {
     }
 }
 
-/// The bundle holds a policy that cannot be evaluated at all: the build let a mistake through.
+/// The bundle has a policy that cannot be evaluated. The build should have refused it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError(pub String);
 
@@ -110,30 +111,30 @@ pub struct PolicyError(pub String);
 struct Rule {
     record: &'static PolicyRecord,
     scope: [Expr; 3],
-    /// What must be true besides; `None` when nothing must.
+    /// The condition besides the scope; `None` if there is none.
     condition: Option<Arc<Expr>>,
-    /// The entities that the condition asks for besides the call's.
+    /// The entities that the condition names and looks up, besides the call's.
     named: Vec<Arc<Entity>>,
 }
 
-/// The policies whose scopes hold for a call.
+/// The policies whose scopes match a call.
 #[derive(Debug, Default)]
 pub struct Slice {
     /// Sorted by id.
     rules: Vec<Rc<Rule>>,
-    /// The entities that they name; empty for almost every slice.
+    /// The entities that their conditions look up; empty for almost every slice.
     named: Vec<Arc<Entity>>,
 }
 
 impl Slice {
-    /// How many policies it has.
+    /// The number of policies.
     #[must_use]
     pub fn policies(&self) -> usize {
         self.rules.len()
     }
 }
 
-/// The bundle with what was decoded of it so far.
+/// The bundle, and the part of it that was decoded so far.
 pub struct PolicyEngine {
     bundle: &'static Bundle,
     names: Names,
@@ -142,14 +143,14 @@ pub struct PolicyEngine {
     schemas: RefCell<Schemas>,
 }
 
-/// The slices that are kept, by [`Symbols::key`].
+/// The cached slices, by [`Symbols::key`].
 #[derive(Default)]
 struct Slices {
     by_key: HashMap<Vec<u32>, Rc<Slice>>,
     weight: usize,
 }
 
-/// What is the same in every call: entity types, groups of actions, and their symbols.
+/// The names that are the same in every call: entity types, groups of actions, and their symbols.
 struct Names {
     agent: EntityType,
     group: EntityType,
@@ -170,7 +171,7 @@ struct ActionGroup {
     symbol: Option<u32>,
 }
 
-/// A call's entities as symbols: what the index is asked.
+/// A call's entities as symbols, for looking up the index.
 struct Symbols {
     tenants: Vec<u32>,
     principals: Vec<u32>,
@@ -190,8 +191,7 @@ impl PolicyEngine {
         }
     }
 
-    /// The schemas of tools that were called, compiled. There is one engine in an isolate, and so one
-    /// cache of them.
+    /// The compiled schemas of tools that were called. An isolate has one engine, and so one cache.
     #[must_use]
     pub fn schemas(&self) -> &RefCell<Schemas> {
         &self.schemas
@@ -209,8 +209,8 @@ impl PolicyEngine {
         tools.binary_search_by(|tool| tool.id.cmp(id)).ok().and_then(|at| tools.get(at))
     }
 
-    /// Decides `request`. Errors in policies are part of the evaluation, and the caller must
-    /// deny on any: Cedar skips an erring forbid.
+    /// Evaluates `request`. Errors in policies are part of the evaluation. The caller must deny if
+    /// there is one, because Cedar skips a forbid that fails.
     ///
     /// # Errors
     ///
@@ -236,14 +236,14 @@ impl PolicyEngine {
         }))
     }
 
-    /// Whether a call could be permitted whose context is known but for the fields `unknown`, and is in
-    /// one of `cases`: each adds fields to the context. In a case where a forbid holds whatever the
-    /// unknown fields are, or where no permit can hold, it could not. Where the answer depends on them,
-    /// it could.
+    /// Whether a call could be permitted if part of its context is unknown. Each of `cases` adds
+    /// known fields to the context; the fields `unknown` are not known in any case. The call could
+    /// not be permitted in a case if a forbid applies whatever the unknown fields are, or if no
+    /// permit can apply. If the answer depends on the unknown fields, it could.
     ///
     /// # Errors
     ///
-    /// [`PolicyError`]; the caller must take it for a no.
+    /// [`PolicyError`]; the caller must treat it as no.
     pub fn could_permit(
         &self,
         request: PolicyRequest<'_>,
@@ -262,11 +262,11 @@ impl PolicyEngine {
                 for rule in &slice.rules {
                     let condition = rule.condition.as_ref();
                     match condition.map_or(Ok(Some(true)), |c| could_hold(evaluator, c, &later)) {
-                        // Whatever the rest is, it errs, and an error is a denial.
+                        // It fails whatever the unknown fields are, and a failure is a denial.
                         Err(()) => return false,
                         Ok(Some(true)) if rule.record.forbid => return false,
                         Ok(Some(false)) => {}
-                        // It holds, or may.
+                        // It applies, or may apply.
                         Ok(_) => permitted |= !rule.record.forbid,
                     }
                 }
@@ -275,7 +275,7 @@ impl PolicyEngine {
         }))
     }
 
-    /// The policies whose scopes hold.
+    /// The policies whose scopes match.
     ///
     /// # Errors
     ///
@@ -330,7 +330,7 @@ impl PolicyEngine {
         }
     }
 
-    /// Positions of the policies whose scopes can hold, ascending, each once.
+    /// The positions of the policies whose scopes may match, ascending, without duplicates.
     fn positions(&self, symbols: &Symbols) -> Vec<u32> {
         let mut positions = Vec::new();
         for tenant in &symbols.tenants {
@@ -400,11 +400,11 @@ impl PolicyEngine {
             entity(uid(&names.action, call.tool), Vec::new(), of_tool),
             entity(uid(&names.server, call.server), server, HashSet::from([tenant])),
         ];
-        // Every ancestor is listed, so there is nothing to compute.
+        // The entities list all their ancestors, so Cedar need not compute them.
         let (schema, closure) = (None::<&NoEntitiesSchema>, TCComputation::AssumeAlreadyComputed);
         let extensions = decimal::extensions();
-        // The error is not told: what Cedar writes of one can hold any expression, and writing that
-        // needs its parser.
+        // Cedar's error is not shown. It can contain any expression, and writing an expression
+        // needs the parser.
         let failed = |_| PolicyError("the entities of a call".to_owned());
         let entities =
             Entities::from_entities(of_call, schema, closure, extensions).map_err(failed)?;
@@ -417,7 +417,7 @@ impl PolicyEngine {
         entities.add_entities(new, schema, closure, extensions).map_err(failed)
     }
 
-    /// Runs with Cedar's evaluator for this call.
+    /// Runs a function with Cedar's evaluator for this call.
     fn ask<T>(
         &self,
         call: &CallEntities<'_>,
@@ -461,7 +461,8 @@ impl Rule {
             match holds(evaluator, constraint) {
                 Some(true) => {}
                 Some(false) => return Ok(false),
-                // Scopes compare entities, which cannot fail; if it did, nothing is decided.
+                // A scope only compares entities, so this cannot happen. If it does, the call is
+                // not decided.
                 None => return Err(PolicyError(format!("the scope of `{}`", self.record.id))),
             }
         }
@@ -492,22 +493,22 @@ impl Names {
         }
     }
 
-    /// `read` or `write`.
+    /// The group `read` or `write`.
     const fn kind(&self, call: &CallEntities<'_>) -> &ActionGroup {
         if call.mutates || call.egress { &self.write } else { &self.read }
     }
 }
 
 impl Symbols {
-    /// Calls with the same key have the same slice. Scopes name entities by symbols of the bundle;
-    /// of others they can only ask the type, and that is the same in every call. Each part begins
-    /// with [`ANY`], so none runs into the next.
+    /// Calls with the same key have the same slice. A scope names entities by symbols of the
+    /// bundle. Of any other entity it can only test the type, which is the same in every call. Each
+    /// part begins with [`ANY`], so no two different lists give one key.
     fn key(&self) -> Vec<u32> {
         [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
     }
 }
 
-/// What an expression comes to; `None` when that is an error or no truth value.
+/// The value of an expression; `None` if it fails or is not a boolean.
 fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
     match evaluator.interpret(expr, &SlotEnv::new()).ok()?.value {
         ValueKind::Lit(Literal::Bool(held)) => Some(held),
@@ -515,8 +516,8 @@ fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
     }
 }
 
-/// The same where not all is known; `None` when it depends on that. `later` is from
-/// [`partly_known`].
+/// The same if part of the context is unknown; `None` if the value depends on that part. `later` is
+/// from [`partly_known`].
 fn could_hold(
     evaluator: &Evaluator<'_>,
     expr: &Expr,
@@ -538,11 +539,11 @@ fn could_hold(
     }
 }
 
-/// A context of known and unknown fields. Cedar holds it as one expression, and reads a field of it
-/// only if no field calls a function; a decimal is a call of `decimal`. So a known field with such a
-/// value is made unknown too, and returned: its value is put into the rest of each condition.
+/// A context of known and unknown fields. Cedar holds it as one expression, and can read a field of
+/// it only if no field calls a function. A decimal is a call of `decimal`. So a known field with a
+/// decimal is made unknown too, and returned: its value is put into what remains of each condition.
 fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context, Fields) {
-    // Cedar takes such an expression only where something is unknown.
+    // Cedar takes such an expression only if something is unknown.
     if unknown.is_empty() {
         return (known(fields), Fields::new());
     }

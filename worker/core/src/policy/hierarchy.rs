@@ -1,18 +1,18 @@
-//! The entities that conditions name, and what is known of them.
+//! The entities that conditions name, and what is known about them.
 //!
-//! A call gives Cedar three entities: `principal`, `action` and `resource`. A condition can also ask
-//! where an entity is that it names itself: `Group::"demo/support" in Tenant::"demo"`. To Cedar, an
-//! entity that it was not given is in nothing, so a forbid with such a condition would never apply.
+//! A call gives Cedar three entities: `principal`, `action` and `resource`. A condition can also
+//! test another entity: `Group::"demo/support" in Tenant::"demo"`. Cedar treats an entity that it
+//! was not given as having no ancestors, so a forbid with such a condition would never apply.
 //!
-//! This module owns the answer to both halves of that:
+//! This module solves that in two parts:
 //!
-//! - [`named`]: the entities that the evaluator needs besides the call's. Their names give their
-//!   ancestors, so they need no registry.
-//! - [`unanswerable`]: the conditions that names do not answer. The build refuses them.
+//! - [`named`]: the entities that the evaluator needs besides the call's. Their ids tell their
+//!   ancestors, so no registry is needed.
+//! - [`unanswerable`]: the conditions for which ids are not enough. The build refuses them.
 //!
-//! INVARIANT (exact): a condition that the build accepts evaluates with the call's entities and those
-//! of [`named`] as it would with a store of all entities. Only `in`, attributes and tags look an
-//! entity up, and [`literals`] finds every named entity that they can look up.
+//! INVARIANT (exact): a condition that the build accepts evaluates with the call's entities and
+//! those of [`named`] as it would with a store of all entities. Only `in`, attributes and tags look
+//! up an entity, and [`literals`] finds every named entity that they can look up.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -25,13 +25,13 @@ use crate::policy::{entity_type, uid};
 /// A part of a condition that cannot be evaluated exactly.
 #[derive(Debug)]
 pub struct Unanswerable {
-    /// Where it is, in bytes of the policy's text; `None` when Cedar does not say.
+    /// Where it is, in bytes of the policy's text; `None` if Cedar does not say.
     pub range: Option<Range<usize>>,
-    /// Why, in words that lead up to that text.
+    /// Why. The sentence ends where that text follows.
     pub why: &'static str,
 }
 
-/// The entities that the condition names and asks what they are in, each once.
+/// The entities that the condition names and whose ancestors it tests, without duplicates.
 #[must_use]
 pub fn named(condition: &Expr) -> Vec<Arc<Entity>> {
     let asked = condition.subexpressions().flat_map(|part| match part.expr_kind() {
@@ -72,8 +72,8 @@ pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
     found.collect()
 }
 
-/// Why it cannot be told whether `left` is in one of `right`. Variables on the right are an agent, a
-/// tool and a server, which contain nothing but themselves.
+/// Why it is not known whether `left` is in one of `right`. Variables on the right are an agent, a
+/// tool and a server. These contain only themselves.
 fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
     if ancestor(left).is_none() {
         return Some("cannot be evaluated, since it is not known what this entity is in:");
@@ -85,7 +85,7 @@ fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
     if is(left, "Agent") && right.iter().any(|name| is(name, "Group")) {
         return Some("cannot be evaluated, since only the groups of `principal` are known:");
     }
-    // Tools have a slash in their ids, and the groups of tools have none.
+    // The ids of tools have a slash. Those of groups of tools do not.
     if is(left, "Action") && id(left).contains('/') && right.iter().any(|name| is_kind(name)) {
         return Some(
             "cannot be evaluated, since only of `action` is known whether it reads, writes, is an \
@@ -95,8 +95,8 @@ fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
     None
 }
 
-/// What the entity is in besides itself, as its id tells; `None` for a type that no call has. An
-/// agent's groups and a tool's kind are the registry's, and not in an id.
+/// The entity's ancestor, as its id says; `None` for a type that no call has. An agent's groups and
+/// a tool's kind are in the registry, not in an id.
 fn ancestor(entity: &EntityUID) -> Option<Option<EntityUID>> {
     match entity.entity_type().to_string().as_str() {
         "Tenant" => Some(None),
@@ -112,8 +112,9 @@ fn id(entity: &EntityUID) -> &str {
     entity.eid().as_ref()
 }
 
-/// The entities that the text names and that `expr` can evaluate to, or to a set or record of. All
-/// other forms are variables, or evaluate to no entity: no attribute of a call's entities is one.
+/// The entities in the text to which `expr` can evaluate, or to a set or record of which it can.
+/// All other expressions are variables, or evaluate to no entity: no attribute of a call's entities
+/// is an entity.
 fn literals(expr: &Expr) -> Vec<&EntityUID> {
     match expr.expr_kind() {
         ExprKind::Lit(Literal::EntityUID(uid)) => vec![uid.as_ref()],
