@@ -1,16 +1,23 @@
-//! `policies/cases/*.json`: what the bundled policies say of typical calls. When a policy is
-//! edited, these show what changed.
+//! Golden cases: typical calls, and what is decided about each. `policies/cases/*.json` hold for the bundled
+//! policies: when a policy is edited, they show what changed. Each recipe of the policy guide
+//! (`docs/recipes/*.cedar`) has cases of its own, which hold when it is added to the demo tenant's policies.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
 mod support;
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gateward_core::policy::PolicyEngine;
+use gateward_policy_compiler::{SourceFile, compile, read_sources};
 use serde_json::{Value, json};
 use support::{Gate, read_call, with};
 
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// The case's call, decided by the whole gate.
-fn decide(case: &Value) -> Value {
-    let mut gate = Gate::new();
+fn decide(mut gate: Gate, case: &Value) -> Value {
     let described = gate.engine.tool(&format!(
         "{}/{}",
         text(&case["server"]["name"]),
@@ -65,39 +72,75 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-#[test]
-fn the_bundle_decides_every_golden_case_as_written() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../policies/cases");
-    let (mut cases, mut wrong) = (0, Vec::new());
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let file: Vec<Value> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        for case in file {
-            cases += 1;
-            let (answer, expect) = (decide(&case), &case["expect"]);
-            let groups = answer["approval"]["approver_group"].as_str().unwrap_or("");
-            let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
-            let actual = json!({
-                "decision": answer["decision"],
-                "reason_code": answer["reason_code"],
-                "policies": answer["matched_policies"],
-                "redacted_fields": answer["redacted_fields"],
-                "approver_groups": groups,
-            });
-            let defaults = json!({"redacted_fields": [], "approver_groups": []});
-            let expected = with(defaults, expect.clone());
-            if actual != expected {
-                wrong.push(format!(
-                    "{}\n  expected {expected}\n  decided  {actual}",
-                    text(&case["name"])
-                ));
-            }
+/// The files of a directory that end in `.<extension>`, sorted.
+fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(ROOT).join(directory)).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    paths
+}
+
+/// Each case of a file that `gate` decides otherwise, and how many cases there are.
+fn wrong_cases(path: &Path, gate: impl Fn() -> Gate) -> (Vec<String>, usize) {
+    let cases: Vec<Value> = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let (answer, expect) = (decide(gate(), case), &case["expect"]);
+        let groups = answer["approval"]["approver_group"].as_str().unwrap_or("");
+        let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
+        let actual = json!({
+            "decision": answer["decision"],
+            "reason_code": answer["reason_code"],
+            "policies": answer["matched_policies"],
+            "redacted_fields": answer["redacted_fields"],
+            "approver_groups": groups,
+        });
+        let defaults = json!({"redacted_fields": [], "approver_groups": []});
+        let expected = with(defaults, expect.clone());
+        if actual != expected {
+            wrong.push(format!(
+                "{}: {}\n  expected {expected}\n  decided  {actual}",
+                path.file_name().unwrap().to_string_lossy(),
+                text(&case["name"])
+            ));
         }
     }
+    (wrong, cases.len())
+}
+
+#[test]
+fn the_bundle_decides_every_golden_case_as_written() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for path in files("policies/cases", "json") {
+        let (found, cases) = wrong_cases(&path, Gate::new);
+        count += cases;
+        wrong.extend(found);
+    }
     assert!(
-        cases >= 20 && wrong.is_empty(),
-        "{} of {cases} cases:\n{}",
+        count >= 20 && wrong.is_empty(),
+        "{} of {count} cases:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn each_recipe_of_the_policy_guide_decides_its_cases_as_written() {
+    let mut sources = read_sources(&Path::new(ROOT).join("policies")).unwrap();
+    let recipes = files("docs/recipes", "cedar");
+    assert!(!recipes.is_empty(), "no recipes");
+    for recipe in recipes {
+        let name = recipe.file_stem().unwrap().to_string_lossy().into_owned();
+        let path = format!("tenants/demo/{name}.cedar");
+        let text = fs::read_to_string(&recipe).unwrap();
+        sources.policies.push(SourceFile { path, text });
+        let compiled = compile(&sources).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
+        assert!(compiled.warnings().is_empty(), "{name}: {:?}", compiled.warnings());
+        let bundle = compiled.leak();
+        sources.policies.pop();
+        let gate = || Gate { engine: PolicyEngine::new(bundle), ..Gate::new() };
+        let (wrong, cases) = wrong_cases(&recipe.with_extension("json"), gate);
+        assert!(cases >= 2 && wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }
