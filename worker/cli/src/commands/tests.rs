@@ -44,6 +44,24 @@ fn the_command_line_is_consistent() {
     Arguments::command().debug_assert();
 }
 
+/// clap gives such an argument's value to the option too: `webhook set <URL>` sent its request, with the
+/// administrator's token, to <URL>.
+#[test]
+fn no_argument_of_a_command_has_the_id_of_an_option_of_every_command() {
+    let root = Arguments::command();
+    let everywhere: Vec<_> =
+        root.get_arguments().filter(|a| a.is_global_set()).map(|a| a.get_id().clone()).collect();
+    assert!(everywhere.iter().any(|id| id == "url"), "{everywhere:?}");
+    let mut commands: Vec<_> = root.get_subcommands().collect();
+    while let Some(command) = commands.pop() {
+        for argument in command.get_arguments() {
+            let id = argument.get_id();
+            assert!(!everywhere.contains(id), "`{}` has an argument `{id}`", command.get_name());
+        }
+        commands.extend(command.get_subcommands());
+    }
+}
+
 #[test]
 fn the_usage_line_of_a_mistake_shows_no_optional_option_as_required() {
     for (line, usage) in [

@@ -27,7 +27,8 @@ Examples:
     | jq -r .secret > webhook.secret)")]
     Set {
         /// The URL: https, on the internet
-        url: String,
+        #[arg(value_name = "URL")]
+        address: String,
         #[command(flatten)]
         revision: Revision,
     },
@@ -44,8 +45,8 @@ impl Webhook {
     pub fn plan(self) -> Plan {
         const PATH: &[&str] = &["webhook"];
         let request = match self {
-            Self::Set { url, revision } => Request::new(Method::Put, PATH)
-                .body(Fields::new().with("url", Some(url)))
+            Self::Set { address, revision } => Request::new(Method::Put, PATH)
+                .body(Fields::new().with("url", Some(address)))
                 .if_match(revision.if_match),
             Self::Show => Request::get(PATH),
             Self::Delete { revision } => {
