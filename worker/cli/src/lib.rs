@@ -15,10 +15,12 @@ mod follow;
 mod grant;
 mod notes;
 mod page;
+mod plan;
 mod reference;
 mod request;
 mod review;
 mod run;
+mod runner;
 mod secret;
 mod section;
 mod sign;
@@ -34,10 +36,11 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser};
 
 use crate::client::Client;
-use crate::commands::{Bearer, Command};
+use crate::commands::Command;
 use crate::failure::Failure;
+use crate::plan::Bearer;
 pub use crate::reference::reference;
-use crate::run::Runner;
+use crate::runner::Runner;
 use crate::sign::Signer;
 
 const HELP: &str = "\

@@ -1,6 +1,6 @@
 //! Carries out a plan: sends its requests and prints the answers.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -12,25 +12,23 @@ use gateward_core::api::receipts::ReceiptEnds;
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
 use crate::chain::{self, Chain, Found, ReceiptPage, Verify};
-use crate::client::{Answer, Client};
-use crate::commands::{
-    AGENT, APPROVAL, CREDENTIAL, DECISION, Issue, Plan, RECEIPT, SERVER, SignedRequest, TOOL,
-};
+use crate::client::Answer;
+use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, RECEIPT, SERVER, TOOL};
 use crate::decision;
-use crate::failure::{Failure, PENDING};
+use crate::failure::Failure;
 use crate::follow::{Follow, Matching};
 use crate::grant::Grant;
 use crate::notes;
 use crate::page::Page;
+use crate::plan::{Issue, Plan, SignedRequest};
 use crate::request::Request;
 use crate::review::{self, Registration, Review};
+use crate::runner::{PAGE_ROWS_MAX, Runner, pending, print};
 use crate::secret::SecretFile;
 use crate::sign::Unsigned;
 use crate::table::{self, Field, printable};
 use crate::watch::Watch;
 
-/// The API's largest page.
-pub const PAGE_ROWS_MAX: u32 = 200;
 /// How often a grant is retried because somebody else changed the agent meanwhile.
 const GRANT_TRIES_MAX: u32 = 5;
 /// The default interval of the lanes' flush.
@@ -43,13 +41,8 @@ const ANSWER_BYTES_MAX: u64 = 16;
 /// each time.
 const WATCH_PAGES_MAX: u32 = 10;
 
-pub struct Runner {
-    pub client: Client,
-    pub json: bool,
-}
-
 impl Runner {
-    /// The exit status: 0, or [`PENDING`].
+    /// The exit status: 0, or [`crate::failure::PENDING`].
     pub fn run(&self, plan: Plan) -> Result<u8, Failure> {
         match plan {
             Plan::Send { request, fields } => self.send(&request, fields),
@@ -132,22 +125,6 @@ impl Runner {
             values.push(value);
         }
         print(&table::list(fields, &values)).map(|()| 0)
-    }
-
-    pub fn page(
-        &self,
-        request: &Request,
-        cursor: Option<&str>,
-        rows: u32,
-        plural: &str,
-    ) -> Result<Page, Failure> {
-        let mut request = request.clone();
-        if cursor.is_some() {
-            request.query.retain(|(name, _)| *name != "cursor");
-        }
-        let limit = rows.clamp(1, PAGE_ROWS_MAX).to_string();
-        let request = request.parameter("limit", Some(&limit)).parameter("cursor", cursor);
-        Page::parse(&self.client.send(&request)?.text, plural)
     }
 
     /// Issues a credential. Its secrets are written to files, or printed once.
@@ -510,27 +487,4 @@ fn confirm(question: &str, instead: &str) -> Result<(), Failure> {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::other("nothing was changed")),
     }
-}
-
-/// 202: the change is committed, but lanes that could not be reached use older records for a while.
-pub fn pending(answer: &Answer) -> Result<u8, Failure> {
-    if answer.status != 202 {
-        return Ok(0);
-    }
-    let body = answer.value()?;
-    let lanes = body.get("pending_lanes").and_then(Value::as_array);
-    let lanes: Vec<_> = lanes.into_iter().flatten().map(|lane| lane.to_string()).collect();
-    eprintln!(
-        "gateward: the change is committed, but these lanes have not confirmed it: {}. A lane decides \
-         for a share of the agents, and goes by the older records until it hears of the change: it is \
-         told again, and asks the database within seconds. The same command exits with 0 once all \
-         have it",
-        lanes.join(", ")
-    );
-    Ok(PENDING)
-}
-
-pub fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}").map_err(|error| Failure::Other(format!("standard output: {error}")))
 }

@@ -1,9 +1,9 @@
 use clap::{Args, Subcommand};
 
-use super::{Plan, patch};
 use crate::arguments::{AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, segment};
 use crate::failure::Failure;
 use crate::grant::{Change, Grant};
+use crate::plan::{Plan, patch};
 use crate::request::{Fields, Method, Request};
 use crate::table::{ANY, Field};
 

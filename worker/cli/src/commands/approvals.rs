@@ -1,9 +1,9 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, from_str};
 
-use super::Plan;
 use crate::approval::{Decide, Verdict};
 use crate::arguments::{PageArguments, Revision, object, segment};
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::table::Field;
 

@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
-use super::Plan;
 use crate::arguments::{PageArguments, TimeArguments};
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::table::Field;
 

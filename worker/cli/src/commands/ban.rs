@@ -1,7 +1,7 @@
 use clap::Subcommand;
 
-use super::Plan;
 use crate::arguments::{PageArguments, segment};
+use crate::plan::Plan;
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 

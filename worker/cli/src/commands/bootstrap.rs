@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Bearer, Issue, Plan};
 use crate::arguments::TokenOut;
+use crate::plan::{Bearer, Issue, Plan};
 use crate::request::{Fields, Request};
 
 /// Create the first tenant and its administrator, with the worker's bootstrap secret

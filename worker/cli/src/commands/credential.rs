@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Plan;
 use crate::arguments::{
     AllowedNetworks, AllowedServers, AllowedTools, Last, PageArguments, Revision, TokenOut, segment,
 };
+use crate::plan::Plan;
 use crate::request::{Fields, Request};
 use crate::table::{ANY, Field};
 

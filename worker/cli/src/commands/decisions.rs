@@ -1,8 +1,8 @@
 use clap::{Args, Subcommand};
 
-use super::Plan;
 use crate::arguments::{PageArguments, TimeArguments, segment};
 use crate::follow::Matching;
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::table::Field;
 

@@ -1,8 +1,8 @@
 use clap::Subcommand;
 
-use super::{Plan, patch};
 use crate::arguments::{DEFAULT, Limit, RateArguments, Revision};
 use crate::failure::Failure;
+use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
 use crate::table::Field;
 

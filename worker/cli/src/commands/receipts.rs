@@ -1,8 +1,8 @@
 use clap::Subcommand;
 
-use super::Plan;
 use crate::arguments::{ROWS_MAX, segment};
 use crate::chain::Verify;
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::table::Field;
 

@@ -1,9 +1,9 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::{Plan, patch};
 use crate::arguments::{PageArguments, Revision, object, segment};
 use crate::failure::Failure;
+use crate::plan::{Plan, patch};
 use crate::request::{Fields, Method, Request};
 use crate::review::{Document, ServerReview, document};
 use crate::table::Field;

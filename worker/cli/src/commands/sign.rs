@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use ureq::http::Uri;
 
-use super::Plan;
 use crate::failure::Failure;
+use crate::plan::{Plan, SignedRequest};
 
 /// The largest body that the worker accepts.
 const BODY_BYTES_MAX: u64 = 256 * 1024;
@@ -34,16 +34,6 @@ pub struct Sign {
     /// A header of the request, as `Name: value`. Repeat it for more
     #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = header)]
     headers: Vec<(String, String)>,
-}
-
-/// The request to sign.
-#[derive(Debug, PartialEq)]
-pub struct SignedRequest {
-    pub method: String,
-    pub path: String,
-    pub query: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
 }
 
 impl Sign {

@@ -1,8 +1,8 @@
 use clap::Subcommand;
 
-use super::{Bearer, Issue, Plan, patch};
 use crate::arguments::{DEFAULT, Limit, PageArguments, Revision, TokenOut, segment};
 use crate::failure::Failure;
+use crate::plan::{Bearer, Issue, Plan, patch};
 use crate::request::{Fields, Method, Request};
 use crate::table::Field;
 

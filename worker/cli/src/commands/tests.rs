@@ -3,10 +3,13 @@
 use clap::{CommandFactory as _, Parser as _};
 use serde_json::{Value, json};
 
-use super::*;
 use crate::Arguments;
-use crate::approval::Verdict;
+use crate::approval::{Decide, Verdict};
 use crate::chain;
+use crate::failure::Failure;
+use crate::plan::{Bearer, Plan, SignedRequest};
+use crate::request::Request;
+use crate::review::{Many, ServerReview};
 
 fn plan(line: &str) -> Result<Plan, Failure> {
     let words = line.split_whitespace();

@@ -2,9 +2,9 @@ use clap::{ArgAction, Args, Subcommand};
 use gateward_core::glob::{Glob, GlobError};
 use serde_json::Value;
 
-use super::{Plan, patch};
 use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
 use crate::failure::Failure;
+use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
 use crate::review::{Many, Review};
 use crate::table::Field;

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::definition::{Change, difference};
 use super::registration::{self, Registration};
-use super::{Change, difference};
 use crate::failure::Failure;
 use crate::table::is_deceptive;
 

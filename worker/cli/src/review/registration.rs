@@ -7,6 +7,7 @@ use gateward_core::policy::bundle::Risk;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::summary::cut;
 use crate::failure::Failure;
 use crate::request::Fields;
 use crate::table::printable;
@@ -67,7 +68,7 @@ pub fn signs(tool: &Value) -> Vec<String> {
     let sign = |sign: &Sign<'_>| match sign {
         Sign::OpenWorld => "openWorldHint".to_owned(),
         Sign::Format(format) => format!("format `{format}`"),
-        Sign::Name(name) => format!("argument `{}`", super::cut(&printable(name))),
+        Sign::Name(name) => format!("argument `{}`", cut(&printable(name))),
     };
     egress::signs(&definition).iter().map(sign).collect()
 }

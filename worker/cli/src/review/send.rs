@@ -7,14 +7,15 @@ use std::io::{self, IsTerminal as _};
 use gateward_core::glob::Glob;
 use serde_json::{Value, json};
 
+use super::definition::{Change, Review};
 use super::document::{self, DOCUMENT_TOOLS_MAX, Document, Reviewed, Verdict};
 use super::registration::{self, Registration};
-use super::{Change, Review, session};
+use super::session;
 use crate::arguments::ToolId;
 use crate::client::Answer;
 use crate::failure::{FAILED, Failure};
 use crate::request::Request;
-use crate::run::{PAGE_ROWS_MAX, Runner, pending, print};
+use crate::runner::{PAGE_ROWS_MAX, Runner, pending, print};
 use crate::table::{self, Field, printable};
 
 /// The approval of all pending tools of a server that match.

@@ -8,8 +8,8 @@ use std::io::{self, BufRead, Read as _, Write};
 use gateward_core::policy::bundle::Risk;
 use serde_json::Value;
 
+use super::definition::{Change, shown};
 use super::registration::{self, Registration};
-use super::{Change, shown};
 
 /// Lines that are shown before the next question. A definition of 128 KiB can have thousands of
 /// lines.
