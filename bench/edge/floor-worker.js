@@ -10,14 +10,14 @@ import { DurableObject } from "cloudflare:workers";
 
 const TENANT = "demo";
 const LANE = 0;
-/** The lane's name, as worker/edge/src/lanes.rs makes it; without a token, it is always this one. */
+/** The lane's name, as worker/edge/src/lane/client.rs makes it; without a token, it is always this one. */
 const LANE_NAME = `${TENANT}/${LANE}`;
 
 /**
- * What makes the hop's body as long as Gateward's encoded command, 225 bytes: room for the two
+ * What makes the hop's body as long as Gateward's encoded command, 226 bytes: room for the two
  * digests, the secret's hash and the key id, which the floor has none of.
  */
-const COMMAND_PADDING = "0".repeat(89);
+const COMMAND_PADDING = "0".repeat(90);
 
 // As long as Gateward's, and the same in each row.
 const DIGEST = "5".repeat(64);
@@ -26,7 +26,7 @@ const FINGERPRINT = `${KEY_ID}:${DIGEST}`;
 const GENESIS = "0".repeat(64);
 const POLICIES = ["base/provenance#reads-pass"];
 
-/** From worker/edge/src/gate_do.rs. */
+/** From worker/edge/src/lane/object/alarm.rs. */
 const MAX_BATCHES_PER_ALARM = 8;
 const MAX_BACKOFF_MS = 60_000;
 /** From worker/core/src/lane/flush.rs. */

@@ -28,13 +28,13 @@ const PROMISES: [file: string, name: string, limit: string][] = [
   ["io.rs", "body", "limit_ms"],
   ["io.rs", "read", "limit_ms"],
   ["io.rs", "post", "limit_ms"],
-  ["io.rs", "get", "limit_ms"],
   ["io.rs", "text", "limit_ms"],
+  ["io.rs", "bytes", "limit_ms"],
   ["io.rs", "send", "limit_ms"],
   ["io.rs", "query", "limit_ms"],
   ["io.rs", "size", "limit_ms"],
-  ["relay.rs", "begin", "first_byte_ms"],
-  ["relay.rs", "bytes", "idle_ms"],
+  ["upstream/relay.rs", "begin", "first_byte_ms"],
+  ["upstream/relay.rs", "bytes", "idle_ms"],
 ];
 
 describe("what is awaited outside", () => {
@@ -53,34 +53,35 @@ describe("what is awaited outside", () => {
     expect(found(".rs", /JsFuture::from\(/g)).toEqual({
       "d1/flush.rs: JsFuture::from(": 1,
       "d1/mod.rs: JsFuture::from(": 1,
-      // One of each reads, in the object, what the worker has sent it whole.
-      "http.rs: JsFuture::from(": 3,
-      "lanes.rs: JsFuture::from(": 3,
+      "http.rs: JsFuture::from(": 2,
+      "lane/client.rs: JsFuture::from(": 3,
+      // The object reads a hop's body, which the worker sent whole.
+      "lane/object/mod.rs: JsFuture::from(": 1,
+      "lane/object/webhook.rs: JsFuture::from(": 1,
       // One is the request's own context, which is settled when it is dropped.
-      "relay.rs: JsFuture::from(": 3,
-      "webhook.rs: JsFuture::from(": 1,
+      "upstream/relay.rs: JsFuture::from(": 3,
     });
   });
 
   test("is awaited by JavaScript within a limit", () => {
     expect(found(".js", /\.(?:fetch|all|batch|arrayBuffer|text|json)\(|\bfetch\(/g)).toEqual({
-      "io.js: .arrayBuffer(": 1,
+      "io.js: .arrayBuffer(": 2,
       "io.js: .text(": 1,
       "io.js: .all(": 2,
       "io.js: .batch(": 1,
-      "io.js: .fetch(": 2,
+      "io.js: .fetch(": 1,
       "io.js: fetch(": 1,
       // Its own timer aborts it.
-      "relay.js: fetch(": 1,
+      "upstream/relay.js: fetch(": 1,
     });
     const [, io] = sources(".js").find(([file]) => file === "io.js") ?? ["", ""];
-    for (const awaited of ["request.arrayBuffer()", "response.text()", "fetch(url, { method: \"POST\", body: body.slice() })", "fetch(url)", "sent", "ran", "env[binding].prepare(sql).all()"]) {
+    for (const awaited of ["request.arrayBuffer()", "response.text()", "response.arrayBuffer()", "fetch(HOP_URL, { method: \"POST\", body: body.slice() })", "sent", "ran", "env[binding].prepare(sql).all()"]) {
       expect(io.replace(/\s+/g, " "), awaited).toMatch(new RegExp(`within\\([^;]*${awaited.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}, limitMs`));
     }
   });
 
   test("is nothing of worker-rs but the alarm, timers, and what goes on after the answer", () => {
     const calls = found(".rs", /\b(?:Fetch|Fetcher|D1Database|Stub|ObjectNamespace|Cache|Kv\w*)\b|\.(?:set_alarm|delete_alarm|get_alarm|fetch_with_str|fetch_with_request)\(/g);
-    expect(calls).toEqual({ "gate_do/alarm.rs: .set_alarm(": 2, "gate_do/alarm.rs: .delete_alarm(": 1 });
+    expect(calls).toEqual({ "lane/object/alarm.rs: .set_alarm(": 2, "lane/object/alarm.rs: .delete_alarm(": 1 });
   });
 });

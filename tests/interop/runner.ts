@@ -23,7 +23,7 @@ const CANCEL_LIMIT_MS = 5_000;
 const LARGE = 2 ** 53 + 2;
 const APPROVAL_ID = /appr_\w+/;
 /** Gateward's message, or what a client that connects for each call says of its first request. */
-const SERVER_FAILED = /the server did not answer as it should|HTTP 502/;
+const SERVER_FAILED = /the server answered with an error status|HTTP 502/;
 /** `initialize`, the notification after it, a list, and the call. */
 const MAX_REQUESTS_OF_A_CALL = 4;
 

@@ -189,6 +189,11 @@ export class Gateward extends Client {
     return this.request("/_test/deaf-lanes", { method: "POST", body: JSON.stringify(lanes) });
   }
 
+  /** From now on, requests to lanes or their replies have another version of the protocol; only of a hindered worker. */
+  skew(skewed: { requests?: boolean; replies?: boolean }): Promise<unknown> {
+    return this.request("/_test/skew", { method: "POST", body: JSON.stringify(skewed) });
+  }
+
   /** From now on, decisions on approvals wait on their way to their lanes; only of a hindered worker. */
   holdDecisions(): Promise<unknown> {
     return this.request("/_test/hold-decisions", { method: "POST" });

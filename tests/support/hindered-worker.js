@@ -1,17 +1,16 @@
 // The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
-// hangs or is locked; its answers to a lane's load of records arrive late; lanes that are named get no
-// word of a new epoch; decisions on approvals wait on their way until they are let go; alarms are lost;
-// the clock is wrong; and a request hangs or throws. All are told to it under /_test/; worker and lanes share this module, and so
-// what it remembers.
+// hangs or is locked; its answers to a lane's load of records arrive late; the lanes that are named do not
+// get new epochs; worker and lanes speak different versions of their protocol; decisions on approvals wait
+// on their way until they are let go; alarms are lost; the clock is wrong; and a request hangs or throws.
+// Requests to /_test/ control it. Worker and lanes share this module, and so its state.
 import { DurableObject } from "cloudflare:workers";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 /** What tells the lanes' load of records from other statements. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
-/** The path of the hop that tells a lane of a new epoch. */
-const EPOCH_PATH = "/epoch";
-/** The path of the hop that takes a decision on an approval to its lane. */
-const DECIDE_PATH = "/decide";
+/** Second byte of a hop's body, as worker/core/src/lane/protocol.rs pins it: a decision on an approval, and a new epoch. */
+const DECIDE_APPROVAL = 1;
+const TAKE_EPOCH = 6;
 const HOLD_POLL_MS = 10;
 /** How long SQLite waits for a lock before it gives up. */
 const LOCKED_MS = 500;
@@ -28,6 +27,9 @@ let loadDelayMs = 0;
 let loadsWaiting = 0;
 /** As `<tenant>/<lane>`. */
 let deafLanes = new Set();
+/** Whether hops, or the replies to them, are of another version of the protocol: their first byte says so. */
+let skewsRequests = false;
+let skewsReplies = false;
 let holdsDecisions = false;
 /** Decisions that waited so far, or do. */
 let decisionsHeld = 0;
@@ -110,10 +112,15 @@ const hinderedDatabase = (database) =>
 const hinderedStub = (name, stub) =>
   wrap(stub, {
     fetch: (fetch) => async (request, init) => {
-      const { pathname } = new URL(typeof request === "string" ? request : request.url);
-      if (pathname === DECIDE_PATH) await untilReleased();
-      if (deafLanes.has(name) && pathname.startsWith(EPOCH_PATH)) throw new Error("the lane is deaf");
-      return fetch(request, init);
+      const operation = init?.body[1];
+      if (operation === DECIDE_APPROVAL) await untilReleased();
+      if (deafLanes.has(name) && operation === TAKE_EPOCH) throw new Error("the lane is deaf");
+      if (init !== undefined && skewsRequests) init.body[0] += 1;
+      const response = await fetch(request, init);
+      if (init === undefined || !skewsReplies || response.headers.has("content-type")) return response;
+      const body = new Uint8Array(await response.arrayBuffer());
+      body[0] += 1;
+      return new Response(body, response);
     },
   });
 
@@ -166,6 +173,9 @@ export default class extends Gateward {
         return Response.json({});
       case "/_test/deaf-lanes":
         deafLanes = new Set(await request.json());
+        return Response.json({});
+      case "/_test/skew":
+        ({ requests: skewsRequests = false, replies: skewsReplies = false } = await request.json());
         return Response.json({});
       case "/_test/hold-decisions":
         holdsDecisions = true;

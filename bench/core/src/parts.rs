@@ -1,5 +1,6 @@
 //! The parts of a call's way, each through the function that the worker or the lane calls.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 
 use gateward_core::call::command::GateCommand;
@@ -9,6 +10,7 @@ use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::gate::{
     CallTrust, DecisionDetail, Engine, JournalRow, ReplyReceipt, Ruling, encode_response,
 };
+use gateward_core::lane::protocol::LaneRequest;
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
 };
@@ -48,14 +50,14 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("encode_command", GATEWARD, || {
             let command = Call::merge("main").command();
-            assert_eq!(GateCommand::decode(&command.encode()).as_ref(), Some(&command));
-            move || black_box(&command).encode()
+            assert_eq!(LaneRequest::decode(&encoded(&command)), Ok(request(&command)));
+            move || encoded(black_box(&command))
         }),
         Operation::new("decode_command", GATEWARD, || {
             let command = Call::merge("main").command();
-            let bytes = command.encode();
-            assert_eq!(GateCommand::decode(&bytes), Some(command));
-            move || GateCommand::decode(black_box(&bytes))
+            let bytes = encoded(&command);
+            assert_eq!(LaneRequest::decode(&bytes), Ok(request(&command)));
+            move || LaneRequest::decode(black_box(&bytes))
         }),
         Operation::new("receipt_hash_head", GATEWARD, || receipt_hash(1, GENESIS.to_owned())),
         Operation::new("receipt_hash_mid", GATEWARD, || {
@@ -83,6 +85,15 @@ pub fn operations() -> Vec<Operation> {
             run
         }),
     ]
+}
+
+/// A call as the worker sends it to its lane.
+fn request(command: &GateCommand) -> LaneRequest<'_> {
+    LaneRequest::Call(Cow::Borrowed(command))
+}
+
+fn encoded(command: &GateCommand) -> Vec<u8> {
+    request(command).encode()
 }
 
 fn credential(text: String, refused: TokenError) -> impl Fn() -> bool + 'static {

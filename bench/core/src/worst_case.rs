@@ -4,6 +4,7 @@
 //! A name ends with the input's KiB: the target is 50 ms for each MiB. An operation asserts that its
 //! input is accepted, so that none is fast because it refuses.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 
 use gateward_core::admin::manifest::{Discovered, Listing};
@@ -15,6 +16,7 @@ use gateward_core::call::shield;
 use gateward_core::credential::token::MacKeys;
 use gateward_core::glob::Glob;
 use gateward_core::json::Json;
+use gateward_core::lane::protocol::LaneRequest;
 use gateward_core::mcp::forward;
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::message::{self, Headers};
@@ -122,8 +124,11 @@ fn bodies() -> Vec<Operation> {
         operation("worst_case_hop_256_kib", || {
             let mut command = Call::read().command();
             command.call.input = parsed(&wide(BYTES));
-            assert_eq!(GateCommand::decode(&command.encode()).as_ref(), Some(&command));
-            move || GateCommand::decode(&black_box(&command).encode())
+            let hop = |command: &GateCommand| {
+                LaneRequest::decode(&LaneRequest::Call(Cow::Borrowed(command)).encode())
+            };
+            assert_eq!(hop(&command), Ok(LaneRequest::Call(Cow::Borrowed(&command))));
+            move || hop(black_box(&command))
         }),
         operation("worst_case_shield_256_kib", || {
             // Every text begins as a sign does.

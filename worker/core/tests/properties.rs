@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES};
-use gateward_core::call::command::GateCommand;
 use gateward_core::credential::token::{self, MacKeys};
+use gateward_core::lane::protocol::{LaneReply, LaneRequest};
 use gateward_core::receipt::{self, GENESIS};
 use gateward_core::{call, json as gate_json};
 use proptest::prelude::*;
@@ -137,7 +138,8 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         drop(call::parse(&bytes, TENANT));
-        drop(GateCommand::decode(&bytes));
+        drop(LaneRequest::decode(&bytes));
+        drop(LaneReply::decode(&bytes));
         let keys = MacKeys::new("0123456789abcdef0123456789abcdef", None).unwrap();
         let _ = token::parse(&String::from_utf8_lossy(&bytes), &keys);
     }
@@ -158,7 +160,8 @@ proptest! {
         if let Ok(call) = call::parse(body.to_string().as_bytes(), TENANT) {
             let mut command = command(&read_call());
             command.call = call;
-            prop_assert_eq!(GateCommand::decode(&command.encode()), Some(command.clone()));
+            let request = LaneRequest::Call(Cow::Borrowed(&command));
+            prop_assert_eq!(LaneRequest::decode(&request.encode()), Ok(request));
             drop(Gate::new().try_call(&command).unwrap());
         }
     }

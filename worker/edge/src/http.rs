@@ -1,4 +1,4 @@
-//! Requests as handlers see them, answers, and the bounds on what is read.
+//! Requests as handlers see them, responses, and the bounds on what is read.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -30,56 +30,55 @@ extern "C" {
     fn random_values(into: &mut [u8]) -> std::result::Result<JsValue, JsValue>;
 }
 
-/// Random bytes that nobody can guess.
+/// Cryptographically random bytes.
 pub fn random<const LENGTH: usize>() -> std::result::Result<[u8; LENGTH], Problem> {
     let mut bytes = [0; LENGTH];
-    let none = |_| Problem::new(ProblemCode::Internal, "there is no randomness");
+    let none = |_| Problem::new(ProblemCode::Internal, "the runtime has no randomness");
     random_values(&mut bytes).map_err(none)?;
     Ok(bytes)
 }
 
-/// What a 401 asks for (RFC 6750).
+/// The `WWW-Authenticate` header of a 401 (RFC 6750).
 pub const AUTHENTICATE: &str = "Bearer realm=\"gateward\"";
 
-/// Bytes of a body that are read only to be dropped: 32 times the largest that is accepted. Beyond
-/// them the connection is closed on the sender.
+/// Bytes of a refused body that are read and dropped: 32 times the largest accepted body. The connection
+/// of a sender that sends more is closed.
 const MAX_DROPPED_BYTES: u32 = 8 * 1024 * 1024;
 
-/// The longest request id that is taken over from a caller.
+/// The longest `X-Request-Id` that a caller may set.
 const MAX_HTTP_REQUEST_ID_BYTES: usize = 64;
 
-/// Bytes of the policies' ids in a header; those that do not fit are in the decision's record. nginx
-/// takes 4 KiB of headers in all.
+/// Bytes of policy ids in a header. Ids that do not fit are only in the decision's record. nginx accepts
+/// 4 KiB of headers in all.
 const MAX_POLICIES_BYTES: usize = 1_024;
 
-/// A request's body, and what is counted for it until this is dropped.
+/// A request's body. Its memory is counted until this is dropped.
 #[derive(Default)]
 pub struct Body {
     pub bytes: Vec<u8>,
     pub held: Held,
 }
 
-/// A request; a header that is absent is empty.
+/// A request. An absent header is an empty string.
 pub struct Request {
     pub method: String,
     url: String,
     pub authorization: String,
     content_type: String,
-    /// As the header says it; `0` when there is no body, empty when its length is not known.
+    /// The header's value; `0` when there is no body, empty when its length is not known.
     content_length: String,
     request_id: String,
-    /// The address that connected, as the platform in front says.
+    /// The connecting address, from the header of the platform in front.
     connecting_address: String,
-    /// Whether the request is signed, and how: docs/signing.md.
+    /// How the request is signed; empty if it is not: docs/signing.md.
     pub signature_input: String,
     raw: web_sys::Request,
-    /// Whether its body was read, or dropped.
+    /// Whether the body was read or dropped.
     read: Cell<bool>,
 }
 
 impl Request {
-    /// `address_header` is the header that the platform in front sets to the address that
-    /// connected.
+    /// `address_header` is the header in which the platform in front puts the connecting address.
     pub fn read(raw: web_sys::Request, address_header: Option<&str>) -> Self {
         let described = io::describe(&raw, address_header.unwrap_or_default());
         let mut lines = described.split('\n').map(str::to_owned);
@@ -106,7 +105,7 @@ impl Request {
         if plain { id.clone() } else { random_uuid() }
     }
 
-    /// From the first slash on, as it was sent: dots and backslashes are as they were.
+    /// The path as it was sent, from the first slash on. Dots and backslashes are not normalized.
     pub fn path(&self) -> &str {
         let (path, _) = self.path_and_query();
         path
@@ -123,14 +122,14 @@ impl Request {
         query
     }
 
-    /// Scheme, host and port that it was sent to.
+    /// Scheme, host and port of the URL.
     pub fn origin(&self) -> &str {
         let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
         let host = rest.split('/').next().unwrap_or_default();
         self.url.get(..scheme.len() + 3 + host.len()).unwrap_or_default()
     }
 
-    /// Both, as they were sent.
+    /// Path and query as they were sent.
     pub fn path_with_query(&self) -> &str {
         let after_scheme = self.url.split_once("://").map_or("", |(_, rest)| rest);
         let whole = after_scheme.find('/').and_then(|at| after_scheme.get(at..)).unwrap_or("/");
@@ -142,12 +141,12 @@ impl Request {
         whole.split_once('?').unwrap_or((whole, ""))
     }
 
-    /// The request as the runtime has it.
+    /// The runtime's own request.
     pub fn raw(&self) -> &web_sys::Request {
         &self.raw
     }
 
-    /// A header that few handlers look at.
+    /// A header that is not a field of this struct.
     pub fn header(&self, name: &str) -> Option<String> {
         self.raw.headers().get(name).ok().flatten()
     }
@@ -157,12 +156,13 @@ impl Request {
         pairs(&io::headers(&self.raw))
     }
 
-    /// `None` when no header is trusted for it, or when that header holds anything but one address.
+    /// The connecting address. `None` when no header is trusted for it, or when its value is not one
+    /// address.
     pub fn source_address(&self) -> Option<IpAddr> {
         self.connecting_address.parse().ok()
     }
 
-    /// Step 1: a JSON body within its bound; more than that is never held in memory.
+    /// Step 1: a JSON body. Bytes above the bound are never held in memory.
     pub async fn json_body(&self) -> std::result::Result<Body, Problem> {
         self.require_json()?;
         self.body().await
@@ -177,13 +177,13 @@ impl Request {
         Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
     }
 
-    /// A body of any type, within the same bound. What it will hold is counted before any of it is read.
+    /// A body of any type, within the same bound. Its memory is counted before any of it is read.
     pub async fn body(&self) -> std::result::Result<Body, Problem> {
         let too_large = || {
             let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
             Problem::new(ProblemCode::BodyTooLarge, detail)
         };
-        // The runtime holds a body to its declared length.
+        // The runtime enforces the declared length.
         let length: Option<usize> = self.content_length.parse().ok();
         match length {
             Some(0) => return Ok(Body::default()),
@@ -202,16 +202,16 @@ impl Request {
         Ok(Body { bytes, held })
     }
 
-    /// Reads and drops a body that no handler has read, so that its sender gets the answer: a
-    /// connection that is closed while its client still sends is a broken one to most clients.
+    /// Reads and drops a body that no handler has read, so that its sender gets the response. Most clients
+    /// report a broken connection if it is closed while they still send.
     pub async fn drop_unread_body(&self) {
         if !self.read.replace(true) && self.content_length != "0" {
-            // A body that breaks off has no sender that waits for the answer.
+            // If the body breaks off, no sender waits for the response.
             let _ = self.read_at_most(0).await;
         }
     }
 
-    /// `None` when there is more; then the rest was dropped.
+    /// `None` when the body is longer; the rest was dropped.
     async fn read_at_most(&self, max: usize) -> std::result::Result<Option<Vec<u8>>, Problem> {
         let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, BODY_MS);
         let read = JsFuture::from(read).await.map_err(|_| unreadable())?;
@@ -219,7 +219,7 @@ impl Request {
     }
 }
 
-/// Names and values, each on a line.
+/// Reads names and values, each on its own line.
 pub fn pairs(fields: &str) -> Vec<(String, String)> {
     let mut lines = fields.split('\n').map(str::to_owned);
     let mut pairs = Vec::new();
@@ -233,21 +233,15 @@ fn unreadable() -> Problem {
     Problem::new(ProblemCode::MalformedRequest, "the body could not be read")
 }
 
-/// A body of known length, whole.
-pub async fn bytes(request: &web_sys::Request) -> std::result::Result<Vec<u8>, JsValue> {
-    let buffer = JsFuture::from(request.array_buffer()?).await?;
-    Ok(Uint8Array::new(&buffer).to_vec())
-}
-
-/// An answer but for its body.
+/// A response without its body.
 pub struct Head {
     status: u16,
-    /// As `io.js` takes them.
+    /// Headers in the form of `io.js`: name, line break, value, line break.
     fields: String,
 }
 
 impl Head {
-    /// A JSON answer.
+    /// The head of a JSON response.
     pub fn new(status: u16, request_id: &str) -> Self {
         let kind = if status < 400 { "application/json" } else { "application/problem+json" };
         let head = Self { status, fields: String::with_capacity(256) };
@@ -256,12 +250,12 @@ impl Head {
         if status == 401 { head.field("www-authenticate", AUTHENTICATE) } else { head }
     }
 
-    /// A status, and no fields yet.
+    /// A status without headers.
     pub fn bare(status: u16) -> Self {
         Self { status, fields: String::new() }
     }
 
-    /// Of problem details, with the headers that their status asks for.
+    /// The head of problem details, with the headers that their status needs.
     pub fn of_problem(problem: &Problem, request_id: &str) -> Self {
         let head = Self::new(problem.code.status(), request_id);
         let head = head.retry_after(problem.retry_after_s.map(u64::from));
@@ -271,7 +265,7 @@ impl Head {
         }
     }
 
-    /// What was decided.
+    /// Adds the headers that describe a decision.
     pub fn decision(self, decision: &ProxyDecision) -> Self {
         let mut policies = String::new();
         for id in &decision.matched_policies {
@@ -295,7 +289,7 @@ impl Head {
         }
     }
 
-    /// Neither name nor value may hold a line break.
+    /// Adds a header. Neither name nor value may contain a line break.
     pub fn field(mut self, name: &str, value: impl Display) -> Self {
         use std::fmt::Write as _;
         // Writing to a string cannot fail.
@@ -310,7 +304,7 @@ impl Head {
         }
     }
 
-    /// `RateLimit-Policy` and `RateLimit`, as draft-ietf-httpapi-ratelimit-headers-10 has them.
+    /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10.
     pub fn rate_limit(self, rate: Option<RateStatus>) -> Self {
         let Some(rate) = rate else { return self };
         self.field(
@@ -320,7 +314,7 @@ impl Head {
         .field("ratelimit", format_args!("\"agent\";r={};t={}", rate.remaining, rate.reset_s))
     }
 
-    /// Status, and the fields as `io.js` and `relay.js` take them.
+    /// The status, and the headers in the form of `io.js` and `relay.js`.
     pub fn parts(self) -> (u16, String) {
         (self.status, self.fields)
     }
@@ -330,13 +324,13 @@ impl Head {
     }
 }
 
-/// A value as JSON.
+/// A value as JSON text.
 pub fn json<T: Serialize>(value: &T) -> std::result::Result<String, Problem> {
     serde_json::to_string(value)
-        .map_err(|_| Problem::new(ProblemCode::Internal, "the answer could not be written"))
+        .map_err(|_| Problem::new(ProblemCode::Internal, "the response could not be written"))
 }
 
-/// Problem details.
+/// A response of problem details.
 pub fn problem(problem: &Problem, request_id: &str) -> Result<Response> {
     Head::of_problem(problem, request_id).with(&problem.to_json(request_id))
 }

@@ -1,12 +1,12 @@
-// What the worker and the lane ask of the runtime for every call, each in one crossing: one
-// between Wasm and JavaScript costs more than most of what is done on either side of it.
+// What the worker and the lane need from the runtime for every call. Each function does all of it in one
+// crossing between Wasm and JavaScript, since a crossing costs more than most of the work on either side.
 
-// A text without whitespace, which scripts/build-wasm.sh writes. It stays out of Wasm's memory.
+// The OpenAPI document without whitespace, which scripts/build-wasm.sh writes. It stays out of Wasm's memory.
 import openapi from "openapi.txt";
 
-// wasm-bindgen's futures take a turn of this at each step, and workerd's own costs as much as the
-// rest of the step. A promise that is settled already does the same; what the turn throws is told
-// to the runtime as before, since a trap must reset the instance.
+// wasm-bindgen's futures call queueMicrotask at each step, and workerd's own costs as much as the rest of
+// the step. A settled promise does the same. Errors are still reported to the runtime, because a trap must
+// reset the instance.
 const settled = Promise.resolve();
 globalThis.queueMicrotask = (turn) => {
   settled.then(() => {
@@ -19,10 +19,10 @@ globalThis.queueMicrotask = (turn) => {
 };
 
 /**
- * All that Gateward looks at of a request, one a line; neither a URL nor a header can hold a line
- * break. `http.rs` reads it in this order.
+ * The parts of a request that Gateward reads, one per line. Neither a URL nor a header can contain a line
+ * break. `http.rs` reads them in this order.
  * @param {Request} request
- * @param {string} addressHeader the header that holds the address that connected; empty when none does
+ * @param {string} addressHeader the header that holds the connecting address; empty when there is none
  */
 export function describe(request, addressHeader) {
   const { method, url, headers } = request;
@@ -33,7 +33,7 @@ export function describe(request, addressHeader) {
 }
 
 /**
- * A body of known length, whole.
+ * Reads a body whose length was declared.
  * @param {Request} request
  * @param {number} limitMs
  * @returns {Promise<ArrayBuffer>}
@@ -43,12 +43,12 @@ export function body(request, limitMs) {
 }
 
 /**
- * Reads a body and drops what exceeds `maxBytes`, until it ends, exceeds `maxDroppedBytes` as well, or
- * takes longer than `limitMs`. A client that is still sending when its connection is closed sees a
- * broken connection instead of the answer.
+ * Reads a body and drops the bytes above `maxBytes`. Stops when the body ends, when more than
+ * `maxDroppedBytes` were dropped, or after `limitMs`. A client that still sends when its connection is
+ * closed sees a broken connection instead of the response.
  * @param {Request} request
- * @returns {Promise<Uint8Array | undefined>} the body; undefined when it has more than `maxBytes`, or
- *   did not end
+ * @returns {Promise<Uint8Array | undefined>} the body; undefined when it has more than `maxBytes` or did
+ *   not end in time
  */
 export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
   if (request.body === null) return new Uint8Array();
@@ -56,7 +56,7 @@ export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
   let late = false;
   const limit = setTimeout(() => {
     late = true;
-    // A read that waits is settled by this.
+    // This settles a read that waits.
     reader.cancel().catch(() => {});
   }, limitMs);
   const pieces = [];
@@ -120,8 +120,8 @@ function headersOf(fields) {
 }
 
 /**
- * What a promise gives; when that takes longer than `ms`, what `late` gives or throws. Everything that
- * is awaited outside of this isolate goes through here; `limits.rs` says how long each may take.
+ * The result of a promise. If that takes longer than `ms`, what `late` returns or throws. Everything that
+ * is awaited outside of this isolate goes through here; `limits.rs` has the time limits.
  * @template T, L
  * @param {Promise<T>} promise
  * @param {number} ms
@@ -147,27 +147,29 @@ function noAnswer() {
 }
 
 /**
- * The hop, with a command.
- * @param {string} url
- * @param {Uint8Array} body a view of Wasm's memory, which goes on changing
+ * Sends a hop to a Durable Object. The body says what is asked.
+ * @param {Uint8Array} body a view of Wasm's memory, which changes after this returns
  * @param {number} limitMs
+ * @returns {Promise<Response>}
  */
-export function post(env, binding, name, url, body, limitMs) {
-  return within(env[binding].getByName(name).fetch(url, { method: "POST", body: body.slice() }), limitMs, noAnswer);
+export function post(env, binding, name, body, limitMs) {
+  return within(env[binding].getByName(name).fetch(HOP_URL, { method: "POST", body: body.slice() }), limitMs, noAnswer);
 }
+/** `fetch` needs a URL; the object does not read it. An object that runs the version which routed by path refuses it. */
+const HOP_URL = "https://lane/call";
 
-/** The hop, for something to read. */
-export function get(env, binding, name, url, limitMs) {
-  return within(env[binding].getByName(name).fetch(url), limitMs, noAnswer);
-}
-
-/** The text of an answer to a hop. */
+/** The text of a hop's response. */
 export function text(response, limitMs) {
   return within(response.text(), limitMs, noAnswer);
 }
 
+/** The bytes of a hop's response. */
+export function bytes(response, limitMs) {
+  return within(response.arrayBuffer(), limitMs, noAnswer);
+}
+
 /**
- * A request of the worker's own. Redirects are not followed, and the answer's body is not read.
+ * Sends a request of the worker's own. Does not follow redirects and does not read the response's body.
  * @param {string} url
  * @param {string} fields headers, as above
  * @param {string} body
@@ -181,7 +183,7 @@ export async function send(url, fields, body, limitMs) {
     abort.abort();
     noAnswer();
   });
-  // So that its connection is free.
+  // Frees the connection.
   response.body?.cancel().catch(() => {});
   return response.status;
 }

@@ -1,4 +1,4 @@
-//! What `io.js` offers, typed.
+//! The functions of `io.js`, typed.
 
 use js_sys::{Array, Promise};
 use wasm_bindgen::JsValue;
@@ -28,22 +28,15 @@ extern "C" {
         env: &Env,
         binding: &str,
         name: &str,
-        url: &str,
         body: &[u8],
         limit_ms: u32,
     ) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn get(
-        env: &Env,
-        binding: &str,
-        name: &str,
-        url: &str,
-        limit_ms: u32,
-    ) -> Result<Promise, JsValue>;
+    pub fn text(response: &Response, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn text(response: &Response, limit_ms: u32) -> Result<Promise, JsValue>;
+    pub fn bytes(response: &Response, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn send(url: &str, fields: &str, body: &str, limit_ms: u32) -> Result<Promise, JsValue>;

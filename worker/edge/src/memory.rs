@@ -1,23 +1,24 @@
-//! What bodies may hold of this isolate's memory.
+//! A bound on the memory that request bodies hold in this isolate.
 //!
 //! An isolate has 128 MB for JavaScript and Wasm's linear memory together, and linear memory never
-//! shrinks. A worker and its lanes may share an isolate, so each has an account of its own: a lane can
-//! take what its worker has let in.
+//! shrinks. A worker and its lanes may share an isolate. Each has a bound of its own, so a lane has
+//! memory for the calls that its worker accepted.
 
 use std::rc::Rc;
 
 use gateward_core::isolate::memory::{Held, Memory};
 use gateward_core::problem::Problem;
 
-/// Bytes that the bodies of requests hold in the worker, and the commands made from them in the lanes.
-/// Both accounts, full, and the rest (caches, answers, what one call takes while it is decided) stay
-/// below 96 MB of linear memory: `tests/integration/memory.test.ts` floods it.
+/// Bytes that request bodies may hold in the worker, and bytes that commands may hold in the lanes. With
+/// both bounds reached, linear memory stays below 96 MB, including caches, responses and what one call
+/// takes while it is decided: `tests/integration/memory.test.ts` floods it.
 const MAX_BYTES: usize = 24 * 1024 * 1024;
 
-/// Of these, for small bodies alone: some 1,500 calls of 2 KiB go on while large ones are refused.
+/// The share of it that only small bodies may use: about 1,500 calls of 2 KiB go on while large bodies
+/// are refused.
 const RESERVED_BYTES: usize = 6 * 1024 * 1024;
 
-/// What a body may hold at most to count as small.
+/// A body that holds at most this is small.
 const SMALL_BYTES: usize = 32 * 1024;
 
 const fn account() -> Memory {
@@ -29,21 +30,21 @@ thread_local! {
     static COMMANDS: Rc<Memory> = Rc::new(account());
 }
 
-/// What a body of a known length holds: once as the runtime has it, and once as Wasm has it.
+/// Bytes that a body of this length holds: one copy in the runtime, one in Wasm.
 pub const fn of_body(length: usize) -> usize {
     2 * length
 }
 
-/// Counts what a request's body will hold.
+/// Counts the bytes that a request's body will hold.
 ///
 /// # Errors
 ///
-/// `overloaded`: it does not fit.
+/// `overloaded`: they exceed the bound.
 pub fn hold_body(length: usize) -> Result<Held, Problem> {
     BODIES.with(|bodies| bodies.hold(of_body(length))).ok_or_else(Problem::overloaded)
 }
 
-/// Counts what a lane's command holds; `None` when it does not fit.
+/// Counts the bytes that a lane's command holds; `None` when they exceed the bound.
 pub fn hold_command(bytes: usize) -> Option<Held> {
     COMMANDS.with(|commands| commands.hold(bytes))
 }

@@ -1,5 +1,5 @@
-//! From a request to its handler. The table of routes, and what each needs, is the core's
-//! (`admin/route.rs`); what is not there does not exist.
+//! Finds the handler of a request. The routes and the access that each needs are a table of the core
+//! (`admin/route.rs`). A path that is not in it returns 404.
 
 use std::rc::Rc;
 
@@ -9,43 +9,21 @@ use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Context, Env, Result};
 
-use crate::authentication::{authenticate, believe, use_nonce};
-use crate::failed_authentications;
+use crate::answer::{Answer, Answered, whole};
+use crate::app::App;
+use crate::authentication::failures;
+use crate::authentication::{authenticate, use_nonce, verify_mac};
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
     receipts,
 };
 use crate::http::{self, Body, Request};
 use crate::io;
-use crate::settings::{Settings, settings};
+use crate::settings::settings;
 
-/// How many times its text an administrator's body holds once it is parsed: several small objects in a
-/// list take about so much.
+/// How many times more memory a parsed body of an administrator takes than its text. A list of small
+/// objects takes about this much.
 const PARSED_BODY_FACTOR: usize = 8;
-
-/// What every handler gets.
-#[derive(Clone)]
-pub struct App {
-    pub env: Env,
-    pub settings: Rc<Settings>,
-    pub request_id: String,
-    pub context: Rc<Context>,
-}
-
-/// What every handler gives: an answer's body, a whole answer, or a problem.
-pub enum Answer {
-    Json(String),
-    Whole(Response),
-}
-
-/// An answer with headers of its own. The runtime sends no body in answer to a HEAD request, but the
-/// length that it would have.
-pub fn whole(response: Result<Response>) -> Answered {
-    let lost = |_| Problem::new(ProblemCode::Internal, "the answer could not be written");
-    response.map(Answer::Whole).map_err(lost)
-}
-
-pub type Answered = std::result::Result<Answer, Problem>;
 
 pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Result<Response> {
     let settings = settings(&env);
@@ -61,7 +39,7 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
             let app = App { env, settings, request_id: request_id.clone(), context };
             let answered = handle(&request, &app).await;
             request.drop_unread_body().await;
-            failed_authentications::write_closed(&app);
+            failures::write_closed(&app);
             answered
         }
         Err(problem) => Err(problem),
@@ -103,8 +81,8 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         }
         Access::Bootstrap | Access::Reader(_) | Access::Administrator(_) => {}
     }
-    // The token's MAC is verified before the body is read.
-    believe(request, app, route.access)?;
+    // The MAC is verified before the body is read.
+    verify_mac(request, app, route.access)?;
     let Body { bytes: body, mut held } =
         if route.method == "GET" { Body::default() } else { request.body().await? };
     let caller = authenticate(request, app, route.access, &body).await?;

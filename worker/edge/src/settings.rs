@@ -1,4 +1,4 @@
-//! Vars and secrets, read once per isolate: a deployment never changes them.
+//! Vars and secrets. They are read once per isolate, since they never change within a deployment.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -9,19 +9,19 @@ use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
 use worker::{Env, console_error};
 
-/// What the worker runs with.
+/// The settings of a deployment.
 pub struct Settings {
     pub config: Config,
     pub mac_keys: MacKeys,
     pub commit: String,
-    /// SHA-256 of what makes the first operator; `None` when nothing does.
+    /// SHA-256 of the secret that `/v1/bootstrap` asks for; `None` when it is not set.
     pub bootstrap_secret: Option<[u8; 32]>,
-    /// Policies that were parsed so far are shared by every lane of this isolate.
+    /// Shared by every lane of this isolate, so that each policy is parsed once.
     pub engine: PolicyEngine,
-    /// Whether administrators may name addresses of local networks and `http`, for development.
+    /// Whether administrators may register `http` URLs and addresses of local networks. For development.
     pub local_targets: bool,
-    /// The header that the platform in front sets to the address that connected; `None` when no
-    /// header can be trusted for that.
+    /// The header in which the platform in front puts the connecting address; `None` when no header can
+    /// be trusted.
     pub connecting_address_header: Option<String>,
 }
 
@@ -29,7 +29,7 @@ thread_local! {
     static SETTINGS: OnceCell<Result<Rc<Settings>, String>> = const { OnceCell::new() };
 }
 
-/// The settings, or the problem that the caller gets while they are wrong.
+/// The settings; a problem for the caller while they are wrong.
 pub fn settings(env: &Env) -> Result<Rc<Settings>, Problem> {
     SETTINGS.with(|cell| cell.get_or_init(|| read(env).map(Rc::new)).clone()).map_err(|message| {
         console_error!("misconfigured: {message}");
@@ -55,7 +55,7 @@ fn read(env: &Env) -> Result<Settings, String> {
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
         engine: PolicyEngine::new(gateward_policies::bundle()),
-        // Anything else, and a mistake too, means the internet alone.
+        // Any other value, also a misspelled one, allows only public addresses.
         local_targets: var(env, "LOCAL_TARGETS").is_some_and(|value| value == "true"),
         connecting_address_header: connecting_address_header(|name| var(env, name))?,
     })

@@ -1,8 +1,4 @@
-//! Step 5: the one command that hops from the worker to the lane.
-//!
-//! The encoding is postcard behind one version byte. Durable Objects may run older code than
-//! the worker for minutes after a deploy; a version that the lane does not know is refused, and
-//! the caller tries again.
+//! Step 5: a call as the worker sends it to its lane. `lane/protocol.rs` encodes it.
 
 use std::net::IpAddr;
 
@@ -12,9 +8,6 @@ use crate::call::ToolCall;
 use crate::call::http_tool::{HttpRequest, Unresolved};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
-
-/// Raised whenever [`GateCommand`], or anything in it, changes its shape.
-pub const COMMAND_VERSION: u8 = 4;
 
 /// Tools, resources or prompts of one listing that the lane looks at. A page of more is refused.
 pub const MAX_CANDIDATES: usize = 1_000;
@@ -86,12 +79,6 @@ pub struct Candidate {
 }
 
 impl GateCommand {
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        // Serializing plain data into memory cannot fail; an empty command is refused below.
-        postcard::to_extend(self, vec![COMMAND_VERSION]).unwrap_or_default()
-    }
-
     /// Bytes of memory that its arguments hold while a lane decides: those of an HTTP request twice, as
     /// they came and as the call's input.
     #[must_use]
@@ -105,57 +92,5 @@ impl GateCommand {
             _ => 0,
         };
         purpose + self.call.input.heap_bytes()
-    }
-
-    /// `None` when this is not a command of this version.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        match bytes.split_first() {
-            Some((&COMMAND_VERSION, body)) => postcard::from_bytes(body).ok(),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call;
-
-    const PINNED: &str = "04017407016b0101010101010101010101010101010101010101010101010101010101010101016801\
-        00c000020701010179010101017a0003626f740470726f6401730178017201060101610505000101020103\
-        000000000000e03f040174000201010171010170017501760177010501016e0180a0d5edee66010000596f\
-        262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5bb73e4691423aeaf49919b9c6744bd3a4a6a5b5\
-        5c8359f608f5ed471fdfe97ca34d437fe75499";
-
-    /// A lane of the last deploy may read what a worker of this one wrote: whoever changes these
-    /// bytes raises [`COMMAND_VERSION`].
-    #[test]
-    fn a_command_of_this_version_keeps_its_bytes() {
-        let body = br#"{"agent":{"id":"bot","environment":"prod"},
-            "tool_call":{"tool":"s","action":"x","resource":"r","mutates_state":true,
-              "parameters":{"a":[null,true,-1,0.5,"t"]}},
-            "context":{"source_trust":"semi_trusted_customer","contains_sensitive_data":true},
-            "request_id":"q","approval_id":"p","user":{"id":"u","role":"v"},
-            "trace":{"run_id":"w","root_trust_level":"unknown"},
-            "nonce":"n","timestamp":"2026-01-01T00:00:00Z","dry_run":true}"#;
-        let command = GateCommand {
-            tenant: "t".to_owned(),
-            lane: 7,
-            key_id: "k".to_owned(),
-            secret_hash: [1; 32],
-            http_request_id: "h".to_owned(),
-            source_address: Some([192, 0, 2, 7].into()),
-            signed: true,
-            signature_nonce: Some(SignatureNonce { nonce: "y".to_owned(), created_ms: 1 }),
-            purpose: Purpose::Forward,
-            session: Some("z".to_owned()),
-            parameters: Vec::new(),
-            call: call::parse(body, "t").unwrap(),
-        };
-        let bytes = command.encode();
-        assert_eq!(hex::encode(&bytes), PINNED);
-        assert_eq!(GateCommand::decode(&bytes), Some(command));
-        assert_eq!(GateCommand::decode(&[&[COMMAND_VERSION + 1], &bytes[1..]].concat()), None);
     }
 }

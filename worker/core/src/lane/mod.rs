@@ -20,6 +20,7 @@ mod clock;
 mod day;
 mod flush;
 mod outbox;
+pub mod protocol;
 mod pushes;
 mod registry;
 mod repair;

@@ -18,7 +18,7 @@ use crate::taint::DEFAULT_TAINT_S;
 use crate::trust::SourceTrust;
 
 use super::bans::Bans;
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TenantRecord {
     pub status: String,
     pub epoch: u64,

@@ -1,4 +1,4 @@
-//! What the administration reads and writes.
+//! Reads and writes of the administration.
 
 use gateward_core::admin::Loaded;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -12,19 +12,19 @@ use worker::{Env, console_error};
 use super::{query, read, statement, unavailable};
 use crate::limits::D1_CHANGE_MS;
 
-/// What a request with an idempotency key was answered.
+/// The stored response to a request with an idempotency key.
 #[derive(Deserialize)]
 pub struct KeptAnswer {
     pub fingerprint: String,
     pub epoch: u64,
     pub status: u16,
     pub body: String,
-    /// The tenant that it changed, and its lanes.
+    /// The tenant that the request changed, and the number of its lanes.
     pub changed_tenant: String,
     pub lanes: Option<u16>,
 }
 
-/// A record, and what else its statement gives.
+/// A record, and the second column of its statement.
 #[derive(Deserialize)]
 pub struct RecordRow {
     pub record: String,
@@ -59,7 +59,7 @@ pub async fn kept_answer(
     Ok(rows.into_iter().next())
 }
 
-/// All statements, or none.
+/// Runs the statements in one transaction.
 pub async fn commit(
     env: &Env,
     statements: &[Statement],
@@ -69,7 +69,7 @@ pub async fn commit(
     let result = query(env, &statements, D1_CHANGE_MS).await.map(drop);
     match result {
         Ok(()) => Ok(Committed::Whole),
-        // Whoever came first has the event of this epoch, the idempotency key, or the name.
+        // Another change took this epoch, this idempotency key or this name first.
         Err(error) if error.to_string().contains("UNIQUE constraint failed") => {
             Ok(Committed::Overtaken)
         }

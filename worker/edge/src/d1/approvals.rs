@@ -1,4 +1,4 @@
-//! `approvals` and `approval_groups`.
+//! The tables `approvals` and `approval_groups`.
 
 use gateward_core::api::approvals::ApprovalFilter;
 use gateward_core::approval::Approval;
@@ -14,11 +14,11 @@ use worker::Env;
 use super::{number, read};
 
 #[derive(Deserialize)]
-struct Row {
+struct ApprovalRow {
     record: String,
 }
 
-impl Row {
+impl ApprovalRow {
     fn parse(self) -> Result<Approval, Problem> {
         serde_json::from_str(&self.record)
             .map_err(|_| Problem::new(ProblemCode::Internal, "the approval's row cannot be read"))
@@ -26,8 +26,8 @@ impl Row {
 }
 
 pub async fn by_id(env: &Env, tenant: &str, id: &str) -> Result<Option<Approval>, Problem> {
-    let rows: Vec<Row> = read(env, APPROVAL, &[tenant.into(), id.into()]).await?;
-    rows.into_iter().next().map(Row::parse).transpose()
+    let rows: Vec<ApprovalRow> = read(env, APPROVAL, &[tenant.into(), id.into()]).await?;
+    rows.into_iter().next().map(ApprovalRow::parse).transpose()
 }
 
 pub async fn list(
@@ -50,13 +50,14 @@ pub async fn list(
     let statement = match filter {
         ApprovalFilter { agent: Some(_), status: Some(_), .. } => APPROVALS_OF_AGENT_AND_STATUS,
         ApprovalFilter { agent: Some(_), .. } => APPROVALS_OF_AGENT,
-        // Open ones are few; closed ones of one group are fewer than all of them.
+        // Few approvals are open, so the status index serves them. Closed ones are many, and a group has
+        // fewer of them.
         ApprovalFilter { group: Some(_), .. } if filter.ends_after_ms().is_none() => {
             APPROVALS_OF_GROUP
         }
         ApprovalFilter { status: Some(_), .. } => APPROVALS_OF_STATUS,
         _ => APPROVALS,
     };
-    let rows: Vec<Row> = read(env, statement, &values).await?;
-    rows.into_iter().map(Row::parse).collect()
+    let rows: Vec<ApprovalRow> = read(env, statement, &values).await?;
+    rows.into_iter().map(ApprovalRow::parse).collect()
 }

@@ -1,4 +1,4 @@
-//! `audit_events` that no lane writes.
+//! Rows of `audit_events` that the worker writes, not a lane.
 
 use gateward_core::lane::audit::AuditCount;
 use gateward_core::sql::d1::COUNT_FAILED_AUTHENTICATION;
@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::{number, query, statement};
 use crate::limits::D1_BACKGROUND_MS;
 
-/// Adds to the count of a source and window.
+/// Adds to the count of a source in a window.
 pub async fn count_failed_authentication(env: &Env, count: &AuditCount) -> Result<()> {
     let values = [
         count.event_id.as_str().into(),

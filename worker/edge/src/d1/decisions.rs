@@ -1,4 +1,4 @@
-//! `decisions` and `lane_flushes`.
+//! The tables `decisions` and `lane_flushes`.
 
 use gateward_core::decision::Decision;
 use gateward_core::problem::Problem;
@@ -12,7 +12,7 @@ use worker::Env;
 
 use super::{number, read};
 
-/// A decision as it is stored. A journal row has the same fields, but for the lane.
+/// A stored decision. A journal row has the same fields except the lane.
 #[derive(Deserialize)]
 pub struct DecisionRow {
     pub decision_id: String,
@@ -42,7 +42,7 @@ pub struct FlushRow {
     pub flushed_at_ms: u64,
 }
 
-/// Which decisions: ids from `from_id` on, before `before_id`.
+/// Selects decisions: ids from `from_id` on, and before `before_id`.
 pub struct Filter {
     pub agent: Option<String>,
     pub decision: Option<Decision>,

@@ -1,4 +1,4 @@
-//! Step 13: journal rows to D1, many rows a statement, all statements one transaction.
+//! Step 13: writes journal rows to D1, many rows per statement, all statements in one transaction.
 
 use gateward_core::lane::FlushBatch;
 use gateward_core::sql::d1::{
@@ -32,13 +32,13 @@ struct EpochRow {
     epoch: u64,
 }
 
-/// Bytes of the whole database, as D1 reports them; 0 when it does not.
+/// Bytes of the whole database as D1 reports them; 0 if it does not report them.
 pub async fn size_bytes(env: &Env) -> Result<u64> {
     let size = JsFuture::from(io::size(env, BINDING, PING, D1_BACKGROUND_MS)?).await?;
     Ok(size.as_f64().unwrap_or_default() as u64)
 }
 
-/// Writes the batch, which may have been written before, and reads back what is stored.
+/// Writes the batch, and reads back what D1 holds. Writing a batch again is a no-op.
 pub async fn flush(
     env: &Env,
     tenant: &str,

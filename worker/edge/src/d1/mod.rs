@@ -1,4 +1,4 @@
-//! What is read from and written to D1, a module per table or purpose.
+//! Reads and writes of D1, one module per table or purpose.
 
 pub mod administration;
 pub mod approvals;
@@ -28,7 +28,7 @@ use crate::limits::D1_READ_MS;
 /// The binding in wrangler.toml.
 const BINDING: &str = "DB";
 
-/// A statement with its values, as `io.js` takes it.
+/// A statement with its values, in the form of `io.js`.
 fn statement(sql: &str, values: &[JsValue]) -> Array {
     let mut statement = Array::of1(&sql.into());
     statement.extend(values.iter().cloned());
@@ -51,7 +51,7 @@ fn unreadable(error: serde_json::Error) -> Error {
     Error::RustError(format!("D1's answer cannot be read: {error}"))
 }
 
-/// All rows of a reading statement, for somebody who waits for them.
+/// All rows of a statement that reads, within the limit for reads that a caller waits for.
 async fn read<T: DeserializeOwned>(
     env: &Env,
     sql: &str,
@@ -74,7 +74,7 @@ async fn read_within<T: DeserializeOwned>(
     read.map_err(|error| {
         let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
         if let Some(left_out) = line {
-            console_error!("D1: {error} ({left_out} lines like this one were left out)");
+            console_error!("D1: {error} ({left_out} similar lines were left out)");
         }
         unavailable()
     })
@@ -84,13 +84,13 @@ thread_local! {
     static LOG: RefCell<LogThrottle> = RefCell::default();
 }
 
-/// What is told of a read that failed. A change that needs it was not made.
+/// The problem of a read that failed. If it was part of a change, nothing was changed.
 pub fn unavailable() -> Problem {
     let detail = "the database does not answer; nothing was changed; try again";
     Problem::new(ProblemCode::RegistryUnavailable, detail)
 }
 
-/// Numbers cross as doubles; all of ours are below 2^53.
+/// Numbers become doubles in JavaScript. This is exact: all of them are below 2^53.
 fn number(value: u64) -> JsValue {
     JsValue::from_f64(value as f64)
 }

@@ -1,4 +1,4 @@
-//! `receipts`.
+//! The table `receipts`, and receipts in journal rows.
 
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, StoredReceipt};
@@ -29,7 +29,7 @@ impl From<ReceiptRow> for StoredReceipt {
     }
 }
 
-/// Receipts that are flushed, from `from` on.
+/// Flushed receipts from `from` on.
 pub async fn list(
     env: &Env,
     tenant: &str,
@@ -42,7 +42,7 @@ pub async fn list(
     Ok(rows.into_iter().map(StoredReceipt::from).collect())
 }
 
-/// The body of the flushed receipt of what became of a decision's call.
+/// The body of the flushed receipt that records the outcome of a decision's call.
 pub async fn outcome(
     env: &Env,
     tenant: &str,
@@ -56,7 +56,7 @@ pub async fn outcome(
     Ok(rows.into_iter().next().map(|row| row.body))
 }
 
-/// The same in a JSON array of journal rows.
+/// The same, searched in a JSON array of journal rows.
 pub fn outcome_in_journal(rows: &str, decision_id: &str) -> Result<Option<String>, Problem> {
     #[derive(Deserialize)]
     struct Row {
@@ -76,7 +76,7 @@ fn unreadable_journal() -> Problem {
     Problem::new(ProblemCode::LaneUnavailable, "the lane's journal cannot be read")
 }
 
-/// Receipts of a JSON array of journal rows.
+/// The receipts in a JSON array of journal rows.
 pub fn from_journal(rows: &str) -> Result<Vec<StoredReceipt>, Problem> {
     let rows: Vec<ReceiptRow> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
     Ok(rows.into_iter().map(StoredReceipt::from).collect())

@@ -1,4 +1,4 @@
-//! The registry's tables, read.
+//! Reads of the registry's tables.
 
 use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::call::command::GateCommand;
@@ -10,7 +10,7 @@ use worker::{Env, console_error};
 
 use super::{number, read, read_within};
 
-/// A reader's credential, with its tenant and agent.
+/// The credential of a request that is not a call, with its tenant and agent.
 #[derive(Deserialize)]
 pub struct ReaderRow {
     pub kind: String,
@@ -23,7 +23,7 @@ pub struct ReaderRow {
     pub expires_at_ms: Option<u64>,
     /// A JSON array.
     pub allowed_networks: Option<String>,
-    /// 0 or 1, as SQLite has it.
+    /// SQLite's boolean: 0 or 1.
     pub signed: u8,
     pub issued_by: Option<String>,
     pub tenant_status: String,
@@ -34,7 +34,7 @@ pub struct ReaderRow {
     pub agent_status: Option<String>,
 }
 
-/// Everything that `command` needs, at one epoch; the tenant's bans only if they are needed.
+/// All records that `command` needs, as of one epoch. The tenant's bans are read only if `with_bans`.
 pub async fn load_records(
     env: &Env,
     command: &GateCommand,
@@ -95,7 +95,7 @@ pub async fn load_reader(
     Ok(rows.into_iter().next())
 }
 
-/// D1 answers, and has the schema.
+/// Checks that D1 answers and has the schema.
 pub async fn ping(env: &Env) -> Result<(), Problem> {
     read::<serde::de::IgnoredAny>(env, PING, &[]).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! What a lane's alarm deletes of its tenant's records.
+//! Deletes records of a tenant that are past the retention period. Run by a lane's alarm.
 
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::StoredReceipt;
@@ -28,7 +28,7 @@ struct OldReceipt {
     body: String,
 }
 
-/// The tenant's own period.
+/// The tenant's retention period; `None` for the default.
 pub async fn retention_days(env: &Env, tenant: &str) -> Result<Option<u32>> {
     let period = statement(RETENTION, &[tenant.into()]);
     let answered = query(env, &[period], D1_BACKGROUND_MS).await?;
@@ -59,14 +59,14 @@ pub async fn oldest(
 /// Deletes the lane's receipts and decisions up to `anchor`, and some of the tenant's events and
 /// approvals from before `cutoff_ms`. Returns whether there may be more of the latter.
 ///
-/// Events of no tenant are deleted by whichever lane comes by, after `untold_cutoff_ms`.
+/// Events without a tenant are deleted by any lane, if they are older than `default_cutoff_ms`.
 pub async fn prune(
     env: &Env,
     tenant: &str,
     lane: u16,
     anchor: &ChainHead,
     cutoff_ms: u64,
-    untold_cutoff_ms: u64,
+    default_cutoff_ms: u64,
 ) -> Result<bool> {
     let through = [tenant.into(), number(lane.into()), number(anchor.seq)];
     let saved =
@@ -83,7 +83,7 @@ pub async fn prune(
     statements.push(statement(PRUNE_APPROVAL_GROUPS, &old));
     statements.push(statement(PRUNE_APPROVALS, &old));
     statements.push(statement(PRUNE_EVENTS, &old));
-    statements.push(statement(PRUNE_EVENTS, &before("", untold_cutoff_ms)));
+    statements.push(statement(PRUNE_EVENTS, &before("", default_cutoff_ms)));
     let mut full = false;
     for pruned in query(env, &statements, D1_BACKGROUND_MS).await? {
         full |= rows::<IgnoredAny>(Some(&pruned))?.len() >= MAX_PRUNED as usize;

@@ -1,4 +1,4 @@
-//! `signature_nonces`: what makes a signed request good for one use.
+//! The table `signature_nonces`: each nonce can be used once.
 
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::NONCE_MS;
@@ -10,10 +10,10 @@ use worker::{Env, Result, console_error};
 use super::{number, query, rows, statement};
 use crate::limits::D1_CHANGE_MS;
 
-/// Expired nonces that are deleted when one is used: more than one, so that they do not pile up.
+/// Expired nonces that are deleted when one is used. More than one, so that they do not accumulate.
 const MAX_FORGOTTEN: u64 = 10;
 
-/// Whether the nonce was not used before; now it is.
+/// Uses up a nonce. Returns whether it was unused.
 pub async fn use_nonce(
     env: &Env,
     tenant: &str,
@@ -24,7 +24,7 @@ pub async fn use_nonce(
     let used: Result<Vec<IgnoredAny>> = async {
         let values =
             [tenant.into(), key_id.into(), nonce.nonce.as_str().into(), number(nonce.created_ms)];
-        // Twice as long as it is good for: clocks differ.
+        // Kept twice as long as a signature is valid, since clocks differ.
         let expired = number(now_ms.saturating_sub(NONCE_MS));
         let values_of_expired = [tenant.into(), expired, number(MAX_FORGOTTEN)];
         let statements = [
@@ -38,7 +38,7 @@ pub async fn use_nonce(
     used.map(|rows| !rows.is_empty()).map_err(|error| {
         console_error!("a signature's nonce could not be written: {error}");
         let detail =
-            "the database does not answer; nothing was changed; sign the request anew and try again";
+            "the database does not answer; nothing was changed; sign the request again and retry";
         Problem::new(ProblemCode::RegistryUnavailable, detail)
     })
 }

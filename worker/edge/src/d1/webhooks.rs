@@ -1,4 +1,4 @@
-//! `webhooks`, and what became of messages that nobody took.
+//! The table `webhooks`, and dead letters.
 
 use gateward_core::approval::webhook::Webhook;
 use gateward_core::lane::DeadLetters;
@@ -15,7 +15,7 @@ pub async fn of_tenant(env: &Env, tenant: &str) -> std::result::Result<Option<We
     Ok(rows.into_iter().next())
 }
 
-/// Writes them as audit events; those that were written before stay as they are.
+/// Writes dead letters as audit events. Writing one again is a no-op.
 pub async fn write_dead_letters(
     env: &Env,
     tenant: &str,

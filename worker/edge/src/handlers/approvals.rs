@@ -16,20 +16,22 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::scope::Scope;
 use worker::{Date, console_error};
 
+use crate::answer::{Answer, Answered, whole};
+use crate::app::App;
 use crate::authentication::{Caller, authenticate};
-use crate::handlers::decisions::{malformed, page_limit};
+use crate::d1;
+use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Head, Request, json};
-use crate::router::{Answer, Answered, App, whole};
-use crate::{d1, lanes};
+use crate::lane;
 
-/// Seconds after which polling an approval makes sense: a person does not decide sooner.
+/// `Retry-After` of a pending approval, in seconds. People do not decide faster.
 const POLL_AFTER_S: u64 = 5;
 
-/// How often a decision is checked anew because the registry changed meanwhile.
+/// Attempts at a decision. An attempt fails when the registry changes during it.
 const MAX_ATTEMPTS: usize = 3;
 
-/// Lanes that a list asks for what they have not flushed: hops of one request, all at once. A tenant with
-/// more sees what D1 has, about a second later.
+/// A list also reads the unflushed rows of all lanes, if the tenant has at most this many. A tenant with
+/// more lanes sees only what D1 holds, about a second later. Bounds the hops of one request.
 const MAX_ASKED_LANES: u16 = 32;
 
 /// Sorts after every approval.
@@ -73,8 +75,8 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             _ => return Err(malformed(&name, "left out: there is no such parameter")),
         }
     }
-    // A row leaves a lane once it is in D1. So what the flushes, the lanes and D1 say, asked in this
-    // order, leaves nothing out.
+    // A row leaves its lane only after D1 holds it. Reading flushes, lanes and D1 in this order therefore
+    // misses none.
     let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
     let mut reach: BTreeMap<u16, (u64, u64)> =
         flushes.iter().map(|row| (row.lane, (row.seq, row.flushed_at_ms))).collect();
@@ -91,20 +93,19 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     json(&ApprovalPage { approvals, next_cursor, flushed_through }).map(Answer::Json)
 }
 
-/// Lanes that are asked at once: a page of journal rows of each is some 2.5 MB, and the isolate has 128.
+/// Lanes that are read at once. A page of journal rows has up to 2.5 MB, and the isolate has 128.
 const ASKED_AT_ONCE: usize = 4;
 
-/// Approvals in the rows that the tenant's lanes have not flushed, at most a page of rows of each.
-/// `reach` says how far each lane was flushed, and then how far it was read. A lane that does not
-/// answer is left as far as D1 has it.
+/// Approvals in the unflushed rows of the tenant's lanes, at most a page of rows of each lane. `reach` holds
+/// how far each lane was flushed; this raises it to how far the lane was read. A lane that does not answer
+/// is left out.
 async fn held_by_lanes(
     app: &App,
     caller: &Caller,
     now_ms: u64,
     reach: &mut BTreeMap<u16, (u64, u64)>,
 ) -> Vec<Approval> {
-    // An agent polls the approval that it waits for, which its lane answers. Its lists must not cost
-    // every lane a read.
+    // An agent can poll its approval, which reads only its own lane. Its lists must not read every lane.
     if caller.lanes > MAX_ASKED_LANES || caller.agent.is_some() {
         return Vec::new();
     }
@@ -114,12 +115,15 @@ async fn held_by_lanes(
         let asked = some.iter().map(|lane| {
             let from = reach.get(lane).map_or(1, |(seq, _)| seq + 1);
             let (env, tenant) = (&app.env, &caller.tenant);
-            async move { (*lane, lanes::rows(env, tenant, *lane, from).await) }
+            async move { (*lane, lane::client::rows(env, tenant, *lane, from).await) }
         });
         for (lane, rows) in join_all(asked).await {
             let Ok((approvals, last)) = rows.map_err(drop).and_then(|rows| {
                 listing::of_journal(&rows).map_err(|error| {
-                    console_error!("lane {lane} of `{}`: its journal: {error}", caller.tenant);
+                    console_error!(
+                        "the journal of lane {lane} of `{}` cannot be read: {error}",
+                        caller.tenant
+                    );
                 })
             }) else {
                 continue;
@@ -133,12 +137,12 @@ async fn held_by_lanes(
     held
 }
 
-/// One approval, as its lane holds it.
+/// One approval, from its lane.
 pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     let lane = lane_of(caller, id)?;
-    let held = match lanes::approval(&app.env, &caller.tenant, lane, id).await? {
+    let held = match lane::client::approval(&app.env, &caller.tenant, lane, id).await? {
         Some(held) => Some(held),
-        // Closed long ago.
+        // The lane deletes closed approvals after a while.
         None => d1::approvals::by_id(&app.env, &caller.tenant, id)
             .await?
             .map(|approval| HeldApproval { approval, input: ApprovalInput::default() }),
@@ -155,8 +159,8 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     whole(head.with(&json(&approval.view(&held.input, now_ms, false))?))
 }
 
-/// An administrator's decision. It is the lane's, which refuses one whose administrator was checked
-/// at an older epoch than it knows: then the check is made again.
+/// An administrator's decision, which the lane applies. If the lane knows a newer epoch than the one at which
+/// the administrator was checked, the check is repeated.
 pub async fn decide(
     request: &Request,
     app: &App,
@@ -188,7 +192,7 @@ pub async fn decide(
     for _ in 0..MAX_ATTEMPTS {
         command.groups = caller.groups;
         command.epoch = caller.epoch;
-        if let Some(response) = lanes::decide(&app.env, &command).await? {
+        if let Some(response) = lane::client::decide_approval(&app.env, &command).await? {
             return Ok(Answer::Whole(response));
         }
         let access = Access::Administrator(Scope::ApprovalsDecide);

@@ -1,8 +1,10 @@
 //! `POST /v1/authorize`: steps 1 to 5 of a call; the lane does the rest.
 
+use crate::answer::{Answer, Answered};
+use crate::app::App;
+use crate::authentication;
 use crate::http::{Body, Request};
-use crate::router::{Answer, Answered, App};
-use crate::{authentication, lanes};
+use crate::lane;
 use gateward_core::call;
 use gateward_core::call::command::Purpose;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -14,12 +16,12 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
     let call = call::parse(&bytes, token.tenant)?;
     drop(bytes);
     if call.agent != agent {
-        let detail = "`agent.id` is not the agent whose credential this is";
+        let detail = "`agent.id` must be the agent of the credential";
         return Err(Problem::new(ProblemCode::AgentMismatch, detail));
     }
     let purpose = Purpose::Authorize;
     let command = authentication::command(request, app, &token, lane, signature, purpose, call);
-    let answer = lanes::call(&app.env, &command);
+    let answer = lane::client::call(&app.env, &command);
     drop(command);
     answer.await.map(Answer::Whole)
 }

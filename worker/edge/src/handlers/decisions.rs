@@ -10,11 +10,14 @@ use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
 use serde_json::value::RawValue;
 
+use crate::answer::{Answer, Answered};
+use crate::app::App;
 use crate::authentication::Caller;
+use crate::d1;
 use crate::d1::decisions::{DecisionRow, Filter};
+use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Request, json};
-use crate::router::{Answer, Answered, App};
-use crate::{d1, lanes};
+use crate::lane;
 
 /// Sorts after every decision id.
 const AFTER_ALL_IDS: &str = "g";
@@ -76,7 +79,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             _ => return Err(malformed(&name, "left out: there is no such parameter")),
         }
     }
-    // Asked first: what is flushed after it is then more than is claimed, never less.
+    // Read first, so that `flushed_through` never claims rows that the list does not contain.
     let flushes = d1::decisions::flushes(&app.env, &caller.tenant).await?;
     let rows = d1::decisions::list(&app.env, &caller.tenant, &filter).await?;
     let full = rows.len() == filter.limit as usize;
@@ -98,16 +101,16 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     }
     let mut found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
     if found.is_none() {
-        let row = lanes::row(&app.env, &caller.tenant, lane, seq).await?;
+        let row = lane::client::row(&app.env, &caller.tenant, lane, seq).await?;
         found = row.and_then(|row| DecisionRow::from_journal(&row, lane));
     }
     if found.is_none() {
-        // It may have been flushed between the two looks.
+        // It may have been flushed between the two reads.
         found = d1::decisions::by_id(&app.env, &caller.tenant, id).await?;
     }
     let row = found.filter(|row| row.decision_id == id && caller.sees(&row.agent));
     let row = row.ok_or_else(not_found)?;
-    // What an agent is told of a policy is its reason; what became of its call it saw itself.
+    // An agent sees only a policy's reason, and knows the outcome of its own call.
     let explained = caller.agent.is_none();
     let policies = DecidingPolicy::of(&row.response, app.settings.engine.bundle(), explained);
     let outcome = match explained && row.decision.passes() {
@@ -117,8 +120,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     json(&DecisionDetail { decision: view(row)?, policies, outcome }).map(Answer::Json)
 }
 
-/// What became of the decision's call: from D1, else from the first of the lane's rows that are not
-/// flushed.
+/// The outcome of the decision's call, from D1 or from the lane's first unflushed rows.
 async fn outcome(
     app: &App,
     caller: &Caller,
@@ -127,25 +129,12 @@ async fn outcome(
     let (env, tenant, id) = (&app.env, &caller.tenant, &decision.decision_id);
     let mut receipt = d1::receipts::outcome(env, tenant, id).await?;
     if receipt.is_none() {
-        let rows = lanes::rows(env, tenant, decision.lane, decision.seq + 1).await?;
+        let rows = lane::client::rows(env, tenant, decision.lane, decision.seq + 1).await?;
         receipt = d1::receipts::outcome_in_journal(&rows, id)?;
     }
     if receipt.is_none() {
-        // It may have been flushed between the two looks.
+        // It may have been flushed between the two reads.
         receipt = d1::receipts::outcome(env, tenant, id).await?;
     }
     Ok(receipt.and_then(|receipt| CallOutcome::of_receipt(&receipt)))
-}
-
-/// A page's size from its parameter.
-pub fn page_limit(text: &str, max: u32) -> Result<u32, Problem> {
-    text.parse()
-        .ok()
-        .filter(|limit| (1..=max).contains(limit))
-        .ok_or_else(|| malformed("limit", &format!("a number from 1 to {max}")))
-}
-
-/// A parameter that is not what it must be.
-pub fn malformed(name: &str, expected: &str) -> Problem {
-    Problem::new(ProblemCode::MalformedRequest, format!("`{name}` must be {expected}"))
 }

@@ -1,7 +1,7 @@
-//! `/v1/forward-auth`: what a gateway in front of an API asks before it lets a request pass.
+//! `/v1/forward-auth`: a gateway in front of an API asks whether it may forward a request.
 //!
-//! Fails closed: whatever is no `allow` is answered as a refusal. What becomes of the request
-//! afterwards Gateward does not see, so there is no outcome.
+//! Fails closed: every decision except `allow` becomes a refusal. The gateway forwards the request itself, so
+//! no outcome is recorded.
 
 use gateward_core::bounds::MAX_RESOURCE_BYTES;
 use gateward_core::call::claims::Claims;
@@ -12,10 +12,12 @@ use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::json::Json;
 use gateward_core::problem::{Problem, ProblemCode};
 
+use crate::answer::{Answered, whole};
+use crate::app::App;
 use crate::authentication;
 use crate::http::{Head, Request};
-use crate::lanes::{self, Judged, RateFields, Refused};
-use crate::router::{Answered, App, whole};
+use crate::lane;
+use crate::lane::client::{Judged, RateFields, Refused};
 
 pub async fn answer(
     request: &Request,
@@ -41,7 +43,7 @@ pub async fn answer(
             .field("x-gateward-tenant", tenant)
             .field("x-gateward-agent", agent)
             .decision(&decision),
-        // Some gateways put a body of their own in place of this one.
+        // Some gateways replace the body, so the reason code is also in a header.
         (None, Some(refusal)) => head.field("x-gateward-reason-code", refusal.code.code()),
         (None, None) => head,
     };
@@ -50,14 +52,14 @@ pub async fn answer(
     whole(head.with(&refusal.to_json_as(status, &app.request_id)))
 }
 
-/// Who asked, and what was decided.
+/// The decision, with the tenant and agent that it is about.
 struct Judgement<'a> {
     tenant: &'a str,
     agent: &'a str,
     decision: ProxyDecision,
 }
 
-/// Steps 2 to 5 of the call that the original request is.
+/// Steps 2 to 5, for the original request.
 async fn judge<'a>(
     request: &'a Request,
     app: &App,
@@ -65,22 +67,22 @@ async fn judge<'a>(
 ) -> Result<(Judgement<'a>, RateFields), Refused> {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     let Original { server, request: asked, .. } = original?;
-    let stated = Claims::from_headers(|name| request.header(name))?;
-    // What the record says when no route fits; else the lane puts the tool's in their place.
+    let claims = Claims::from_headers(|name| request.header(name))?;
+    // If no route matches, the record names method and path in place of the tool.
     let (method, mut path) = (asked.method.clone(), asked.path.clone());
     path.truncate(path.floor_char_boundary(MAX_RESOURCE_BYTES));
     let target = (server.as_str(), method.as_str(), path.as_str());
-    let call = stated.call((token.tenant, agent), target, Json::Object(Vec::new()));
+    let call = claims.call((token.tenant, agent), target, Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
-    // The gateway sends a request of its own, which no caller signed.
+    // The caller did not sign the gateway's request.
     let command = authentication::command(request, app, &token, lane, None, purpose, call);
-    let Judged { reply, rate } = lanes::judge(&app.env, &command).await?;
+    let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;
     Ok((Judgement { tenant: token.tenant, agent, decision }, rate))
 }
 
-/// Why the gateway must not let the request pass; `None` when it may.
+/// Why the gateway must not forward the request; `None` if it may.
 fn refusal(decision: &ProxyDecision) -> Option<Problem> {
     let detail = match decision.decision {
         Decision::Allow => return None,

@@ -1,4 +1,4 @@
-//! `GET /healthz`, `/readyz` and `/version`: open to everyone, and telling no secret.
+//! `GET /healthz`, `/readyz` and `/version`: they need no credential, and return no secret.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -9,24 +9,27 @@ use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
 use worker::{Date, Delay};
 
+use crate::answer::{Answer, Answered};
+use crate::app::App;
+use crate::d1;
 use crate::http::json;
-use crate::router::{Answer, Answered, App};
-use crate::{d1, lanes};
+use crate::lane;
 
-/// The worker runs.
+/// Answers whenever the worker runs.
 pub fn alive() -> Answered {
     json(&Health { status: "ok" }).map(Answer::Json)
 }
 
-/// How long a request waits before it looks again at the check that another request runs. Requests
-/// cannot wait for each other's promises.
+/// How often a request polls the check that another request runs. Requests cannot await each other's
+/// promises.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 thread_local! {
     static READINESS: RefCell<Readiness> = RefCell::default();
 }
 
-/// D1 and a lane's storage answer, or 503 says which does not; as of a moment ago.
+/// Whether D1 and a lane's storage answer. If not, a 503 names the one that does not. The result is cached
+/// for a moment.
 pub async fn ready(app: &App) -> Answered {
     loop {
         let asked = READINESS.with(|state| state.borrow_mut().ask(Date::now().as_millis()));
@@ -44,13 +47,13 @@ pub async fn ready(app: &App) -> Answered {
     }
 }
 
-/// Takes no longer than a hop to a lane may: less than `CHECK_LIMIT_MS`.
+/// Takes at most as long as a hop to a lane, which is less than `CHECK_LIMIT_MS`.
 async fn check(app: &App) -> Result<(), Problem> {
-    let (database, lane) = join(d1::registry::ping(&app.env), lanes::ready(&app.env)).await;
+    let (database, lane) = join(d1::registry::ping(&app.env), lane::client::ready(&app.env)).await;
     database.and(lane)
 }
 
-/// What is deployed.
+/// The deployed version.
 pub fn version(app: &App) -> Answered {
     let bundle = app.settings.engine.bundle();
     json(&Version {

@@ -1,45 +1,49 @@
-//! `/http/{server}/{path}`: requests for an HTTP API, each decided as the call of the tool that the
-//! server's routes say it is.
+//! `/http/{server}/{path}`: requests to an HTTP API. The server's routes say which tool a request calls, and
+//! that call is decided.
 
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::Purpose;
+use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::headers;
 use gateward_core::call::http_tool::{self, HttpRequest};
+use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
 use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use worker::Date;
 
+use crate::answer::{Answered, whole};
+use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request};
-use crate::lanes::{self, Judged, Refused};
-use crate::relay::{self, Done, UpstreamRequest};
-use crate::router::{Answered, App, whole};
+use crate::lane;
+use crate::lane::client::{Judged, RateFields, Refused};
+use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest};
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     let Body { bytes, mut held } = request.body().await?;
     if matches!(request.method.as_str(), "GET" | "HEAD") && !bytes.is_empty() {
-        // The runtime sends none on.
+        // The runtime would not forward it.
         let detail = "a request of this method must not have a body";
         return Err(Problem::new(ProblemCode::MalformedRequest, detail));
     }
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let body = read_body(request, &bytes)?;
-    let stated = Claims::from_headers(|name| request.header(name))?;
+    let claims = Claims::from_headers(|name| request.header(name))?;
     let asked = HttpRequest {
         method: request.method.clone(),
         path: path.to_owned(),
         query: request.raw_query().to_owned(),
         body,
     };
-    // The lane knows the routes, and with them the tool.
-    let call = stated.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
+    // The lane holds the routes, so it finds the tool.
+    let call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
     let mut command = authentication::command(request, app, &token, lane, signature, purpose, call);
-    let judged = lanes::judge(&app.env, &command);
-    // The text is kept, and read again if a field must be left out: parsed, it takes many times as much.
+    let judged = lane::client::judge(&app.env, &command);
+    // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
+    // as much memory.
     if let Purpose::Route(asked) = &mut command.purpose {
         asked.body = None;
     }
@@ -50,111 +54,152 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
             return whole(head.with(&problem.to_json(&app.request_id)));
         }
     };
-    // The outcome names it.
+    // The outcome names the tool.
     command.call.tool = std::mem::take(&mut reply.tool);
-    let Some(decision) = reply.decision.take() else { return Err(unreadable()) };
-    let refuse = |problem: Problem| {
-        let head = Head::of_problem(&problem, &app.request_id).decision(&decision);
-        whole(rate.add_to(head).with(&problem.to_json(&app.request_id)))
-    };
-    if !decision.decision.passes() {
-        return refuse(Problem::new(ProblemCode::CallDenied, &decision.reason));
+    let Some(decision) = reply.decision.take() else { return Err(unfit()) };
+    let untrusted = reply.untrusted.take();
+    let call = DecidedCall { request, app, command, decision, untrusted, rate };
+    if !call.decision.decision.passes() {
+        return call.refuse(&Problem::new(ProblemCode::CallDenied, &call.decision.reason));
     }
-    let Some(upstream) = reply.upstream.take() else { return Err(unreadable()) };
-    let untrusted = reply.untrusted.as_ref();
-    let not_sent = |problem| {
-        relay::record_outcome(app, &command, &decision, untrusted, relay::not_sent());
-        refuse(problem)
+    let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
+    let (url, body) = match call.prepare(bytes, &upstream, &reply.route) {
+        Ok(prepared) => prepared,
+        Err(problem) => return call.not_sent(&problem),
     };
-    let redacted = &decision.redacted_fields;
-    let mut asked = match &command.purpose {
-        Purpose::Route(asked) => asked.clone(),
-        _ => return not_sent(unreadable()),
-    };
-    let body = if redacted.is_empty() {
-        bytes
-    } else {
-        asked.body = match read_body(request, &bytes) {
-            Ok(body) => body,
-            Err(problem) => return not_sent(problem),
-        };
-        if !http_tool::redact(&mut asked, &reply.route, redacted) {
-            let detail = "a field that must be left out is part of the path";
-            return not_sent(Problem::new(ProblemCode::CallDenied, detail));
-        }
-        asked.body.take().map(|body| body.canonical()).unwrap_or_default().into_bytes()
-    };
-    let url = match url(app, &upstream, &asked) {
-        Ok(url) => url,
-        Err(problem) => return not_sent(problem),
-    };
-    let mut fields = headers::to_upstream(request.headers(), &upstream.forwarded_headers);
-    if !body.is_empty() {
-        // Without a character set: the body is UTF-8, as it was read.
-        fields.push(("content-type".to_owned(), "application/json".to_owned()));
-    }
-    fields.extend(relay::own_fields(&command, Some(&decision)));
     let decided_at_ms = Date::now().as_millis();
-    let sent = relay::send(
-        app,
-        request,
-        &command.tenant,
-        &upstream,
-        UpstreamRequest {
-            method: &request.method,
-            url: &url,
-            headers: fields,
-            body: Some(body.as_slice()).filter(|body| !body.is_empty()),
-        },
-    );
-    // From here on only the runtime holds it, until it is sent.
+    let sent = call.send(&upstream, &url, &body);
+    // From here on only the runtime holds the body, until it is sent.
     held.resize(body.len());
     drop(body);
     let answer = match sent.await {
         Ok(Ok(answer)) => answer,
         Ok(Err(broken)) => {
-            relay::record_outcome(app, &command, &decision, untrusted, broken.ended());
-            return refuse(broken.problem());
+            call.record(broken.ended());
+            return call.refuse(&broken.problem());
         }
-        Err(problem) => return not_sent(problem),
+        Err(problem) => return call.not_sent(&problem),
     };
     drop(held);
-    if !(200..600).contains(&answer.status) {
-        relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::Refused));
-        let detail = "the server's answer has a status that there is not";
-        return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
+    if let Err((problem, ending)) = call.check(&answer, &upstream, decided_at_ms).await {
+        call.record(answer.refuse(ending));
+        return call.refuse(&problem);
     }
-    // A HEAD response has a Content-Length but no body.
-    let length = answer.header("content-length").filter(|_| request.method != "HEAD");
-    let length = length.and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > u64::from(upstream.max_result_bytes)) {
-        relay::record_outcome(app, &command, &decision, untrusted, answer.refuse(Ending::TooLarge));
-        let detail = "the server's answer is too large";
-        return refuse(Problem::new(ProblemCode::UpstreamInvalid, detail));
-    }
-    // The decision marked the agent; what comes later may come after that mark has ended.
-    let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
-    if let Some(untrusted) = untrusted
-        && waited_ms >= relay::MARK_INTERVAL_MS
-        && let Err(problem) = relay::mark(app, &command, untrusted).await
-    {
-        let ended = answer.refuse(Ending::Refused);
-        relay::record_outcome(app, &command, &decision, Some(untrusted), ended);
-        return refuse(problem);
-    }
-    let mut head = Head::bare(answer.status).decision(&decision);
-    for (name, value) in headers::to_caller(answer.headers(), upstream.shared_cache) {
-        head = head.field(&name, value);
-    }
-    head = rate.add_to(head.field("x-request-id", &app.request_id));
-    let app = app.clone();
-    let done: Done = Box::new(move |ended| {
-        relay::record_outcome(&app, &command, &decision, reply.untrusted.as_ref(), ended);
-    });
-    whole(answer.stream(head, None, Some(done)))
+    call.stream(answer, upstream.shared_cache)
 }
 
-/// A JSON body, or none: policies judge what the API will take, and read nothing else.
+/// A call that its lane has decided.
+struct DecidedCall<'a> {
+    request: &'a Request,
+    app: &'a App,
+    command: GateCommand,
+    decision: ProxyDecision,
+    untrusted: Option<Untrusted>,
+    rate: RateFields,
+}
+
+impl DecidedCall<'_> {
+    /// The URL and the body to send. Redacted fields are removed from both.
+    fn prepare(
+        &self,
+        bytes: Vec<u8>,
+        upstream: &Upstream,
+        route: &str,
+    ) -> Result<(String, Vec<u8>), Problem> {
+        let Purpose::Route(asked) = &self.command.purpose else { return Err(unfit()) };
+        let redacted = &self.decision.redacted_fields;
+        if redacted.is_empty() {
+            return Ok((url(self.app, upstream, asked)?, bytes));
+        }
+        let mut asked = HttpRequest { body: read_body(self.request, &bytes)?, ..asked.clone() };
+        if !http_tool::redact(&mut asked, route, redacted) {
+            let detail = "a field that must be removed is part of the path";
+            return Err(Problem::new(ProblemCode::CallDenied, detail));
+        }
+        let body = asked.body.take().map(|body| body.canonical()).unwrap_or_default();
+        Ok((url(self.app, upstream, &asked)?, body.into_bytes()))
+    }
+
+    /// Sends the request before this returns.
+    fn send(
+        &self,
+        upstream: &Upstream,
+        url: &str,
+        body: &[u8],
+    ) -> impl Future<Output = Sent> + use<> {
+        let own = self.request.headers();
+        let mut headers = headers::to_upstream(own, &upstream.forwarded_headers);
+        if !body.is_empty() {
+            // Without a charset: the body was read as UTF-8.
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        headers.extend(relay::own_fields(&self.command, Some(&self.decision)));
+        let body = Some(body).filter(|body| !body.is_empty());
+        let request = UpstreamRequest { method: &self.request.method, url, headers, body };
+        relay::send(self.app, self.request, &self.command.tenant, upstream, request)
+    }
+
+    /// Checks the head of the response, and marks the agent if need be. An error refuses the response.
+    async fn check(
+        &self,
+        answer: &UpstreamAnswer,
+        upstream: &Upstream,
+        decided_at_ms: u64,
+    ) -> Result<(), (Problem, Ending)> {
+        let invalid = |detail| Problem::new(ProblemCode::UpstreamInvalid, detail);
+        if !(200..600).contains(&answer.status) {
+            let detail = "the server's response has a status that does not exist";
+            return Err((invalid(detail), Ending::Refused));
+        }
+        // A HEAD response has a Content-Length but no body.
+        let length = answer.header("content-length").filter(|_| self.request.method != "HEAD");
+        let length = length.and_then(|length| length.parse::<u64>().ok());
+        if length.is_some_and(|length| length > u64::from(upstream.max_result_bytes)) {
+            return Err((invalid("the server's response is too large"), Ending::TooLarge));
+        }
+        // The decision marked the agent. If the response took long, that mark may have ended.
+        let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
+        if let Some(untrusted) = &self.untrusted
+            && waited_ms >= relay::MARK_INTERVAL_MS
+        {
+            let marked = relay::mark(self.app, &self.command, untrusted).await;
+            marked.map_err(|problem| (problem, Ending::Refused))?;
+        }
+        Ok(())
+    }
+
+    /// Streams the server's response to the caller, and records the outcome at its end.
+    fn stream(self, answer: UpstreamAnswer, shared_cache: bool) -> Answered {
+        let Self { app, command, decision, untrusted, rate, .. } = self;
+        let mut head = Head::bare(answer.status).decision(&decision);
+        for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
+            head = head.field(&name, value);
+        }
+        head = rate.add_to(head.field("x-request-id", &app.request_id));
+        let app = app.clone();
+        let done: Done = Box::new(move |ended| {
+            relay::record_outcome(&app, &command, &decision, untrusted.as_ref(), ended);
+        });
+        whole(answer.stream(head, None, Some(done)))
+    }
+
+    fn record(&self, ended: Ended) {
+        let Self { app, command, decision, untrusted, .. } = self;
+        relay::record_outcome(app, command, decision, untrusted.as_ref(), ended);
+    }
+
+    fn not_sent(&self, problem: &Problem) -> Answered {
+        self.record(relay::not_sent());
+        self.refuse(problem)
+    }
+
+    fn refuse(&self, problem: &Problem) -> Answered {
+        let head = Head::of_problem(problem, &self.app.request_id).decision(&self.decision);
+        whole(self.rate.add_to(head).with(&problem.to_json(&self.app.request_id)))
+    }
+}
+
+/// A JSON body, or none. Other types are refused, since policies could not judge them.
 fn read_body(request: &Request, bytes: &[u8]) -> Result<Option<Json>, Problem> {
     if bytes.is_empty() {
         return Ok(None);
@@ -163,7 +208,7 @@ fn read_body(request: &Request, bytes: &[u8]) -> Result<Option<Json>, Problem> {
     Ok(Some(json::parse(bytes)?))
 }
 
-/// Where the request goes: the path below the server's own.
+/// The URL: the request's path below the server's address.
 fn url(app: &App, upstream: &Upstream, asked: &HttpRequest) -> Result<String, Problem> {
     let base = relay::address(app, upstream)?;
     let mut url =
@@ -176,6 +221,6 @@ fn url(app: &App, upstream: &Upstream, asked: &HttpRequest) -> Result<String, Pr
     Ok(url)
 }
 
-fn unreadable() -> Problem {
-    Problem::new(ProblemCode::LaneUnavailable, "the lane's answer makes no sense")
+fn unfit() -> Problem {
+    Problem::new(ProblemCode::LaneUnavailable, "the lane's reply does not fit the request")
 }

@@ -8,4 +8,5 @@ pub mod forward_auth;
 pub mod health;
 pub mod http_tools;
 pub mod mcp;
+mod parameters;
 pub mod receipts;

@@ -5,18 +5,21 @@ use gateward_core::api::receipts::{
     ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
 use gateward_core::id::{receipt_id, receipt_position};
+use gateward_core::lane::protocol::ChainEnds;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::receipt::{self, CANON_VERSION, GENESIS, StoredReceipt};
+use gateward_core::receipt::{self, CANON_VERSION, ChainHead, GENESIS, StoredReceipt};
 use serde_json::value::RawValue;
 
+use crate::answer::{Answer, Answered};
+use crate::app::App;
 use crate::authentication::Caller;
+use crate::d1;
 use crate::d1::receipts::from_journal;
-use crate::handlers::decisions::{malformed, page_limit};
+use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Request, json};
-use crate::router::{Answer, Answered, App};
-use crate::{d1, lanes};
+use crate::lane;
 
-/// Receipts that one request verifies: about a second of hashing and reading.
+/// Receipts that one request verifies, in about a second.
 const MAX_VERIFIED: u64 = 10_000;
 
 fn view(row: StoredReceipt, lane: u16) -> Result<ReceiptView, Problem> {
@@ -57,7 +60,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
     json(&ReceiptPage { receipts, next_from }).map(Answer::Json)
 }
 
-/// Where a lane's receipts begin and end, as the lane itself holds it; `lane`.
+/// The first and last receipt of a lane, from the lane itself; `lane`.
 pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
     let mut lane = None;
     for (name, value) in request.query() {
@@ -67,12 +70,12 @@ pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
         }
     }
     let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
-    let head = lanes::head(&app.env, &caller.tenant, lane).await?;
-    let pruned = lanes::anchor(&app.env, &caller.tenant, lane).await?;
+    let ChainEnds { head, pruned_through } =
+        lane::client::chain_ends(&app.env, &caller.tenant, lane).await?;
     json(&ReceiptEnds {
         lane,
-        head: ReceiptLink::new(head),
-        pruned_through: ReceiptLink::new(pruned),
+        head: ReceiptLink::new((head.seq, head.hash)),
+        pruned_through: ReceiptLink::new((pruned_through.seq, pruned_through.hash)),
     })
     .map(Answer::Json)
 }
@@ -87,12 +90,12 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     json(&view(row, lane)?).map(Answer::Json)
 }
 
-/// Verifies a range as it is stored. The lane says where its chain ends and with which hash, so
-/// that a tail that was cut off is found too, and a chain that was sealed anew as a whole. It says
-/// likewise which receipts were pruned, so that deleting others does not look like pruning.
+/// Verifies a range of stored receipts. The lane says with which hash its chain ends, so a removed tail and
+/// a chain that was rewritten as a whole are detected. It also says which receipts were pruned, so deleting
+/// others is detected.
 pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
     request.require_json()?;
-    // Refuses ambiguous JSON, with the code that every other body gets.
+    // Refuses ambiguous JSON like every other route.
     gateward_core::json::parse(body)?;
     let asked: VerifyRequest = serde_json::from_slice(body)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
@@ -100,27 +103,17 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {
         return Err(malformed("from", "a sequence number from 1, and not above `to`"));
     }
-    let (head, head_hash) = lanes::head(&app.env, &caller.tenant, lane).await?;
-    if asked.from > head + 1 {
+    let ChainEnds { head, pruned_through } =
+        lane::client::chain_ends(&app.env, &caller.tenant, lane).await?;
+    if asked.from > head.seq + 1 {
         return Err(malformed("from", "at most one above the lane's newest receipt"));
     }
-    let (pruned, pruned_hash) = lanes::anchor(&app.env, &caller.tenant, lane).await?;
-    let end = asked.to.unwrap_or(head).min(head);
+    let end = asked.to.unwrap_or(head.seq).min(head.seq);
+    let pruned = pruned_through.seq;
     let from = asked.from.max(pruned + 1);
     let to = end.min(from.saturating_add(MAX_VERIFIED - 1));
-    // The link back from the first.
-    let (begins, mut previous) = if from == 1 {
-        (Beginning::Genesis, Some(GENESIS.to_owned()))
-    } else if from == pruned + 1 {
-        (Beginning::Pruned, Some(pruned_hash))
-    } else {
-        let before = from - 1;
-        let rows = acknowledged(app, &caller.tenant, lane, before, 1).await?;
-        match rows.into_iter().find(|row| row.seq == before) {
-            Some(row) => (Beginning::Receipt, Some(row.receipt_hash)),
-            None => (Beginning::Nothing, None),
-        }
-    };
+    let (begins, mut previous) =
+        link_before(app, &caller.tenant, lane, from, pruned_through).await?;
     let mut verification = Verification {
         verified: true,
         checked: 0,
@@ -142,17 +135,7 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     while next <= to {
         let limit = u32::try_from(to - next + 1).unwrap_or(MAX_RECEIPT_PAGE).min(MAX_RECEIPT_PAGE);
         let rows = acknowledged(app, &caller.tenant, lane, next, limit).await?;
-        let ends_otherwise = |row: &StoredReceipt| row.seq == head && row.receipt_hash != head_hash;
-        let result = if rows.is_empty() {
-            Err(receipt::Break { seq: next, problem: format!("receipt {next} is missing") })
-        } else {
-            receipt::verify(&rows, next, previous.as_deref()).and_then(|()| {
-                let problem = "the newest receipt is not the one that the lane issued".to_owned();
-                let ends_otherwise = rows.iter().any(ends_otherwise);
-                if ends_otherwise { Err(receipt::Break { seq: head, problem }) } else { Ok(()) }
-            })
-        };
-        if let Err(broken) = result {
+        if let Err(broken) = verify_rows(&rows, next, previous.as_deref(), &head) {
             verification.verified = false;
             verification.checked += broken.seq - next;
             verification.broken_at = Some(broken.seq);
@@ -166,11 +149,53 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     if verification.verified {
         verification.complete = next > end;
         verification.next_from = Some(next).filter(|next| *next <= end);
-        if next == head + 1 && previous.as_deref() == Some(head_hash.as_str()) {
+        if next == head.seq + 1 && previous.as_deref() == Some(head.hash.as_str()) {
             verification.anchored = Anchored::Head;
         }
     }
     json(&verification).map(Answer::Json)
+}
+
+/// The hash that the receipt `from` must link back to, and where it comes from.
+async fn link_before(
+    app: &App,
+    tenant: &str,
+    lane: u16,
+    from: u64,
+    pruned_through: ChainHead,
+) -> Result<(Beginning, Option<String>), Problem> {
+    if from == 1 {
+        return Ok((Beginning::Genesis, Some(GENESIS.to_owned())));
+    }
+    let before = from - 1;
+    if before == pruned_through.seq {
+        return Ok((Beginning::Pruned, Some(pruned_through.hash)));
+    }
+    let rows = acknowledged(app, tenant, lane, before, 1).await?;
+    Ok(match rows.into_iter().find(|row| row.seq == before) {
+        Some(row) => (Beginning::Receipt, Some(row.receipt_hash)),
+        None => (Beginning::Nothing, None),
+    })
+}
+
+/// Verifies receipts from `next` on. If the lane's newest receipt is among them, it must be the one that the
+/// lane issued.
+fn verify_rows(
+    rows: &[StoredReceipt],
+    next: u64,
+    previous: Option<&str>,
+    head: &ChainHead,
+) -> Result<(), receipt::Break> {
+    if rows.is_empty() {
+        let problem = format!("receipt {next} is missing");
+        return Err(receipt::Break { seq: next, problem });
+    }
+    receipt::verify(rows, next, previous)?;
+    if rows.iter().any(|row| row.seq == head.seq && row.receipt_hash != head.hash) {
+        let problem = "the newest receipt is not the one that the lane issued".to_owned();
+        return Err(receipt::Break { seq: head.seq, problem });
+    }
+    Ok(())
 }
 
 fn own_lane(caller: &Caller, lane: u16) -> Result<u16, Problem> {
@@ -178,7 +203,7 @@ fn own_lane(caller: &Caller, lane: u16) -> Result<u16, Problem> {
     (lane < caller.lanes).then_some(lane).ok_or_else(not_found)
 }
 
-/// Receipts from `from` on, from D1 and, where that ends, from the lane's journal.
+/// Receipts from `from` on: flushed ones from D1, then unflushed ones from the lane's journal.
 async fn acknowledged(
     app: &App,
     tenant: &str,
@@ -190,9 +215,9 @@ async fn acknowledged(
     if rows.len() == limit as usize {
         return Ok(rows);
     }
-    let journal = from_journal(&lanes::rows(&app.env, tenant, lane, from).await?)?;
+    let journal = from_journal(&lane::client::rows(&app.env, tenant, lane, from).await?)?;
     if journal.is_empty() {
-        // What the journal held at the first look is in D1 by now.
+        // The rows were flushed after the read of D1, so it holds them now.
         return d1::receipts::list(&app.env, tenant, lane, from, limit).await;
     }
     let gap = rows.last().map_or(from, |row| row.seq + 1);

@@ -1,4 +1,4 @@
-//! One request to a server, and what its answer becomes.
+//! One request to a server, and the response that the client gets.
 
 use std::rc::Rc;
 
@@ -11,40 +11,40 @@ use gateward_core::problem::Problem;
 use gateward_core::receipt::Ending;
 use worker::worker_sys::web_sys::Response;
 
-use super::asker::Asker;
+use super::client::McpClient;
+use super::refusal::{self, Refusal};
 use super::response_filter::{Decided, ResponseFilter};
-use super::{Refusal, undecided};
+use crate::app::App;
 use crate::http::Head;
-use crate::lanes::RateFields;
-use crate::relay::{self, Ended, Inspect, UpstreamAnswer, UpstreamRequest};
-use crate::router::App;
+use crate::lane::client::RateFields;
+use crate::upstream::relay::{self, Ended, Inspect, UpstreamAnswer, UpstreamRequest};
 
-/// How often a comment goes out on the silent stream of a session, so that nothing between closes it.
+/// How often a comment is sent on the idle stream of a session, so that no intermediary closes it.
 const KEEP_ALIVE_MS: u32 = 15_000;
 
-/// How often a comment goes out while a client waits for an answer. The runtime notices a connection
-/// that was closed in the normal way only when it writes to it, and a client that goes away must cancel
-/// the server's request within a second.
+/// How often a comment is sent while a client waits for a response. The runtime notices an orderly closed
+/// connection only when it writes to it, and a disconnect must cancel the server's request within a
+/// second.
 pub const PROBE_MS: u32 = 500;
 
-/// Bytes of a session's id: its form is the server's, and many times what any has.
+/// Bytes of a server's session id. The specification sets no bound; real ids are far shorter.
 const MAX_SESSION_BYTES: usize = 1_024;
 
-/// What goes on, and what is counted for it.
+/// The text to forward, and the memory that is counted for it.
 pub struct Forwarded {
     pub text: String,
     pub held: Held,
 }
 
-/// The answer to an HTTP request.
+/// The response to an HTTP request.
 pub enum Answer {
-    /// One JSON text, or none.
+    /// A JSON text; may be empty.
     Message { head: Head, body: String },
-    /// A stream of events, as the server sends them.
+    /// A stream of events that the server sends.
     Stream(Response),
 }
 
-/// Sends what goes on, and answers with what comes back.
+/// Sends a request to the server, and turns its response into the client's.
 pub async fn exchange(
     mut filter: ResponseFilter,
     batch: bool,
@@ -53,15 +53,15 @@ pub async fn exchange(
     decided: Vec<Decided>,
     rate: RateFields,
 ) -> Result<Answer, Refusal> {
-    let asker = Rc::clone(&filter.asker);
-    let (app, era) = (&asker.app, asker.era);
+    let client = Rc::clone(&filter.client);
+    let (app, era) = (&client.app, client.era);
     let id = filter.only_id();
     let problem = |problem: &Problem| Refusal::problem(app, era, id.as_deref(), problem);
-    if let Some(session) = &asker.session {
+    if let Some(session) = &client.session {
         fields.push(("mcp-session-id".to_owned(), session.clone()));
     }
     let first = decided.first().map(|decided| &decided.1);
-    fields.extend(relay::own_fields(&asker.template, first));
+    fields.extend(relay::own_fields(&client.template, first));
     let recording = app.clone();
     let outcome = move |ended: Ended| {
         for decided in &decided {
@@ -73,14 +73,14 @@ pub async fn exchange(
         outcome(relay::not_sent());
         problem(&why)
     };
-    let http_method = asker.request.method.as_str();
+    let http_method = client.request.method.as_str();
     let upstream = Rc::clone(&filter.upstream);
     let url = relay::address(app, &upstream).map_err(not_sent)?;
     let (text, mut held) = body.map_or_else(Default::default, |body| (body.text, body.held));
     let body = Some(text.as_bytes()).filter(|text| !text.is_empty());
     let request = UpstreamRequest { method: http_method, url: url.as_str(), headers: fields, body };
-    let sent = relay::send(app, &asker.request, &asker.template.tenant, &upstream, request);
-    // From here on only the runtime holds it, until it is sent.
+    let sent = relay::send(app, &client.request, &client.template.tenant, &upstream, request);
+    // From here on only the runtime holds the text, until it is sent.
     held.resize(text.len());
     drop(text);
     let sent = sent.await;
@@ -95,21 +95,21 @@ pub async fn exchange(
     let status = answer.status;
     let kind = answer.header("content-type").unwrap_or_default();
     let succeeded = (200..300).contains(&status);
-    let session = sealed_session(&asker, &answer);
-    let head = |status| super::head(app, &asker.request, era, status);
+    let session = sealed_session(&client, &answer);
+    let head = |status| refusal::head(app, &client.request, era, status);
     let with_session = |head: Head| match &session {
         Some(session) => head.field("mcp-session-id", session),
         None => head,
     };
     if succeeded && sse::is_stream(&kind) && (filter.standalone || !filter.is_done()) {
         let head = rate.add_to(with_session(stream_head(app)));
-        // A session's own stream is open for as long as the session: nothing ends with it.
+        // A session's own stream stays open as long as the session, so it needs fewer comments.
         let keep_alive_ms = if filter.standalone { KEEP_ALIVE_MS } else { PROBE_MS };
         let inspect: Box<dyn Inspect> = Box::new(filter);
         let streamed = answer.stream(head, Some((inspect, keep_alive_ms)), Some(Box::new(outcome)));
         return match streamed {
             Ok(response) => Ok(Answer::Stream(response)),
-            Err(_) => Err(undecided(&asker, id.as_deref())),
+            Err(_) => Err(client.undecided(id.as_deref())),
         };
     }
     if succeeded && filter.is_done() && !filter.standalone {
@@ -129,7 +129,7 @@ pub async fn exchange(
             return Err(problem(&broken.problem()));
         }
     };
-    let refused = refused_status(status, asker.session.is_some());
+    let refused = refused_status(status, client.session.is_some());
     let settled = match refused {
         Some(_) if matches!(status, 300..=399 | 401 | 402 | 403 | 407) => None,
         _ => filter.whole(&bytes, status, batch).await,
@@ -142,8 +142,9 @@ pub async fn exchange(
         }
         None => {
             outcome(Ended { ending: Ending::Refused, ..ended });
-            let error =
-                refused.unwrap_or_else(|| RpcError::upstream("the server's answer is none"));
+            let error = refused.unwrap_or_else(|| {
+                RpcError::upstream("the server's response does not answer the request")
+            });
             Err(Refusal { rate, ..Refusal::new(era, &error.with_id(id.as_deref())) })
         }
     }
@@ -158,21 +159,21 @@ pub fn stream_head(app: &App) -> Head {
         .field("x-request-id", &app.request_id)
 }
 
-/// What is answered in place of an upstream's refusal whose body is no JSON-RPC. Statuses that tell
-/// a client something about the protocol are kept.
+/// The error that replaces an upstream's refusal whose body is not JSON-RPC. Statuses that have a meaning in
+/// the protocol are kept.
 fn refused_status(status: u16, in_session: bool) -> Option<RpcError> {
     let error = |status, code, text: &str| Some(RpcError::new(status, code, text));
     match status {
         200..=299 => None,
         404 if in_session => error(404, SESSION_NOT_FOUND, "Session not found"),
         400 | 404 | 405 | 406 | 415 => error(status, TRANSPORT, "the server refused the request"),
-        _ => Some(RpcError::upstream("the server did not answer as it should")),
+        _ => Some(RpcError::upstream("the server answered with an error status")),
     }
 }
 
-/// The session that the server names, as the client gets it.
-fn sealed_session(asker: &Asker, answer: &UpstreamAnswer) -> Option<String> {
+/// The server's session id, sealed for the client.
+fn sealed_session(client: &McpClient, answer: &UpstreamAnswer) -> Option<String> {
     let id = answer.header("mcp-session-id")?;
     let is_id = id.len() <= MAX_SESSION_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic());
-    (asker.era == Era::Session && is_id).then(|| asker.seal().seal(Handle::Session, &id))
+    (client.era == Era::Session && is_id).then(|| client.seal().seal(Handle::Session, &id))
 }

@@ -1,4 +1,4 @@
-//! The headers of a request that mean something to MCP.
+//! The request headers of MCP.
 
 use gateward_core::mcp::Era;
 use gateward_core::mcp::message::Headers;
@@ -25,7 +25,7 @@ impl Fields {
         }
     }
 
-    /// Whether the client takes an answer of this type.
+    /// Whether the client accepts a response of this media type.
     pub fn accepts(&self, wanted: &str) -> bool {
         let (kind, _) = wanted.split_once('/').unwrap_or_default();
         self.get("accept").is_none_or(|accept| {
@@ -38,7 +38,7 @@ impl Fields {
         })
     }
 
-    /// Whether the client asks for answers of this very type. One that takes any does not expect it.
+    /// Whether the client accepts this very media type. A wildcard does not count.
     pub fn names(&self, wanted: &str) -> bool {
         let named = |range: &str| {
             range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
@@ -46,8 +46,8 @@ impl Fields {
         self.get("accept").is_some_and(|accept| accept.split(',').any(named))
     }
 
-    /// Those that go to the server with a message of this era: what was held against the body, and
-    /// nothing that shows an argument which was taken out of it.
+    /// The headers that are forwarded with a message of this era: those that were compared with the body, except
+    /// headers that repeat a redacted argument.
     pub fn forwarded(&self, era: Era, removed: &Removed) -> Vec<(String, String)> {
         let method = self.get("mcp-method").unwrap_or_default().trim();
         let calls = method == "tools/call";

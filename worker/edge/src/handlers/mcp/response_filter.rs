@@ -1,5 +1,4 @@
-//! What comes back from a server, message by message: answers to what was asked, notifications, and
-//! in sessions requests of its own.
+//! Filters the messages of a server: responses, notifications and, in sessions, its own requests.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,22 +24,22 @@ use gateward_core::registry::upstream::Upstream;
 
 use worker::{Date, console_error};
 
-use super::JSON;
-use super::asker::Asker;
-use crate::handlers::administration::make_itself;
-use crate::relay::{self, Inspect, UpstreamRequest};
+use super::client::McpClient;
+use super::refusal::JSON;
+use crate::handlers::administration::change::change_as_gateward;
+use crate::upstream::relay::{self, Inspect, UpstreamRequest};
 
-/// What an error of a server can ask for.
+/// The request that a server can make through an error.
 const ELICITATION: &str = "elicitation/create";
 
-/// A call that was let through, what let it, and what taints if its server is untrusted.
+/// A call that passed: its command, its decision, and the taint if its server is untrusted.
 pub type Decided = Rc<(GateCommand, ProxyDecision, Option<Untrusted>)>;
 
-/// A request that was forwarded and is not answered yet.
+/// A forwarded request that has no response yet.
 pub struct Pending {
     id: String,
     method: String,
-    stated: Rc<Claims>,
+    claims: Rc<Claims>,
     listed: Option<Listed>,
     decided: Option<Decided>,
 }
@@ -49,15 +48,15 @@ impl Pending {
     pub fn new(
         id: &str,
         method: &str,
-        stated: &Rc<Claims>,
+        claims: &Rc<Claims>,
         listed: Option<Listed>,
         decided: Option<Decided>,
     ) -> Self {
         let (id, method) = (id.to_owned(), method.to_owned());
-        Self { id, method, stated: Rc::clone(stated), listed, decided }
+        Self { id, method, claims: Rc::clone(claims), listed, decided }
     }
 
-    /// Whether its answer opens a session.
+    /// Whether its response opens a session.
     pub fn opens_session(&self) -> bool {
         self.method == "initialize"
     }
@@ -65,43 +64,42 @@ impl Pending {
 
 /// One exchange with a server.
 pub struct ResponseFilter {
-    pub asker: Rc<Asker>,
-    /// Of each message that was sent: which of them a server asks about, it does not say.
-    stated: Vec<Rc<Claims>>,
+    pub client: Rc<McpClient>,
+    /// The claims of each message that was sent. A server does not say which of them its own request is about.
+    claims: Vec<Rc<Claims>>,
     pub upstream: Rc<Upstream>,
-    /// What is known of an untrusted server, for each run that messages were sent in; empty for a
-    /// trusted one.
+    /// One entry for each run of the messages, if the server is untrusted; otherwise empty.
     untrusted: Vec<Untrusted>,
-    /// When the lane last marked all of these runs.
+    /// When the lane last marked these runs.
     marked_at_ms: Cell<u64>,
     pending: Vec<Pending>,
-    /// What Gateward itself answers beside the server.
+    /// Gateward's own responses, to the refused messages of a batch.
     pub answers: Vec<String>,
-    /// A session's own stream, on which nothing was asked; answers on it are to earlier requests.
+    /// Whether this is a session's own stream. Responses on it belong to earlier requests.
     pub standalone: bool,
     splitter: Splitter,
-    /// Whether the client can go on elsewhere when the stream breaks off.
+    /// Whether the client can resume the stream when it breaks off.
     resumable: bool,
 }
 
 impl ResponseFilter {
     pub fn new(
-        asker: Rc<Asker>,
-        mut stated: Vec<Rc<Claims>>,
+        client: Rc<McpClient>,
+        mut claims: Vec<Rc<Claims>>,
         upstream: Rc<Upstream>,
         mut untrusted: Vec<Untrusted>,
         pending: Vec<Pending>,
         answers: Vec<String>,
     ) -> Self {
-        stated.dedup();
+        claims.dedup();
         untrusted.dedup();
-        // A call that was decided just now has marked its run.
+        // The decision of a call has just marked its run.
         let is_marked =
             untrusted.len() == 1 && pending.iter().any(|pending| pending.decided.is_some());
         let marked_at_ms = if is_marked { Date::now().as_millis() } else { 0 };
         Self {
-            asker,
-            stated,
+            client,
+            claims,
             upstream,
             untrusted,
             marked_at_ms: Cell::new(marked_at_ms),
@@ -113,7 +111,7 @@ impl ResponseFilter {
         }
     }
 
-    /// The id of the request, where only one was made.
+    /// The id of the request, if there is exactly one.
     pub fn only_id(&self) -> Option<String> {
         match self.pending.as_slice() {
             [one] => Some(one.id.clone()),
@@ -121,19 +119,19 @@ impl ResponseFilter {
         }
     }
 
-    /// Whether everything is answered.
+    /// Whether every request has a response.
     pub fn is_done(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// A body that is no stream; `None` when it is not what answers the requests.
+    /// Filters a body that is not a stream. `None` when it does not answer the requests.
     pub async fn whole(&mut self, bytes: &[u8], status: u16, batch: bool) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
         let texts = if batch { raw::items(text).unwrap_or_else(|| vec![text]) } else { vec![text] };
         for text in texts {
             match core::read(text)? {
                 Incoming::Answer { id: None, message } if status >= 400 => {
-                    // The error is about the request as such.
+                    // The error is about the HTTP request as a whole.
                     return Some(self.failure(None, message).await);
                 }
                 Incoming::Answer { id: Some(id), message } => {
@@ -148,22 +146,22 @@ impl ResponseFilter {
         self.is_done().then(|| core::together(&self.answers, batch))
     }
 
-    /// The answer to a request, as the client gets it.
+    /// The filtered response to a request.
     async fn settle(&self, pending: &Pending, message: RawObject) -> String {
         if message.get("error").is_some() {
             return self.failure(Some(&pending.id), message).await;
         }
         match self.result(pending, &message).await {
             Ok(result) => core::with(message, "result", &result),
-            Err(error) => error.with_id(Some(&pending.id)).body(self.asker.era),
+            Err(error) => error.with_id(Some(&pending.id)).body(self.client.era),
         }
     }
 
-    /// An error, as the client gets it.
+    /// A filtered error.
     async fn failure(&self, id: Option<&str>, message: RawObject) -> String {
         let error = core::error(&message);
         let read = error.and_then(|error| Some((core::elicited(&error)?, error)));
-        let refuse = |error: RpcError| error.with_id(id).body(self.asker.era);
+        let refuse = |error: RpcError| error.with_id(id).body(self.client.era);
         let Some((elicited, mut error)) = read else {
             return refuse(RpcError::upstream("the server's error cannot be read"));
         };
@@ -173,39 +171,39 @@ impl ResponseFilter {
             }
         }
         if let Err(problem) = self.mark().await {
-            return refuse(denial::problem(&problem, &self.asker.app.request_id));
+            return refuse(denial::problem(&problem, &self.client.app.request_id));
         }
         core::clean(&mut error);
         core::with(message, "error", &error)
     }
 
-    /// Marks the agent before text of an untrusted server reaches it; nothing for a trusted one. Which
-    /// of the runs will read a text, nobody knows: all of them are marked.
+    /// Marks the agent before text of an untrusted server reaches it. All runs are marked, since any of them may
+    /// read the text. A no-op for a trusted server.
     ///
     /// # Errors
     ///
-    /// The lane did not take the mark: the text must not be passed on.
+    /// The lane did not confirm the mark. The text must not be passed on.
     async fn mark(&self) -> Result<(), Problem> {
         let now_ms = Date::now().as_millis();
         if now_ms.saturating_sub(self.marked_at_ms.get()) < relay::MARK_INTERVAL_MS {
             return Ok(());
         }
         for untrusted in &self.untrusted {
-            relay::mark(&self.asker.app, &self.asker.template, untrusted).await?;
+            relay::mark(&self.client.app, &self.client.template, untrusted).await?;
         }
         self.marked_at_ms.set(now_ms);
         Ok(())
     }
 
-    /// Whether a message without a decision may go on: if it holds unreviewed text, it marks first.
+    /// Whether a message without a decision may be passed on. If it has unreviewed text, this marks first.
     async fn may_pass(&self, params: &Json) -> bool {
         !review::params_are_unreviewed(params) || self.mark().await.is_ok()
     }
 
-    /// Whether the server may ask this, whichever message it is about.
+    /// Whether the server may send this request under the claims of every message.
     async fn may_ask(&self, method: &str, params: Json) -> bool {
-        for stated in &self.stated {
-            if !self.asker.may_ask(stated, method, params.clone()).await {
+        for claims in &self.claims {
+            if !self.client.may_ask(claims, method, params.clone()).await {
                 return false;
             }
         }
@@ -215,10 +213,10 @@ impl ResponseFilter {
     async fn result(&self, pending: &Pending, message: &RawObject) -> Result<RawObject, RpcError> {
         let unreadable = || RpcError::upstream("the server's result cannot be read");
         let mut result = core::result(message).ok_or_else(unreadable)?;
-        let era = self.asker.era;
+        let era = self.client.era;
         let pages = match pending.listed {
             Some(listed) => Page::read(listed, &result).map(|page| vec![page]),
-            // What was asked is not known.
+            // The request is not known.
             None if pending.method.is_empty() => Page::all(&result),
             None => Some(Vec::new()),
         };
@@ -228,8 +226,8 @@ impl ResponseFilter {
             let visible = match candidates.is_empty() {
                 true => Vec::new(),
                 false => {
-                    let visible = self.asker.visible(&pending.stated, candidates).await;
-                    let request_id = &self.asker.app.request_id;
+                    let visible = self.client.visible(&pending.claims, candidates).await;
+                    let request_id = &self.client.app.request_id;
                     visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
                 }
             };
@@ -240,55 +238,55 @@ impl ResponseFilter {
         if era == Era::Stateless {
             for (method, params) in core::asked(&result).ok_or_else(unreadable)? {
                 let may_ask = method::from_server(&method) == ServerRule::Decide
-                    && self.asker.may_ask(&pending.stated, &method, params).await;
+                    && self.client.may_ask(&pending.claims, &method, params).await;
                 if !may_ask {
                     return Err(may_not_ask(&method));
                 }
             }
         }
         if !self.untrusted.is_empty() {
-            review::name_as_registered(&mut result, &pending.method, self.asker.server());
+            review::name_as_registered(&mut result, &pending.method, self.client.server());
         }
         let decision = pending.decided.as_ref().map(|decided| &decided.1);
-        core::finish(&pending.method, &mut result, decision, era, &self.asker.seal())?;
+        core::finish(&pending.method, &mut result, decision, era, &self.client.seal())?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
         let pinned = self.untrusted.first().and_then(|it| it.instructions_sha256.as_deref());
-        // The decision of a call marked the agent too; its answer may come after that mark has ended.
+        // The decision of a call marked the agent, but that mark may have ended by now.
         if pending.decided.is_some() || review::is_unreviewed(&result, asked, pinned) {
-            let failed = |problem| denial::problem(&problem, &self.asker.app.request_id);
+            let failed = |problem| denial::problem(&problem, &self.client.app.request_id);
             self.mark().await.map_err(failed)?;
         }
         Ok(result)
     }
 
-    /// Registers tools that are new, or not as they were, in the background: they wait for approval.
+    /// Registers new or changed tools in the background. They then wait for approval.
     fn register(&self, definitions: Vec<&str>) {
         if definitions.is_empty() {
             return;
         }
         let tools = definitions.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
-        let asker = Rc::clone(&self.asker);
-        Rc::clone(&asker.app.context).wait_until(async move {
+        let client = Rc::clone(&self.client);
+        Rc::clone(&client.app.context).wait_until(async move {
             let listing = Listing::of_server(&Discovered {
                 tools,
                 resources: false,
                 prompts: false,
                 instructions: None,
             });
-            let Ok(server) = Name::parse(asker.server()) else { return };
+            let Ok(server) = Name::parse(client.server()) else { return };
             let seen = ManifestSeen { server, listing: &listing };
-            let tenant = &asker.template.tenant;
-            if let Err(problem) = make_itself(&asker.app.env, tenant, &seen).await {
+            let tenant = &client.template.tenant;
+            if let Err(problem) = change_as_gateward(&client.app.env, tenant, &seen).await {
                 console_error!(
-                    "tools of `{}` are not registered: {}",
-                    asker.server(),
+                    "new tools of `{}` were not registered: {}",
+                    client.server(),
                     problem.detail
                 );
             }
         });
     }
 
-    /// One message of a stream; `None` when it does not go on.
+    /// Filters one message of a stream. `None` when it is not passed on.
     async fn message(&mut self, text: &str) -> Option<String> {
         match core::read(text)? {
             Incoming::Answer { id: None, message } => Some(self.failure(None, message).await),
@@ -297,7 +295,7 @@ impl ResponseFilter {
                 let pending = match at {
                     Some(at) => self.pending.swap_remove(at),
                     None if self.standalone => {
-                        self.asker.count_asked();
+                        self.client.count_server_request();
                         self.resumed(id)?
                     }
                     None => return None,
@@ -309,14 +307,14 @@ impl ResponseFilter {
                 (passes && self.may_pass(&params).await).then(|| message.write())
             }
             Incoming::Request { id, method, params, message } => {
-                if self.asker.era == Era::Stateless {
+                if self.client.era == Era::Stateless {
                     return None;
                 }
                 let passes = match method::from_server(&method) {
                     ServerRule::Pass => self.may_pass(&params).await,
                     ServerRule::Decide => self.may_ask(&method, params).await,
                     ServerRule::Refuse => {
-                        self.asker.count_asked();
+                        self.client.count_server_request();
                         false
                     }
                 };
@@ -328,54 +326,54 @@ impl ResponseFilter {
         }
     }
 
-    /// Tells the server that the client is not asked, in the background: else it waits for ever.
+    /// Refuses a request of the server in the background. Otherwise the server would wait for a response.
     fn refuse(&self, id: &str, method: &str) {
-        if self.asker.is_asked_too_much() {
+        if self.client.server_asked_too_much() {
             return;
         }
         let body = core::refusal(id, method, "Gateward does not let the server ask this");
-        let (asker, upstream) = (Rc::clone(&self.asker), Rc::clone(&self.upstream));
-        Rc::clone(&asker.app.context).wait_until(async move {
-            let mut headers = relay::own_fields(&asker.template, None);
+        let (client, upstream) = (Rc::clone(&self.client), Rc::clone(&self.upstream));
+        Rc::clone(&client.app.context).wait_until(async move {
+            let mut headers = relay::own_fields(&client.template, None);
             let mut field =
                 |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
             field("content-type", JSON);
             field("accept", "application/json, text/event-stream");
-            if let Some(session) = &asker.session {
+            if let Some(session) = &client.session {
                 field("mcp-session-id", session);
             }
-            if let Some(version) = asker.request.header("mcp-protocol-version") {
+            if let Some(version) = client.request.header("mcp-protocol-version") {
                 field("mcp-protocol-version", &version);
             }
-            let Ok(url) = relay::address(&asker.app, &upstream) else { return };
+            let Ok(url) = relay::address(&client.app, &upstream) else { return };
             let body = Some(body.as_bytes());
             let request = UpstreamRequest { method: "POST", url: url.as_str(), headers, body };
-            let tenant = &asker.template.tenant;
-            let sent = relay::send(&asker.app, &asker.request, tenant, &upstream, request).await;
+            let tenant = &client.template.tenant;
+            let sent = relay::send(&client.app, &client.request, tenant, &upstream, request).await;
             if let Ok(Ok(answer)) = sent {
                 answer.refuse(Ending::Complete);
             }
         });
     }
 
-    /// The answer to a request of an earlier stream: which method it was, only the result can say.
+    /// The request that a response on a resumed stream belongs to. Its method is not known.
     fn resumed(&self, id: String) -> Option<Pending> {
-        let stated = Rc::clone(self.stated.first()?);
-        Some(Pending { id, method: String::new(), stated, listed: None, decided: None })
+        let claims = Rc::clone(self.claims.first()?);
+        Some(Pending { id, method: String::new(), claims, listed: None, decided: None })
     }
 
-    /// A whole event, as it goes on.
+    /// Filters a whole event.
     async fn event(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         let Some(event) = Event::read(&bytes) else { return Vec::new() };
         self.resumable |= event.has_id();
         let Some(data) = event.data.as_deref().filter(|_| event.is_message()) else {
-            // Comments keep the connection alive, and an event without a message names its id.
+            // Pass on comments, which keep the connection alive, and events that have only an id.
             let empty = event.data.as_deref().is_none_or(str::is_empty);
             let rest = event.data.as_deref().filter(|_| empty);
             return if empty { event.with(rest).into_bytes() } else { Vec::new() };
         };
         let passed = match raw::items(data) {
-            // Only one revision has batches; what a client of another makes of one is its matter.
+            // Only one revision has batches. A client of another revision may ignore them.
             Some(items) => {
                 let mut passed = Vec::new();
                 for item in items {
@@ -407,7 +405,7 @@ impl Inspect for ResponseFilter {
             let max = self.upstream.max_result_bytes as usize;
             for event in self.splitter.push(&piece, max).ok_or(())? {
                 out.extend(self.event(event).await);
-                if self.asker.is_asked_too_much() {
+                if self.client.server_asked_too_much() {
                     return Err(());
                 }
             }
@@ -415,8 +413,7 @@ impl Inspect for ResponseFilter {
         })
     }
 
-    /// Whoever still waits for an answer is told that there will be none, unless it may come on
-    /// another stream.
+    /// Answers the open requests with an error, unless the client can resume the stream.
     fn end(&mut self, ending: Ending) -> Vec<u8> {
         let mut out = String::new();
         for answer in std::mem::take(&mut self.answers) {
@@ -426,11 +423,11 @@ impl Inspect for ResponseFilter {
             for pending in std::mem::take(&mut self.pending) {
                 let why = match ending {
                     Ending::TimedOut => "the server took too long",
-                    Ending::TooLarge => "the server's answer is too large",
-                    _ => "the server's answer broke off",
+                    Ending::TooLarge => "the server's response is too large",
+                    _ => "the server's response broke off",
                 };
                 let error = RpcError::in_band(INTERNAL_ERROR, why).with_id(Some(&pending.id));
-                out.push_str(&sse::message(&error.body(self.asker.era)));
+                out.push_str(&sse::message(&error.body(self.client.era)));
             }
         }
         out.into_bytes()

@@ -1,58 +1,28 @@
-//! A call to decide: the records that it needs, and the core's synchronous step.
+//! Deciding a call: load the records that it needs, then run the core's synchronous step.
 //!
-//! Records are loaded from D1 when they are not held, or when D1 has not confirmed their epoch in time.
-//! Calls that need the same load share it. While D1 does not answer, the lane goes on by what it holds,
-//! in memory or in its storage, for as long as the tenant registered, and each decision says so.
+//! Records are loaded from D1 when the lane does not hold them, or when their epoch was not confirmed in
+//! time. Calls that need the same load share it. While D1 does not answer, the lane decides on the
+//! records that it holds in memory or storage. The tenant registers for how long, and each decision says
+//! so.
 
 use std::rc::Rc;
 
 use futures_util::future::join;
-use futures_util::lock::Mutex;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
-use gateward_core::isolate::outage::Outage;
 use gateward_core::lane::Lane;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, Records};
 use worker::{Date, console_error};
 
-use super::{GateLane, storage_failed};
+use super::state::{GateLane, storage_failed};
 use crate::d1;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
 
-/// Loads that one call waits for: one for its records, one for the tool that a server's routes name,
-/// one when the registry changed meanwhile, and one more for a change during that.
+/// Loads that one call may wait for: its records, the tool that a server's routes name, its records again
+/// if the registry changed, and once more if it changed again.
 const MAX_LOADS: usize = 4;
-
-/// Whether D1 answers loads.
-#[derive(Default)]
-pub struct Database {
-    /// Those for which a call waits as long as it takes.
-    loading: Outage,
-    /// Those without which a call can go on, and for which it waits less: a D1 that is slow for these
-    /// is there for the others.
-    confirming: Outage,
-}
-
-impl Database {
-    fn of(&mut self, can_go_on: bool) -> &mut Outage {
-        if can_go_on { &mut self.confirming } else { &mut self.loading }
-    }
-
-    fn is_away(&self) -> bool {
-        self.loading.is_away() || self.confirming.is_away()
-    }
-
-    /// It answered; returns whether it was away.
-    fn answered(&mut self) -> bool {
-        // Both, whichever answers.
-        self.loading.answered() | self.confirming.answered()
-    }
-}
-
-/// A load under way; what it came to, once it has ended.
-pub type Flight = Rc<Mutex<Option<Problem>>>;
 
 impl GateLane {
     pub(super) async fn decide(
@@ -71,7 +41,8 @@ impl GateLane {
             if load < MAX_LOADS
                 && let Err(problem) = self.load(command, now_ms, ttl_ms).await
             {
-                // A record that cannot be read stops the call; one that does not come need not.
+                // A record that cannot be parsed stops the call. While D1 is away, the call may be decided on
+                // the records that the lane holds.
                 let is_away = self.database.borrow().is_away();
                 let reply =
                     if is_away { self.decide_unconfirmed(settings, command)? } else { None };
@@ -82,7 +53,7 @@ impl GateLane {
         Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
     }
 
-    /// What the lane decides while D1 does not answer; `None` when it holds too little, or for too long.
+    /// Decides while D1 does not answer. `None` when the lane lacks a record, or held it for too long.
     fn decide_unconfirmed(
         &self,
         settings: &Settings,
@@ -90,7 +61,7 @@ impl GateLane {
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
-        // What an HTTP request calls is known only now.
+        // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
         let now_ms = Date::now().as_millis();
         let ttl_ms = settings.config.registry_ttl_ms;
@@ -98,10 +69,10 @@ impl GateLane {
         self.step(settings, routed, held, now_ms)
     }
 
-    /// Takes from storage what memory does not hold.
+    /// Loads records from storage that memory does not hold.
     fn restore(&self, command: &GateCommand) -> Result<(), Problem> {
         let stored = self.with_lane(|_, storage| {
-            // Asked for here: a lane that starts for this begins at the stored epoch.
+            // Read here, since `with_lane` may have started the lane and set the stored epoch.
             let epoch = self.registry.borrow().epoch();
             Lane::stored_records(storage, epoch, command)
         });
@@ -112,7 +83,7 @@ impl GateLane {
         self.registry.borrow_mut().restore(stored).map_err(d1::registry::unreadable)
     }
 
-    /// Reads what the command needs and is not held, or waits for another call that does.
+    /// Loads the records that the command lacks from D1, or waits for another call that loads them.
     async fn load(&self, command: &GateCommand, now_ms: u64, ttl_ms: u64) -> Result<(), Problem> {
         let can_go_on = self.registry.borrow().unconfirmed(command, now_ms, ttl_ms);
         let can_go_on = can_go_on.is_some_and(|(_, complete)| complete);
@@ -190,7 +161,7 @@ impl GateLane {
         })
     }
 
-    /// Steps 6 to 12, without an await; `None` when registry records must be read first.
+    /// Steps 6 to 12, without an await. `None` when registry records must be loaded first.
     fn step(
         &self,
         settings: &Settings,

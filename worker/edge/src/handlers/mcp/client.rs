@@ -1,4 +1,4 @@
-//! Who sends a message, and what its lane says to it.
+//! The agent that sends messages to a server, and what its lane decides about them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,48 +16,49 @@ use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
 
-use super::Refusal;
+use super::refusal::Refusal;
+use crate::app::App;
 use crate::http::Request;
-use crate::lanes::{self, Judged, Refused};
-use crate::router::App;
+use crate::lane;
+use crate::lane::client::{Judged, Refused};
 
-/// What a server may ask in one exchange. Each costs a hop to the lane, and where it is refused a
-/// request to the server; one HTTP request has a few dozen of both.
+/// Requests that a server may send to the client in one exchange. Each costs a hop to the lane and, if it is
+/// refused, a request to the server. One HTTP request may make only a few dozen of both.
 const MAX_ASKED: u32 = 32;
 
-/// Items of a listing that a lane is asked about at once: comparing them with the grants of agent and
-/// credential takes at most some 30 ms, in which the lane does nothing else.
+/// Items of a listing in one command. The lane compares them with the grants of agent and credential in at most
+/// 30 ms, during which it does nothing else.
 const MAX_FILTERED: usize = 500;
 
-/// An agent before a server.
-pub struct Asker {
+/// An agent that talks to a server through one HTTP request.
+pub struct McpClient {
     pub app: App,
     pub request: Rc<Request>,
-    /// What every command to the lane says of the agent.
+    /// The members that all commands of this agent have in common.
     pub template: GateCommand,
     pub era: Era,
-    /// The server's own id of the session.
+    /// The session id that the server issued.
     pub session: Option<String>,
-    /// How much the server has asked so far.
+    /// Requests that the server has sent so far.
     asked: Cell<u32>,
-    /// Of the request's signature, until the lane has used it up.
+    /// The nonce of the request's signature, until the lane has used it up.
     nonce: Cell<Option<SignatureNonce>>,
 }
 
-impl Asker {
+impl McpClient {
     pub fn new(app: &App, request: &Rc<Request>, mut template: GateCommand, era: Era) -> Self {
         let (app, request, asked) = (app.clone(), Rc::clone(request), Cell::new(0));
         let nonce = Cell::new(template.signature_nonce.take());
         Self { app, request, template, era, session: None, asked, nonce }
     }
 
-    /// Whether the server has asked more than it may: nothing more of it is looked at.
-    pub fn is_asked_too_much(&self) -> bool {
+    /// Whether the server has sent more requests than it may. Then the exchange ends.
+    pub fn server_asked_too_much(&self) -> bool {
         self.asked.get() > MAX_ASKED
     }
 
-    /// Counts what the server asks.
-    pub fn count_asked(&self) {
+    /// Counts a request of the server.
+    pub fn count_server_request(&self) {
         self.asked.set(self.asked.get().saturating_add(1));
     }
 
@@ -74,8 +75,8 @@ impl Asker {
         }
     }
 
-    /// Takes the session that the client names, if it is this agent's before this server. A refusal
-    /// has the request's `id`.
+    /// Opens the sealed session id that the client sent. It must belong to this agent and this server. A
+    /// refusal has the request's `id`.
     pub fn open_session(&mut self, header: Option<&str>, id: Option<&str>) -> Result<(), Refusal> {
         if let (Era::Session, Some(sealed)) = (self.era, header) {
             let opened = self.seal().open(Handle::Session, sealed).map(str::to_owned);
@@ -85,13 +86,13 @@ impl Asker {
         Ok(())
     }
 
-    /// What the client states of a message, in its `_meta` or else in headers. Neither raises the trust
-    /// that the other claims. A refusal has the `id` of the request, unless it is one of a batch.
-    pub fn stated(&self, message: &Message, id: Option<&str>) -> Result<Claims, Refusal> {
+    /// The caller's claims about a message, from its `_meta` or from headers. The lower trust of both counts. A
+    /// refusal has the `id` of the request, unless it is one of a batch.
+    pub fn claims(&self, message: &Message, id: Option<&str>) -> Result<Claims, Refusal> {
         let meta = message.params.get("_meta");
         let in_meta = |name: &str| meta.and_then(|meta| meta.get(&[META_PREFIX, name].concat()));
         let header = |name: &str| self.request.header(name);
-        let stated = Claims::read(|name| match in_meta(name) {
+        let claims = Claims::read(|name| match in_meta(name) {
             Some(Json::String(text)) => Ok(Some(text.clone())),
             Some(Json::Bool(true)) => Ok(Some("true".to_owned())),
             Some(Json::Bool(false)) => Ok(Some("false".to_owned())),
@@ -104,36 +105,35 @@ impl Asker {
                 Ok(header(&[OWN_PREFIX, &name].concat()))
             }
         });
-        let stated = stated.and_then(|stated| Ok(stated.at_most(&Claims::from_headers(header)?)));
-        stated.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
+        let claims = claims.and_then(|claims| Ok(claims.at_most(&Claims::from_headers(header)?)));
+        claims.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
     }
 
-    /// What the lane is asked of `tool`.
+    /// A command about `tool` for the lane.
     pub fn command(
         &self,
-        stated: &Claims,
+        claims: &Claims,
         purpose: Purpose,
         (tool, resource): (&str, &str),
         input: Json,
     ) -> GateCommand {
         let GateCommand { tenant, call, .. } = &self.template;
         let call =
-            stated.clone().call((tenant, &call.agent), (&call.server, tool, resource), input);
-        // A run of its own beside the one that the client names, or the default one.
+            claims.clone().call((tenant, &call.agent), (&call.server, tool, resource), input);
+        // Approvers see the session. Its id is only unique within the server.
         let session = self.session.as_ref().map(|id| [self.server(), "/", id].concat());
         GateCommand { purpose, call, session, ..self.template.clone() }
     }
 
-    /// Asks the lane. The first command of a signed request uses up its nonce; those after it are of
-    /// the same request and have none.
+    /// Sends a command to the lane. The first command of a signed request uses up its nonce; later ones have
+    /// none.
     pub async fn judge(&self, command: &GateCommand) -> Result<Judged, Refused> {
         let Some(nonce) = self.nonce.take() else {
-            return lanes::judge(&self.app.env, command).await;
+            return lane::client::judge(&self.app.env, command).await;
         };
         let command = GateCommand { signature_nonce: Some(nonce), ..command.clone() };
-        let judged = lanes::judge(&self.app.env, &command).await;
-        // The rest of a batch must not pass without the nonce that was refused, or that the lane may
-        // not have written.
+        let judged = lane::client::judge(&self.app.env, &command).await;
+        // The lane refused the nonce, or may not have written it. The rest of a batch needs it, too.
         if let Err(refused) = &judged
             && !matches!(refused.problem.code, ProblemCode::RateLimited | ProblemCode::JournalFull)
         {
@@ -142,29 +142,36 @@ impl Asker {
         judged
     }
 
-    /// Which of these the agent could use.
+    /// The refusal of a message when the lane's reply does not fit the command.
+    pub fn undecided(&self, id: Option<&str>) -> Refusal {
+        let detail = "the lane's reply does not fit the request";
+        let problem = Problem::new(ProblemCode::LaneUnavailable, detail);
+        Refusal::problem(&self.app, self.era, id, &problem)
+    }
+
+    /// Whether the agent could use each of these items.
     pub async fn visible(
         &self,
-        stated: &Claims,
+        claims: &Claims,
         candidates: Vec<Candidate>,
     ) -> Result<Vec<Visibility>, Refused> {
         let mut visible = Vec::with_capacity(candidates.len());
         for some in candidates.chunks(MAX_FILTERED) {
             let purpose = Purpose::Filter(some.to_vec());
-            let command = self.command(stated, purpose, ("", ""), Json::Object(Vec::new()));
+            let command = self.command(claims, purpose, ("", ""), Json::Object(Vec::new()));
             visible.extend(self.judge(&command).await?.reply.visible);
         }
         Ok(visible)
     }
 
-    /// Whether the server may ask this of the client. Nothing can be taken out of what it asks, and
-    /// an approval is for the call that it was asked for.
-    pub async fn may_ask(&self, stated: &Claims, method: &str, params: Json) -> bool {
-        self.count_asked();
-        if self.is_asked_too_much() {
+    /// Whether the server may send this request to the client. Only `allow` counts: fields of it cannot be
+    /// redacted, and an approval is for another call.
+    pub async fn may_ask(&self, claims: &Claims, method: &str, params: Json) -> bool {
+        self.count_server_request();
+        if self.server_asked_too_much() {
             return false;
         }
-        let mut command = self.command(stated, Purpose::Ask, (method, ""), params);
+        let mut command = self.command(claims, Purpose::Ask, (method, ""), params);
         if command.call.approval_id.take().is_some() {
             call::complete(&mut command.call, &command.tenant);
         }

@@ -1,5 +1,5 @@
-//! Credentials that were refused for good, by a lane or by what D1 says of them, remembered in this
-//! isolate: their requests are refused before the body is read, wake no lane and cause no read.
+//! Credentials that are revoked or have expired, as a lane or D1 said. This isolate remembers them and
+//! refuses their requests before it reads the body, so they wake no lane and cause no read of D1.
 
 use std::cell::RefCell;
 
@@ -7,8 +7,8 @@ use gateward_core::credential::token::{self, Token};
 use gateward_core::isolate::refusals::TerminalRefusals;
 use gateward_core::problem::Problem;
 
-/// Some 150 bytes each, so less than a megabyte. More than these can only be credentials that Gateward
-/// issued and that ended, still in use.
+/// About 150 bytes each, so less than a megabyte. Only credentials that Gateward issued can be
+/// remembered.
 const MAX_REMEMBERED: usize = 4_096;
 
 thread_local! {
@@ -19,10 +19,10 @@ pub fn remember(secret_hash: [u8; 32], problem: Problem) {
     REFUSED.with_borrow_mut(|refused| refused.remember(secret_hash, problem));
 }
 
-/// Why the credential is refused for good, if this isolate knows that it is.
+/// Why the credential is refused, if this isolate remembers it.
 pub fn find(token: &Token<'_>) -> Option<Problem> {
     REFUSED.with_borrow(|refused| {
-        // Most isolates know of none, and then nothing is hashed.
+        // Most isolates remember none, so they need not hash the secret.
         if refused.is_empty() {
             None
         } else {

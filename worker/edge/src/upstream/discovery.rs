@@ -1,6 +1,6 @@
-//! Asking a server for its tools, in whichever era of MCP it speaks.
+//! Discovers a server's tools, in both eras of MCP.
 //!
-//! Nothing that it answers is followed: neither redirects nor references in schemas.
+//! Neither redirects nor references in schemas are followed.
 
 use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
 use gateward_core::mcp::answer::{self as core, Incoming};
@@ -14,19 +14,19 @@ use gateward_core::registry::upstream::Upstream;
 use serde_json::value::RawValue;
 use worker::Date;
 
+use crate::app::App;
 use crate::http::Request;
 use crate::limits::DISCOVERY_MS;
-use crate::relay::{self, UpstreamAnswer, UpstreamRequest};
-use crate::router::App;
+use crate::upstream::relay::{self, UpstreamAnswer, UpstreamRequest};
 
-/// Pages of a list: a server that has more has no end.
+/// Pages of a list. A server that returns more is refused, since it may never end.
 const MAX_PAGES: usize = 100;
-/// Bytes of an answer whose events are held at a time.
+/// Bytes of a response that are split into events at a time.
 const PIECE_BYTES: usize = 64 * 1_024;
-/// What a client that could do everything says; some servers list only what such a one can use.
+/// All capabilities of a client: some servers list only the tools that the client can use.
 const CAPABILITIES: &str = r#"{"elicitation":{},"roots":{},"sampling":{}}"#;
 
-/// Asks for every page of `tools/list`, and for what else the server has.
+/// Reads every page of `tools/list`, the instructions, and whether the server has resources and prompts.
 pub async fn discover(
     app: &App,
     caller: &Request,
@@ -61,7 +61,7 @@ pub async fn discover(
     listed.map(|()| discovered)
 }
 
-/// A server that is being asked.
+/// A server whose tools are being discovered.
 struct Server<'a> {
     app: &'a App,
     caller: &'a Request,
@@ -70,17 +70,17 @@ struct Server<'a> {
     url: String,
     ends_at_ms: u64,
     session: Option<String>,
-    /// The revision that it speaks; empty until that is known.
+    /// The protocol revision; empty until it is known.
     version: &'static str,
-    /// What it tells models about itself.
+    /// The server's instructions for models.
     instructions: Option<String>,
 }
 
 impl Server<'_> {
-    /// Finds out which era the server is of; returns its capabilities.
+    /// Finds out the server's era, and returns its capabilities.
     async fn begin(&mut self) -> Result<RawObject, Problem> {
         self.version = STATELESS_VERSION;
-        // Servers of the other era refuse this in many ways.
+        // Servers of the session era refuse this with various errors.
         if let Ok(answer) =
             self.send("POST", "server/discover", &self.request("server/discover", "{}")).await?
             && let Ok(result) = read(answer).await
@@ -124,7 +124,7 @@ impl Server<'_> {
                 serde_json::from_str(listed).map_err(|_| invalid("its list cannot be read"))?;
             tools.extend(listed);
             match page.get("nextCursor") {
-                // One more than there can be says that some are left out.
+                // One tool above the bound tells the core that some were left out.
                 _ if tools.len() > MAX_DISCOVERED_TOOLS || bytes > MAX_LISTING_BYTES => {
                     return Ok(());
                 }
@@ -148,7 +148,7 @@ impl Server<'_> {
         self.send("POST", method, &self.request(method, params)).await?
     }
 
-    /// A request; there is one at a time, so they can all have the same id.
+    /// A JSON-RPC request. Only one is in flight at a time, so all have the same id.
     fn request(&self, method: &str, params: &str) -> String {
         let mut params = RawObject::parse(params).unwrap_or_default();
         if self.version == STATELESS_VERSION {
@@ -161,7 +161,7 @@ impl Server<'_> {
         format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":{method},\"params\":{params}}}")
     }
 
-    /// Sends a message; the inner problem is what the server's status says.
+    /// Sends a message. The inner problem is an error status of the server.
     async fn send(
         &self,
         http_method: &str,
@@ -200,7 +200,7 @@ impl Server<'_> {
     }
 }
 
-/// The result that an answer brings.
+/// Reads the JSON-RPC result from a response.
 async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
     let kind = answer.header("content-type").unwrap_or_default();
     let (bytes, _) = answer.bytes().await.map_err(|broken| broken.problem())?;
@@ -209,7 +209,7 @@ async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
         _ => None,
     };
     let found = if sse::is_stream(&kind) {
-        // Piece by piece: a stream may consist of events of three bytes each.
+        // In pieces: a stream may consist of events of three bytes each.
         let mut splitter = Splitter::default();
         let mut events = bytes
             .chunks(PIECE_BYTES)
@@ -218,7 +218,7 @@ async fn read(answer: UpstreamAnswer) -> Result<RawObject, Problem> {
     } else {
         std::str::from_utf8(&bytes).ok().and_then(result)
     };
-    found.ok_or_else(|| invalid("its answer is no result of MCP"))
+    found.ok_or_else(|| invalid("its response is not an MCP result"))
 }
 
 fn invalid(why: &str) -> Problem {

@@ -1,8 +1,7 @@
-//! Forwarding: a request of the worker's own to a server's upstream, and its answer on its way to
-//! the caller.
+//! Sends a request to a server's upstream, and streams the response to the caller.
 //!
-//! Nothing is sent twice. An answer that is passed on is not held: pieces go out as they come, and
-//! bodies that nobody looks into never enter Wasm's memory (`relay.js`).
+//! A request is never sent twice. A response is not buffered: pieces are passed on as they arrive. Bodies
+//! that are not inspected never enter Wasm's memory (`relay.js`).
 
 use std::rc::Rc;
 
@@ -22,11 +21,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Date, Env, Result, console_error};
 
+use crate::app::App;
 use crate::http::{Head, Request, pairs};
-use crate::lanes;
-use crate::router::App;
+use crate::lane;
 
-#[wasm_bindgen(module = "/src/relay.js")]
+#[wasm_bindgen(module = "/src/upstream/relay.js")]
 extern "C" {
     type Exchange;
 
@@ -80,15 +79,15 @@ extern "C" {
 /// A request to an upstream.
 pub struct UpstreamRequest<'a> {
     pub method: &'a str,
-    /// Below the server's own address, as [`address`] makes it.
+    /// Starts with the server's registered address, as [`address`] returns it.
     pub url: &'a str,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Option<&'a [u8]>,
 }
 
-/// Keeps the request's context until it is dropped, though the caller goes: else nobody could write
-/// down what became of the exchange.
+/// Keeps the request's context alive until this is dropped, even if the caller disconnects. Otherwise the
+/// outcome of the exchange could not be recorded.
 struct Hold(Option<js_sys::Function>);
 
 impl Hold {
@@ -96,7 +95,7 @@ impl Hold {
         let mut settle = None;
         let settled = js_sys::Promise::new(&mut |resolve, _| settle = Some(resolve));
         app.context.wait_until(async move {
-            // It is only ever resolved.
+            // It is never rejected.
             let _ = JsFuture::from(settled).await;
         });
         Self(settle)
@@ -106,13 +105,13 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if let Some(settle) = &self.0 {
-            // Settling a promise cannot fail.
+            // Resolving a promise cannot fail.
             let _ = settle.call0(&JsValue::UNDEFINED);
         }
     }
 }
 
-/// An upstream's answer, of which the head is there.
+/// An upstream's response whose head has arrived.
 pub struct UpstreamAnswer {
     hold: Hold,
     exchange: Exchange,
@@ -122,18 +121,20 @@ pub struct UpstreamAnswer {
     idle_timeout_ms: u32,
 }
 
-/// Why there is no answer, or no more of it.
+/// An exchange that ended without a whole response.
 pub struct Broken {
     ended: Ended,
     _hold: Option<Hold>,
 }
 
 impl Broken {
-    /// What the caller is told.
+    /// The problem for the caller.
     pub fn problem(&self) -> Problem {
         let (code, detail) = match self.ended.ending {
             Ending::TimedOut => (ProblemCode::UpstreamTimeout, "the server took too long"),
-            Ending::TooLarge => (ProblemCode::UpstreamInvalid, "the server's answer is too large"),
+            Ending::TooLarge => {
+                (ProblemCode::UpstreamInvalid, "the server's response is too large")
+            }
             _ => (ProblemCode::UpstreamUnreachable, "the server did not answer"),
         };
         Problem::new(code, detail)
@@ -144,19 +145,19 @@ impl Broken {
     }
 }
 
-/// The outcome of a call that was allowed and then not sent.
+/// The outcome of a call that was allowed but not sent.
 pub fn not_sent() -> Ended {
     ended(Date::now().as_millis(), Ending::Refused, 0, 0, String::new())
 }
 
-/// What is known of an answer when it has ended.
+/// How an exchange ended.
 #[derive(Clone)]
 pub struct Ended {
     pub ending: Ending,
     pub status: u16,
     pub bytes: u64,
     pub duration_ms: u64,
-    /// Lower-case hex; empty when nothing came.
+    /// Of the body, in lower-case hex; empty when none arrived.
     pub sha256: String,
 }
 
@@ -165,32 +166,34 @@ fn ended(started_at_ms: u64, ending: Ending, status: u16, bytes: u64, sha256: St
     Ended { ending, status, bytes, duration_ms, sha256 }
 }
 
-/// Looks into an answer that is passed on piece by piece.
+/// Inspects a response that is streamed to the caller.
 pub trait Inspect {
-    /// What goes out for a piece that came in: nothing, it, or something else. An error ends the
-    /// answer as refused.
+    /// Returns the bytes to pass on in place of a piece; may be empty. An error ends the response as
+    /// refused.
     fn piece(&mut self, piece: Vec<u8>) -> LocalBoxFuture<'_, std::result::Result<Vec<u8>, ()>>;
 
-    /// What goes out last. Not asked when the caller is gone.
+    /// Returns the last bytes to pass on. Not called when the caller has disconnected.
     fn end(&mut self, ending: Ending) -> Vec<u8>;
 }
 
-/// What happens when an answer has ended.
+/// Called when a response has ended.
 pub type Done = Box<dyn FnOnce(Ended)>;
 
-/// The upstream's address, checked again: it was registered by the rules and settings of then.
+/// Checks the upstream's address again: the rules or settings may have changed since it was registered.
 pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Problem> {
     let local = upstream.local && app.settings.local_targets;
     Target::parse(&upstream.url, local).map_err(|must| {
         console_error!("an upstream's address {must}");
-        Problem::new(ProblemCode::UpstreamForbidden, "the server is not where it may be")
+        Problem::new(ProblemCode::UpstreamForbidden, "the server's address is not allowed")
     })
 }
 
-type Sent = std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem>;
+/// What comes of sending a request. The inner error is an exchange that broke off, the outer one is a
+/// request that was not sent.
+pub type Sent = std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem>;
 
-/// Sends a request at once, with the server's own credential; the result waits for the answer's head,
-/// and borrows nothing.
+/// Sends a request with the server's credential before this returns. The result waits for the head of the
+/// response, and borrows nothing.
 pub fn send(
     app: &App,
     caller: &Request,
@@ -207,7 +210,7 @@ pub fn send(
     }
 }
 
-/// An exchange whose answer is not there yet.
+/// An exchange that waits for the head of its response.
 struct Begun {
     hold: Hold,
     exchange: Exchange,
@@ -226,7 +229,7 @@ fn begin(
 ) -> std::result::Result<Begun, Problem> {
     let mut fields = String::new();
     let mut field = |name: &str, value: &str| fields.extend([name, "\n", value, "\n"]);
-    // A caller must not stand before the credential with one of its own.
+    // A caller must not replace the server's credential with a header of its own.
     let own = upstream.credential.as_ref().map(|credential| credential.header.as_str());
     for (name, value) in request.headers.iter().filter(|(name, _)| own != Some(name.as_str())) {
         field(name, value);
@@ -279,7 +282,7 @@ impl Begun {
     }
 }
 
-/// What Gateward says to an upstream in its own name.
+/// The headers that Gateward itself sends to an upstream.
 pub fn own_fields(
     command: &GateCommand,
     decision: Option<&ProxyDecision>,
@@ -289,7 +292,7 @@ pub fn own_fields(
     [
         ("x-gateward-tenant", command.tenant.as_str()),
         ("x-gateward-agent", command.call.agent.as_str()),
-        // Bodies are passed on as they are read.
+        // Bodies are inspected and passed on without decompression.
         ("accept-encoding", "identity"),
     ]
     .into_iter()
@@ -298,8 +301,8 @@ pub fn own_fields(
     .collect()
 }
 
-/// A credential is sent for the tenant and to the origin that stand before it, so that whoever may
-/// change the registry cannot have it sent elsewhere.
+/// Reads an upstream credential from its secret. The secret starts with the tenant and the origin that it
+/// is for, so a change of the registry cannot send it elsewhere.
 fn credential_value(
     env: &Env,
     binding: &str,
@@ -311,17 +314,17 @@ fn credential_value(
         Problem::new(ProblemCode::Misconfigured, "the server's credential is not set up")
     };
     if !binding.starts_with(CREDENTIAL_BINDING_PREFIX) {
-        return Err(refuse("no name of an upstream credential"));
+        return Err(refuse("this is not the name of an upstream credential"));
     }
     let text = js_sys::Reflect::get(env, &binding.into()).ok().and_then(|value| value.as_string());
-    let text = text.ok_or_else(|| refuse("there is no such secret"))?;
+    let text = text.ok_or_else(|| refuse("the secret does not exist"))?;
     let mut parts = text.splitn(3, ' ');
     if parts.next() != Some(tenant) || parts.next() != Some(origin) {
-        return Err(refuse("it is of another tenant or for another origin"));
+        return Err(refuse("it is for another tenant or origin"));
     }
     let value = parts.next().unwrap_or_default();
     if value.is_empty() || value.contains(['\r', '\n', '\0']) {
-        return Err(refuse("it has no value that a header can have"));
+        return Err(refuse("its value is empty or contains a line break"));
     }
     Ok(value.to_owned())
 }
@@ -337,13 +340,13 @@ impl UpstreamAnswer {
         pairs(&self.exchange.headers())
     }
 
-    /// Nothing more of it is wanted.
+    /// Cancels the rest of the response.
     pub fn refuse(self, why: Ending) -> Ended {
         self.exchange.drop();
         ended(self.started_at_ms, why, self.status, 0, String::new())
     }
 
-    /// The whole body, and what is known at its end.
+    /// Reads the whole body.
     pub async fn bytes(&self) -> std::result::Result<(Vec<u8>, Ended), Broken> {
         let read = self.exchange.bytes(self.max_result_bytes, self.idle_timeout_ms);
         match JsFuture::from(read).await {
@@ -362,8 +365,8 @@ impl UpstreamAnswer {
         }
     }
 
-    /// An answer of this body, as it comes. What inspects it is of events, and a comment goes out after
-    /// each time of so many milliseconds without one.
+    /// A response that streams this body. With an `inspect`, the body is a stream of events, and a comment is
+    /// sent after so many milliseconds without an event.
     pub fn stream(
         self,
         head: Head,
@@ -379,9 +382,9 @@ impl UpstreamAnswer {
     }
 }
 
-/// The head of a stream of events at once, and later as its body what `answer` gives: events as text, or
-/// a [`Response`] that is such a stream. Until then a comment goes out every `every_ms`; after `limit_ms`
-/// the stream ends without an answer.
+/// A response that starts a stream of events before its content exists. `answer` is that content: events as
+/// text, or a [`Response`] whose body is a stream of events. Until it is ready, a comment is sent every
+/// `every_ms`. After `limit_ms` the stream ends without it.
 pub fn late(
     head: Head,
     every_ms: u32,
@@ -392,7 +395,7 @@ pub fn late(
     late_response(&fields, every_ms, limit_ms, future_to_promise(async move { Ok(answer.await) }))
 }
 
-/// What `relay.js` tells of a stream.
+/// Called by `relay.js` for each piece and at the end of a stream.
 #[wasm_bindgen]
 pub struct Tap {
     inspect: Option<Box<dyn Inspect>>,
@@ -429,15 +432,15 @@ fn named(name: &str) -> Ending {
         .unwrap_or(Ending::UpstreamFailed)
 }
 
-/// Text of an untrusted server marks its agent anew when the last mark is older than this: a server
-/// that sends a thousand notifications then costs a hop a second.
+/// Text of an untrusted server marks its agent again only if the last mark is older than this. A server that
+/// sends a thousand notifications a second then causes one hop a second.
 pub const MARK_INTERVAL_MS: u64 = 1_000;
 
 /// Marks the agent before text of an untrusted server reaches it.
 ///
 /// # Errors
 ///
-/// The lane did not take the mark: the text must not be passed on.
+/// The lane did not confirm the mark. The text must not be passed on.
 pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Result<(), Problem> {
     let command = TaintCommand {
         tenant: command.tenant.clone(),
@@ -447,10 +450,10 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
         run: untrusted.run.clone(),
         period_ms: untrusted.period_ms,
     };
-    lanes::taint(&app.env, &command).await
+    lane::client::taint(&app.env, command).await
 }
 
-/// Has the lane write down what became of a forwarded call, without waiting for it.
+/// Has the lane record how a forwarded call ended, without waiting for it.
 pub fn record_outcome(
     app: &App,
     command: &GateCommand,
@@ -474,10 +477,10 @@ pub fn record_outcome(
         ending: ended.ending,
         untrusted: untrusted.cloned(),
     };
-    let env = app.env.clone();
+    let (env, decision_id) = (app.env.clone(), decision.decision_id.clone());
     Rc::clone(&app.context).wait_until(async move {
-        if let Err(problem) = lanes::record_outcome(&env, &outcome).await {
-            console_error!("outcome of `{}`: {}", outcome.decision_id, problem.detail);
+        if let Err(problem) = lane::client::record_outcome(&env, outcome).await {
+            console_error!("outcome of `{decision_id}` was not recorded: {}", problem.detail);
         }
     });
 }

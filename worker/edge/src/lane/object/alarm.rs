@@ -1,8 +1,9 @@
-//! Step 13, by alarm: journal rows go to D1, messages to the webhook, epochs to lanes that did not take
-//! them, and what is past its time goes.
+//! Step 13. The alarm flushes journal rows to D1, sends messages to the webhook, pushes epochs again to
+//! lanes that did not confirm them, and deletes records that are past their retention period.
 //!
-//! INVARIANT (an alarm is never lost for good): a run sets the next alarm before it begins, and however
-//! it ends. Memory keeps when the next one is due, and every event sets it anew that finds it overdue.
+//! INVARIANT (an alarm is never lost for good): a run sets the next alarm before it begins, and sets it
+//! again however it ends. Memory holds when the next alarm is due. An event that finds it overdue sets
+//! it again.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,59 +15,59 @@ use gateward_core::receipt::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
 use worker::{Date, Delay, Result, console_error};
 
-use super::{Failure, GateLane};
-use crate::lane_sql::ObjectSql;
+use super::state::{Failure, GateLane};
+use crate::d1;
+use crate::lane::client;
+use crate::lane::sql::ObjectSql;
 use crate::settings::{Settings, settings};
-use crate::{d1, lanes};
 
-/// Batches of one alarm; what is left has the next alarm at once, so that calls get their turn.
+/// Batches that one alarm flushes. If rows are left, the next alarm is due at once; calls run in between.
 pub const MAX_BATCHES_PER_ALARM: usize = 8;
 
 /// The longest pause between attempts while D1 fails.
 const MAX_BACKOFF_MS: u64 = 60_000;
 
-/// The pause after pruning failed: what is in its way is not mended sooner.
+/// The pause after pruning failed: such failures need a person to fix them.
 const PRUNE_RETRY_MS: u64 = 60 * 60 * 1_000;
 
-/// How far an alarm came.
+/// What a flush left in the journal.
 enum Progress {
-    /// Nothing is left.
+    /// Nothing.
     Done,
-    /// Counts of windows that are still open wait to be told.
+    /// Counts of windows that are still open.
     Waiting,
-    /// Rows are left.
+    /// Rows.
     More,
 }
 
 impl GateLane {
-    /// Whatever fails, the next alarm is set.
+    /// The next alarm is set, whatever fails.
     pub(super) async fn run_alarm(&self) -> Result<()> {
-        // First of all, for the case that this run dies: the runtime tries an alarm that failed
-        // only a few times.
+        // First, in case this run dies: the runtime retries a failed alarm only a few times.
         self.arm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
         match self.flush_due(&settings).await {
             Ok(next) => self.arm_next(next).await,
             Err(Failure(error)) => {
-                console_error!("the alarm's run failed, again in {interval_ms} ms: {error}");
+                console_error!("the alarm failed, next run in {interval_ms} ms: {error}");
                 self.arm(interval_ms).await
             }
         }
     }
 
-    /// One run; when what is next is due.
+    /// One run. Returns when the next one is due.
     async fn flush_due(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
         let interval_ms = settings.config.flush_interval_ms;
         let mut pause_ms = self.flush_once(settings).await;
         let (told, pushed) = {
             let both = async {
-                let told = self.tell_webhook(settings).await;
+                let told = self.send_to_webhook(settings).await;
                 (told, self.push_again().await)
             };
             let mut both = pin!(both);
             loop {
-                // A receiver or a lane that hangs holds up no flush.
+                // Go on flushing while a webhook or a lane hangs.
                 let pause = Duration::from_millis(pause_ms.unwrap_or(interval_ms));
                 match select(both.as_mut(), pin!(Delay::from(pause))).await {
                     Either::Left((ended, _)) => break ended,
@@ -84,22 +85,22 @@ impl GateLane {
         let delivery = match told {
             Ok(()) => delivery,
             Err(Failure(error)) => {
-                console_error!("the webhook was not told: {error}");
+                console_error!("messages to the webhook were not sent: {error}");
                 Some(now_ms + MAX_BACKOFF_MS)
             }
         };
-        // What was written while the webhook was told waits, too.
+        // Rows may have been written while the webhook was called.
         let pause_ms = pause_ms.or(self.is_behind().then_some(interval_ms));
         let after = |at_ms: u64| at_ms.saturating_sub(now_ms);
-        // A flush ends what has expired. Should the journal not take it, it is tried again, and not at
-        // once.
+        // A flush ends expired approvals. It can fail while the journal is full, so the next attempt waits
+        // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
         let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
         Ok(Next { flush_ms: pause_ms, other_ms: others.into_iter().flatten().min() })
     }
 
-    /// Sets the next alarm. A call that comes while one is set that is no flush's sets its own after it,
-    /// and then sooner.
+    /// Sets the next alarm. `alarm_due_ms` is kept only for a flush: after a call, an alarm that is set for
+    /// another reason is replaced by an earlier one.
     async fn arm_next(&self, Next { flush_ms, other_ms }: Next) -> Result<()> {
         let next_ms = [flush_ms, other_ms].into_iter().flatten().min();
         if let (Some(next_ms), Some(_)) = (next_ms, flush_ms) {
@@ -112,7 +113,8 @@ impl GateLane {
         }
     }
 
-    /// Sees to it that what was written is flushed, also when an alarm was lost or the clock was set.
+    /// Sets the alarm if journal rows wait and no alarm is due in time. Alarms can be lost, and the clock can
+    /// be set.
     pub(super) async fn arm_if_behind(&self, config: &Config) {
         let now_ms = Date::now().as_millis();
         let late_ms = config.flush_interval_ms;
@@ -123,12 +125,12 @@ impl GateLane {
             && self.is_behind()
             && let Err(error) = self.arm(config.flush_interval_ms).await
         {
-            // What was written stands, and the next event arms again.
+            // The rows are durable, and the next event sets the alarm again.
             console_error!("the alarm could not be set: {error}");
         }
     }
 
-    /// D1 answers again: what waits for a pause to end is flushed now.
+    /// D1 answers again, so flush now instead of after the pause.
     pub(super) async fn flush_soon(&self) {
         if self.failed_flushes.get() > 0
             && let Err(error) = self.arm(0).await
@@ -138,7 +140,7 @@ impl GateLane {
     }
 
     fn is_behind(&self) -> bool {
-        // One that was never called has nothing.
+        // A lane that was never called has nothing to flush.
         let is_behind = |lane: &Lane| lane.identity().is_some() && lane.needs_flush();
         self.lane.borrow().as_ref().is_none_or(is_behind)
     }
@@ -152,13 +154,13 @@ impl GateLane {
         set
     }
 
-    /// Tells lanes of epochs that they did not take before.
+    /// Pushes epochs again to lanes that did not confirm them.
     async fn push_again(&self) -> std::result::Result<(), Failure> {
         let now_ms = Date::now().as_millis();
         let due = self.with_lane(|_, storage| Lane::due_pushes(storage, now_ms))?;
         let pushed = join_all(due.iter().map(|pending| async {
             let push = EpochPush::whole(pending.epoch);
-            let taken = lanes::push_one(&self.env, &pending.tenant, pending.lane, &push).await;
+            let taken = client::push_one(&self.env, &pending.tenant, pending.lane, &push).await;
             let now_ms = Date::now().as_millis();
             self.with_lane(|_, storage| match taken {
                 true => Lane::pushed(storage, pending),
@@ -168,8 +170,7 @@ impl GateLane {
         pushed.await.into_iter().collect()
     }
 
-    /// Prunes what is past its time, if it is time to look; when to look again. `None` for a lane
-    /// that was never called.
+    /// Prunes if pruning is due. Returns when it is next due; `None` for a lane that was never called.
     async fn prune_if_due(&self, interval_ms: u64) -> std::result::Result<Option<u64>, Failure> {
         let now_ms = Date::now().as_millis();
         let (identity, due_ms, steady_ms) = self.with_lane(|lane, storage| {
@@ -178,7 +179,7 @@ impl GateLane {
         let Some((tenant, lane)) = identity else { return Ok(None) };
         let next_ms = match due_ms {
             Some(due_ms) if due_ms > now_ms => return Ok(Some(due_ms)),
-            // A new lane has nothing yet.
+            // A new lane has nothing to prune.
             None => now_ms + PRUNE_INTERVAL_MS,
             Some(_) => match self.prune(&tenant, lane, steady_ms).await {
                 Ok(true) => now_ms + interval_ms,
@@ -193,7 +194,8 @@ impl GateLane {
         Ok(Some(next_ms))
     }
 
-    /// One batch, by a time that the clock has passed for an hour; whether there may be more.
+    /// Prunes one batch, and returns whether there may be more. The cutoff is computed from a time that the
+    /// clock passed an hour ago.
     async fn prune(
         &self,
         tenant: &str,
@@ -213,13 +215,13 @@ impl GateLane {
             self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
             anchor = next;
         }
-        let untold_cutoff_ms = retention::cutoff_ms(None, steady_ms);
+        let default_cutoff_ms = retention::cutoff_ms(None, steady_ms);
         let pruned =
-            d1::retention::prune(&self.env, tenant, lane, &anchor, cutoff_ms, untold_cutoff_ms);
+            d1::retention::prune(&self.env, tenant, lane, &anchor, cutoff_ms, default_cutoff_ms);
         Ok(pruned.await? || (advanced && full))
     }
 
-    /// Flushes; after how long again, `None` when nothing is left.
+    /// Flushes. Returns the pause until the next flush; `None` when nothing is left.
     async fn flush_once(&self, settings: &Settings) -> Option<u64> {
         let interval_ms = settings.config.flush_interval_ms;
         let flushed = self.flush(settings).await;
@@ -233,15 +235,21 @@ impl GateLane {
             Err(Failure(error)) => {
                 let pause_ms =
                     interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
-                console_error!("flush failed {failures} times, again in {pause_ms} ms: {error}");
+                console_error!(
+                    "flush failed {failures} times, next attempt in {pause_ms} ms: {error}"
+                );
                 Some(pause_ms)
             }
         }
     }
 
-    /// Whether D1's database has room for more than administration. While it has none, rows stay in
-    /// the journal, whose own bounds then refuse calls.
-    async fn check_room(&self, config: &Config, now_ms: u64) -> std::result::Result<(), Failure> {
+    /// Fails if D1's database is so large that its remaining space is needed for administration. Rows then
+    /// stay in the journal. Once the journal is full, calls are refused.
+    async fn check_database_size(
+        &self,
+        config: &Config,
+        now_ms: u64,
+    ) -> std::result::Result<(), Failure> {
         let (looked_ms, had_room) = self.database_size.get();
         let age_ms = now_ms.checked_sub(looked_ms);
         if had_room && age_ms.is_some_and(|age_ms| age_ms < DATABASE_LOOK_MS) {
@@ -254,7 +262,7 @@ impl GateLane {
             return Ok(());
         }
         let most = config.flush_until_bytes;
-        Err(Failure(format!("D1's database has {bytes} bytes; records wait from {most} on")))
+        Err(Failure(format!("D1's database has {bytes} bytes; nothing is flushed above {most}")))
     }
 
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
@@ -272,11 +280,11 @@ impl GateLane {
                 lane.flush_batch(storage, &settings.config, now_ms)
             };
             let Some(batch) = self.with_lane(due)? else {
-                // What is journalled was flushed all the same.
+                // Report this error only after the flush.
                 expired?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
-            self.check_room(&settings.config, now_ms).await?;
+            self.check_database_size(&settings.config, now_ms).await?;
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
             let confirmed = self.with_lane(|lane, storage| {
@@ -291,10 +299,10 @@ impl GateLane {
     }
 }
 
-/// When what is next is due, in milliseconds from now.
+/// When the next alarm is due, in milliseconds from now.
 struct Next {
     /// The next flush, if there is something to flush.
     flush_ms: Option<u64>,
-    /// Anything else.
+    /// The next of the other tasks.
     other_ms: Option<u64>,
 }

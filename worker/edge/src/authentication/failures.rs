@@ -1,7 +1,7 @@
-//! Counts requests whose credential no lane could be asked about, in the isolate's memory, and
-//! writes the counts to D1: a stranger can neither wake a lane nor cause a row per request.
+//! Counts requests with an invalid credential in the isolate's memory, and writes the counts to D1.
+//! Unauthenticated requests therefore wake no lane and do not write a row each.
 //!
-//! Each isolate adds what it counted, so the row of a source and window holds the sum.
+//! Each isolate adds its counts, so the row of a source and window holds their sum.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,20 +9,21 @@ use std::net::{IpAddr, Ipv6Addr};
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
 use worker::{Date, console_error};
 
+use crate::app::App;
 use crate::d1;
 use crate::http::Request;
-use crate::router::App;
 
-/// Addresses that are told apart within a minute: a stranger causes at most as many rows.
+/// Addresses that are counted separately within a minute. Unauthenticated requests write at most this many
+/// rows a minute.
 const MAX_COUNTED_ADDRESSES: usize = 64;
 
 thread_local! {
-    // What isolates write is added up, so they need no scopes.
+    // Rows of different isolates are added up, so the event ids need no scope.
     static COUNTS: RefCell<AuditCounts> =
         RefCell::new(AuditCounts::new(MAX_COUNTED_ADDRESSES, String::new()));
 }
 
-/// Counts one, under the address that connected.
+/// Counts one failure of the connecting address.
 pub fn count(request: &Request, app: &App) {
     let source = request.source_address().map_or("unknown".to_owned(), network);
     let now_ms = Date::now().as_millis();
@@ -31,7 +32,7 @@ pub fn count(request: &Request, app: &App) {
     write(app, count.into_iter().collect());
 }
 
-/// The address, or of an IPv6 address its /64, which is one subscriber's.
+/// The address. Of an IPv6 address, its /64: a subscriber usually gets a whole one.
 fn network(address: IpAddr) -> String {
     match address {
         IpAddr::V6(address) => {
@@ -41,7 +42,7 @@ fn network(address: IpAddr) -> String {
     }
 }
 
-/// Writes what windows that have closed still have to tell.
+/// Writes the counts of windows that have closed.
 pub fn write_closed(app: &App) {
     let closed = COUNTS.with(|counts| {
         let mut counts = counts.borrow_mut();
@@ -50,7 +51,7 @@ pub fn write_closed(app: &App) {
     write(app, closed);
 }
 
-/// After the answer left: nobody waits for it.
+/// Writes after the response was sent, so no caller waits for it.
 fn write(app: &App, counts: Vec<AuditCount>) {
     if counts.is_empty() {
         return;

@@ -1,8 +1,10 @@
-//! Who asks, outside of calls: an administrator for what its scopes open, an agent for its own.
+//! Credentials. Of calls, this verifies only the MAC and the signature; their lane checks the rest.
 //!
-//! Unlike calls, these requests go to D1 anyway, so the credential is read there too, always
-//! fresh: a revoked one is refused from the moment that D1 has it. An agent's requests are charged
-//! by its lane before that, as its calls are.
+//! All other requests read D1 anyway, so their credential is read from D1 too. A revoked one is refused
+//! from the moment that D1 holds the revocation. If the caller is an agent, its lane charges the request
+//! to the agent's rate first.
+
+pub mod failures;
 
 use gateward_core::admin::Actor;
 use gateward_core::api::route::Access;
@@ -18,19 +20,22 @@ use gateward_core::scope::Scope;
 use subtle::ConstantTimeEq as _;
 use worker::{Date, console_error};
 
+use crate::app::App;
+use crate::d1;
+use crate::d1::registry::ReaderRow;
 use crate::http::Request;
-use crate::router::App;
-use crate::{d1, failed_authentications, lanes, terminal_refusals};
+use crate::lane;
+use crate::lane::refusals;
 
-/// Who makes the first operator, in the audit.
+/// The name of the caller of `/v1/bootstrap` in the audit.
 const BOOTSTRAP: &str = "bootstrap";
 
-/// Whoever asks, its credential checked.
+/// The caller of a request that is not a call. Its credential was checked.
 pub struct Caller {
     pub tenant: String,
-    /// Lanes that the tenant has: no other may be asked for.
+    /// The number of the tenant's lanes. A request must not name another lane.
     pub lanes: u16,
-    /// The agent that this is; `None` for an administrator.
+    /// `None` for an administrator.
     pub agent: Option<String>,
     /// The administrator's name; empty for an agent.
     pub administrator: String,
@@ -39,13 +44,13 @@ pub struct Caller {
     pub issued_by: Option<String>,
     /// The groups that the administrator is a member of.
     pub groups: Vec<String>,
-    /// The tenant's epoch at which all this was so.
+    /// The tenant's epoch as of which all this was read.
     pub epoch: u64,
     scopes: Vec<Scope>,
     expires_at_ms: Option<u64>,
     allowed_networks: Option<Vec<Network>>,
     signed: bool,
-    /// Of a signed request that must not be carried out twice.
+    /// The nonce of a signed request that must not be carried out twice.
     nonce: Option<SignatureNonce>,
 }
 
@@ -55,7 +60,7 @@ impl Caller {
         self.agent.as_deref().is_none_or(|own| own == agent)
     }
 
-    /// The one who changes the registry.
+    /// The administrator, for the core's registry changes.
     pub fn actor(&self) -> Actor {
         Actor {
             tenant: self.tenant.clone(),
@@ -69,16 +74,17 @@ impl Caller {
     }
 }
 
-/// Whether the request could come from somebody with a credential, before anything is read.
-pub fn believe(request: &Request, app: &App, access: Access) -> Result<(), Problem> {
+/// Verifies the token's MAC, or the bootstrap secret. The credential itself is checked later, by
+/// [`authenticate`].
+pub fn verify_mac(request: &Request, app: &App, access: Access) -> Result<(), Problem> {
     match access {
         Access::Bootstrap => bootstrap(request, app).map(drop),
         _ => token(request, app).map(drop),
     }
 }
 
-/// Checks what the route needs. `body` is the raw body, which a signature covers. A signature's nonce
-/// is not used up yet: [`use_nonce`] does that.
+/// Checks the access that the route needs. `body` is the raw body, which a signature covers. This does not
+/// use up the signature's nonce; [`use_nonce`] does.
 pub async fn authenticate(
     request: &Request,
     app: &App,
@@ -99,10 +105,11 @@ pub async fn authenticate(
             }
             with_scope(caller, scope)
         }
-        // The router answers these without asking who it is.
-        Access::Open | Access::Call => {
-            Err(Problem::new(ProblemCode::Internal, "this route knows its callers otherwise"))
-        }
+        // The router does not authenticate these routes here.
+        Access::Open | Access::Call => Err(Problem::new(
+            ProblemCode::Internal,
+            "this route does not authenticate its callers here",
+        )),
     }
 }
 
@@ -114,21 +121,22 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
     Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
-/// The token of the request, if Gateward issued it and this isolate does not know that it has ended.
+/// The request's token. It is refused if its MAC is wrong, or if this isolate remembers that the credential
+/// was revoked or has expired.
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
         .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
         .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
-    match terminal_refusals::find(&token) {
+    match refusals::find(&token) {
         None => Ok(token),
         Some(problem) => {
-            failed_authentications::count(request, app);
+            failures::count(request, app);
             Err(problem)
         }
     }
 }
 
-/// The same of an agent, with its name and lane.
+/// The request's token if it is an agent's, with the agent's name and lane.
 pub fn agent_token<'a>(
     request: &'a Request,
     app: &App,
@@ -141,7 +149,7 @@ pub fn agent_token<'a>(
     Ok((token, agent, lane))
 }
 
-/// Step 5: what the lane is told.
+/// Step 5: the command for the lane.
 pub fn command(
     request: &Request,
     app: &App,
@@ -167,8 +175,8 @@ pub fn command(
     }
 }
 
-/// The request's signature, verified; `None` if the request is not signed. A signature that does not
-/// verify is refused, whether the credential needs one or not.
+/// Verifies the request's signature; `None` if the request is not signed. An invalid signature is refused
+/// even if the credential does not need one.
 pub fn verify_signature(
     request: &Request,
     app: &App,
@@ -189,24 +197,24 @@ pub fn verify_signature(
     };
     let now_ms = Date::now().as_millis();
     let verified = signature::verify(&signed, &app.settings.mac_keys, token, needs_nonce, now_ms);
-    verified.map(Some).inspect_err(|_| failed_authentications::count(request, app))
+    verified.map(Some).inspect_err(|_| failures::count(request, app))
 }
 
-/// Uses up the nonce of a request that is no call. Nothing may be done before this.
+/// Uses up the nonce of a request that is not a call. The request must have no effect before this.
 pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<(), Problem> {
     let Some(nonce) = &caller.nonce else { return Ok(()) };
     let now_ms = Date::now().as_millis();
     if d1::signatures::use_nonce(&app.env, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
         return Ok(());
     }
-    failed_authentications::count(request, app);
+    failures::count(request, app);
     Err(signature::replayed())
 }
 
 const INVALID: &str = "the credential is not valid";
 
+/// Reads and checks the credential of a request that is not a call.
 async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Problem> {
-    let refuse = |code, detail| Err(refuse(request, app, code, detail));
     let token = token(request, app)?;
     let needs_nonce = !matches!(request.method.as_str(), "GET" | "HEAD");
     let signature = verify_signature(request, app, &token, body, needs_nonce)?;
@@ -214,12 +222,46 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         charge(request, app, &token, (agent, lane), signature.clone()).await?;
     }
     let stored = d1::registry::load_reader(&app.env, token.tenant, token.key_id).await?;
-    let Some(stored) = stored else { return refuse(ProblemCode::Unauthorized, INVALID) };
-    let agent = match token.holder {
-        Holder::Agent { agent, .. } => Some(agent),
-        Holder::Administrator => None,
+    let unknown = || refuse(request, app, ProblemCode::Unauthorized, INVALID);
+    let stored = stored.ok_or_else(unknown)?;
+    let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
+        None => None,
+        Some(networks) => Some(serde_json::from_str(networks).map_err(unreadable)?),
     };
-    let kind = if agent.is_some() { "agent" } else { "administrator" };
+    check(request, app, &token, &stored, signature.is_some(), allowed_networks.as_deref())?;
+    let scopes: Vec<String> = serde_json::from_str(&stored.scopes).map_err(unreadable)?;
+    Ok(Caller {
+        tenant: token.tenant.to_owned(),
+        lanes: stored.lanes,
+        agent: stored.agent,
+        administrator: stored.administrator.unwrap_or_default(),
+        key_id: token.key_id.to_owned(),
+        issued_by: stored.issued_by,
+        groups: serde_json::from_str(&stored.groups).map_err(unreadable)?,
+        epoch: stored.epoch,
+        // A scope that this version does not know is ignored.
+        scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+        expires_at_ms: stored.expires_at_ms,
+        allowed_networks,
+        signed: stored.signed != 0,
+        nonce: signature.and_then(|verified| verified.nonce),
+    })
+}
+
+/// Checks a token against its stored credential.
+fn check(
+    request: &Request,
+    app: &App,
+    token: &Token<'_>,
+    stored: &ReaderRow,
+    is_signed: bool,
+    allowed_networks: Option<&[Network]>,
+) -> Result<(), Problem> {
+    let refuse = |code, detail| Err(refuse(request, app, code, detail));
+    let (kind, agent) = match token.holder {
+        Holder::Agent { agent, .. } => ("agent", Some(agent)),
+        Holder::Administrator => ("administrator", None),
+    };
     let secret_hash = token::secret_hash(token.secret);
     if !token::hash_matches(&secret_hash, &stored.secret_sha256)
         || stored.kind != kind
@@ -229,7 +271,7 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
     }
     let refuse_for_good = |code, detail| {
         refuse(code, detail).inspect_err(|problem: &Problem| {
-            terminal_refusals::remember(secret_hash, problem.clone());
+            refusals::remember(secret_hash, problem.clone());
         })
     };
     if stored.status == "revoked" {
@@ -241,46 +283,26 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
     if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
         return refuse_for_good(ProblemCode::CredentialExpired, "the credential has expired");
     }
-    if stored.signed != 0 && signature.is_none() {
+    if stored.signed != 0 && !is_signed {
         let detail = "the credential has a signing key; sign the request (RFC 9421)";
         return refuse(ProblemCode::SignatureRequired, detail);
     }
-    let allowed_networks: Option<Vec<Network>> = match &stored.allowed_networks {
-        None => None,
-        Some(networks) => Some(serde_json::from_str(networks).map_err(unreadable)?),
-    };
-    if let Some(networks) = &allowed_networks {
+    if let Some(networks) = allowed_networks {
         let address = request.source_address();
         if !address.is_some_and(|address| networks.iter().any(|net| net.contains(address))) {
-            let detail = "the credential is not good from this address";
+            let detail = "the credential must not be used from this address";
             return refuse(ProblemCode::SourceAddressForbidden, detail);
         }
     }
-    // Also when the agent is there no more.
+    // A deleted agent has no status, and is refused too.
     if agent.is_some() && stored.agent_status.as_deref() != Some("active") {
         return Err(Problem::new(ProblemCode::Forbidden, "the agent is not active"));
     }
-    // A scope that this version does not know opens nothing.
-    let scopes: Vec<String> = serde_json::from_str(&stored.scopes).map_err(unreadable)?;
-    Ok(Caller {
-        tenant: token.tenant.to_owned(),
-        lanes: stored.lanes,
-        agent: agent.map(str::to_owned),
-        administrator: stored.administrator.unwrap_or_default(),
-        key_id: token.key_id.to_owned(),
-        issued_by: stored.issued_by,
-        groups: serde_json::from_str(&stored.groups).map_err(unreadable)?,
-        epoch: stored.epoch,
-        scopes: scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
-        expires_at_ms: stored.expires_at_ms,
-        allowed_networks,
-        signed: stored.signed != 0,
-        nonce: signature.and_then(|verified| verified.nonce),
-    })
+    Ok(())
 }
 
-/// Charges an agent's request to its bucket. The lane does it, before D1 is asked for anything: a
-/// credential that the lane refuses, or an agent that is over its rate, causes no read.
+/// Has the lane charge the request to the agent's rate. This comes before any read of D1, so a refused
+/// credential or an agent over its rate causes no read.
 async fn charge(
     request: &Request,
     app: &App,
@@ -291,7 +313,7 @@ async fn charge(
     let call =
         Claims::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
     let command = command(request, app, token, lane, signature, Purpose::Read, call);
-    lanes::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
+    lane::client::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
 }
 
 fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
@@ -322,7 +344,7 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
 }
 
 fn refuse(request: &Request, app: &App, code: ProblemCode, detail: &str) -> Problem {
-    failed_authentications::count(request, app);
+    failures::count(request, app);
     Problem::new(code, detail)
 }
 

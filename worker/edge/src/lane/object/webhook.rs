@@ -1,4 +1,4 @@
-//! Telling a tenant's webhook what its lane's outbox holds (`gateward_core::lane`).
+//! Sends the messages of the lane's outbox (`core/lane/outbox.rs`) to the tenant's webhook.
 
 use futures_util::future::join_all;
 use gateward_core::approval::webhook::Webhook;
@@ -8,15 +8,17 @@ use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
 use worker::{Date, console_error};
 
-use crate::gate_do::{Failure, GateLane, MAX_BATCHES_PER_ALARM};
+use super::alarm::MAX_BATCHES_PER_ALARM;
+use super::state::{Failure, GateLane};
 use crate::limits::WEBHOOK_MS;
 use crate::settings::Settings;
 use crate::{d1, io};
 
 impl GateLane {
-    /// Tells what is due, a bounded number of messages at once, and gives D1 those that were given
-    /// up. Whatever is taken, fails or is cut off here is in the outbox until that is written.
-    pub async fn tell_webhook(&self, settings: &Settings) -> Result<(), Failure> {
+    /// Sends a bounded number of due messages concurrently, and writes the ones that were given up to D1 as
+    /// dead letters. A message stays in the outbox until its delivery, its failure or its dead letter is
+    /// written.
+    pub(super) async fn send_to_webhook(&self, settings: &Settings) -> Result<(), Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         let Some((tenant, lane_number)) = identity else { return Ok(()) };
         for _ in 0..MAX_BATCHES_PER_ALARM {
@@ -42,7 +44,7 @@ impl GateLane {
             let taken = match send(settings, &tenant, &webhook, delivery).await {
                 Ok(()) => true,
                 Err(Failure(why)) => {
-                    // Not its address, which may be secret.
+                    // Without its address, which may be secret.
                     console_error!("webhook of `{tenant}`: {}: {why}", delivery.message.id);
                     false
                 }
@@ -57,14 +59,14 @@ impl GateLane {
     }
 }
 
-/// One attempt.
+/// One attempt to deliver a message.
 async fn send(
     settings: &Settings,
     tenant: &str,
     webhook: &Webhook,
     delivery: &Delivery,
 ) -> Result<(), Failure> {
-    // It was checked when it was set, by the rules and settings of then.
+    // Checked again: the rules or settings may have changed since the address was set.
     let target = Target::parse(&webhook.url, settings.local_targets);
     let target = target.map_err(|must| Failure(format!("its address {must}")))?;
     let message = &delivery.message;
@@ -78,7 +80,7 @@ async fn send(
         JsFuture::from(answer).await
     }
     .await;
-    // Redirects are among the failures: they would lead past the check.
+    // A redirect is a failure, since its target was not checked.
     match status.map(|status| status.as_f64()) {
         Ok(Some(status)) if (200.0..300.0).contains(&status) => Ok(()),
         Ok(status) => Err(Failure(format!("answered {}", status.unwrap_or_default()))),

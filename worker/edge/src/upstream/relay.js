@@ -1,10 +1,9 @@
-// Requests to upstreams and their answers, where the runtime has no Rust API or where bytes need
-// not pass through Wasm's memory. What goes wrong is told as a string: an `Ending`, as the core
-// names it (gate/forwarded.rs).
+// Requests to upstreams and their responses. It is JavaScript where the runtime has no Rust API, or where bytes
+// need not pass through Wasm's memory. Errors are strings: the names of the core's `Ending`.
 
-import { headers, joined, within } from "./io.js";
+import { headers, joined, within } from "../io.js";
 
-/** Statuses of answers that have none. */
+/** Statuses of responses without a body. */
 const NO_BODY = [204, 205, 304];
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
 
@@ -13,15 +12,15 @@ export class Exchange {
   #abort = new AbortController();
   #response;
   #deadline;
-  /** No longer looks at whether the caller goes. */
+  /** Stops watching whether the caller disconnects. */
   #unwatch;
 
   /**
-   * Sends it; redirects are not followed, and no cache answers.
-   * @param {Request} caller whose going away ends it
+   * Sends the request. Does not follow redirects and does not use a cache.
+   * @param {Request} caller its disconnect ends the exchange
    * @param {string} fields headers: name, line break, value, line break, and so on
    * @param {Uint8Array | undefined} body
-   * @param {number} wholeMs from here to the answer's end
+   * @param {number} wholeMs time limit from here to the end of the response
    * @returns {Promise<number>} the status
    */
   async begin(caller, url, method, fields, body, firstByteMs, wholeMs) {
@@ -42,17 +41,17 @@ export class Exchange {
     }
   }
 
-  /** The value of a header; undefined when it is absent. */
+  /** The value of a header; undefined if it is absent. */
   header(name) {
     return this.#response.headers.get(name) ?? undefined;
   }
 
-  /** All headers, as `begin` takes them. */
+  /** All headers, in the form of `begin`. */
   headers() {
     return headers(this.#response);
   }
 
-  /** Ends it: nothing of the answer is wanted. */
+  /** Ends the exchange without reading the response. */
   drop() {
     this.#unwatch();
     this.#abort.abort("caller_gone");
@@ -80,14 +79,14 @@ export class Exchange {
   }
 
   /**
-   * An answer whose body is this one's, piece by piece as it comes. When the upstream breaks off,
-   * or a bound is met, the caller's stream ends all the same.
-   * @param tap what looks on: `relay.rs`
-   * @param {number | undefined} keepAliveMs when it is given, the body is a stream of events: what goes
-   *   out is what `tap` returns, and a comment after each such time of silence
+   * A response that streams this body. When the upstream breaks off or a bound is exceeded, the caller's
+   * stream ends too.
+   * @param tap inspects the stream: `relay.rs`
+   * @param {number | undefined} keepAliveMs if given, the body is a stream of events: the caller gets what
+   *   `tap` returns, and a comment after each such time without an event
    */
   stream(status, fields, maxBytes, idleMs, tap, keepAliveMs) {
-    // From here on the answer's own body says whether the caller is there.
+    // From here on, a disconnect cancels the response's body.
     this.#unwatch();
     const inspects = keepAliveMs !== undefined;
     const reader = this.#reader(maxBytes, idleMs, keepAliveMs);
@@ -95,7 +94,7 @@ export class Exchange {
     const digester = digest.getWriter();
     let bytes = 0;
     let ended = false;
-    // What the tap is busy with: it does one thing at a time.
+    // The call of the tap in progress: it handles one at a time.
     let busy = Promise.resolve();
     const end = async (ending, controller) => {
       if (ended) return;
@@ -105,7 +104,7 @@ export class Exchange {
       await digester.close();
       const hash = [...new Uint8Array(await digest.digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
       const last = tap.end(ending, bytes, hash);
-      // It holds the request's context, and collecting garbage would free it too late: the runtime would
+      // The tap holds the request's context. Garbage collection would free it too late, and the runtime would
       // report that the request hangs.
       tap.free();
       if (controller === undefined) return;
@@ -130,7 +129,7 @@ export class Exchange {
     const body = new ReadableStream({
       async pull(controller) {
         try {
-          // A pull that enqueues nothing is not followed by another.
+          // The runtime does not pull again after a pull that enqueues nothing.
           for (;;) {
             const out = await next(controller);
             if (ended) return;
@@ -146,7 +145,7 @@ export class Exchange {
     return new Response(body, { status, headers });
   }
 
-  /** The body's pieces, within its bounds: `next` gives undefined at the end and throws an ending. */
+  /** Reads the body within its bounds. `next` returns undefined at the end, and throws an ending. */
   #reader(maxBytes, idleMs, keepAliveMs = Infinity) {
     const reader = this.#response.body?.getReader();
     let bytes = 0;
@@ -197,11 +196,11 @@ export class Exchange {
 }
 
 /**
- * The head of a stream of events at once, and as its body an answer that comes later.
+ * A response that starts a stream of events before its content exists.
  * @param {string} fields headers, as above
- * @param {number} everyMs how often a comment goes out until then
- * @param {number} limitMs when it ends without an answer
- * @param {Promise<string | Response>} answer events, or an answer whose body is a stream of them
+ * @param {number} everyMs how often a comment is sent until then
+ * @param {number} limitMs when the stream ends without content
+ * @param {Promise<string | Response>} answer events, or a response whose body is a stream of events
  */
 export function late(fields, everyMs, limitMs, answer) {
   const deadline = Date.now() + limitMs;
@@ -222,14 +221,14 @@ export function late(fields, everyMs, limitMs, answer) {
       if (done) controller.close();
       else controller.enqueue(value);
     },
-    // The caller's signal ends an exchange that has no answer yet. An answer that comes all the same, or
-    // that waits because the caller does not read, is left.
+    // The caller's signal ends an exchange without a response. This cancels a response that arrives anyway, or
+    // that the caller did not read.
     cancel: () => (reader === undefined ? answer.then((answered) => answered.body?.cancel()) : reader.cancel()),
   });
   return new Response(body, { headers: headersOf(fields) });
 }
 
-/** A header that stands several times in `fields` is sent several times. */
+/** A header that occurs several times in `fields` is sent several times. */
 function headersOf(fields) {
   const lines = fields.split("\n");
   const headers = new Headers();

@@ -1,4 +1,4 @@
-//! The lane's SQL on Durable Object storage.
+//! The lane's SQL, run on Durable Object storage.
 
 use gateward_core::lane::{LaneSql, StorageError, Value};
 use js_sys::Array;
@@ -7,7 +7,7 @@ use worker::SqlStorage;
 
 use crate::io;
 
-/// Storage of the object that runs.
+/// The storage of this Durable Object.
 pub struct ObjectSql(pub SqlStorage);
 
 impl LaneSql for ObjectSql {
@@ -16,7 +16,7 @@ impl LaneSql for ObjectSql {
             .iter()
             .map(|value| match value {
                 Value::Null => JsValue::NULL,
-                // All of ours are below 2^53.
+                // Exact: all of the lane's integers are below 2^53.
                 Value::Integer(number) => JsValue::from_f64(*number as f64),
                 Value::Text(text) => JsValue::from_str(text),
             })
@@ -39,10 +39,12 @@ fn value(value: JsValue) -> Result<Value, StorageError> {
         return Ok(Value::Integer(number as i64));
     }
     let text = value.as_string().map(Value::Text);
-    text.ok_or_else(|| StorageError(format!("a value of a kind that no lane stores: {value:?}")))
+    text.ok_or_else(|| {
+        StorageError(format!("a value of a type that lanes do not store: {value:?}"))
+    })
 }
 
-/// Whether a double is one integer and no other.
+/// Whether the double represents exactly one integer.
 fn is_integer(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() <= js_sys::Number::MAX_SAFE_INTEGER
 }

@@ -1,0 +1,577 @@
+//! The protocol between the worker and a lane's Durable Object: one enum of requests, one of replies.
+//!
+//! A message is one version byte and then postcard. Worker and object may run different versions for
+//! minutes after a deploy. Each refuses a message of another version, so such a call is answered with
+//! 503 `lane_unavailable` and the caller tries again.
+//!
+//! The worker passes the answers to [`LaneRequest::Call`] and [`LaneRequest::DecideApproval`] on to the
+//! caller, so these are HTTP responses with a JSON body. Every other answer is a [`LaneReply`].
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
+use crate::call::command::GateCommand;
+use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
+use crate::problem::{Problem, ProblemCode};
+use crate::receipt::ChainHead;
+use crate::registry::{EpochPush, PendingPushes, TenantRecord};
+
+/// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
+/// them changes its shape.
+pub const PROTOCOL_VERSION: u8 = 5;
+
+/// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
+/// answers the caller with 503 `lane_unavailable`.
+pub const OTHER_VERSION: u16 = 421;
+
+/// Status of a lane's answer to an approval decision that was checked at an older epoch than the lane
+/// knows (Too Early). The worker checks the administrator again.
+pub const OUTDATED: u16 = 425;
+
+/// Status of a lane's answer to a call whose credential is revoked or has expired (Gone). The worker
+/// remembers the refusal, and answers the caller with the problem's own status.
+pub const TERMINAL: u16 = 410;
+
+/// Status of a lane's answer to a call that it has no memory for (Insufficient Storage). The worker
+/// answers the caller with 503 `overloaded`.
+pub const NO_MEMORY: u16 = 507;
+
+/// What the worker asks of a lane. Payloads that the worker goes on using are borrowed when they are
+/// encoded, and owned when they were decoded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a hop decodes one, and nearly all of them are calls"
+)]
+pub enum LaneRequest<'a> {
+    /// Decide a call, or check a message that calls no tool.
+    Call(Cow<'a, GateCommand>),
+    /// Apply an administrator's decision to an approval.
+    DecideApproval(Cow<'a, DecideCommand>),
+    /// Record how a forwarded call ended. Reply: [`LaneReply::Done`].
+    RecordOutcome(OutcomeCommand),
+    /// Mark an agent as tainted. Reply: [`LaneReply::Done`].
+    Taint(TaintCommand),
+    /// Restore or untaint an agent. Reply: [`LaneReply::Done`].
+    CarryOut(AgentCommand),
+    /// Open or use the approval of a registry change. Reply: [`LaneReply::ApprovalId`].
+    SettleChange(ChangeCommand),
+    /// Drop the records that a registry change replaced. Reply: [`LaneReply::Done`].
+    TakeEpoch(Cow<'a, EpochPush>),
+    /// Push an epoch again to the lanes that did not confirm it. Reply: [`LaneReply::Done`].
+    KeepPushes(PendingPushes),
+    /// Reply: [`LaneReply::Approval`].
+    ReadApproval { approval_id: String },
+    /// Read what the lane decided about an agent, under the limits of its tenant. Reply:
+    /// [`LaneReply::Containment`].
+    ReadContainment { agent: String, tenant: TenantRecord },
+    /// Reply: [`LaneReply::ChainEnds`].
+    ReadChainEnds,
+    /// Reply: [`LaneReply::Row`].
+    ReadRow { seq: u64 },
+    /// Reply: [`LaneReply::Rows`].
+    ReadRows { from: u64 },
+}
+
+/// What a lane replies to every request whose answer is not the caller's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a hop decodes one")]
+pub enum LaneReply {
+    /// The lane did it, and its storage holds it.
+    Done,
+    /// The lane did not do it; nothing was written. `code` is one of [`ProblemCode`].
+    Refused {
+        code: String,
+        detail: String,
+    },
+    ApprovalId(String),
+    /// `None` when the lane does not hold the approval.
+    Approval(#[serde(with = "json_text")] Option<HeldApproval>),
+    Containment(#[serde(with = "json_text")] Containment),
+    ChainEnds(ChainEnds),
+    /// A journal row as JSON; `None` when the journal does not hold it.
+    Row(Option<String>),
+    /// A JSON array of journal rows.
+    Rows(String),
+}
+
+/// The ends of a lane's chain of receipts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainEnds {
+    /// The newest receipt.
+    pub head: ChainHead,
+    /// The last receipt that was pruned; its number is 0 when none was.
+    pub pruned_through: ChainHead,
+}
+
+/// Why a message cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtocolError {
+    OtherVersion(u8),
+    /// It is empty, is cut off, or has trailing bytes.
+    Malformed,
+}
+
+impl std::fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OtherVersion(version) => {
+                write!(f, "protocol version {version} instead of {PROTOCOL_VERSION}")
+            }
+            Self::Malformed => write!(f, "the message is malformed"),
+        }
+    }
+}
+
+impl LaneRequest<'_> {
+    /// The second byte of an encoded [`Self::Call`]. A lane that is short of memory reads it to refuse
+    /// a call before it copies and decodes it.
+    pub const CALL_TAG: u8 = 0;
+
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// # Errors
+    ///
+    /// The bytes are not a request of this version.
+    pub fn decode(bytes: &[u8]) -> Result<LaneRequest<'static>, ProtocolError> {
+        decode(bytes)
+    }
+}
+
+impl LaneReply {
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// # Errors
+    ///
+    /// The bytes are not a reply of this version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolError> {
+        decode(bytes)
+    }
+}
+
+impl From<Problem> for LaneReply {
+    fn from(problem: Problem) -> Self {
+        Self::Refused { code: problem.code.code().to_owned(), detail: problem.detail }
+    }
+}
+
+/// Why a lane refused, as a problem; `None` for a code that this version does not know.
+#[must_use]
+pub fn refusal(code: &str, detail: String) -> Option<Problem> {
+    let code = ProblemCode::ALL.iter().copied().find(|known| known.code() == code)?;
+    Some(Problem::new(code, detail))
+}
+
+fn encode(message: &impl Serialize) -> Vec<u8> {
+    // Serializing plain data into memory cannot fail. Decoding refuses an empty message.
+    postcard::to_extend(message, vec![PROTOCOL_VERSION]).unwrap_or_default()
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProtocolError> {
+    match bytes.split_first() {
+        Some((&PROTOCOL_VERSION, body)) => match postcard::take_from_bytes(body) {
+            Ok((message, [])) => Ok(message),
+            _ => Err(ProtocolError::Malformed),
+        },
+        Some((version, _)) => Err(ProtocolError::OtherVersion(*version)),
+        None => Err(ProtocolError::Malformed),
+    }
+}
+
+/// A stored record as the text of its JSON. Such records leave out members that are absent, which
+/// postcard cannot do.
+mod json_text {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        record: &impl Serialize,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(record).map_err(S::Error::custom)?)
+    }
+
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::approval::{Approval, ApprovalInput, ApprovalStatus, ChangeStep, Verdict};
+    use crate::call;
+    use crate::call::command::Purpose;
+    use crate::credential::signature::SignatureNonce;
+    use crate::gate::LaneAction;
+    use crate::gate::proxy::Untrusted;
+    use crate::receipt::Ending;
+    use crate::registry::ChangedKey;
+    use crate::taint::TaintExplanation;
+    use crate::trust::SourceTrust;
+
+    fn text(text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn command() -> GateCommand {
+        let body = br#"{"agent":{"id":"bot","environment":"prod"},
+            "tool_call":{"tool":"s","action":"x","resource":"r","mutates_state":true,
+              "parameters":{"a":[null,true,-1,0.5,"t"]}},
+            "context":{"source_trust":"semi_trusted_customer","contains_sensitive_data":true},
+            "request_id":"q","approval_id":"p","user":{"id":"u","role":"v"},
+            "trace":{"run_id":"w","root_trust_level":"unknown"},
+            "nonce":"n","timestamp":"2026-01-01T00:00:00Z","dry_run":true}"#;
+        GateCommand {
+            tenant: text("t"),
+            lane: 7,
+            key_id: text("k"),
+            secret_hash: [1; 32],
+            http_request_id: text("h"),
+            source_address: Some([192, 0, 2, 7].into()),
+            signed: true,
+            signature_nonce: Some(SignatureNonce { nonce: text("y"), created_ms: 1 }),
+            purpose: Purpose::Forward,
+            session: Some(text("z")),
+            parameters: Vec::new(),
+            call: call::parse(body, "t").unwrap(),
+        }
+    }
+
+    fn tenant() -> TenantRecord {
+        TenantRecord {
+            status: text("active"),
+            epoch: 3,
+            rate_capacity: Some(10),
+            rate_refill_per_s: Some(0.5),
+            quota_per_day: None,
+            risk_denials: Some(4),
+            risk_window_s: None,
+            risk_quiet_s: Some(60),
+            taint_s: Some(61),
+            lanes: Some(2),
+            rows_per_day: None,
+            bytes_per_day: Some(63),
+            grace_read_s: Some(64),
+            grace_write_s: None,
+            grace_high_risk_s: Some(65),
+        }
+    }
+
+    fn taint() -> TaintExplanation {
+        TaintExplanation {
+            call: None,
+            ends_at: text("e"),
+            last_at: text("l"),
+            servers: vec![text("s")],
+            since: text("b"),
+        }
+    }
+
+    fn approval() -> Approval {
+        Approval {
+            approval_id: text("p"),
+            decision_id: text("d"),
+            agent: text("bot"),
+            server: text("s"),
+            tool: text("x"),
+            resource: text("r"),
+            user_id: text("u"),
+            run_id: text("w"),
+            assigned: true,
+            session: None,
+            route: Some((text("GET"), text("/"))),
+            source_trust: SourceTrust::Unknown,
+            taint: None,
+            reason: text("why"),
+            matched_policies: vec![text("m")],
+            status: ApprovalStatus::Pending,
+            revision: 1,
+            approver_groups: Vec::new(),
+            action_hash: text("h"),
+            edited_action_hash: None,
+            edited_by: None,
+            approvers: Vec::new(),
+            closed_by: None,
+            comment: None,
+            tampering: 0,
+            used_by: None,
+            created_at_ms: 1,
+            expires_at_ms: 2,
+            approved_at_ms: None,
+            closed_at_ms: None,
+        }
+    }
+
+    /// Bytes in hex, the last of them as text.
+    fn pin(bytes: &str, text: &str) -> String {
+        [bytes, &hex::encode(text)].concat()
+    }
+
+    /// Every request, with the bytes of this version in hex. The order is that of the enum.
+    fn requests() -> Vec<(LaneRequest<'static>, String)> {
+        let decide = DecideCommand {
+            tenant: text("t"),
+            lane: 7,
+            approval_id: text("p"),
+            administrator: text("ada"),
+            key_id: text("k"),
+            issued_by: Some(text("i")),
+            http_request_id: text("h"),
+            groups: vec![text("g")],
+            epoch: 3,
+            verdict: Verdict::Approve { edit: Some(text("{}")) },
+            comment: Some(text("c")),
+            action_hash: None,
+            if_match: Some(text("1")),
+        };
+        let outcome = OutcomeCommand {
+            tenant: text("t"),
+            lane: 7,
+            agent: text("bot"),
+            server: text("s"),
+            tool: text("x"),
+            decision_id: text("d"),
+            decision_hash: text("h"),
+            status: 200,
+            bytes: 300,
+            duration_ms: 12,
+            result_sha256: text("r"),
+            ending: Ending::TimedOut,
+            untrusted: Some(Untrusted {
+                run: Some(text("w")),
+                period_ms: 1_000,
+                instructions_sha256: None,
+            }),
+        };
+        let taint = TaintCommand {
+            tenant: text("t"),
+            lane: 7,
+            agent: text("bot"),
+            server: text("s"),
+            run: None,
+            period_ms: 1_000,
+        };
+        let carry_out = AgentCommand {
+            tenant: text("t"),
+            lane: 7,
+            agent: text("bot"),
+            action: LaneAction::Untaint,
+            administrator: text("ada"),
+            epoch: 3,
+        };
+        let change = ChangeCommand {
+            tenant: text("t"),
+            lane: 0,
+            administrator: text("ada"),
+            key_id: text("k"),
+            epoch: 3,
+            action_hash: text("h"),
+            step: ChangeStep::Use { approval_id: text("p"), request_id: text("q") },
+        };
+        let push = EpochPush {
+            from: 3,
+            epoch: 4,
+            keys: vec![ChangedKey::Tenant, ChangedKey::Tool(text("s/x")), ChangedKey::All],
+        };
+        let pending = PendingPushes { tenant: text("t"), lanes: vec![0, 7], epoch: 4 };
+        vec![
+            (
+                LaneRequest::Call(Cow::Owned(command())),
+                pin(
+                    "0500017407016b01010101010101010101010101010101010101010101010101010101010101\
+                0101680100c000020701010179010101017a0003626f740470726f6401730178017201060101\
+                610505000101020103000000000000e03f040174000201010171010170017501760177010501\
+                016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
+                b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
+                    "",
+                ),
+            ),
+            (
+                LaneRequest::DecideApproval(Cow::Owned(decide)),
+                pin("0501017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+            ),
+            (
+                LaneRequest::RecordOutcome(outcome),
+                pin("050201740703626f740173017801640168c801ac020c01720301010177e80700", ""),
+            ),
+            (LaneRequest::Taint(taint), pin("050301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("050401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("050501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0506030403000403732f7806", "")),
+            (LaneRequest::KeepPushes(pending), pin("0507017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("05080170", "")),
+            (
+                LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
+                pin(
+                    "050903626f740661637469766503010a01000000000000e03f00010400013c013d010200013f\
+                0140000141",
+                    "",
+                ),
+            ),
+            (LaneRequest::ReadChainEnds, pin("050a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("050bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("050cad02", "")),
+        ]
+    }
+
+    /// Every reply, likewise.
+    fn replies() -> Vec<(LaneReply, String)> {
+        let link = |seq, hash| ChainHead { seq, hash: text(hash) };
+        let input = ApprovalInput { asked: Some(text("{}")), edited: None };
+        vec![
+            (LaneReply::Done, pin("0500", "")),
+            (
+                LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
+                pin("05010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+            ),
+            (LaneReply::ApprovalId(text("p")), pin("05020170", "")),
+            (
+                LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
+                pin(
+                    "0503a704",
+                    r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
+                ),
+            ),
+            (
+                LaneReply::Containment(Containment {
+                    quarantined: true,
+                    risk_steps: 2,
+                    taint: Some(taint()),
+                }),
+                pin(
+                    "050465",
+                    r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
+                ),
+            ),
+            (
+                LaneReply::ChainEnds(ChainEnds {
+                    head: link(300, "h"),
+                    pruned_through: link(0, "g"),
+                }),
+                pin("0505ac020168000167", ""),
+            ),
+            (LaneReply::Row(Some(text("{}"))), pin("050601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0507025b5d", "")),
+        ]
+    }
+
+    /// The tag of a request. A variant that is added does not compile here until it has a number, and
+    /// then the test below demands its bytes.
+    fn request_tag(request: &LaneRequest<'_>) -> u8 {
+        match request {
+            LaneRequest::Call(_) => LaneRequest::CALL_TAG,
+            LaneRequest::DecideApproval(_) => 1,
+            LaneRequest::RecordOutcome(_) => 2,
+            LaneRequest::Taint(_) => 3,
+            LaneRequest::CarryOut(_) => 4,
+            LaneRequest::SettleChange(_) => 5,
+            LaneRequest::TakeEpoch(_) => 6,
+            LaneRequest::KeepPushes(_) => 7,
+            LaneRequest::ReadApproval { .. } => 8,
+            LaneRequest::ReadContainment { .. } => 9,
+            LaneRequest::ReadChainEnds => 10,
+            LaneRequest::ReadRow { .. } => 11,
+            LaneRequest::ReadRows { .. } => 12,
+        }
+    }
+
+    fn reply_tag(reply: &LaneReply) -> u8 {
+        match reply {
+            LaneReply::Done => 0,
+            LaneReply::Refused { .. } => 1,
+            LaneReply::ApprovalId(_) => 2,
+            LaneReply::Approval(_) => 3,
+            LaneReply::Containment(_) => 4,
+            LaneReply::ChainEnds(_) => 5,
+            LaneReply::Row(_) => 6,
+            LaneReply::Rows(_) => 7,
+        }
+    }
+
+    const REQUESTS: u8 = 13;
+    const REPLIES: u8 = 8;
+
+    /// If this fails, raise [`PROTOCOL_VERSION`] and pin the new bytes: the other end of a hop may still
+    /// run the code before the change.
+    #[test]
+    fn every_message_keeps_the_bytes_of_its_version() {
+        let mut tags = Vec::new();
+        for (request, pinned) in requests() {
+            let bytes = request.encode();
+            assert_eq!(hex::encode(&bytes), pinned, "{request:?}");
+            assert_eq!(bytes[1], request_tag(&request), "{request:?}");
+            assert_eq!(LaneRequest::decode(&bytes), Ok(request));
+            tags.push(bytes[1]);
+        }
+        assert_eq!(tags, Vec::from_iter(0..REQUESTS));
+        tags.clear();
+        for (reply, pinned) in replies() {
+            let bytes = reply.encode();
+            assert_eq!(hex::encode(&bytes), pinned, "{reply:?}");
+            assert_eq!(bytes[1], reply_tag(&reply), "{reply:?}");
+            assert_eq!(LaneReply::decode(&bytes), Ok(reply));
+            tags.push(bytes[1]);
+        }
+        assert_eq!(tags, Vec::from_iter(0..REPLIES));
+    }
+
+    #[test]
+    fn the_statuses_between_worker_and_lane_are_stable() {
+        assert_eq!([OTHER_VERSION, OUTDATED, TERMINAL, NO_MEMORY], [421, 425, 410, 507]);
+    }
+
+    #[test]
+    fn a_message_of_another_version_or_length_is_refused() {
+        let requests = requests().into_iter().map(|(request, _)| request.encode());
+        let replies = replies().into_iter().map(|(reply, _)| reply.encode());
+        let decode_request = |bytes: &[u8]| LaneRequest::decode(bytes).map(drop);
+        let decode_reply = |bytes: &[u8]| LaneReply::decode(bytes).map(drop);
+        type Decode<'a> = &'a dyn Fn(&[u8]) -> Result<(), ProtocolError>;
+        let requests = requests.map(|bytes| (bytes, &decode_request as Decode<'_>));
+        let replies = replies.map(|bytes| (bytes, &decode_reply as Decode<'_>));
+        for (bytes, decode) in requests.chain(replies) {
+            let shown = hex::encode(&bytes);
+            for version in [PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1] {
+                let other = [&[version], &bytes[1..]].concat();
+                assert_eq!(decode(&other), Err(ProtocolError::OtherVersion(version)), "{shown}");
+            }
+            let trailing = [bytes.as_slice(), &[0]].concat();
+            assert_eq!(decode(&trailing), Err(ProtocolError::Malformed), "{shown}");
+            let cut_off = &bytes[..bytes.len() - 1];
+            assert_eq!(decode(cut_off), Err(ProtocolError::Malformed), "{shown}");
+        }
+        for (bytes, error, says) in [
+            (&b""[..], ProtocolError::Malformed, "the message is malformed"),
+            // The worker of the version before this protocol sent JSON.
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 5"),
+            (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
+            (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
+        ] {
+            assert_eq!(LaneRequest::decode(bytes), Err(error));
+            assert_eq!(error.to_string(), says);
+        }
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_code_and_sentence() {
+        let problem = Problem::new(ProblemCode::StateConflict, "it was used");
+        let LaneReply::Refused { code, detail } = LaneReply::from(problem.clone()) else {
+            panic!()
+        };
+        assert_eq!(refusal(&code, detail), Some(problem));
+        assert_eq!(refusal("of_tomorrow", String::new()), None);
+    }
+}

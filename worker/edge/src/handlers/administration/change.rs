@@ -1,0 +1,293 @@
+//! A change of the registry: read, decide, commit, push to the lanes.
+
+use gateward_core::admin::manifest::Listing;
+use gateward_core::admin::protection::{Held, Proposal, propose};
+use gateward_core::admin::{
+    self as core, Actor, AgentInLane, Answer as Body, At, Loaded, MAX_IDEMPOTENCY_KEY_BYTES,
+    Outcome, Write,
+};
+use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
+use gateward_core::id::approval_position;
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::EpochPush;
+use gateward_core::registry::upstream::Upstream;
+use serde_json::{Map, Value as Json};
+use worker::{Date, Env};
+
+use super::response::respond;
+use crate::answer::{Answer, Answered};
+use crate::app::App;
+use crate::authentication::Caller;
+use crate::d1::administration::{Committed, commit, kept_answer, load};
+use crate::http::Request;
+use crate::lane;
+use crate::upstream::discovery::discover;
+
+/// Attempts at a change. An attempt fails when another change was committed between its read and its
+/// commit.
+const MAX_ATTEMPTS: usize = 8;
+
+/// The header that names the approval of a change which members of a protected group must approve.
+const APPROVAL_ID: &str = "x-gateward-approval-id";
+
+/// The lane that keeps approvals of registry changes: every tenant has it.
+const APPROVALS_LANE: u16 = 0;
+
+/// An administrator's change in progress.
+pub struct Change<'a> {
+    pub request: &'a Request,
+    pub app: &'a App,
+    pub caller: &'a Caller,
+    /// The tenant whose registry changes.
+    pub tenant: &'a str,
+    pub write: &'a dyn Write,
+    pub body: &'a [u8],
+}
+
+impl Change<'_> {
+    pub async fn make(&self) -> Answered {
+        let (app, actor) = (self.app, self.caller.actor());
+        let if_match = self.request.header("if-match");
+        let key = idempotency_key(self.request)?;
+        let path = self.request.path();
+        let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
+        let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
+        let mut discovered: Option<(Upstream, Listing)> = None;
+        let approval = self.approval().await?;
+        let mut used = false;
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some((key, fingerprint)) = kept
+                && let Some(answered) = self.replay(&actor.tenant, key, fingerprint).await?
+            {
+                return Ok(answered);
+            }
+            let now_ms = Date::now().as_millis();
+            let at = At {
+                actor: &actor,
+                tenant: self.tenant,
+                now_ms,
+                if_match: if_match.as_deref(),
+                discovered: discovered.as_ref().map(|(_, listing)| listing),
+                approval: approval.as_ref(),
+            };
+            let loaded = load(&app.env, &self.write.read(&at)).await?;
+            if let Some(upstream) = self.write.discovers(&at, &loaded)?
+                && discovered.as_ref().is_none_or(|(of, _)| *of != upstream)
+            {
+                let found = discover(app, self.request, self.tenant, &upstream).await?;
+                discovered = Some((upstream, Listing::of_server(&found)));
+                // The next attempt reads what the registry holds about the discovered tools.
+                continue;
+            }
+            let answered = match self.write.apply(&at, &loaded)? {
+                Outcome::Unchanged(answer) => self.unchanged(&at, &loaded, answer, kept).await?,
+                Outcome::Held(held) => return Err(self.ask(held, loaded.epoch).await),
+                Outcome::Changed(change) => {
+                    if let Some(approval) = approval.as_ref().filter(|_| change.approved && !used) {
+                        // Before the commit: a lost approval can be asked for again, but an approval
+                        // must not be used twice.
+                        self.use_up(approval, loaded.next_epoch()).await?;
+                        used = true;
+                    }
+                    self.changed(&at, &loaded, change, kept).await?
+                }
+            };
+            if let Some(answered) = answered {
+                return Ok(answered);
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Nothing is to be changed. Stores the answer under the idempotency key, and pushes the epoch:
+    /// earlier pushes of it may not have reached every lane. `None` when another change came first.
+    async fn unchanged(
+        &self,
+        at: &At<'_>,
+        loaded: &Loaded,
+        answer: Body,
+        kept: Option<(&str, &str)>,
+    ) -> Result<Option<Answer>, Problem> {
+        let env = &self.app.env;
+        let epoch = loaded.epoch.unwrap_or(0);
+        if let Some(key) = kept {
+            let body = Json::Object(answer.body.clone());
+            let statements = core::keep(at, epoch, 200, &body, key);
+            if let Committed::Overtaken = commit(env, &statements).await? {
+                return Ok(None);
+            }
+        }
+        let (lanes, push) = (loaded.lanes.unwrap_or(0), EpochPush::whole(epoch));
+        let pending = lane::client::push(env, self.tenant, lanes, &push).await;
+        respond(self.app, 200, answer, &pending, false).map(Some)
+    }
+
+    /// Commits the change and pushes it to every lane. `None` when another change came first.
+    async fn changed(
+        &self,
+        at: &At<'_>,
+        loaded: &Loaded,
+        change: core::Change,
+        kept: Option<(&str, &str)>,
+    ) -> Result<Option<Answer>, Problem> {
+        let env = &self.app.env;
+        let epoch = loaded.next_epoch();
+        let statements = core::commit(at, epoch, &change, kept);
+        if let Committed::Overtaken = commit(env, &statements).await? {
+            return Ok(None);
+        }
+        let status = change.status();
+        let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
+        let lanes = loaded.lanes.unwrap_or(0);
+        let pending = lane::client::push(env, self.tenant, lanes, &push).await;
+        self.carry_out_in_lane(&change.answer.body, epoch).await?;
+        respond(self.app, status, change.answer, &pending, false).map(Some)
+    }
+
+    /// The approval that the request names in its header.
+    async fn approval(&self) -> Result<Option<Approval>, Problem> {
+        let Some(id) = self.request.header(APPROVAL_ID) else { return Ok(None) };
+        let lane = approval_position(&id).map(|(lane, _)| lane);
+        let lane = lane.filter(|lane| *lane == APPROVALS_LANE);
+        let unknown = || {
+            let detail = "`X-Gateward-Approval-Id` is not an approval of a registry change";
+            Problem::new(ProblemCode::StateConflict, detail)
+        };
+        let held =
+            lane::client::approval(&self.app.env, self.tenant, lane.ok_or_else(unknown)?, &id)
+                .await?;
+        held.map(|held| Some(held.approval)).ok_or_else(unknown)
+    }
+
+    fn proposal(&self) -> Result<Proposal, Problem> {
+        let (request, actor) = (self.request, self.caller.actor());
+        propose(self.tenant, &actor, &request.method, request.path(), self.body)
+    }
+
+    /// Opens an approval for the change. The returned problem names it.
+    async fn ask(&self, held: Held, epoch: Option<u64>) -> Problem {
+        let asked = async {
+            let Proposal { input, hash } = self.proposal()?;
+            let Held { event, resource, groups } = held;
+            let step = ChangeStep::Ask { event: event.to_owned(), resource, input, groups };
+            self.settle(hash, epoch.unwrap_or(0), step).await
+        };
+        match asked.await {
+            Ok(approval_id) => Problem::approval_required(&approval_id),
+            Err(problem) => problem,
+        }
+    }
+
+    async fn use_up(&self, approval: &Approval, epoch: u64) -> Result<(), Problem> {
+        let step = ChangeStep::Use {
+            approval_id: approval.approval_id.clone(),
+            request_id: self.app.request_id.clone(),
+        };
+        self.settle(self.proposal()?.hash, epoch, step).await.map(drop)
+    }
+
+    async fn settle(
+        &self,
+        action_hash: String,
+        epoch: u64,
+        step: ChangeStep,
+    ) -> Result<String, Problem> {
+        let command = ChangeCommand {
+            tenant: self.tenant.to_owned(),
+            lane: APPROVALS_LANE,
+            administrator: self.caller.administrator.clone(),
+            key_id: self.caller.key_id.clone(),
+            epoch,
+            action_hash,
+            step,
+        };
+        lane::client::settle_change(&self.app.env, command).await
+    }
+
+    /// The answer that the idempotency key already has.
+    async fn replay(
+        &self,
+        tenant: &str,
+        key: &str,
+        fingerprint: &str,
+    ) -> Result<Option<Answer>, Problem> {
+        let Some(kept) = kept_answer(&self.app.env, tenant, key).await? else { return Ok(None) };
+        if kept.fingerprint != fingerprint {
+            let detail = "the `Idempotency-Key` was used for another request";
+            return Err(Problem::new(ProblemCode::IdempotencyKeyReused, detail));
+        }
+        let lanes = kept.lanes.unwrap_or(0);
+        let push = EpochPush::whole(kept.epoch);
+        let pending = lane::client::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
+        let body: Map<String, Json> = core::read_record(&kept.body)?;
+        self.carry_out_in_lane(&body, kept.epoch).await?;
+        respond(self.app, kept.status, Body { body, revision: None }, &pending, true).map(Some)
+    }
+
+    /// Has the agent's lane do its part of the change, if it has one. The lane compares epochs, so a
+    /// repeated request does not undo what came after the first one.
+    async fn carry_out_in_lane(
+        &self,
+        answer: &Map<String, Json>,
+        epoch: u64,
+    ) -> Result<(), Problem> {
+        let Some(action) = self.write.lane_action() else { return Ok(()) };
+        let agent: AgentInLane = core::read_record(&Json::Object(answer.clone()).to_string())?;
+        let administrator = self.caller.actor().name;
+        let done = lane::client::carry_out(
+            &self.app.env,
+            self.tenant,
+            &agent,
+            action,
+            &administrator,
+            epoch,
+        );
+        done.await.map_err(|problem| {
+            let detail =
+                "the change is committed, but the agent's lane has not done its part; try again";
+            Problem::new(problem.code, detail)
+        })
+    }
+}
+
+/// Makes a change that no administrator asked for.
+pub async fn change_as_gateward(env: &Env, tenant: &str, write: &dyn Write) -> Result<(), Problem> {
+    let actor = Actor::gateward();
+    for _ in 0..MAX_ATTEMPTS {
+        let now_ms = Date::now().as_millis();
+        let at =
+            At { actor: &actor, tenant, now_ms, if_match: None, discovered: None, approval: None };
+        let loaded = load(env, &write.read(&at)).await?;
+        let Outcome::Changed(change) = write.apply(&at, &loaded)? else { return Ok(()) };
+        let epoch = loaded.next_epoch();
+        if let Committed::Whole = commit(env, &core::commit(&at, epoch, &change, None)).await? {
+            let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
+            // A lane that does not confirm the push sees the change when it next confirms its epoch.
+            lane::client::push(env, tenant, loaded.lanes.unwrap_or(0), &push).await;
+            return Ok(());
+        }
+    }
+    Err(overtaken())
+}
+
+fn overtaken() -> Problem {
+    let detail = "other changes were committed first; try again";
+    Problem::new(ProblemCode::RegistryUnavailable, detail)
+}
+
+/// The `Idempotency-Key` of a POST (draft-ietf-httpapi-idempotency-key-header-07).
+fn idempotency_key(request: &Request) -> Result<Option<String>, Problem> {
+    if request.method != "POST" {
+        return Ok(None);
+    }
+    let Some(key) = request.header("idempotency-key") else { return Ok(None) };
+    let plain = (1..=MAX_IDEMPOTENCY_KEY_BYTES).contains(&key.len())
+        && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if plain {
+        return Ok(Some(key));
+    }
+    let detail = format!(
+        "`Idempotency-Key` must be 1 to {MAX_IDEMPOTENCY_KEY_BYTES} visible ASCII characters"
+    );
+    Err(Problem::new(ProblemCode::MalformedRequest, detail))
+}

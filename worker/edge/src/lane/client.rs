@@ -1,0 +1,372 @@
+//! The worker's side of a hop: each function sends one request of the protocol
+//! (`gateward_core::lane::protocol`) to one lane.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use futures_util::{StreamExt as _, stream};
+use gateward_core::admin::AgentInLane;
+use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::proxy::ProxyReply;
+use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::isolate::outage::LogThrottle;
+use gateward_core::lane::protocol::{
+    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
+};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
+use js_sys::Uint8Array;
+use js_sys::futures::JsFuture;
+use serde::Deserialize;
+use wasm_bindgen::{JsCast as _, JsValue};
+use worker::worker_sys::web_sys::Response;
+use worker::{Date, Env, console_error};
+
+use super::refusals;
+use crate::http::Head;
+use crate::io;
+use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
+
+/// The binding in wrangler.toml.
+const BINDING: &str = "LANES";
+
+/// The object that `/readyz` asks. No tenant can have this name.
+const READY_OBJECT: &str = "_ready/0";
+
+/// Prefix of the object that pushes a tenant's epoch again to the lanes that did not confirm it; the
+/// tenant follows. No lane has such a name.
+const PUSHES_OBJECT: &str = "_pushes/";
+
+/// The name of a lane's object.
+fn object(tenant: &str, lane: u16) -> String {
+    format!("{tenant}/{lane}")
+}
+
+/// Step 5. The lane's response is passed on to the caller. The command is encoded and sent before this
+/// returns, so the caller may drop it while the lane decides.
+pub fn call(
+    env: &Env,
+    command: &GateCommand,
+) -> impl Future<Output = Result<Response, Problem>> + use<> {
+    let name = object(&command.tenant, command.lane);
+    let secret_hash = command.secret_hash;
+    let answer = hop(env, &name, &LaneRequest::Call(Cow::Borrowed(command)), LANE_MS);
+    async move {
+        let response = answer.await?;
+        if response.status() != TERMINAL {
+            return Ok(response);
+        }
+        let problem = problem_of(&text(&response).await?)?;
+        refusals::remember(secret_hash, problem.clone());
+        Err(problem)
+    }
+}
+
+/// What a lane answers to a proxy.
+pub struct Judged {
+    pub reply: ProxyReply,
+    pub rate: RateFields,
+}
+
+/// A lane's refusal to decide.
+pub struct Refused {
+    pub problem: Problem,
+    pub rate: RateFields,
+}
+
+/// The rate-limit headers that the lane sent. They are copied to the caller's response.
+#[derive(Default)]
+pub struct RateFields([Option<String>; 2]);
+
+const RATE_FIELDS: [&str; 2] = ["ratelimit-policy", "ratelimit"];
+
+impl RateFields {
+    pub fn add_to(&self, head: Head) -> Head {
+        RATE_FIELDS.iter().zip(&self.0).fold(head, |head, (name, value)| match value {
+            Some(value) => head.field(name, value),
+            None => head,
+        })
+    }
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self { problem, rate: RateFields::default() }
+    }
+}
+
+/// Step 5 of a proxy, which forwards the call or answers it. The command is sent before this returns.
+pub fn judge(
+    env: &Env,
+    command: &GateCommand,
+) -> impl Future<Output = Result<Judged, Refused>> + use<> {
+    let answer = call(env, command);
+    async move { judged(answer.await?).await }
+}
+
+async fn judged(response: Response) -> Result<Judged, Refused> {
+    let header = |name: &str| response.headers().get(name).ok().flatten();
+    let rate = RateFields(RATE_FIELDS.map(header));
+    let body = text(&response).await?;
+    if response.status() == 200 {
+        let reply = serde_json::from_str(&body).map_err(unavailable)?;
+        return Ok(Judged { reply, rate });
+    }
+    let mut problem = problem_of(&body)?;
+    problem.retry_after_s = header("retry-after").and_then(|seconds| seconds.parse().ok());
+    Err(Refused { problem, rate })
+}
+
+/// The members of problem details that the worker reads.
+#[derive(Deserialize)]
+struct ProblemBody {
+    code: String,
+    detail: String,
+}
+
+/// The problem in a lane's response.
+fn problem_of(body: &str) -> Result<Problem, Problem> {
+    let ProblemBody { code, detail } = serde_json::from_str(body).map_err(unavailable)?;
+    refused(&code, detail)
+}
+
+fn refused(code: &str, detail: String) -> Result<Problem, Problem> {
+    refusal(code, detail).ok_or_else(|| unavailable("it sent an unknown problem code"))
+}
+
+/// Applies an administrator's decision. `None` when the lane knows a newer epoch than the command's.
+/// Otherwise the lane's response is passed on to the caller.
+pub async fn decide_approval(
+    env: &Env,
+    command: &DecideCommand,
+) -> Result<Option<Response>, Problem> {
+    let name = object(&command.tenant, command.lane);
+    let request = LaneRequest::DecideApproval(Cow::Borrowed(command));
+    let response = hop(env, &name, &request, LANE_MS).await?;
+    Ok(Some(response).filter(|response| response.status() != OUTDATED))
+}
+
+/// Records how a forwarded call ended.
+pub async fn record_outcome(env: &Env, outcome: OutcomeCommand) -> Result<(), Problem> {
+    let name = object(&outcome.tenant, outcome.lane);
+    confirm(env, &name, &LaneRequest::RecordOutcome(outcome), LANE_MS).await
+}
+
+/// Marks an agent as tainted before text of an untrusted server reaches it.
+///
+/// # Errors
+///
+/// The lane did not confirm the mark. The text must not be passed on.
+pub async fn taint(env: &Env, command: TaintCommand) -> Result<(), Problem> {
+    let name = object(&command.tenant, command.lane);
+    confirm(env, &name, &LaneRequest::Taint(command), LANE_MS).await
+}
+
+/// Has an agent's lane do its part of an administrator's command.
+pub async fn carry_out(
+    env: &Env,
+    tenant: &str,
+    AgentInLane { agent, lane }: &AgentInLane,
+    action: LaneAction,
+    administrator: &str,
+    epoch: u64,
+) -> Result<(), Problem> {
+    let command = AgentCommand {
+        tenant: tenant.to_owned(),
+        lane: *lane,
+        agent: agent.clone(),
+        action,
+        administrator: administrator.to_owned(),
+        epoch,
+    };
+    confirm(env, &object(tenant, *lane), &LaneRequest::CarryOut(command), LANE_MS).await
+}
+
+/// Opens the approval that a registry change waits for, or uses it. Returns the approval's id.
+pub async fn settle_change(env: &Env, command: ChangeCommand) -> Result<String, Problem> {
+    let name = object(&command.tenant, command.lane);
+    match ask(env, &name, &LaneRequest::SettleChange(command), LANE_MS).await? {
+        LaneReply::ApprovalId(approval_id) => Ok(approval_id),
+        LaneReply::Refused { code, detail } => Err(refused(&code, detail)?),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// How many lanes are pushed to at once.
+const CONCURRENT_PUSHES: usize = 32;
+
+/// Pushes a change to every lane of the tenant, and returns the lanes that did not confirm it. An object
+/// pushes again to these until they confirm, or until their copies are too old to be used.
+pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
+    let mut pending: Vec<u16> = stream::iter(0..lanes)
+        .map(|lane| async move { (!push_one(env, tenant, lane, push).await).then_some(lane) })
+        .buffer_unordered(CONCURRENT_PUSHES)
+        .filter_map(|lane| async move { lane })
+        .collect()
+        .await;
+    pending.sort_unstable();
+    if !pending.is_empty() {
+        let pushes =
+            PendingPushes { tenant: tenant.to_owned(), lanes: pending.clone(), epoch: push.epoch };
+        let name = [PUSHES_OBJECT, tenant].concat();
+        let kept = confirm(env, &name, &LaneRequest::KeepPushes(pushes), EPOCH_PUSH_MS).await;
+        if kept.is_err() {
+            console_error!(
+                "lanes {pending:?} of `{tenant}` did not confirm a change, and it will not be pushed again"
+            );
+        }
+    }
+    pending
+}
+
+/// Pushes a change to one lane. Returns whether the lane confirmed it.
+pub async fn push_one(env: &Env, tenant: &str, lane: u16, push: &EpochPush) -> bool {
+    let request = LaneRequest::TakeEpoch(Cow::Borrowed(push));
+    confirm(env, &object(tenant, lane), &request, EPOCH_PUSH_MS).await.is_ok()
+}
+
+/// An approval with its call's arguments; `None` when the lane no longer holds it.
+pub async fn approval(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    approval_id: &str,
+) -> Result<Option<HeldApproval>, Problem> {
+    let request = LaneRequest::ReadApproval { approval_id: approval_id.to_owned() };
+    match ask(env, &object(tenant, lane), &request, LANE_MS).await? {
+        LaneReply::Approval(held) => Ok(held),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// What the lane decided about an agent, under the limits of its tenant's record.
+pub async fn containment(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    agent: &str,
+    record: TenantRecord,
+) -> Result<Containment, Problem> {
+    let request = LaneRequest::ReadContainment { agent: agent.to_owned(), tenant: record };
+    match ask(env, &object(tenant, lane), &request, LANE_MS).await? {
+        LaneReply::Containment(containment) => Ok(containment),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+pub async fn chain_ends(env: &Env, tenant: &str, lane: u16) -> Result<ChainEnds, Problem> {
+    chain_ends_of(env, &object(tenant, lane)).await
+}
+
+async fn chain_ends_of(env: &Env, name: &str) -> Result<ChainEnds, Problem> {
+    match ask(env, name, &LaneRequest::ReadChainEnds, LANE_MS).await? {
+        LaneReply::ChainEnds(ends) => Ok(ends),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// The journal row `seq`; `None` when the journal does not hold it.
+pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<String>, Problem> {
+    match ask(env, &object(tenant, lane), &LaneRequest::ReadRow { seq }, LANE_MS).await? {
+        LaneReply::Row(row) => Ok(row),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// A JSON array of the journal rows from `from` on.
+pub async fn rows(env: &Env, tenant: &str, lane: u16, from: u64) -> Result<String, Problem> {
+    match ask(env, &object(tenant, lane), &LaneRequest::ReadRows { from }, LANE_MS).await? {
+        LaneReply::Rows(rows) => Ok(rows),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// Checks that a lane's storage answers.
+pub async fn ready(env: &Env) -> Result<(), Problem> {
+    chain_ends_of(env, READY_OBJECT).await.map(drop)
+}
+
+/// A request that the lane confirms with [`LaneReply::Done`].
+async fn confirm(
+    env: &Env,
+    name: &str,
+    request: &LaneRequest<'_>,
+    limit_ms: u32,
+) -> Result<(), Problem> {
+    match ask(env, name, request, limit_ms).await? {
+        LaneReply::Done => Ok(()),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// A request that the lane answers with a [`LaneReply`].
+fn ask(
+    env: &Env,
+    name: &str,
+    request: &LaneRequest<'_>,
+    limit_ms: u32,
+) -> impl Future<Output = Result<LaneReply, Problem>> + use<> {
+    let answer = hop(env, name, request, limit_ms);
+    async move {
+        let response = answer.await?;
+        let bytes: Result<JsValue, JsValue> =
+            async { JsFuture::from(io::bytes(&response, limit_ms)?).await }.await;
+        let bytes = bytes.map_err(|error| unavailable(worker::Error::from(error)))?;
+        LaneReply::decode(&Uint8Array::new(&bytes).to_vec()).map_err(unavailable)
+    }
+}
+
+/// Encodes and sends the request before this returns. The result waits for the response.
+fn hop(
+    env: &Env,
+    name: &str,
+    request: &LaneRequest<'_>,
+    limit_ms: u32,
+) -> impl Future<Output = Result<Response, Problem>> + use<> {
+    let sent = io::post(env, BINDING, name, &request.encode(), limit_ms);
+    async move {
+        let response = async { JsFuture::from(sent?).await?.dyn_into() };
+        answered(response.await)
+    }
+}
+
+fn answered(response: Result<Response, JsValue>) -> Result<Response, Problem> {
+    match response {
+        Ok(response) if response.status() == NO_MEMORY => Err(Problem::overloaded()),
+        Ok(response) if response.status() == OTHER_VERSION => {
+            Err(unavailable("it runs another version than the worker"))
+        }
+        Ok(response) if response.status() == 500 => Err(unavailable("it failed")),
+        Ok(response) => Ok(response),
+        Err(error) => Err(unavailable(worker::Error::from(error))),
+    }
+}
+
+async fn text(response: &Response) -> Result<String, Problem> {
+    let text: Result<JsValue, JsValue> =
+        async { JsFuture::from(io::text(response, LANE_MS)?).await }.await;
+    let text = text.map_err(|error| unavailable(worker::Error::from(error)))?;
+    text.as_string().ok_or_else(|| unavailable("its answer is not text"))
+}
+
+/// A lane's refusal where the caller is told only that the lane is unavailable, or a reply of another
+/// operation.
+fn unexpected(reply: &LaneReply) -> Problem {
+    match reply {
+        LaneReply::Refused { code, detail } => unavailable(format_args!("{code}: {detail}")),
+        _ => unavailable("its reply belongs to another request"),
+    }
+}
+
+thread_local! {
+    static LOG: RefCell<LogThrottle> = RefCell::default();
+}
+
+fn unavailable(error: impl std::fmt::Display) -> Problem {
+    let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
+    if let Some(suppressed) = line {
+        console_error!("lane unavailable: {error} ({suppressed} similar lines were left out)");
+    }
+    Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
+}

@@ -1,0 +1,286 @@
+//! The Durable Object that is a lane. It loads the registry records that a call needs, runs the core's
+//! synchronous step, and flushes by alarm.
+//!
+//! `state` is what it holds, `decide` decides calls, `alarm` flushes, `webhook` sends messages.
+//!
+//! Why it is correct: an object runs one event at a time between awaits. `GateLane::step` has no await,
+//! so the registry cache and the storage that it reads and the row that it writes belong to one instant.
+//! The runtime's output gate holds the response until that row is durable. A registry load awaits before
+//! the step, and the step reads the cache anew after it.
+
+mod alarm;
+mod decide;
+mod loads;
+mod state;
+mod webhook;
+
+use std::panic::AssertUnwindSafe;
+
+use gateward_core::approval::{ChangeCommand, DecideCommand};
+use gateward_core::call::command::GateCommand;
+use gateward_core::etag::etag;
+use gateward_core::gate::{AgentCommand, OutcomeCommand, Reply, TaintCommand};
+use gateward_core::isolate::memory::Held;
+use gateward_core::lane::protocol::{
+    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
+};
+use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
+use gateward_core::problem::Problem;
+use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes};
+use js_sys::Uint8Array;
+use js_sys::futures::JsFuture;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::durable::State;
+use worker::worker_sys::DurableObjectState;
+use worker::worker_sys::web_sys::{Request, Response, ResponseInit};
+use worker::{Date, Env, Result, console_error};
+
+use self::state::{Failure, GateLane, storage_failed};
+use super::sql::ObjectSql;
+use crate::http::{self, Head};
+use crate::memory;
+use crate::settings::{Settings, settings};
+
+/// Journal rows that one read returns.
+const MAX_ROWS_READ: u32 = 500;
+
+// What the runtime calls. worker-rs has a macro for this, but it copies requests and responses value by
+// value, which costs more than a decision.
+#[wasm_bindgen]
+impl GateLane {
+    #[wasm_bindgen(constructor)]
+    pub fn new(state: DurableObjectState, env: Env) -> Self {
+        Self::of(State::from(state), env)
+    }
+
+    pub async fn fetch(&self, request: Request) -> std::result::Result<Response, JsValue> {
+        AssertUnwindSafe(self.answer(request)).await.map_err(JsValue::from)
+    }
+
+    /// Step 13.
+    pub async fn alarm(&self) -> std::result::Result<(), JsValue> {
+        AssertUnwindSafe(self.run_alarm()).await.map_err(JsValue::from)
+    }
+}
+
+/// Decodes a request. An error is the status of the response. The bytes are dropped once they are
+/// decoded; the decoded call is measured, since a list of small objects takes many times its text.
+async fn receive(
+    request: &Request,
+) -> std::result::Result<std::result::Result<(LaneRequest<'static>, Held), u16>, JsValue> {
+    let buffer = JsFuture::from(request.array_buffer()?).await?;
+    let bytes = Uint8Array::new(&buffer);
+    let mut held = match memory::hold_command(bytes.length() as usize) {
+        Some(held) => held,
+        None if bytes.get_index(1) == LaneRequest::CALL_TAG => return Ok(Err(NO_MEMORY)),
+        // Only calls are refused: a flood of calls must not keep an administrator from stopping it.
+        None => Held::default(),
+    };
+    let Ok(decoded) = LaneRequest::decode(&bytes.to_vec()) else { return Ok(Err(OTHER_VERSION)) };
+    if let LaneRequest::Call(command) = &decoded
+        && !held.resize(command.heap_bytes())
+    {
+        return Ok(Err(NO_MEMORY));
+    }
+    Ok(Ok((decoded, held)))
+}
+
+impl GateLane {
+    /// Handles a request. Afterwards, the alarm is set if the journal holds rows.
+    async fn answer(&self, request: Request) -> Result<Response> {
+        let answered = self.dispatch(request).await;
+        if let Ok(settings) = settings(&self.env) {
+            self.arm_if_behind(&settings.config).await;
+        }
+        answered
+    }
+
+    async fn dispatch(&self, request: Request) -> Result<Response> {
+        let (request, _held) = match receive(&request).await? {
+            Ok(received) => received,
+            Err(refused) => return status(refused),
+        };
+        let reply = match request {
+            LaneRequest::Call(command) => return self.call(&command).await,
+            LaneRequest::DecideApproval(command) => return self.decide_approval(&command),
+            LaneRequest::RecordOutcome(command) => self.record_outcome(&command)?,
+            LaneRequest::Taint(command) => self.taint(&command)?,
+            LaneRequest::CarryOut(command) => self.carry_out(&command)?,
+            LaneRequest::SettleChange(command) => self.settle_change(&command),
+            LaneRequest::TakeEpoch(push) => self.take_epoch(&push).await?,
+            LaneRequest::KeepPushes(pending) => self.keep_pushes(&pending).await?,
+            LaneRequest::ReadApproval { approval_id } => {
+                let read = |storage: &ObjectSql| Lane::approval(storage, &approval_id);
+                LaneReply::Approval(self.with_lane(|_, storage| read(storage))?)
+            }
+            LaneRequest::ReadContainment { agent, tenant } => {
+                let now_ms = Date::now().as_millis();
+                let read = |lane: &mut Lane, storage: &ObjectSql| {
+                    lane.containment(storage, &agent, &tenant, now_ms)
+                };
+                LaneReply::Containment(self.with_lane(read)?)
+            }
+            LaneRequest::ReadChainEnds => {
+                LaneReply::ChainEnds(self.with_lane(|lane, storage| {
+                    let head = lane.head().clone();
+                    Ok(ChainEnds { head, pruned_through: Lane::anchor(storage)? })
+                })?)
+            }
+            LaneRequest::ReadRow { seq } => {
+                LaneReply::Row(self.with_lane(|_, storage| Lane::row(storage, seq))?)
+            }
+            LaneRequest::ReadRows { from } => {
+                let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
+                LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)
+            }
+        };
+        let bytes = Uint8Array::from(reply.encode().as_slice());
+        Ok(Response::new_with_opt_js_u8_array(Some(&bytes))?)
+    }
+
+    /// Decides a call. The worker passes the response on to the caller.
+    async fn call(&self, command: &GateCommand) -> Result<Response> {
+        let reply = match settings(&self.env) {
+            Ok(settings) => self.decide(&settings, command).await,
+            Err(problem) => Err(problem),
+        };
+        match reply {
+            Ok(reply) => respond(reply, &command.http_request_id),
+            Err(problem) => http::problem(&problem, &command.http_request_id),
+        }
+    }
+
+    /// Applies a decision to an approval. The worker passes the response on to the administrator.
+    fn decide_approval(&self, command: &DecideCommand) -> Result<Response> {
+        let request_id = command.http_request_id.as_str();
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return http::problem(&problem, request_id),
+        };
+        let now_ms = Date::now().as_millis();
+        let epoch = self.registry.borrow().epoch();
+        let decided = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.decide_approval(storage, &settings.config, command, epoch, now_ms)
+        });
+        match decided {
+            Ok(Ok(DecideOutcome::Done { body, revision })) => {
+                Head::new(200, request_id).field("etag", etag(revision)).with(&body)
+            }
+            Ok(Ok(DecideOutcome::Outdated)) => status(OUTDATED),
+            Ok(Err(problem)) => http::problem(&problem, request_id),
+            Err(failure) => {
+                console_error!("approval decision `{request_id}` failed: {}", failure.0);
+                http::problem(&storage_failed(), request_id)
+            }
+        }
+    }
+
+    fn record_outcome(&self, command: &OutcomeCommand) -> std::result::Result<LaneReply, Failure> {
+        self.run((&command.tenant, command.lane), |lane, storage, settings, now_ms| {
+            lane.record_outcome(storage, &settings.config, command, now_ms)
+        })
+    }
+
+    fn taint(&self, command: &TaintCommand) -> std::result::Result<LaneReply, Failure> {
+        self.run((&command.tenant, command.lane), |lane, storage, settings, now_ms| {
+            lane.taint(storage, &settings.config, command, now_ms)
+        })
+    }
+
+    fn carry_out(&self, command: &AgentCommand) -> std::result::Result<LaneReply, Failure> {
+        self.run((&command.tenant, command.lane), |lane, storage, settings, now_ms| {
+            lane.carry_out(storage, &settings.config, command, now_ms)
+        })
+    }
+
+    /// Runs a command whose reply is [`LaneReply::Done`].
+    fn run(
+        &self,
+        (tenant, number): (&str, u16),
+        command: impl FnOnce(&mut Lane, &ObjectSql, &Settings, u64) -> LaneResult<()>,
+    ) -> std::result::Result<LaneReply, Failure> {
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return Ok(problem.into()),
+        };
+        let now_ms = Date::now().as_millis();
+        let done = self.with_lane(|lane, storage| {
+            lane.adopt(storage, tenant, number)?;
+            command(lane, storage, &settings, now_ms)
+        })?;
+        Ok(done.map_or_else(LaneReply::from, |()| LaneReply::Done))
+    }
+
+    /// Opens the approval of a registry change, or uses it.
+    fn settle_change(&self, command: &ChangeCommand) -> LaneReply {
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return problem.into(),
+        };
+        let now_ms = Date::now().as_millis();
+        let settled = self.with_lane(|lane, storage| {
+            lane.adopt(storage, &command.tenant, command.lane)?;
+            lane.settle_change(storage, &settings.config, command, now_ms)
+        });
+        match settled {
+            Ok(settled) => settled.map_or_else(LaneReply::from, LaneReply::ApprovalId),
+            Err(failure) => {
+                console_error!("the approval of a registry change failed: {}", failure.0);
+                storage_failed().into()
+            }
+        }
+    }
+
+    /// Applies a push: no record that the change replaced is used after this.
+    async fn take_epoch(&self, push: &EpochPush) -> std::result::Result<LaneReply, Failure> {
+        // Start the lane first: its storage may hold records of the epoch that the push begins at.
+        let started = self.with_lane(|_, _| Ok(()));
+        self.registry.borrow_mut().push(push);
+        started?;
+        // The tenant's record holds the retention period, so a change of it makes pruning due.
+        let names_tenant = push.keys.contains(&ChangedKey::Tenant);
+        let prunes = self.with_lane(|lane, storage| {
+            Lane::take_push(storage, push)?;
+            let prunes = names_tenant && lane.identity().is_some();
+            if prunes {
+                Lane::set_next_prune(storage, 0)?;
+            }
+            Ok(prunes)
+        })?;
+        if prunes && let Ok(settings) = settings(&self.env) {
+            self.arm(settings.config.flush_interval_ms).await?;
+        }
+        Ok(LaneReply::Done)
+    }
+
+    /// Stores the lanes that did not confirm an epoch. The alarm pushes it to them again.
+    async fn keep_pushes(
+        &self,
+        pending: &PendingPushes,
+    ) -> std::result::Result<LaneReply, Failure> {
+        let now_ms = Date::now().as_millis();
+        self.with_lane(|_, storage| Lane::keep_pushes(storage, pending, now_ms))?;
+        self.arm(PUSH_AGAIN_MS).await?;
+        Ok(LaneReply::Done)
+    }
+}
+
+/// What a lane's method returns. The outer error is the storage's, the inner one is for the caller.
+type LaneResult<T> = std::result::Result<std::result::Result<T, Problem>, StorageError>;
+
+fn respond(reply: Reply, request_id: &str) -> Result<Response> {
+    let status = if reply.terminal { TERMINAL } else { reply.status };
+    Head::new(status, request_id)
+        .rate_limit(reply.rate)
+        .retry_after(reply.retry_after_s)
+        .with(&reply.body)
+}
+
+/// A response without a body, for the worker.
+fn status(status: u16) -> Result<Response> {
+    let init = ResponseInit::new();
+    init.set_status(status);
+    Ok(Response::new_with_opt_str_and_init(None, &init)?)
+}

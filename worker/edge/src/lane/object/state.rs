@@ -1,0 +1,89 @@
+//! What a lane's object holds in memory, and its one way to the lane's storage.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use gateward_core::lane::{Lane, StorageError};
+use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::RegistryCache;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::durable::State;
+use worker::{Env, Error};
+
+use super::loads::{Database, SharedLoad};
+use crate::lane::sql::ObjectSql;
+
+#[wasm_bindgen]
+pub struct GateLane {
+    pub(super) state: State,
+    pub(super) env: Env,
+    sql: ObjectSql,
+    /// `None` until the first event, and after storage failed. The next event rebuilds it.
+    pub(super) lane: RefCell<Option<Lane>>,
+    pub(super) registry: RefCell<RegistryCache>,
+    pub(super) database: RefCell<Database>,
+    /// Loads in progress, by the records that they load.
+    pub(super) loads: RefCell<HashMap<String, SharedLoad>>,
+    /// When the alarm that flushes is due; `None` when no such alarm is set.
+    pub(super) alarm_due_ms: Cell<Option<u64>>,
+    pub(super) failed_flushes: Cell<u32>,
+    /// When the size of D1's database was last read, and whether it left room for records.
+    pub(super) database_size: Cell<(u64, bool)>,
+}
+
+/// An error for the log.
+pub struct Failure(pub String);
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::RustError(failure.0)
+    }
+}
+
+impl GateLane {
+    pub(super) fn of(state: State, env: Env) -> Self {
+        Self {
+            sql: ObjectSql(state.storage().sql()),
+            state,
+            env,
+            lane: RefCell::default(),
+            registry: RefCell::default(),
+            database: RefCell::default(),
+            loads: RefCell::default(),
+            alarm_due_ms: Cell::new(None),
+            failed_flushes: Cell::new(0),
+            database_size: Cell::new((0, true)),
+        }
+    }
+
+    /// Runs on the lane, and starts it first if memory does not hold it. If storage fails, the lane is
+    /// dropped from memory.
+    pub(super) fn with_lane<T>(
+        &self,
+        run: impl FnOnce(&mut Lane, &ObjectSql) -> Result<T, StorageError>,
+    ) -> Result<T, Failure> {
+        let mut held = self.lane.borrow_mut();
+        let mut lane = match held.take() {
+            Some(lane) => lane,
+            None => {
+                let lane = Lane::start(&self.sql)?;
+                let (epoch, confirmed_at_ms) = Lane::stored_registry(&self.sql)?;
+                self.registry.borrow_mut().resume(epoch, confirmed_at_ms);
+                lane
+            }
+        };
+        let result = run(&mut lane, &self.sql)?;
+        *held = Some(lane);
+        Ok(result)
+    }
+}
+
+pub(super) fn storage_failed() -> Problem {
+    Problem::new(ProblemCode::LaneUnavailable, "the lane's storage failed; try again")
+}

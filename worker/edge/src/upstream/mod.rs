@@ -1,0 +1,4 @@
+//! Requests of the worker's own to the servers behind Gateward.
+
+pub mod discovery;
+pub mod relay;
