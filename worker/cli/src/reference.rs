@@ -19,7 +19,7 @@ section. How the commands are used together: [administration.md](administration.
 #[must_use]
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
-    write(&mut page, crate::command(), "");
+    write(&mut page, crate::entry::command(), "");
     page
 }
 

@@ -3,7 +3,7 @@
 use clap::{CommandFactory as _, Parser as _};
 use serde_json::{Value, json};
 
-use crate::Arguments;
+use crate::entry::Arguments;
 use crate::approval::{Decide, Verdict};
 use crate::chain;
 use crate::failure::Failure;
