@@ -16,8 +16,6 @@ missing() {
   [ "${CI:-}" != true ] && [ -z "$all" ]
 }
 
-hash_of() { sha256sum "$1" | cut -c1-16; }
-
 # Prints the path of a Python interpreter that can run the pinned packages, if there is one.
 find_python() {
   command -v python3 >/dev/null || return 1
@@ -40,21 +38,6 @@ python_environment() { # requirements
     mv "$environment.new" "$environment"
   fi
   echo "$environment"
-}
-
-# Prints the path of the packages in this directory's lockfile. Installs them if they are missing.
-npm_packages() { # directory
-  local packages
-  packages="$tool_cache/packages-$(hash_of "$1/package-lock.json")"
-  if [ ! -d "$packages" ]; then
-    echo "gateward: installing $1" >&2
-    rm -rf "$packages.new"
-    mkdir -p "$packages.new"
-    cp "$1"/package*.json "$packages.new"
-    npm ci --prefix "$packages.new" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
-    mv "$packages.new" "$packages"
-  fi
-  echo "$packages"
 }
 
 # The environments in tests/interop/python that `make test` uses.
@@ -83,9 +66,7 @@ if [ -n "$all" ]; then
 fi
 echo "GATEWARD_INTEROP=${environments#,}"
 
-# The TypeScript generator needs an older compiler than the tests, so it has its own packages.
-packages="$(npm_packages tests/clients/openapi)"
-echo "GATEWARD_GENERATOR_TYPESCRIPT=$packages/node_modules/@hey-api/openapi-ts/bin/run.js"
+echo "GATEWARD_GENERATOR_TYPESCRIPT=$(openapi_typescript)"
 
 program="$tool_cache/upload-$(hash_of tests/clients/upload.go)"
 if [ ! -x "$program" ] && command -v go >/dev/null; then

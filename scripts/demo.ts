@@ -7,8 +7,8 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import type { Approval } from "../tests/support/administration.ts";
-import { Client, type DecisionPage, type Reply, type Verification } from "../tests/support/client.ts";
+import type { Approval, DecisionPage, Verification } from "../tests/support/api/types.gen.ts";
+import { Client, type Reply } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";

@@ -1,8 +1,8 @@
 // The kinds of calls that the benches send: the request, and the expected answer. bench/core/src/decide.rs
 // decides the same calls natively, and one that needs approval, which is not here: an agent can have only a
 // few open approvals, so a worker cannot be loaded with such calls.
-import { ENVIRONMENT, type SourceTrust } from "../../tests/support/registry.ts";
-import type { CallBody } from "../../tests/support/scenario.ts";
+import type { AuthorizeRequest, SourceTrust } from "../../tests/support/api/types.gen.ts";
+import { ENVIRONMENT } from "../../tests/support/registry.ts";
 
 export type Kind = "allow_read" | "allow_write" | "deny_policy" | "redact" | "deny_unknown_tool" | "unauthorized";
 
@@ -29,7 +29,7 @@ export function callBody(
   action: string,
   parameters: Record<string, unknown>,
   { trust = "trusted_internal_unsigned", sensitive = false, agent = AGENT }: Context = {},
-): CallBody {
+): AuthorizeRequest {
   return {
     agent: { id: agent, environment: ENVIRONMENT },
     // The registry says which tools mutate; what a caller says can only make a read stricter.
@@ -45,7 +45,7 @@ function decided(decision: string, reason_code: string): Expected {
   return { status: 200, fields: { decision, reason_code }, text: `"reason_code":"${reason_code}"` };
 }
 
-export const KINDS: Record<Kind, { body: CallBody; expected: Expected; forged?: true }> = {
+export const KINDS: Record<Kind, { body: AuthorizeRequest; expected: Expected; forged?: true }> = {
   allow_read: {
     body: callBody("github", "list_issues", { repo: "acme/shop" }),
     expected: decided("allow", "policy_allow"),

@@ -1,7 +1,7 @@
 // Who may come in by which route: one scope for each, and no route without a credential but those
 // that tell nothing of anybody.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Problem } from "../support/client.ts";
+import type { Problem } from "../support/api/types.gen.ts";
 import { Gateward, INSPECTABLE, readCall, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 import { ADMINISTRATION, type Ids, pathOf, populate, type Route, ROUTES } from "../support/routes.ts";

@@ -1,7 +1,8 @@
 // What the administration API takes, whatever it administers: names, fields and pages.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Agent, type Api, itemsOf, type Page } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Agent, Problem } from "../support/api/types.gen.ts";
+import { type Api, itemsOf, type Page } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { Gateward, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 

@@ -1,11 +1,11 @@
 // Agents as administrators keep them: states that undo only themselves, grants, groups, names that
 // are never given again.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Agent, Api, Member } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Agent, AuthorizeRequest, Member, Problem } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { canaryCall, eventually, Gateward, INSPECTABLE, passes, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
-import type { CallBody } from "../support/scenario.ts";
 
 let gateward: Gateward;
 let tenant: Tenant;
@@ -24,7 +24,7 @@ function expectCode(reply: Reply<Problem>, status: number, code: string): void {
 
 let made = 0;
 /** A new agent with a credential, and a read that it may make. */
-async function newAgent(of = api, fields: object = {}): Promise<{ name: string; token: string; body: CallBody }> {
+async function newAgent(of = api, fields: object = {}): Promise<{ name: string; token: string; body: AuthorizeRequest }> {
   made += 1;
   const name = `agent-${made}`;
   await of.agent(name, fields);

@@ -1,6 +1,7 @@
 // Approvals: who sees them, who decides on them, and what a decision makes of them.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type Approval, type ApprovalPage } from "../support/administration.ts";
+import type { Approval, ApprovalPage } from "../support/api/types.gen.ts";
+import { Api } from "../support/administration.ts";
 import {
   actionHash, approvalOf, ask, decide, decided, expectCode, mainMergeCall, mergeCall, newOffice, refundCall, SECURITY, use, type Verdict,
 } from "../support/approvals.ts";

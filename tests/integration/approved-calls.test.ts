@@ -1,16 +1,15 @@
 // Approved calls: exactly what was approved passes, once, before its time is over, and all of it is
 // written down.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type Approval, type ApprovalPage, type AuditEvent, type Tool } from "../support/administration.ts";
+import type { Approval, ApprovalPage, AuditEvent, AuthorizeRequest, AuthorizeResponse, Tool, Verification } from "../support/api/types.gen.ts";
+import { Api } from "../support/administration.ts";
 import {
   actionHash, approvalOf, ask, decide, decided, DEFAULT_APPROVAL_MS, expectCode, mainMergeCall, MAX_TAMPERING, mergeCall, newOffice, type Office, refundCall,
   SECURITY, use, type Verdict,
 } from "../support/approvals.ts";
-import type { Verification } from "../support/client.ts";
 import { canaryCall, type Changes, eventually, Gateward, INSPECTABLE, outcomeOf, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { GENESIS, problemsOf } from "../support/receipts.ts";
 import { TENANTS_SCOPE } from "../support/registry.ts";
-import type { Answer, CallBody } from "../support/scenario.ts";
 
 const VERDICTS: Verdict[] = ["approve", "reject", "cancel"];
 const TOOL = "/v1/servers/github/tools/merge_pull_request";
@@ -140,7 +139,7 @@ describe("an approved call", () => {
     const office = await newOffice(gateward);
     const { agent, sam } = office;
     const id = await approved(office);
-    const dry = (body: CallBody) => gateward.decide(agent.token, { ...body, approval_id: id, dry_run: true });
+    const dry = (body: AuthorizeRequest) => gateward.decide(agent.token, { ...body, approval_id: id, dry_run: true });
     expect(await dry(mergeCall(agent))).toMatchObject({ decision: "allow", reason_code: "approval_granted", approval: { status: "approved" }, receipt: null });
     expect(await dry(mergeCall(agent, { tool_call: { resource: "other" } }))).toMatchObject({ decision: "deny", reason_code: "approval_mismatch", receipt: null });
     expect(await approvalOf(sam, id)).toMatchObject({ status: "approved", revision: 2, tampering: 0, used_by: null });
@@ -295,7 +294,7 @@ describe("at use everything is checked again, and what is denied uses nothing:",
     // Another credential of the same agent is the same agent.
     expect((await use(gateward, second, mergeCall(agent), one)).reason_code).toBe("approval_granted");
     await tenant.api.change("POST", "/v1/agents/coder/revoke");
-    const reply = await gateward.post<Partial<Answer> & { code?: string }>(second.token, "/v1/authorize", { ...mergeCall(agent), approval_id: two });
+    const reply = await gateward.post<Partial<AuthorizeResponse> & { code?: string }>(second.token, "/v1/authorize", { ...mergeCall(agent), approval_id: two });
     expect(outcomeOf(reply)).toBe("deny");
     expect(reply.body.reason_code).toBe("agent_revoked");
     expect(await approvalOf(sam, two)).toMatchObject({ status: "approved", used_by: null });

@@ -1,8 +1,9 @@
 // What a quorum means: so many different persons, and nobody makes itself another one.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type Approval, type ApprovalPage, type IssuedCredential } from "../support/administration.ts";
+import type { Approval, ApprovalPage, IssuedCredential, Problem } from "../support/api/types.gen.ts";
+import { Api } from "../support/administration.ts";
 import { approvalOf, ask, decide, decided, expectCode, refundCall, use } from "../support/approvals.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES } from "../support/registry.ts";
 

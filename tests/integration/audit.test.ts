@@ -1,7 +1,6 @@
 // What the audit keeps of administrators' writes.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AuditEvent } from "../support/administration.ts";
-import type { Problem } from "../support/client.ts";
+import type { AuditEvent, Problem } from "../support/api/types.gen.ts";
 import { Gateward } from "../support/gateward.ts";
 import { ADMINISTRATOR } from "../support/registry.ts";
 

@@ -1,10 +1,10 @@
 // Bans and limits: what stops or slows an agent without touching the agent.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Api, Ban, Limits } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { AuthorizeResponse, Ban, LimitsView, Problem } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { type Changes, eventually, Gateward, passes, readCall, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR } from "../support/registry.ts";
-import type { Answer } from "../support/scenario.ts";
 
 let gateward: Gateward;
 let tenant: Tenant;
@@ -105,7 +105,7 @@ describe("bans", () => {
 describe("limits", () => {
   /** The policy of the agent's bucket, as its next answer tells. */
   async function bucket(token: string, id: string): Promise<string | null> {
-    const { status, headers } = await gateward.post<Answer>(token, "/v1/authorize", readCall({ agent: { id } }));
+    const { status, headers } = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall({ agent: { id } }));
     expect(status).toBe(200);
     return headers.get("ratelimit-policy");
   }
@@ -115,8 +115,8 @@ describe("limits", () => {
     const none = { rate_capacity: null, rate_refill_per_s: null, quota_per_day: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null };
     expect(await api.read("/v1/limits")).toEqual({ ...none, revision: expect.any(Number) });
     const some = { rate_capacity: 50, rate_refill_per_s: 2.5, quota_per_day: 0, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600 };
-    expect(await api.change<Limits>("PATCH", "/v1/limits", some)).toMatchObject(some);
-    expect(await api.change<Limits>("PATCH", "/v1/limits", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
+    expect(await api.change<LimitsView>("PATCH", "/v1/limits", some)).toMatchObject(some);
+    expect(await api.change<LimitsView>("PATCH", "/v1/limits", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
     expect(await api.read("/v1/limits")).toMatchObject({ ...some, quota_per_day: null });
   });
 

@@ -7,11 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Agent, CredentialObject, Page, Server, Tool } from "../support/administration.ts";
-import type { DecisionPage, DecisionRow } from "../support/client.ts";
+import type { Agent, Approval, AuthorizeResponse, Credential, DecisionPage, DecisionRecord, Server, Tool } from "../support/api/types.gen.ts";
+import type { Page } from "../support/administration.ts";
 import { BOOTSTRAP_SECRET, type Changes, eventually, Gateward, HINDERED, passes, readCall } from "../support/gateward.ts";
 import { type Relay, relayTo } from "../support/relay.ts";
-import type { Answer } from "../support/scenario.ts";
 
 /** `make test` builds it. */
 const BINARY = "target/debug/gateward";
@@ -383,7 +382,7 @@ test("from nothing to an agent's decision", async () => {
   await ok("ban", "delete", ban_id);
   expect(await reads()).toBe(true);
 
-  const [credential] = (await json<{ credentials: CredentialObject[] }>("credential", "list", "--agent", "coder")).credentials;
+  const [credential] = (await json<{ credentials: Credential[] }>("credential", "list", "--agent", "coder")).credentials;
   await ok("credential", "rotate", credential?.key_id ?? "", "--overlap-s", "0", "--token-out", file("coder.token.new"));
   expect(await reads()).toBe(false);
   expect(await passes(gateward, readFileSync(file("coder.token.new"), "utf8").trim(), body)).toBe(true);
@@ -512,8 +511,8 @@ describe("decisions", () => {
     const follower = spawn(BINARY, ["--json", "decisions", "follow", "--agent", "followed"], { env: environment(as()), stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(follower, "exit");
     try {
-      const rows: DecisionRow[] = [];
-      createInterface({ input: follower.stdout }).on("line", (line) => rows.push(JSON.parse(line) as DecisionRow));
+      const rows: DecisionRecord[] = [];
+      createInterface({ input: follower.stdout }).on("line", (line) => rows.push(JSON.parse(line) as DecisionRecord));
       const ids = new Set([before.decision_id]);
       // It follows from when it has looked first, which nothing tells.
       await eventually("decisions are printed", async () => {
@@ -544,7 +543,7 @@ describe("what was decided", () => {
     context: { source_trust: "trusted_internal_unsigned" },
     trace: { run_id: "run-3" },
   });
-  let denied: Answer;
+  let denied: AuthorizeResponse;
 
   beforeAll(async () => {
     await ok("tool", "create", "files/write", "--mutates", "true", "--risk", "low");
@@ -628,7 +627,7 @@ test("a new server says what its trust will do, and an address says when it need
 test("the last administrator is lost only with --yes, and bootstrap makes another", async () => {
   const mine = { GATEWARD_TOKEN_FILE: file("lost.token") };
   await ok("tenant", "create", "lost", "--administrator", "mara", "--token-out", file("lost.token"));
-  const [credential] = (JSON.parse((await bare(["--json", "credential", "list"], mine)).stdout) as { credentials: CredentialObject[] }).credentials;
+  const [credential] = (JSON.parse((await bare(["--json", "credential", "list"], mine)).stdout) as { credentials: Credential[] }).credentials;
   for (const args of [["administrator", "delete", "mara"], ["credential", "revoke", credential?.key_id ?? ""]]) {
     expect(await bare(args, mine)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^gateward: last_administrator: .+`--yes`/) });
   }
@@ -646,19 +645,6 @@ test("the usage line of a mistake shows no optional option as required", async (
   expect(code).toBe(2);
   expect(stderr).toMatch(/^Usage: gateward server create \[OPTIONS\] --kind <KIND> <SERVER>$/m);
 });
-
-interface Approval {
-  approval_id: string;
-  status: string;
-  revision: number;
-  agent: string;
-  approvers: { administrator: string; groups: string[] }[];
-  action_hash: string;
-  edited: { action_hash: string; input: unknown } | null;
-  comment: string | null;
-  created_at: string;
-  expires_at: string;
-}
 
 describe("approvals", () => {
   const AGENT = "cleaner";

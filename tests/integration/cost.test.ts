@@ -1,8 +1,8 @@
 // What one decision costs: hops to the lane, rows that its SQLite writes, statements to D1.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AuthorizeRequest } from "../support/api/types.gen.ts";
 import { COUNTING, eventually, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";
 import { answerIn, endpoint, mcpRows, post } from "../support/mcp.ts";
-import type { CallBody } from "../support/scenario.ts";
 import { json, Upstream } from "../support/upstream.ts";
 
 let gateward: Gateward;
@@ -19,14 +19,14 @@ interface Cost {
 }
 
 /** What has been spent up to and including the decision on `body`. */
-async function spent(token: string, body: CallBody): Promise<Cost> {
+async function spent(token: string, body: AuthorizeRequest): Promise<Cost> {
   const { status, headers } = await gateward.post(token, "/v1/authorize", body);
   expect(status).toBe(200);
   const [hops, statements, rows] = ["hops", "statements", "rows"].map((what) => Number(headers.get(`x-spent-${what}`)));
   return { hops: hops ?? NaN, statements: statements ?? NaN, rows: rows ?? NaN };
 }
 
-const cases: [string, (at: number) => CallBody, Cost][] = [
+const cases: [string, (at: number) => AuthorizeRequest, Cost][] = [
   ["an allowed read", () => readCall(), { hops: 1, statements: 0, rows: 1 }],
   ["an allowed write", () => writeCall(), { hops: 1, statements: 0, rows: 1 }],
   ["a denial", () => writeCall({ context: { source_trust: "unknown" } }), { hops: 1, statements: 0, rows: 1 }],

@@ -1,8 +1,9 @@
 // Credentials: shown once, kept as hashes, narrowed as asked, rotated without a gap, and never
 // more than the one who issued them has.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type CredentialObject, type IssuedCredential } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Credential, IssuedCredential, Problem } from "../support/api/types.gen.ts";
+import { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, MAC_KEY, passes, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 import { sha256Hex } from "../support/receipts.ts";
@@ -225,7 +226,7 @@ describe("rotation", () => {
     expect(rotated.token).not.toBe(old.token);
     expect(rotated).toMatchObject({ ...fields, kind: "agent", agent: "coder", expires_at: null, status: "active" });
     for (const { token } of [old, rotated]) expect(await passes(gateward, token, readCall())).toBe(true);
-    const { expires_at } = await api.read<CredentialObject>(`/v1/credentials/${old.key_id}`);
+    const { expires_at } = await api.read<Credential>(`/v1/credentials/${old.key_id}`);
     expect(Math.abs(Date.parse(expires_at ?? "") - Date.now())).toBeLessThanOrEqual(2_000);
     await eventually("the overlap ends", async () => !(await passes(gateward, old.token, readCall())));
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at ?? ""));

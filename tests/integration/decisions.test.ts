@@ -1,6 +1,7 @@
 // What a call comes to, as its caller sees it: the semantics of POST /v1/authorize.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Problem, Reply } from "../support/client.ts";
+import type { AuthorizeResponse, Problem, SourceTrust } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import {
   canaryCall,
   type Changes,
@@ -13,8 +14,6 @@ import {
   writeCall,
 } from "../support/gateward.ts";
 import { canonicalize, sha256Hex } from "../support/receipts.ts";
-import type { SourceTrust } from "../support/registry.ts";
-import type { Answer } from "../support/scenario.ts";
 import { sign } from "../support/tokens.ts";
 
 /**
@@ -39,7 +38,7 @@ function expectCode(reply: Reply<Problem>, status: number, code: string): void {
 }
 
 /** The body of the receipt that `answer` names, as the API returns it. */
-async function receiptOf(tenant: Tenant, answer: Answer): Promise<Record<string, unknown>> {
+async function receiptOf(tenant: Tenant, answer: AuthorizeResponse): Promise<Record<string, unknown>> {
   const reply = await gateward.get<{ body: Record<string, unknown> }>(tenant.admin, `/v1/receipts/${answer.receipt?.receipt_id}`);
   expect(reply.status).toBe(200);
   return reply.body.body;
@@ -49,7 +48,7 @@ describe("an answer", () => {
   test("has every field of the contract", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
-    const reply = await gateward.post<Answer>(token, "/v1/authorize", readCall({ request_id: "r1" }));
+    const reply = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall({ request_id: "r1" }));
     expect(reply.status).toBe(200);
     expect(reply.headers.get("content-type")).toMatch(/^application\/json/);
     expect(reply.headers.get("x-request-id")).toBeTruthy();
@@ -383,8 +382,8 @@ describe("request ids and nonces", () => {
     const body = JSON.stringify(writeCall({ request_id: "r1" }));
     const respelt = body.replace('"repo":"acme/shop","number":42', '"number":42.0,"repo":"acme\\/shop"');
     expect(respelt).not.toBe(body);
-    const first = await gateward.post<Answer>(token, "/v1/authorize", body);
-    const second = await gateward.post<Answer>(token, "/v1/authorize", respelt);
+    const first = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", body);
+    const second = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", respelt);
     expect(second.body).toEqual(first.body);
   });
 

@@ -1,9 +1,8 @@
 // What was answered stays answered and is written down once, whatever happens to lane or D1.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DecisionPage, DecisionRow, Problem } from "../support/client.ts";
+import type { AuthorizeRequest, AuthorizeResponse, DecisionPage, DecisionRecord, Problem } from "../support/api/types.gen.ts";
 import { canaryCall, eventually, Gateward, INSPECTABLE, NEVER_MS, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
-import type { Answer, CallBody } from "../support/scenario.ts";
 
 /** Longer than several flush intervals of the workers below: what they would do, they have done. */
 const SEVERAL_FLUSHES_MS = 500;
@@ -11,7 +10,7 @@ const SEVERAL_FLUSHES_MS = 500;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The lane's chain as the API returns it is whole and holds exactly `answers`, in some order. */
-async function expectWholeChain(gateward: Gateward, tenant: Tenant, answers: Answer[]): Promise<void> {
+async function expectWholeChain(gateward: Gateward, tenant: Tenant, answers: AuthorizeResponse[]): Promise<void> {
   const receipts = await gateward.receipts(tenant.admin);
   expect(problemsOf(receipts)).toEqual([]);
   expect(receipts.map(({ body }) => body.decision_id).sort()).toEqual(answers.map(({ decision_id }) => decision_id).sort());
@@ -29,7 +28,7 @@ describe("while nothing is flushed", () => {
     const { token } = await tenant.agent();
     const answer = await gateward.decide(token, readCall());
     for (const reader of [tenant.admin, token]) {
-      const reply = await gateward.get<DecisionRow>(reader, `/v1/decisions/${answer.decision_id}`);
+      const reply = await gateward.get<DecisionRecord>(reader, `/v1/decisions/${answer.decision_id}`);
       expect(reply.status).toBe(200);
       expect(reply.body).toMatchObject({ decision_id: answer.decision_id, lane: 0, seq: 1, agent: "coder", response: answer });
     }
@@ -86,7 +85,7 @@ describe("while nothing is flushed", () => {
     const second = await gateward.decide(one.token, readCall({ agent: { id: "one" } }));
     expect([first, second].map(({ receipt }) => receipt?.receipt_id)).toEqual(["rcpt_0_1", "rcpt_1_1"]);
     expect(problemsOf(await gateward.receipts(tenant.admin, 1))).toEqual([]);
-    const reply = await gateward.get<DecisionRow>(tenant.admin, `/v1/decisions/${second.decision_id}`);
+    const reply = await gateward.get<DecisionRecord>(tenant.admin, `/v1/decisions/${second.decision_id}`);
     expect(reply.body).toMatchObject({ lane: 1, response: second });
   });
 });
@@ -99,7 +98,7 @@ describe("while rows are flushed", () => {
   afterAll(() => gateward?.close());
 
   // A quarantine is not among them: its agent is denied before a stored answer.
-  const outcomes: [string, CallBody][] = [
+  const outcomes: [string, AuthorizeRequest][] = [
     ["allow", readCall({ request_id: "r1" })],
     ["deny", writeCall({ request_id: "r1", context: { source_trust: "unknown" } })],
     ["require_approval", writeCall({ request_id: "r1", context: { source_trust: "semi_trusted_customer" } })],
@@ -116,7 +115,7 @@ describe("while rows are flushed", () => {
     expect(await gateward.decide(token, body)).toEqual(first);
     const conflict = await gateward.post<Problem>(token, "/v1/authorize", { ...body, user: { id: "another" } });
     expect({ status: conflict.status, code: conflict.body.code }).toEqual({ status: 409, code: "request_id_conflict" });
-    const reply = await gateward.get<DecisionRow>(token, `/v1/decisions/${first.decision_id}`);
+    const reply = await gateward.get<DecisionRecord>(token, `/v1/decisions/${first.decision_id}`);
     expect(reply.body.response).toEqual(first);
     expect(await tenant.records("decisions")).toHaveLength(1);
   });
@@ -124,7 +123,7 @@ describe("while rows are flushed", () => {
   test("more rows than a batch all arrive, in the chain's order, though the lane is evicted meanwhile", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
-    const answers: Answer[] = [];
+    const answers: AuthorizeResponse[] = [];
     for (let at = 0; at < 23; at += 1) {
       answers.push(await gateward.decide(token, readCall({ request_id: `r${at}` })));
       if (at % 6 === 5) await tenant.evict();
@@ -199,10 +198,10 @@ describe("while D1 fails", () => {
     const before = await gateward.receipts(tenant.admin);
 
     await gateward.execute("ALTER TABLE receipts RENAME TO receipts_away");
-    const answers: Answer[] = [];
+    const answers: AuthorizeResponse[] = [];
     const refusals: [string, number, string][] = [];
-    const ask = async (kind: string, body: CallBody) => {
-      const reply = await gateward.post<Answer & Problem>(token, "/v1/authorize", body);
+    const ask = async (kind: string, body: AuthorizeRequest) => {
+      const reply = await gateward.post<AuthorizeResponse & Problem>(token, "/v1/authorize", body);
       if (reply.status === 200) {
         answers.push(reply.body);
       } else {

@@ -1,8 +1,8 @@
 // What the worker answers before any lane is asked: routes, bounds, credentials, bodies.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Problem, Reply } from "../support/client.ts";
+import type { AuthorizeRequest, AuthorizeResponse, Problem } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import { type Changes, Gateward, MAC_KEY, NEVER_MS, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
-import type { Answer, CallBody } from "../support/scenario.ts";
 import { mintAgentToken, sign, withWrongMac } from "../support/tokens.ts";
 
 let gateward: Gateward;
@@ -313,7 +313,7 @@ describe("sizes", () => {
   const others = values(call([]));
   const bytes = JSON.stringify(call("")).length;
 
-  const bounds: [string, (excess: 0 | 1) => CallBody][] = [
+  const bounds: [string, (excess: 0 | 1) => AuthorizeRequest][] = [
     ["32 levels of arrays", (excess) => call(nest(28 + excess, (inner) => [inner], []))],
     ["32 levels of objects", (excess) => call(nest(28 + excess, (a) => ({ a }), {}))],
     ["10,000 values", (excess) => call(Array(10_000 - others + excess).fill(1))],
@@ -328,7 +328,7 @@ describe("sizes", () => {
   test.each(bounds)("%s is decided, and one more is refused", async (_, body) => {
     const roomy = await gateward.tenant({ tools: [{ server: "github", tool: LONGEST_TOOL, mutates: false, risk: "low" }] });
     const { token } = await roomy.agent();
-    const reply = await gateward.request<Answer>("/v1/authorize", json(token, JSON.stringify(body(0))));
+    const reply = await gateward.request<AuthorizeResponse>("/v1/authorize", json(token, JSON.stringify(body(0))));
     expect({ status: reply.status, decision: reply.body.decision, reason: reply.body.reason_code }).toEqual({
       status: 200,
       decision: "allow",
@@ -341,7 +341,7 @@ describe("sizes", () => {
   test("one argument with an endless name and many values is answered in short", async () => {
     const name = "n".repeat(130_000);
     const body = JSON.stringify(readCall({ tool_call: { parameters: { [name]: Array(9_000).fill(1) } } }));
-    const reply = await gateward.request<Answer>("/v1/authorize", json(agent.token, body));
+    const reply = await gateward.request<AuthorizeResponse>("/v1/authorize", json(agent.token, body));
     expect(reply.status).toBe(200);
     expect(JSON.stringify(reply.body).length).toBeLessThan(2_000);
   });

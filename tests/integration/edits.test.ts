@@ -1,7 +1,8 @@
 // Writes that meet: two administrators who edit at once, and a request that is sent again.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Agent, Api, Ban, IssuedCredential } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Agent, Ban, IssuedCredential, Problem } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { canaryCall, Gateward, readCall, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 

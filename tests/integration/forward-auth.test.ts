@@ -2,9 +2,10 @@
 // the configuration of docs/forward-auth.md.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { DecisionRecord, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";
 import { decided } from "../support/approvals.ts";
-import type { DecisionRow, Problem, Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { Gateward, INSPECTABLE, NEVER_MS, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { CONFIGURATION, Nginx, sendRaw } from "../support/nginx.ts";
 import { withWrongMac } from "../support/tokens.ts";
@@ -97,7 +98,7 @@ describe("a request that is allowed", () => {
   test("is decided and recorded as the call of the tool that its route names", async () => {
     const reply = await ask(nginx("GET", "/customers/c%31"));
     const id = reply.headers.get("x-gateward-decision-id");
-    const { body } = await gateward.get<DecisionRow>(agent.token, `/v1/decisions/${id}`);
+    const { body } = await gateward.get<DecisionRecord>(agent.token, `/v1/decisions/${id}`);
     expect(body).toMatchObject({ decision_id: id, agent: "coder", server: "crm", tool: "get_customer", decision: "allow" });
   });
 

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Upstream as UpstreamFields } from "../support/api/types.gen.ts";
 import { eventually, Gateward, INSPECTABLE, type Tenant, type TestAgent } from "../support/gateward.ts";
-import type { UpstreamFields } from "../support/registry.ts";
 import { dies, endless, hangs, html, huge, json, redirect, Upstream } from "../support/upstream.ts";
 
 const SECRET = "Bearer upstream-secret";

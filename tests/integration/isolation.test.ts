@@ -1,7 +1,7 @@
 // Nothing crosses from one tenant to another: every route is tried with one tenant's credentials
 // and the other's ids.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Problem } from "../support/client.ts";
+import type { Problem } from "../support/api/types.gen.ts";
 import type { Document } from "../support/description.ts";
 import { Gateward, INSPECTABLE, passes, readCall, type Tenant } from "../support/gateward.ts";
 import { anonymous, type Ids, operationsOf, pathOf, populate, type Route, ROUTES } from "../support/routes.ts";

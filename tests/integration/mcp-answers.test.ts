@@ -4,10 +4,10 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Upstream as UpstreamFields } from "../support/api/types.gen.ts";
 import { eventually, type Gateward, type Tenant } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";
 import { call, fails, type Fields, inSession, outcome, Recorder, request, results, stateless, STREAM } from "../support/recorder.ts";
-import type { UpstreamFields } from "../support/registry.ts";
 import { type Answering, dies, endless, event, events, type Exchange, hangs, html, huge, json, redirect, type Upstream } from "../support/upstream.ts";
 
 let recorder: Recorder;

@@ -2,8 +2,8 @@
 // sessions, and the fixture, which needs none.
 import type { CallToolResult, Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Approval } from "../support/api/types.gen.ts";
 import { Fixture } from "../conformance/fixture-server.ts";
-import type { Approval } from "../support/administration.ts";
 import { decided, SECURITY } from "../support/approvals.ts";
 import { Everything } from "../support/everything.ts";
 import { Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";

@@ -1,6 +1,6 @@
 // What an MCP server gets of what passes through Gateward, and how its answers come back.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AuditEvent } from "../support/administration.ts";
+import type { AuditEvent } from "../support/api/types.gen.ts";
 import { Gateward, MAC_KEY, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { answerIn, endpoint, mcpRows, post, PREFIX } from "../support/mcp.ts";
 import { type Answering, event, json, Upstream } from "../support/upstream.ts";

@@ -1,6 +1,6 @@
 // A worker without a usable secret: it can believe nobody, and says what is the matter.
 import { afterAll, describe, expect, test } from "vitest";
-import type { Problem } from "../support/client.ts";
+import type { Problem } from "../support/api/types.gen.ts";
 import { Gateward, MAC_KEY, readCall } from "../support/gateward.ts";
 import { mintAgentToken } from "../support/tokens.ts";
 

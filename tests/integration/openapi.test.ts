@@ -2,7 +2,8 @@
 // are as it says, and an answer that is not is found.
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Problem } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import { Description, type Document } from "../support/description.ts";
 import { BOOTSTRAP_SECRET, Gateward, type Tenant, writeCall } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";

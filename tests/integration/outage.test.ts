@@ -4,18 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Api, Pending } from "../support/administration.ts";
+import type { AuthorizeRequest, AuthorizeResponse, PendingLanes, Problem } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
 import { SECURITY } from "../support/approvals.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { type DatabaseState, eventually, Gateward, HINDERED, outcomeOf, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
-import type { Answer, CallBody } from "../support/scenario.ts";
 
 const TTL_MS = 800;
 /** After it, nothing is confirmed any more, unless D1 confirmed it since. */
 const pastTtl = () => new Promise((resolve) => setTimeout(resolve, 2 * TTL_MS));
 
-type Mode = Answer & { engine_mode?: string; degraded_cause?: string; code?: string };
+type Mode = AuthorizeResponse & { code?: string };
 
 let gateward: Gateward;
 let state: string;
@@ -44,7 +44,7 @@ const write = () => readCall({ tool_call: { action: "create_issue", mutates_stat
 const merge = () => writeCall();
 
 /** What becomes of a call: its decision and how it was made, or the problem. */
-async function ask({ token }: TestAgent, body: CallBody): Promise<string> {
+async function ask({ token }: TestAgent, body: AuthorizeRequest): Promise<string> {
   const reply = await gateward.post<Mode>(token, "/v1/authorize", body);
   const { engine_mode, degraded_cause } = reply.body;
   return [outcomeOf(reply), engine_mode, degraded_cause].filter((word) => word !== undefined).join(" ");
@@ -148,7 +148,7 @@ describe.each<Row>([there("up"), there("slow"), away("failing"), away("losing"),
 test.each<DatabaseState>(["failing", "losing", "hanging", "locked"])("a change whose commit finds D1 %s may have been made, and says so", async (state) => {
   const { tenant, held } = await cast();
   await gateward.databaseIs(state, /INSERT INTO audit_events/);
-  const freeze = () => tenant.api.post<Pending>("/v1/agents/coder/freeze");
+  const freeze = () => tenant.api.post<Partial<PendingLanes>>("/v1/agents/coder/freeze");
   expect(said(await freeze())).toBe(`${AWAY}: it is not known whether the change was written; try again`);
   await gateward.databaseIs("up");
   expect(said(await freeze())).toBe("200");
@@ -215,7 +215,7 @@ test("a lane that did not take a change is told again", async () => {
   const { tenant, held } = await cast();
   const lane = `${tenant.name}/0`;
   await gateward.deafen([lane]);
-  const frozen = await tenant.api.post<Pending>("/v1/agents/coder/freeze");
+  const frozen = await tenant.api.post<Partial<PendingLanes>>("/v1/agents/coder/freeze");
   expect(frozen).toMatchObject({ status: 202, body: { pending_lanes: [0] } });
   // It alone lost D1, too, and goes on by what it holds.
   await gateward.databaseIs("failing");

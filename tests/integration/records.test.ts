@@ -1,10 +1,10 @@
 // What is written down, and who may read it: decisions, receipts and their verification.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DecisionPage, DecisionRow, Problem, ReceiptPage, Reply, Verification } from "../support/client.ts";
+import type { AuthorizeResponse, DecisionPage, DecisionRecord, Problem, ReceiptPage, ReceiptRecord, Verification } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import { canaryCall, Gateward, INSPECTABLE, readCall, type Tenant, writeCall } from "../support/gateward.ts";
-import { GENESIS, problemsOf, type Receipt } from "../support/receipts.ts";
-import type { Answer } from "../support/scenario.ts";
+import { GENESIS, problemsOf } from "../support/receipts.ts";
 
 let gateward: Gateward;
 
@@ -18,7 +18,7 @@ function expectCode(reply: Reply<Problem>, status: number, code: string): void {
 }
 
 /** Calls of every outcome, in order: allow, deny, require_approval, quarantine, deny. */
-async function playAll(tenant: Tenant): Promise<Answer[]> {
+async function playAll(tenant: Tenant): Promise<AuthorizeResponse[]> {
   const { token } = await tenant.agent();
   const answers = [];
   for (const body of [
@@ -35,7 +35,7 @@ async function playAll(tenant: Tenant): Promise<Answer[]> {
 }
 
 /** Calls of one agent, all allowed. */
-async function play(tenant: Tenant, count: number, agent = "coder"): Promise<Answer[]> {
+async function play(tenant: Tenant, count: number, agent = "coder"): Promise<AuthorizeResponse[]> {
   const { token } = await tenant.agent(agent);
   const answers = [];
   for (let at = 0; at < count; at += 1) answers.push(await gateward.decide(token, readCall({ agent: { id: agent } })));
@@ -185,7 +185,7 @@ describe("GET /v1/decisions/{id}", () => {
     const [own] = await play(tenant, 1, "one");
     const [others] = await play(tenant, 1, "two");
     const { token } = await tenant.agent("one");
-    const read = (id: string | undefined) => gateward.get<DecisionRow & Problem>(token, `/v1/decisions/${id}`);
+    const read = (id: string | undefined) => gateward.get<DecisionRecord & Problem>(token, `/v1/decisions/${id}`);
     expect((await read(own?.decision_id)).body.response).toEqual(own);
     expectCode(await read(others?.decision_id), 404, "not_found");
   });
@@ -305,7 +305,7 @@ describe("receipts", () => {
   test("are found by id, flushed or not", async () => {
     const tenant = await gateward.tenant();
     const [answer] = await play(tenant, 1);
-    const read = () => gateward.get<Receipt>(tenant.admin, `/v1/receipts/${answer?.receipt?.receipt_id}`);
+    const read = () => gateward.get<ReceiptRecord>(tenant.admin, `/v1/receipts/${answer?.receipt?.receipt_id}`);
     const unflushed = await read();
     expect(problemsOf([unflushed.body])).toEqual([]);
     await tenant.flushed();

@@ -1,7 +1,7 @@
 // What is kept of a tenant, and for how long: bounds of a day, and what is deleted by age.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Problem, Verification } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";
-import type { Problem, Verification } from "../support/client.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";

@@ -1,10 +1,10 @@
 // Once acknowledged, revoked: what an administrator was told is in force lets no later call pass,
 // though lanes are cold, D1 is slow, and calls keep coming.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Agent, Api, Ban, IssuedCredential, Pending } from "../support/administration.ts";
+import type { Agent, AuthorizeRequest, AuthorizeResponse, Ban, IssuedCredential, PendingLanes } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, HINDERED, NEVER_MS, outcomeOf, passes, readCall, type Tenant } from "../support/gateward.ts";
-import type { Answer, CallBody } from "../support/scenario.ts";
 
 const LANES = 4;
 /** Gets no load until a change was acknowledged: it is evicted, and must start and load then. */
@@ -51,11 +51,11 @@ async function callersOf(api: Api, prefix: string): Promise<Caller[]> {
 class Load {
   readonly calls: Call[] = [];
   readonly #gateward: Gateward;
-  readonly #body: (caller: Caller) => CallBody;
+  readonly #body: (caller: Caller) => AuthorizeRequest;
   readonly #loops: Promise<void>[] = [];
   #running = true;
 
-  constructor(gateward: Gateward, body: (caller: Caller) => CallBody) {
+  constructor(gateward: Gateward, body: (caller: Caller) => AuthorizeRequest) {
     this.#gateward = gateward;
     this.#body = body;
   }
@@ -80,7 +80,7 @@ class Load {
   async #loop(caller: Caller): Promise<void> {
     for (let at = 0; at < MAX_CALLS && this.#running; at += 1) {
       const startedAt = now();
-      const reply = await this.#gateward.post<Answer & { code?: string }>(caller.credential.token, "/v1/authorize", this.#body(caller));
+      const reply = await this.#gateward.post<AuthorizeResponse & { code?: string }>(caller.credential.token, "/v1/authorize", this.#body(caller));
       this.calls.push({ caller, startedAt, outcome: outcomeOf(reply) });
     }
   }
@@ -100,23 +100,23 @@ interface Scenario {
   what: string;
   /** What the calls need besides their agents. */
   prepare?: (api: Api, id: string, callers: Caller[]) => Promise<unknown>;
-  body: (id: string) => (caller: Caller) => CallBody;
+  body: (id: string) => (caller: Caller) => AuthorizeRequest;
   /** The changes that forbid the calls: of one caller each, or of all at once. */
-  changes: (api: Api, id: string, callers: Caller[]) => { of: Caller[]; send: () => Promise<Reply<Pending>> }[];
+  changes: (api: Api, id: string, callers: Caller[]) => { of: Caller[]; send: () => Promise<Reply<Partial<PendingLanes>>> }[];
 }
 
 /** One change for each caller. */
-const forEach = (send: (api: Api, caller: Caller) => Promise<Reply<Pending>>): Scenario["changes"] => (api, _, callers) =>
+const forEach = (send: (api: Api, caller: Caller) => Promise<Reply<Partial<PendingLanes>>>): Scenario["changes"] => (api, _, callers) =>
   callers.map((caller) => ({ of: [caller], send: () => send(api, caller) }));
 /** One change for all of them. */
-const forAll = (send: (api: Api, id: string) => Promise<Reply<Pending>>): Scenario["changes"] => (api, id, callers) =>
+const forAll = (send: (api: Api, id: string) => Promise<Reply<Partial<PendingLanes>>>): Scenario["changes"] => (api, id, callers) =>
   [{ of: callers, send: () => send(api, id) }];
 const ownServer = { prepare: (api: Api, id: string) => api.server(id, "read"), body: readOf };
 
 const scenarios: Scenario[] = [
   { what: "revoking an agent", ...ownServer, changes: forEach((api, { name }) => api.post(`/v1/agents/${name}/revoke`)) },
   { what: "freezing an agent", ...ownServer, changes: forEach((api, { name }) => api.post(`/v1/agents/${name}/freeze`)) },
-  { what: "banning an agent", ...ownServer, changes: forEach((api, { name }) => api.post<Ban & Pending>("/v1/bans", { kind: "agent", subject: name })) },
+  { what: "banning an agent", ...ownServer, changes: forEach((api, { name }) => api.post<Ban & Partial<PendingLanes>>("/v1/bans", { kind: "agent", subject: name })) },
   { what: "revoking a credential", ...ownServer, changes: forEach((api, { credential }) => api.post(`/v1/credentials/${credential.key_id}/revoke`)) },
   { what: "disabling a tool", ...ownServer, changes: forAll((api, id) => api.post(`/v1/servers/${id}/tools/read/disable`)) },
   { what: "deleting a server", ...ownServer, changes: forAll((api, id) => api.delete(`/v1/servers/${id}`)) },
@@ -238,10 +238,10 @@ describe("while some lanes do not hear of changes", () => {
   afterAll(() => gateward?.close());
 
   const deafen = () => gateward.deafen(DEAF.map((lane) => `${tenant.name}/${lane}`));
-  const outcomes = async (callers: Caller[], body: (caller: Caller) => CallBody) =>
+  const outcomes = async (callers: Caller[], body: (caller: Caller) => AuthorizeRequest) =>
     Promise.all(callers.map((caller) => passes(gateward, caller.credential.token, body(caller))));
 
-  const changes: [string, (api: Api, id: string) => Promise<Reply<Pending>>][] = [
+  const changes: [string, (api: Api, id: string) => Promise<Reply<Partial<PendingLanes>>>][] = [
     ["disabling a tool", (api, id) => api.post(`/v1/servers/${id}/tools/read/disable`)],
     ["deleting a server", (api, id) => api.delete(`/v1/servers/${id}`)],
   ];
@@ -272,7 +272,7 @@ describe("while some lanes do not hear of changes", () => {
     const callers = await callersOf(api, "repeated");
     const [first] = callers as [Caller, ...Caller[]];
     await deafen();
-    const reply = await api.post<Agent & Pending>(`/v1/agents/${first.name}/freeze`);
+    const reply = await api.post<Agent & Partial<PendingLanes>>(`/v1/agents/${first.name}/freeze`);
     expect({ status: reply.status, pending: reply.body.pending_lanes?.toSorted() }).toEqual({ status: 202, pending: DEAF });
     expect(reply.body).toMatchObject({ agent: first.name, status: "frozen" });
     expect(await api.read(`/v1/agents/${first.name}`)).toMatchObject({ status: "frozen" });

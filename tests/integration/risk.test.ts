@@ -1,6 +1,7 @@
 // An agent that is denied too often is of higher risk for a while, and policies see it.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Agent, Api, AuditEvent } from "../support/administration.ts";
+import type { Agent, AuditEvent } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
 

@@ -1,10 +1,11 @@
 // What `make demo` plays, decision by decision, with its rows and its chain.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Reply, Verification } from "../support/client.ts";
+import type { AuthorizeResponse, Verification } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import { Gateward, type Tenant } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
 import { ADMINISTRATOR, ENVIRONMENT } from "../support/registry.ts";
-import { type Answer, APPROVAL_CHANGES, APPROVER_GROUP, play, SCENARIO } from "../support/scenario.ts";
+import { APPROVAL_CHANGES, APPROVER_GROUP, play, SCENARIO } from "../support/scenario.ts";
 
 let gateward: Gateward;
 let demo: Tenant;
@@ -23,7 +24,7 @@ async function succeeds(reply: Promise<Reply<unknown>>): Promise<void> {
 }
 
 /** Plays it with an agent of its own. */
-async function played(agent: string): Promise<Answer[]> {
+async function played(agent: string): Promise<AuthorizeResponse[]> {
   const { token } = await demo.agent(agent);
   return play({
     id: `of-${agent}`,

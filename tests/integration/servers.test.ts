@@ -1,8 +1,9 @@
 // Servers and their tools: nothing is callable before it was approved, and nothing that was done
 // to it is undone by anything but its opposite.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Api, ChangedServer, ChangedTool, Server, Tool, ToolDetail } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { ChangedServer, ChangedTool, Problem, Server, Tool, ToolDetail } from "../support/api/types.gen.ts";
+import type { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { Gateward, passes, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "../support/receipts.ts";
 

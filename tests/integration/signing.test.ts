@@ -7,12 +7,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Agent, AuthorizeResponse, IssuedCredential, Problem } from "../support/api/types.gen.ts";
 import { sign } from "../../docs/snippets/sign.ts";
-import type { Agent, Api, IssuedCredential } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, Gateward, MAC_KEY, readCall, type Tenant } from "../support/gateward.ts";
 import { call, request as message, results, stateless } from "../support/recorder.ts";
-import type { Answer } from "../support/scenario.ts";
 import { json, Upstream } from "../support/upstream.ts";
 
 const NEWER_MAC_KEY = "a-newer-mac-key-for-tests-of-47-characters-0000";
@@ -78,7 +78,7 @@ function signedRequest({ token, signing_key }: Credential, method: string, path:
   return { method, path, headers: sign(method, new URL(path, gateward.url), token, signing_key ?? "", all, body), body };
 }
 
-function send<Body = Answer & Problem>({ path, method, headers, body }: Sent, of = gateward): Promise<Reply<Body>> {
+function send<Body = AuthorizeResponse & Problem>({ path, method, headers, body }: Sent, of = gateward): Promise<Reply<Body>> {
   return of.request<Body>(path, { method, headers, ...(body !== undefined && { body }) });
 }
 
@@ -288,7 +288,7 @@ test("a request that is signed is decided, and may claim to be trusted_internal_
 
 describe("trusted_internal_signed counts for less", () => {
   test("when the request was not signed", async () => {
-    const reply = await gateward.post<Answer>(unsigned.token, "/v1/authorize", body);
+    const reply = await gateward.post<AuthorizeResponse>(unsigned.token, "/v1/authorize", body);
     expect(reply.body).toMatchObject({ decision: "allow", root_trust_level: "trusted_internal_unsigned" });
   });
 

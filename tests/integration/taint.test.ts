@@ -1,7 +1,7 @@
 // Text of untrusted servers, and what an agent can still do once it has read it.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Taint } from "../support/administration.ts";
+import type { Taint } from "../support/api/types.gen.ts";
 import { eventually, type Gateward, type Tenant, writeCall } from "../support/gateward.ts";
 import { answerIn, PREFIX } from "../support/mcp.ts";
 import { asked, call, type Fields, fails, inSession, Recorder, request, results, stateless } from "../support/recorder.ts";

@@ -1,8 +1,9 @@
 // Tenants: the first administrator, made from a secret; tenants made and ended by administrators
 // of tenants; and what is left of a tenant that ended.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type IssuedCredential, type TenantObject } from "../support/administration.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { IssuedCredential, Problem, Tenant as TenantObject } from "../support/api/types.gen.ts";
+import { Api } from "../support/administration.ts";
+import type { Reply } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, Gateward, MAC_KEY, passes, readCall, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
 

@@ -1,7 +1,8 @@
 // Somebody is told what becomes of approvals: a tenant's webhook, to a receiver on loopback.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AuditEvent, Page } from "../support/administration.ts";
+import type { AuditEvent, IssuedWebhook } from "../support/api/types.gen.ts";
+import type { Page } from "../support/administration.ts";
 import { itemsOf } from "../support/administration.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
 import { Receiver, signatureOf } from "../support/receiver.ts";
@@ -10,12 +11,6 @@ import { Receiver, signatureOf } from "../support/receiver.ts";
 const MAX_ATTEMPTS = 12;
 /** The header's time and ours are of one clock; a test may take this long. */
 const RECENT_S = 60;
-
-interface Webhook {
-  url: string;
-  revision: number;
-  secret?: string;
-}
 
 interface OutboxRow extends Record<string, string | number | null> {
   seq: number;
@@ -61,7 +56,7 @@ describe("where local targets are allowed", () => {
 
   test("every step of an approval is delivered, signed, and without the call's arguments", async () => {
     const { tenant, agent, path } = await setting(gateward);
-    const { secret = "", ...webhook } = await tenant.api.change<Webhook>("PUT", "/v1/webhook", { url: receiver.url(path) });
+    const { secret, ...webhook } = await tenant.api.change<IssuedWebhook>("PUT", "/v1/webhook", { url: receiver.url(path) });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(await tenant.api.read("/v1/webhook")).toEqual(webhook);
     await tenant.api.group("security");
@@ -95,7 +90,7 @@ describe("where local targets are allowed", () => {
 
   test("a message that was not taken comes again, the same but for time and signature", async () => {
     const { tenant, agent, path } = await setting(gateward);
-    const { secret = "" } = await tenant.api.change<Webhook>("PUT", "/v1/webhook", { url: receiver.url(path) });
+    const { secret } = await tenant.api.change<IssuedWebhook>("PUT", "/v1/webhook", { url: receiver.url(path) });
     receiver.answer = (received, response) => response.writeHead(receiver.at(received.path).length === 1 ? 500 : 200).end();
     await ask(gateward, agent);
     await told(gateward, tenant);

@@ -1,10 +1,10 @@
 // Calls that wait for people, and people who decide on them.
 import { expect } from "vitest";
-import type { Api, Approval } from "./administration.ts";
+import type { Approval, AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";
+import type { Api } from "./administration.ts";
 import type { Extras, Reply } from "./client.ts";
 import { type Changes, type Gateward, readCall, type Tenant, type TestAgent, writeCall } from "./gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "./receipts.ts";
-import type { Answer, CallBody } from "./scenario.ts";
 
 /** The group that base policies ask. */
 export const SECURITY = "security";
@@ -30,17 +30,17 @@ export async function newOffice(gateward: Gateward): Promise<Office> {
 }
 
 /** A merge that a customer's text caused: `security` must approve it. */
-export function mergeCall({ name }: TestAgent, changes: Changes = {}): CallBody {
+export function mergeCall({ name }: TestAgent, changes: Changes = {}): AuthorizeRequest {
   return writeCall({ ...changes, agent: { id: name }, context: { source_trust: "semi_trusted_customer", ...changes.context } });
 }
 
 /** A merge to `main`; in the tenant `demo`, `release-managers` must approve it too. */
-export function mainMergeCall(agent: TestAgent, changes: Changes = {}): CallBody {
+export function mainMergeCall(agent: TestAgent, changes: Changes = {}): AuthorizeRequest {
   return mergeCall(agent, { ...changes, tool_call: { parameters: { repo: "acme/shop", number: 42, base: "main" }, ...changes.tool_call } });
 }
 
 /** A refund; in the tenant `demo`, two of `finance` must approve one of more than 500. */
-export function refundCall({ name }: TestAgent, amount = 900): CallBody {
+export function refundCall({ name }: TestAgent, amount = 900): AuthorizeRequest {
   return readCall({
     agent: { id: name },
     tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id: "c1", amount, currency: "EUR" } },
@@ -48,7 +48,7 @@ export function refundCall({ name }: TestAgent, amount = 900): CallBody {
 }
 
 /** The call's action hash, as docs/approvals.md has it. */
-export function actionHash(tenant: string, { agent, tool_call }: CallBody): string {
+export function actionHash(tenant: string, { agent, tool_call }: AuthorizeRequest): string {
   return sha256Hex(canonicalize({
     tenant,
     agent: agent.id,
@@ -60,7 +60,7 @@ export function actionHash(tenant: string, { agent, tool_call }: CallBody): stri
 }
 
 /** Has the agent make a call that needs approval: the approval's id. */
-export async function ask(gateward: Gateward, agent: TestAgent, body: CallBody): Promise<string> {
+export async function ask(gateward: Gateward, agent: TestAgent, body: AuthorizeRequest): Promise<string> {
   const answer = await gateward.decide(agent.token, body);
   expect(answer).toMatchObject({ decision: "require_approval", reason_code: "policy_require_approval", approval: { status: "pending" } });
   return answer.approval?.approval_id ?? "";
@@ -68,7 +68,7 @@ export async function ask(gateward: Gateward, agent: TestAgent, body: CallBody):
 
 let uses = 0;
 /** Makes the call with the approval, with a request id of its own. */
-export function use(gateward: Gateward, agent: TestAgent, body: CallBody, approval_id: string): Promise<Answer> {
+export function use(gateward: Gateward, agent: TestAgent, body: AuthorizeRequest, approval_id: string): Promise<AuthorizeResponse> {
   uses += 1;
   return gateward.decide(agent.token, { ...body, approval_id, request_id: `use-${uses}` });
 }

@@ -1,59 +1,7 @@
 // Gateward over HTTP, as a caller sees it.
-import type { Receipt } from "./receipts.ts";
-import type { Answer, CallBody } from "./scenario.ts";
+import type { AuthorizeRequest, AuthorizeResponse, ReceiptPage, ReceiptRecord } from "./api/types.gen.ts";
 
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: string;
-  request_id: string;
-  /** The dotted path of the field that is wrong. */
-  field?: string;
-  /** The approval that a change waits for. */
-  approval_id?: string;
-}
-
-export interface DecisionRow {
-  decision_id: string;
-  lane: number;
-  seq: number;
-  at: string;
-  agent: string;
-  server: string;
-  tool: string;
-  decision: string;
-  reason_code: string;
-  response: Answer;
-}
-
-export interface DecisionPage {
-  decisions: DecisionRow[];
-  next_cursor: string | null;
-  flushed_through: { lane: number; seq: number; at: string }[];
-}
-
-export interface ReceiptPage {
-  receipts: Receipt[];
-  next_from: number | null;
-}
-
-export interface Verification {
-  verified: boolean;
-  checked: number;
-  from: number;
-  to: number;
-  complete: boolean;
-  next_from: number | null;
-  begins: "genesis" | "pruned" | "receipt" | "nothing";
-  anchored: "head" | "nothing";
-  pruned_through: number | null;
-  broken_at: number | null;
-  problem: string | null;
-}
-
-/** What of a request is neither its method, its path nor its JSON. */
+/** Headers of a request. */
 export interface Extras {
   ifMatch?: string | null;
   idempotencyKey?: string;
@@ -126,8 +74,8 @@ export class Client {
   }
 
   /** The decision on a call that must get one. */
-  async decide(token: string, body: CallBody, extras?: Extras): Promise<Answer> {
-    const reply = await this.post<Answer>(token, "/v1/authorize", body, extras);
+  async decide(token: string, body: AuthorizeRequest, extras?: Extras): Promise<AuthorizeResponse> {
+    const reply = await this.post<AuthorizeResponse>(token, "/v1/authorize", body, extras);
     if (reply.status !== 200) {
       throw new Error(`expected a decision, got ${reply.status}: ${JSON.stringify(reply.body)}`);
     }
@@ -135,8 +83,8 @@ export class Client {
   }
 
   /** All receipts of a lane from `from` on, page after page. */
-  async receipts(token: string, lane = 0, from = 1): Promise<Receipt[]> {
-    const receipts: Receipt[] = [];
+  async receipts(token: string, lane = 0, from = 1): Promise<ReceiptRecord[]> {
+    const receipts: ReceiptRecord[] = [];
     for (let next: number | null = from; next !== null; ) {
       const page: Reply<ReceiptPage> = await this.get(token, `/v1/receipts?lane=${lane}&from=${next}`);
       if (page.status !== 200) {

@@ -2,6 +2,7 @@
 // Every test takes a tenant of its own, so that tests share a worker and nothing else.
 import { randomBytes } from "node:crypto";
 import type { Miniflare } from "miniflare";
+import type { AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
 import { expectDescribedAnswers } from "./described-answers.ts";
@@ -15,7 +16,6 @@ import {
   type RegistryRows,
   upserts,
 } from "./registry.ts";
-import type { Answer, CallBody } from "./scenario.ts";
 import { type Credential, mintAdministratorToken, mintAgentToken } from "./tokens.ts";
 
 export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
@@ -361,13 +361,13 @@ export async function eventually(what: string, holds: () => Promise<boolean>, li
 }
 
 /** What became of a call: its decision, or the status and code of the problem. */
-export function outcomeOf({ status, body }: Reply<Partial<Answer> & { code?: string }>): string {
+export function outcomeOf({ status, body }: Reply<Partial<AuthorizeResponse> & { code?: string }>): string {
   return status === 200 ? String(body.decision) : `${status} ${body.code}`;
 }
 
 /** Whether a call is allowed. One that is not must be refused: failing to answer is neither. */
-export async function passes(client: Client, token: string, body: CallBody, extras?: Extras): Promise<boolean> {
-  const reply = await client.post<Partial<Answer> & { code?: string }>(token, "/v1/authorize", body, extras);
+export async function passes(client: Client, token: string, body: AuthorizeRequest, extras?: Extras): Promise<boolean> {
+  const reply = await client.post<Partial<AuthorizeResponse> & { code?: string }>(token, "/v1/authorize", body, extras);
   const outcome = outcomeOf(reply);
   if (outcome === "allow") return true;
   if (outcome === "deny" || reply.status === 401 || reply.status === 403) return false;
@@ -375,14 +375,14 @@ export async function passes(client: Client, token: string, body: CallBody, extr
 }
 
 /** A body of which a test says only what it is about. */
-export interface Changes extends Omit<Partial<CallBody>, "agent" | "tool_call" | "context"> {
-  agent?: Partial<CallBody["agent"]>;
-  tool_call?: Partial<CallBody["tool_call"]>;
-  context?: Partial<CallBody["context"]>;
+export interface Changes extends Omit<Partial<AuthorizeRequest>, "agent" | "tool_call" | "context"> {
+  agent?: Partial<AuthorizeRequest["agent"]>;
+  tool_call?: Partial<AuthorizeRequest["tool_call"]>;
+  context?: Partial<AuthorizeRequest["context"]>;
 }
 
 /** A read of github/list_issues, which the base policies allow, with changes. */
-export function readCall(changes: Changes = {}): CallBody {
+export function readCall(changes: Changes = {}): AuthorizeRequest {
   const { agent, tool_call, context, ...rest } = changes;
   return {
     agent: { id: "coder", environment: ENVIRONMENT, ...agent },
@@ -399,7 +399,7 @@ export function readCall(changes: Changes = {}): CallBody {
 }
 
 /** A merge to a feature branch, which trusted provenance allows and any other does not. */
-export function writeCall(changes: Changes = {}): CallBody {
+export function writeCall(changes: Changes = {}): AuthorizeRequest {
   return readCall({
     ...changes,
     tool_call: {
@@ -412,6 +412,6 @@ export function writeCall(changes: Changes = {}): CallBody {
 }
 
 /** A call that the canary policy quarantines for. */
-export function canaryCall(changes: Changes = {}): CallBody {
+export function canaryCall(changes: Changes = {}): AuthorizeRequest {
   return readCall({ ...changes, tool_call: { tool: "vault", action: "read_root_key", parameters: {} } });
 }

@@ -1,7 +1,8 @@
 // MCP servers behind Gateward, and clients that reach them through it.
 import { type CallToolResult, Client, type ClientOptions, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
+import type { Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Gateward, TestAgent } from "./gateward.ts";
-import type { ServerRow, ToolRow, UpstreamFields } from "./registry.ts";
+import type { ServerRow, ToolRow } from "./registry.ts";
 
 /** How the keys begin that Gateward has in `_meta`. */
 export const PREFIX = "dev.gateward/";

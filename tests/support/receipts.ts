@@ -1,19 +1,9 @@
 // Verifies receipts from their published form alone: SHA-256 over RFC 8785 JSON, each body
 // holding the hash of the one before. Shares nothing with the worker but that description.
 import { createHash } from "node:crypto";
+import type { ReceiptRecord } from "./api/types.gen.ts";
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
-
-/** A receipt as GET /v1/receipts returns it. */
-export interface Receipt {
-  receipt_id: string;
-  lane: number;
-  seq: number;
-  receipt_hash: string;
-  prev_receipt_hash: string;
-  canon_version: string;
-  body: { [key: string]: JsonValue };
-}
 
 /** The previous hash of a lane's first receipt. */
 export const GENESIS = "0".repeat(64);
@@ -39,7 +29,7 @@ export function sha256Hex(text: string): string {
  * What is wrong with a run of receipts of one lane, each problem with its sequence number;
  * empty when nothing is. `previous` is the hash before the first: by default a lane's beginning.
  */
-export function problemsOf(receipts: Receipt[], previous = GENESIS): string[] {
+export function problemsOf(receipts: ReceiptRecord[], previous = GENESIS): string[] {
   const problems: string[] = [];
   const check = (seq: number, holds: boolean, problem: string) => {
     if (!holds) problems.push(`${seq}: ${problem}`);

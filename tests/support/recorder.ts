@@ -2,9 +2,10 @@
 // MCP's messages as they are on the wire.
 import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
+import type { Upstream as UpstreamFields } from "./api/types.gen.ts";
 import { Gateward, INSPECTABLE, type Tenant, type TestAgent } from "./gateward.ts";
 import { ACTIONS, type Answered, endpoint } from "./mcp.ts";
-import type { ToolRow, UpstreamFields } from "./registry.ts";
+import type { ToolRow } from "./registry.ts";
 import { type Answering, type Exchange, json, Upstream } from "./upstream.ts";
 
 export const VERSION = "2026-07-28";

@@ -1,6 +1,7 @@
 // Registry rows as SQL: for tests, which bind them to D1, and for the demo, whose wrangler
 // command line takes text. Every change bumps the tenant's epoch in the same batch, or lanes
 // would go on deciding by what they remember.
+import type { Risk, SourceTrust, Status, Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Credential } from "./tokens.ts";
 
 type SqlValue = string | number | null;
@@ -9,16 +10,6 @@ export interface Statement {
   sql: string;
   values: SqlValue[];
 }
-
-export type Status = "active" | "pending" | "disabled" | "quarantined";
-export type Risk = "low" | "medium" | "high" | "critical";
-export type SourceTrust =
-  | "trusted_internal_signed"
-  | "trusted_internal_unsigned"
-  | "semi_trusted_customer"
-  | "untrusted_external"
-  | "malicious_suspected"
-  | "unknown";
 
 export interface AgentRow {
   agent: string;
@@ -59,21 +50,6 @@ export interface ServerRow {
   upstream?: UpstreamFields;
   /** Of the instructions that were pinned. */
   instructions_sha256?: string;
-}
-
-/** Where a server's traffic goes; what is absent has its default. */
-export interface UpstreamFields {
-  url: string;
-  local?: boolean;
-  credential?: { binding: string; header?: string };
-  first_byte_timeout_ms?: number;
-  whole_timeout_ms?: number;
-  idle_timeout_ms?: number;
-  max_result_bytes?: number;
-  denial?: "result" | "error";
-  routes?: { method: string; path: string; tool: string }[];
-  forwarded_headers?: string[];
-  shared_cache?: boolean;
 }
 
 export interface ToolRow {

@@ -1,7 +1,7 @@
 // Every route of the API, with what it needs: the table that tests go by. It is written by hand,
 // so that a route that is added, or changes what it needs, fails a test until it stands here.
 import { randomBytes } from "node:crypto";
-import type { Ban } from "./administration.ts";
+import type { Ban } from "./api/types.gen.ts";
 import type { Document, Operation } from "./description.ts";
 import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
 

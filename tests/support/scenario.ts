@@ -1,55 +1,7 @@
 // The confused-deputy attack that `make demo` plays and tests/integration/scenario.test.ts checks.
 // A public issue tells a coding agent to merge a pull request; what happens to the merge depends
 // on where the instruction came from, and on a person where it goes to `main`.
-import type { Receipt } from "./receipts.ts";
-import type { SourceTrust } from "./registry.ts";
-
-export type Decision = "allow" | "deny" | "require_approval" | "redact" | "quarantine";
-
-/** A body of POST /v1/authorize; what the scenario and the tests use of it. */
-export interface CallBody {
-  agent: { id: string; environment: string };
-  tool_call: {
-    tool: string;
-    action: string;
-    resource?: string;
-    mutates_state: boolean;
-    parameters: Record<string, unknown>;
-  };
-  context: { source_trust: string; contains_sensitive_data: boolean };
-  request_id?: string;
-  approval_id?: string;
-  user?: { id?: string; role?: string };
-  trace?: { run_id?: string; trace_id?: string; parent_run_id?: string; root_trust_level?: string };
-  nonce?: string;
-  timestamp?: string;
-  dry_run?: boolean;
-}
-
-/** The answer of POST /v1/authorize. */
-export interface Answer {
-  decision_id: string;
-  decision: Decision;
-  risk_score: number;
-  risk_level: string;
-  composite_risk_score: number;
-  reason: string;
-  reason_code: string;
-  matched_policies: string[];
-  approval: null | {
-    approval_id: string;
-    status: string;
-    approver_group: string;
-    expires_at: string;
-    action_hash: string;
-  };
-  redacted_fields: string[];
-  root_trust_level: string;
-  trust: { claimed: string; effective: string; lowered_by: "credential" | "signature" | "taint" | null };
-  dry_run: boolean;
-  bundle: string;
-  receipt: null | Omit<Receipt, "body">;
-}
+import type { AuthorizeRequest, AuthorizeResponse, Decision, SourceTrust } from "./api/types.gen.ts";
 
 export interface Step {
   title: string;
@@ -193,14 +145,14 @@ export interface Play {
   id: string;
   agent: string;
   environment: string;
-  decide(body: CallBody, step: Step): Promise<Answer>;
+  decide(body: AuthorizeRequest, step: Step): Promise<AuthorizeResponse>;
   /** Has a person approve what waits for it. */
   approve(approvalId: string): Promise<void>;
 }
 
 /** Plays every step; their answers. What has to be approved is, before the step that follows. */
-export async function play({ id, agent, environment, decide, approve }: Play): Promise<Answer[]> {
-  const answers: Answer[] = [];
+export async function play({ id, agent, environment, decide, approve }: Play): Promise<AuthorizeResponse[]> {
+  const answers: AuthorizeResponse[] = [];
   let approvalId: string | undefined;
   for (const step of SCENARIO) {
     const body = bodyOf(step, agent, environment, id);
@@ -215,7 +167,7 @@ export async function play({ id, agent, environment, decide, approve }: Play): P
 }
 
 /** The step as the request that `agent` makes of it; `id` tells one playing from another. */
-function bodyOf(step: Step, agent: string, environment: string, id: string): CallBody {
+function bodyOf(step: Step, agent: string, environment: string, id: string): AuthorizeRequest {
   return {
     agent: { id: agent, environment },
     tool_call: {

@@ -1,4 +1,4 @@
-// Credentials of the form that the worker reads (docs: worker/core/src/token.rs), made with
+// Credentials of the form that the worker reads (docs: worker/core/src/credential/token.rs), made with
 // Node's crypto so that nothing is shared with the code under test.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 

@@ -1015,7 +1015,7 @@ fn a_listing_of_a_server_that_has_none_changes_nothing() {
     assert_eq!(registry.see("s", &tools).unwrap_err().code, NotFound, "deleted");
 }
 
-/// For lists that real servers gave (`tests/schemas/collect.mjs`): `GATEWARD_TOOL_LISTS` names the
+/// For lists that real servers gave (`tests/schemas/collect.ts`): `GATEWARD_TOOL_LISTS` names the
 /// directory. Prints what is not registered, or cannot be used.
 #[test]
 #[ignore = "it needs lists of tools that are not in the repository"]
