@@ -36,10 +36,10 @@ check: wasm ## formatting, lints, types, and a dry run of the deploy
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
 
-bench: setup ## measure everything briefly, in 5 minutes after the build, and write docs/performance.md
+bench: setup ## measure what the targets name, in 6 minutes after the build, and fail if one is missed
 	@npm run --silent bench
 
-bench-full: setup ## measure everything at full length and write docs/performance.md
+bench-full: setup ## measure everything and write docs/performance.md
 	@npm run --silent bench -- --full
 
 bench-check: setup ## compare instruction counts and the Wasm's size with bench/thresholds.json

@@ -17,8 +17,9 @@ import { assertKept, judgeAll } from "./report/thresholds.ts";
 const { full } = parseArgs({ options: { full: { type: "boolean", default: false } } }).values;
 
 await run(async () => {
+  const parts = Object.entries(PARTS).filter(([, part]) => full || !part.full);
   buildRelease();
-  for (const { build } of Object.values(PARTS)) await build?.({ full });
+  for (const [, { build }] of parts) await build?.({ full });
 
   const meta = describe();
   const directory = `bench/runs/${meta.date.slice(0, 10)}-${slug(`${meta.machine.processor} ${meta.machine.cores} cores`)}`;
@@ -29,7 +30,7 @@ await run(async () => {
   for (const name of Object.keys(PARTS)) rmSync(file(name), { force: true });
   write("meta", meta);
   const firstMs = performance.now();
-  for (const [name, { measure }] of Object.entries(PARTS)) {
+  for (const [name, { measure }] of parts) {
     const startMs = performance.now();
     write(name, await measure({ full }));
     console.error(`gateward: measured ${name} in ${secondsSince(startMs)}`);

@@ -25,12 +25,19 @@ export async function buildCore(): Promise<void> {
   await run("cargo", [...CARGO_BENCH, "--no-run"]);
 }
 
-/** `full` takes longer and criterion's own number of samples. */
-export async function core({ full = false } = {}): Promise<{ results: Timing[] }> {
+interface Asked {
+  /** Takes longer, and criterion's own number of samples. */
+  full?: boolean;
+  /** As `<name>/<of>`; all unless set. */
+  operations?: string[];
+}
+
+export async function core({ full = false, operations }: Asked = {}): Promise<{ results: Timing[] }> {
   // A new directory, so that results of an earlier run do not count as this one's.
   const home = join(await targetDirectory(), "criterion-of-run");
   rmSync(home, { recursive: true, force: true });
-  const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? FULL : SHORT)];
+  const only = operations === undefined ? [] : [`^(${operations.join("|")})$`];
+  const args = [...CARGO_BENCH, "--", "--noplot", ...(full ? FULL : SHORT), ...only];
   await run("cargo", args, { ...process.env, CRITERION_HOME: home });
 
   const results = globSync(join(home, "**/new/estimates.json")).map((file) => {

@@ -2,9 +2,11 @@
 //
 //   npx node bench/edge/edge.ts [build] [--full]
 //
+// The short form compares with the floor, in a closed loop. The full form adds the other kinds of calls, and an
+// open loop.
 import { KIND_NAMES, type Kind } from "./kinds.ts";
 import { assertOutcome, closedRound, openRound, warmUp } from "./load.ts";
-import { type Paired, pairedRounds, type Pairing } from "./pairs.ts";
+import { type Paired, pairedRounds, PAIRING_VARS, ROUND_SECONDS } from "./pairs.ts";
 import { assertSameIo } from "./same-io.ts";
 import { programArguments, withWorkers } from "./workers.ts";
 
@@ -14,64 +16,47 @@ export interface Edge {
   open_loop: ({ kind: Kind | "floor"; rate_per_s: number } & Paired)[];
 }
 
-interface Form {
-  seconds: number;
-  pairs: Pairing;
-  connections: number[];
-  /** Of kinds that are not compared with the floor. */
-  otherKinds: { rounds: number; connections: number[] };
-  openLoop: { rounds: number; ratesPerS: number[] };
-}
-
-/** A little less than the flush interval: the flush begins when the round is over, and no time is spent waiting for it. */
-const SECONDS = 0.9;
-const SHORT: Form = {
-  seconds: SECONDS,
-  pairs: { min: 12, max: 40 },
-  connections: [1, 16, 50],
-  otherKinds: { rounds: 3, connections: [16] },
-  openLoop: { rounds: 0, ratesPerS: [] },
-};
-const FULL: Form = {
-  seconds: SECONDS,
-  pairs: { min: 30, max: 100 },
-  connections: [1, 16, 50, 200],
-  otherKinds: { rounds: 5, connections: [1, 16, 50] },
-  // From a light load up to near what one lane can do here.
-  openLoop: { rounds: 5, ratesPerS: [100, 200, 400, 800] },
-};
-/** An open loop needs longer rounds: its tail has few calls. */
-const OPEN_LOOP_SECONDS = 4;
+const CONNECTIONS = [1, 16, 50];
+const PAIRS = { short: { min: 12, max: 60 }, full: { min: 30, max: 120 } };
 
 /** The floor answers as an allowed read is answered, so it is sent one. */
 const FLOOR_KIND = "allow_read";
 
+/** Of the other kinds, which are compared with each other only. */
+const OTHER_KINDS = { connections: 16, rounds: 10 };
+
+/** From a light load up to near what one lane can do here. */
+const RATES_PER_S = [100, 200, 400, 800];
+/** Longer rounds than in a closed loop: the tail of a latency needs many calls. */
+const OPEN_LOOP = { seconds: 4, pairs: { min: 5, max: 5 } };
+
 export async function edge({ full = false, build }: { full?: boolean; build?: string } = {}): Promise<Edge> {
-  const { seconds, pairs, connections: compared, otherKinds, openLoop } = full ? FULL : SHORT;
-  const options = build === undefined ? {} : { build };
-  await assertSameIo(options);
-  return withWorkers([{ target: "gateward", options }, { target: "floor" }], async ([gateward, floor]) => {
+  const built = build === undefined ? {} : { build };
+  await assertSameIo(built);
+  const wanted = [
+    { target: "gateward", options: { ...built, vars: PAIRING_VARS } },
+    { target: "floor", options: { vars: PAIRING_VARS } },
+  ] as const;
+  return withWorkers([...wanted], async ([gateward, floor]) => {
     if (gateward === undefined || floor === undefined) throw new Error("two workers were started");
     for (const worker of [gateward, floor]) await warmUp(worker);
     for (const kind of KIND_NAMES) await assertOutcome(gateward, kind);
 
+    const seconds = ROUND_SECONDS;
     const result: Edge = { seconds_per_round: seconds, closed_loop: [], open_loop: [] };
-    for (const connections of compared) {
-      const rounds = await pairedRounds([gateward, floor], pairs, (worker) => closedRound(worker, FLOOR_KIND, { connections, seconds }));
+    for (const connections of CONNECTIONS) {
+      const rounds = await pairedRounds([gateward, floor], full ? PAIRS.full : PAIRS.short, (worker) => closedRound(worker, FLOOR_KIND, { connections, seconds }));
       result.closed_loop.push(...rounds.map((round) => ({ kind: kindOf(round), connections, ...round })));
     }
+    if (!full) return result;
     for (const kind of KIND_NAMES.filter((kind) => kind !== FLOOR_KIND)) {
-      for (const connections of otherKinds.connections) {
-        for (let round = 1; round <= otherKinds.rounds; round += 1) {
-          const measured = await closedRound(gateward, kind, { connections, seconds });
-          result.closed_loop.push({ kind, connections, target: "gateward", round, ...measured });
-        }
+      const { connections } = OTHER_KINDS;
+      for (let round = 1; round <= OTHER_KINDS.rounds; round += 1) {
+        result.closed_loop.push({ kind, connections, target: "gateward", round, ...(await closedRound(gateward, kind, { connections, seconds })) });
       }
     }
-    for (const ratePerS of openLoop.ratesPerS) {
-      const load = { ratePerS, seconds: OPEN_LOOP_SECONDS };
-      const fixed = { min: openLoop.rounds, max: openLoop.rounds };
-      const rounds = await pairedRounds([gateward, floor], fixed, (worker) => openRound(worker, FLOOR_KIND, load));
+    for (const ratePerS of RATES_PER_S) {
+      const rounds = await pairedRounds([gateward, floor], OPEN_LOOP.pairs, (worker) => openRound(worker, FLOOR_KIND, { ratePerS, seconds: OPEN_LOOP.seconds }));
       result.open_loop.push(...rounds.map((round) => ({ kind: kindOf(round), rate_per_s: ratePerS, ...round })));
     }
     return result;

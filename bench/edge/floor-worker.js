@@ -3,7 +3,7 @@
 // statements; nothing is checked, hashed or decided. What Gateward takes beyond this is the price
 // of deciding, and of doing so in Wasm.
 //
-// Its SQL is Gateward's own: workers.ts reads it from worker/core/src/sql.rs and binds it here as
+// Its SQL is Gateward's own: workers.ts reads it from worker/core/src/sql/ and binds it here as
 // STATEMENTS. The bytes of rows and answers are those of an allowed read by the demo's agent;
 // same-io.ts compares them with Gateward's.
 import { DurableObject } from "cloudflare:workers";

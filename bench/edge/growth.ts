@@ -1,10 +1,9 @@
 // How speed and memory change with what Gateward holds: growth.json.
 //
-//   npx node bench/edge/growth.ts [build] [--full] [<policies>=<build>]...
+//   npx node bench/edge/growth.ts [build] [<policies>=<build>]...
 //
 // The points of a curve are measured in turn, in another random order each round, so that other load on the
-// machine affects all of them alike. The rounds of a point show the noise, so that a trend can be told from
-// it. Without --full everything is small: that shows that it runs, and not how it grows.
+// machine affects all of them alike. The rounds of a point show the noise, so that a trend can be told from it.
 import { BUILD, type Database } from "../../tests/support/miniflare.ts";
 import type { Bundle } from "./bundles.ts";
 import { AGENT, callBody, KINDS, TENANT } from "./kinds.ts";
@@ -23,38 +22,17 @@ export interface Curve {
   points: { x: number; values: number[] }[];
 }
 
-interface Form {
-  rounds: number;
-  seconds: number;
-  /** Decisions, each with its receipt and audit event. */
-  d1Rows: number[];
-  agents: number[];
-  tools: number[];
-  journalRows: number[];
-  /** After which memory is measured. */
-  decisions: number[];
-}
-
-const SHORT: Form = {
-  rounds: 1,
-  seconds: 1,
-  d1Rows: [0, 10_000],
-  agents: [1, 100],
-  tools: [1, 100],
-  journalRows: [0, 1_000],
-  decisions: [1_000, 2_000],
-};
-const FULL: Form = {
-  rounds: 5,
-  seconds: 4,
-  d1Rows: [0, 10_000, 100_000, 1_000_000],
-  // The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/registry.rs).
-  agents: [1, 100, 1_000, 10_000],
-  tools: [1, 100, 1_000, 10_000],
-  // Below where writes are refused (JOURNAL_SOFT_ROWS in wrangler.toml).
-  journalRows: [0, 1_000, 10_000, 40_000],
-  decisions: [10_000, 25_000, 50_000, 75_000, 100_000],
-};
+const ROUNDS = 5;
+const SECONDS = 4;
+/** Decisions, each with its receipt and audit event. */
+const D1_ROWS = [0, 10_000, 100_000, 1_000_000];
+/** The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/registry/cache.rs). */
+const AGENTS = [1, 100, 1_000, 10_000];
+const TOOLS = [1, 100, 1_000, 10_000];
+/** Below where writes are refused (JOURNAL_SOFT_ROWS in wrangler.toml). */
+const JOURNAL_ROWS = [0, 1_000, 10_000, 40_000];
+/** Decisions after which memory is measured. */
+const DECISIONS = [10_000, 25_000, 50_000, 75_000, 100_000];
 
 /** Enough that the worker is never idle, few enough that calls do not wait long. */
 const CONNECTIONS = 16;
@@ -71,35 +49,33 @@ const { expected } = KINDS.allow_read;
 const LABEL = "decisions/s";
 
 interface Asked {
-  full?: boolean;
   build?: string;
   /** To compare by their number of policies. */
   builds?: Bundle[];
 }
 
-export async function growth({ full = false, build = BUILD, builds = [] }: Asked = {}): Promise<Growth> {
-  const form = full ? FULL : SHORT;
-  const agents = await agentsAndMemory(form, build);
-  const curves = [agents.curve, await tools(form, build), await journalRows(form, build), await d1Rows(form, build)];
-  if (builds.length > 0) curves.push(await policies(form, builds));
+export async function growth({ build = BUILD, builds = [] }: Asked = {}): Promise<Growth> {
+  const agents = await agentsAndMemory(build);
+  const curves = [agents.curve, await tools(build), await journalRows(build), await d1Rows(build)];
+  if (builds.length > 0) curves.push(await policies(builds));
   return { curves, memory: agents.memory };
 }
 
 /** Memory over decisions, then agents in one lane that call in turn. */
-async function agentsAndMemory(form: Form, build: string): Promise<{ curve: Curve; memory: Growth["memory"] }> {
+async function agentsAndMemory(build: string): Promise<{ curve: Curve; memory: Growth["memory"] }> {
   const memory: Growth["memory"] = [];
   const curve = await withWorker("gateward", { build }, async (worker) => {
     const remember = (after: string) => memory.push({ after, rss_mb: rounded(worker.rssMb(), 1) });
     remember("start");
     let decided = 0;
-    for (const decisions of form.decisions) {
+    for (const decisions of DECISIONS) {
       await repeat(worker, [callOf(AGENT)], decisions - decided);
       decided = decisions;
       await worker.settle(KINDS.allow_read.body);
       remember(`${decisions} decisions`);
     }
 
-    const most = Math.max(...form.agents);
+    const most = Math.max(...AGENTS);
     // The demo's agent is one of them.
     const others = Array.from({ length: most - 1 }, (_, at) => `agent-${at + 1}`);
     const credentials = others.map((agent) => ({ credential: mintCredential(agent), agent }));
@@ -110,17 +86,16 @@ async function agentsAndMemory(form: Form, build: string): Promise<{ curve: Curv
     remember(`${most} agents`);
     return measure(
       { name: "agents", x_label: "agents of one lane that call in turn" },
-      form,
-      form.agents.map((x) => ({ x, run: () => round(worker, firstOf(calls, x), form) })),
+      AGENTS.map((x) => ({ x, run: () => round(worker, firstOf(calls, x)) })),
     );
   });
   return { curve, memory };
 }
 
 /** Tools that are called in turn; as many are registered for each point. */
-function tools(form: Form, build: string): Promise<Curve> {
+function tools(build: string): Promise<Curve> {
   return withWorker("gateward", { build }, async (worker) => {
-    const most = Math.max(...form.tools);
+    const most = Math.max(...TOOLS);
     // The demo's is one of them, and it alone is described in the bundle.
     const others = Array.from({ length: most - 1 }, (_, at) => `tool-${at + 1}`);
     await register(worker.db, { tools: others.map((tool) => ({ server: "github", tool, mutates: false, risk: "low" })) });
@@ -129,18 +104,17 @@ function tools(form: Form, build: string): Promise<Curve> {
     await callEach(worker, calls);
     return measure(
       { name: "tools", x_label: `tools called in turn, of ${most} registered` },
-      form,
-      form.tools.map((x) => ({ x, run: () => round(worker, firstOf(calls, x), form) })),
+      TOOLS.map((x) => ({ x, run: () => round(worker, firstOf(calls, x)) })),
     );
   });
 }
 
 /** Rows that wait in the journal. A round adds rows, so each round has a lane of its own. */
-function journalRows(form: Form, build: string): Promise<Curve> {
+function journalRows(build: string): Promise<Curve> {
   return withWorker("gateward", { build, vars: NO_FLUSH }, async (worker) => {
     await repeat(worker, [callOf(AGENT)], WARMING_CALLS);
     let lane = 0;
-    const points = form.journalRows.map((x) => ({
+    const points = JOURNAL_ROWS.map((x) => ({
       x,
       run: async () => {
         lane += 1;
@@ -154,55 +128,55 @@ function journalRows(form: Form, build: string): Promise<Curve> {
         const calls = [callOf(agent, headersOf(credential.token))];
         // The first also brings the registry's records into the lane.
         await repeat(worker, calls, Math.max(x, 1));
-        return round(worker, calls, form, { flushes: false });
+        return round(worker, calls, { flushes: false });
       },
     }));
-    return measure({ name: "journal_rows", x_label: "journal rows at the start of a round, without a flush" }, form, points);
+    return measure({ name: "journal_rows", x_label: "journal rows at the start of a round, without a flush" }, points);
   });
 }
 
 /** Decisions that D1 holds; each number has a worker with a database of its own. */
-function d1Rows(form: Form, build: string): Promise<Curve> {
+function d1Rows(build: string): Promise<Curve> {
   return withWorkers(
-    form.d1Rows.map(() => ({ target: "gateward", options: { build } })),
+    D1_ROWS.map(() => ({ target: "gateward", options: { build } })),
     async (workers) => {
       for (const [at, worker] of workers.entries()) {
-        await seedRecords(worker.db, form.d1Rows[at] ?? 0);
+        await seedRecords(worker.db, D1_ROWS[at] ?? 0);
         await warmUp(worker);
       }
-      const points = workers.map((worker, at) => ({ x: form.d1Rows[at] ?? 0, run: () => round(worker, [callOf(AGENT)], form) }));
-      return measure({ name: "d1_rows", x_label: "decisions in D1, each with its receipt and audit event" }, form, points);
+      const points = workers.map((worker, at) => ({ x: D1_ROWS[at] ?? 0, run: () => round(worker, [callOf(AGENT)]) }));
+      return measure({ name: "d1_rows", x_label: "decisions in D1, each with its receipt and audit event" }, points);
     },
   );
 }
 
 /** Policies in the bundle; each number has a build of its own. */
-function policies(form: Form, builds: Bundle[]): Promise<Curve> {
+function policies(builds: Bundle[]): Promise<Curve> {
   return withWorkers(
     builds.map(({ build }) => ({ target: "gateward", options: { build } })),
     async (workers) => {
       for (const worker of workers) await warmUp(worker);
       const points = workers.map((worker, at) => ({
         x: builds[at]?.policies ?? 0,
-        run: () => round(worker, [callOf(AGENT)], form),
+        run: () => round(worker, [callOf(AGENT)]),
       }));
-      return measure({ name: "policies", x_label: "policies in the bundle" }, form, points);
+      return measure({ name: "policies", x_label: "policies in the bundle" }, points);
     },
   );
 }
 
 /** Runs each point once a round, in random order. */
-async function measure(curve: Pick<Curve, "name" | "x_label">, form: Form, points: { x: number; run: () => Promise<number> }[]): Promise<Curve> {
+async function measure(curve: Pick<Curve, "name" | "x_label">, points: { x: number; run: () => Promise<number> }[]): Promise<Curve> {
   const measured = points.map(({ x, run }) => ({ x, run, values: [] as number[] }));
-  for (let at = 0; at < form.rounds; at += 1) {
+  for (let at = 0; at < ROUNDS; at += 1) {
     for (const { run, values } of shuffled(measured)) values.push(await run());
   }
   return { ...curve, y_label: LABEL, points: measured.map(({ x, values }) => ({ x, values })) };
 }
 
 /** Decisions per second; every one as expected. */
-async function round(worker: Worker, calls: Call[], { seconds }: Form, options?: { flushes?: boolean }): Promise<number> {
-  const load = { connections: CONNECTIONS, seconds };
+async function round(worker: Worker, calls: Call[], options?: { flushes?: boolean }): Promise<number> {
+  const load = { connections: CONNECTIONS, seconds: SECONDS };
   const { throughput_per_s, errors } = await mixedRound(worker, calls, expected, load, options);
   if (errors > 0) throw new Error(`${errors} errors`);
   return throughput_per_s;
@@ -265,6 +239,6 @@ function shuffled<T>(items: T[]): T[] {
 }
 
 if (import.meta.main) {
-  const { full, build, compared } = programArguments();
-  console.log(JSON.stringify(await growth({ full, build, builds: compared }), null, 2));
+  const { build, compared } = programArguments();
+  console.log(JSON.stringify(await growth({ build, builds: compared }), null, 2));
 }

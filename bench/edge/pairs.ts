@@ -1,5 +1,7 @@
-// Compares two workers in pairs of short rounds, one right after the other. A machine with neighbours is faster at
-// one time than at another: both rounds of a pair meet the same machine, and many pairs show how exact their median is.
+// Compares two workers in pairs of short rounds, one right after the other. Both rounds of a pair meet the same
+// machine, and many pairs show how exact their median is.
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { medianInterval } from "../report/statistics.ts";
 import type { Round } from "./load.ts";
 import type { Target, Worker } from "./workers.ts";
@@ -14,25 +16,40 @@ export interface Pairing {
   max: number;
 }
 
+/** Of one round of a pair. */
+export const ROUND_SECONDS = 0.5;
+/** Shorter than what is deployed, so that each round has its share of flushes. */
+export const PAIRING_VARS = { FLUSH_INTERVAL_MS: 250 };
+
 /** Half of the 95 % confidence interval of a ratio that is exact enough. */
 const EXACT = 0.03;
 /** What is compared. */
 const FIGURES = ["throughput_per_s", "cpu_ms_per_request"] as const;
+/** The part of the processors that other processes may take during a pair; the kernel's own work is some percent. */
+const MAX_OTHERS = 0.15;
 
-/** Measures rounds on both workers, in pairs. The order changes from pair to pair, so that it favours neither worker. */
-export async function pairedRounds([first, second]: [Worker, Worker], { min, max }: Pairing, measure: (worker: Worker) => Promise<Round>): Promise<Paired[]> {
-  const pairs: [Round, Round][] = [];
-  const measured: Paired[] = [];
-  while (pairs.length < min || (pairs.length < max && !isExact(pairs))) {
-    const round = pairs.length + 1;
-    const rounds = new Map<Worker, Round>();
-    for (const worker of round % 2 === 1 ? [first, second] : [second, first]) {
-      rounds.set(worker, await measure(worker));
-      measured.push({ target: worker.target, round, ...(rounds.get(worker) as Round) });
-    }
-    pairs.push([rounds.get(first) as Round, rounds.get(second) as Round]);
+/**
+ * Measures rounds on both workers, in pairs. The order changes from pair to pair, so that it favours neither worker.
+ * Pairs during which other processes took too much of the processors are left out, if enough others remain.
+ */
+export async function pairedRounds(workers: [Worker, Worker], { min, max }: Pairing, measure: (worker: Worker) => Promise<Round>): Promise<Paired[]> {
+  const all: [Round, Round][] = [];
+  const calm: [Round, Round][] = [];
+  while (all.length < max && (calm.length < min || !isExact(calm))) {
+    const othersSince = meterOthers(workers);
+    const pair = all.length % 2 === 0 ? await inOrder(workers, measure) : (await inOrder(workers.toReversed(), measure)).toReversed();
+    all.push(pair as [Round, Round]);
+    if (othersSince() <= MAX_OTHERS) calm.push(pair as [Round, Round]);
   }
-  return measured;
+  const used = calm.length < min ? all : calm;
+  if (calm.length < all.length) console.error(`gateward: other processes disturbed ${all.length - calm.length} of ${all.length} pairs${used === all ? ", which are used all the same" : ""}`);
+  return used.flatMap((pair, at) => pair.map((round, of) => ({ target: (workers[of] as Worker).target, round: at + 1, ...round })));
+}
+
+async function inOrder(workers: Worker[], measure: (worker: Worker) => Promise<Round>): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (const worker of workers) rounds.push(await measure(worker));
+  return rounds;
 }
 
 function isExact(pairs: [Round, Round][]): boolean {
@@ -40,4 +57,18 @@ function isExact(pairs: [Round, Round][]): boolean {
     const interval = medianInterval(pairs.map(([first, second]) => first[figure] / second[figure]));
     return interval !== undefined && interval.high - interval.low <= 2 * EXACT;
   });
+}
+
+/** Starts to count. The function says which part of the processors others than the workers and this process took since. */
+function meterOthers(workers: Worker[]): () => number {
+  const ownMs = () => workers.reduce((sum, worker) => sum + worker.cpuMs(), 0) + (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
+  const [startMs, busyAtStart, ownAtStart] = [performance.now(), busyMs(), ownMs()];
+  return () => (busyMs() - busyAtStart - (ownMs() - ownAtStart)) / ((performance.now() - startMs) * availableParallelism());
+}
+
+/** Milliseconds that all processors were busy, or taken by other machines, since the machine started. */
+function busyMs(): number {
+  // In hundredths of a second: user, nice, system, idle, iowait, irq, softirq, steal.
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = readFileSync("/proc/stat", "utf8").split("\n", 1).join().split(/ +/).slice(1).map(Number);
+  return (user + nice + system + irq + softirq + steal) * 10;
 }

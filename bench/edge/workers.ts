@@ -29,7 +29,7 @@ export interface Options {
   onSpawn?: () => void;
 }
 
-const STATEMENTS = "worker/core/src/sql";
+const STATEMENTS = { d1: "worker/core/src/sql/d1.rs", lane: "worker/core/src/sql/lane.rs" };
 const FLOOR = "bench/edge/floor-worker.js";
 export const CALL_PATH = "/v1/authorize";
 const MAC_KEY = "a-mac-key-for-benches-of-40-characters-0";
@@ -236,11 +236,10 @@ type Statements = Record<string, string | string[]>;
 
 /** Gateward's SQL, read from its source, so that the floor runs the same statements. */
 export function readStatements(): { lane: Statements; d1: Statements } {
-  const [d1, lane] = ["d1", "lane"].map((file) => constantsIn(readFileSync(`${STATEMENTS}/${file}.rs`, "utf8")));
-  const statements = { d1: d1 as Statements, lane: lane as Statements };
+  const statements = { d1: constantsIn(readFileSync(STATEMENTS.d1, "utf8")), lane: constantsIn(readFileSync(STATEMENTS.lane, "utf8")) };
   // The floor binds its values by position.
   if ((String(statements.lane.INSERT).match(/\?\d+/g) ?? []).length !== 9) {
-    throw new Error(`${STATEMENTS}/lane.rs: the journal's columns changed; change ${FLOOR} with them`);
+    throw new Error(`${STATEMENTS.lane}: the journal's columns changed; change ${FLOOR} with them`);
   }
   return statements;
 }

@@ -50,12 +50,12 @@ function header({ date, command, form, commit, dirty, machine, versions }: Meta,
   ];
 }
 
-const HOW_TO_READ = `\`make bench\` measures the short form, in minutes; \`make bench-full\` measures everything. Both write a run and this page, and fail if a target is missed. CI runs \`make bench-check\`: it holds the figures that are the same on every machine.
+const HOW_TO_READ = `\`make bench\` measures what the targets name, in minutes; \`make bench-full\` measures everything. Both write a run and this page, and fail if a target is missed. CI runs \`make bench-check\`: it holds the figures that are the same on every machine.
 
 - **Figures** have three significant digits. \`0.812 (0.790–0.830)\` is a median with its 95 % confidence interval; for fewer than six values, with the lowest and the highest. A difference smaller than that width is noise.
 - **Compare ratios.** Times and calls per second belong to one machine on one day. Both sides of a ratio were measured in the same run.
 - **The floor** is a worker written by hand in JavaScript, with the same I/O as a decision and without a decision: it parses the same JSON, makes one hop to a Durable Object, inserts a row of as many bytes, and flushes it with the same SQL. A ratio of 1 would mean that deciding costs nothing.
-- **Pairs.** Gateward and the floor are loaded in turn, in pairs of short rounds. A ratio is one pair's, so a neighbour on the machine slows both sides. Pairs are added until the interval of the median is within ±0.03, up to a limit.
+- **Pairs.** Gateward and the floor are loaded in turn, in pairs of short rounds. A ratio is one pair's, so a neighbour on the machine slows both sides. Pairs are added until the interval of the median is within ±0.03, up to a limit. A pair during which other processes took more than 15 % of the processors is left out, if enough others remain.
 - **Closed loop**: each connection sends its next call when it has its answer. This shows the highest throughput; latency grows with the connections, because calls queue. **Open loop**: calls are sent at a fixed rate, and a latency counts from when its call was due.
 - **Processor time** is what the kernel accounts to workerd's process, over the calls that were sent. It includes the flush to D1, which locally runs in the same process.
 - **Operations** run natively under criterion, and as Wasm in workerd. Instructions are counted by callgrind: almost without noise, but a cache miss counts as much as an addition. A peer does the same work by other means, and its figure is its cost over Gateward's: \`plain_cedar\` parses ids, builds the context from JSON and evaluates the whole policy set; \`sorted_value\` sorts the tree of a \`serde_json::Value\` and prints it; \`serde_json_canonicalizer\` is another implementation of RFC 8785.
@@ -117,7 +117,7 @@ const WORST_CASE = /^worst_case_/;
 function operations({ core, wasm, instructions }: Results): string[] {
   const at = <Operation extends { name: string; of: string }>(list: { results: Operation[] } | undefined, name: string, of = GATEWARD) =>
     list?.results.find((operation) => operation.name === name && operation.of === of);
-  const all = [core, wasm, instructions].flatMap((list) => list?.results ?? []).filter(({ name }) => !WORST_CASE.test(name));
+  const all = [...(core?.results ?? []), ...(wasm?.results ?? []), ...(instructions?.results ?? [])].filter(({ name }) => !WORST_CASE.test(name));
   const names = [...new Set(all.map(({ name }) => name))].sort(new Intl.Collator("en", { numeric: true }).compare);
   const rows = names.map((name) => {
     const [native, inWasm, counted] = [at(core, name), at(wasm, name), at(instructions, name)];

@@ -77,6 +77,12 @@ function worstCases(results: Results): Threshold[] {
   );
 }
 
+/** The operations, as `<name>/<of>`, whose native times the targets name. */
+export function judgedOperations(): string[] {
+  const references = THRESHOLDS.flatMap(({ measure }) => (measure.kind === "ratio" ? [measure.numerator, measure.denominator] : measure.kind === "time" ? [measure.reference] : []));
+  return references.flatMap((reference) => (reference.file === "core" ? [`${reference.name}/${reference.of}`] : []));
+}
+
 function lookUp(results: Results, reference: Reference): Spread | undefined {
   if (reference.file === "growth") return single(results.growth?.memory.find(({ after }) => after === reference.after)?.rss_mb);
   const same = ({ name, of }: { name: string; of: string }) => name === reference.name && of === reference.of;

@@ -16,7 +16,7 @@ const SETTLED_MS = 1_000;
 const FASTER = 0.95;
 /** Milliseconds that a sample takes: a hundred times what a request by itself takes. */
 const SAMPLE_MS = 50;
-const SAMPLES = { short: 7, full: 21 };
+const SAMPLES = 21;
 /** The most runs of one request: the worker counts in 32 bits. */
 const MAX_TIMES = 2 ** 31;
 
@@ -26,15 +26,14 @@ export async function buildWasm(): Promise<void> {
   await run("scripts/build-wasm.sh", [CRATE], env);
 }
 
-/** Times operations, each named `<name>/<of>`: unless set, all of them, and in the short form those of Gateward. */
-export async function wasm({ full = false, operations }: { full?: boolean; operations?: string[] } = {}): Promise<{ results: Timing[] }> {
+/** Times operations, each named `<name>/<of>`; all unless set. */
+export async function wasm(operations?: string[]): Promise<{ results: Timing[] }> {
   const { url, miniflare } = await start({ modules: builtModules(`${CRATE}/build`) });
   try {
     const list = (await (await fetch(url)).text()).trim().split("\n");
-    const asked = operations ?? (full ? list : list.filter((operation) => operation.endsWith("/gateward")));
     const results: Timing[] = [];
-    for (const operation of asked) {
-      results.push(await time(new URL(operation, url), operation, full ? SAMPLES.full : SAMPLES.short));
+    for (const operation of operations ?? list) {
+      results.push(await time(new URL(operation, url), operation));
     }
     return { results };
   } finally {
@@ -43,7 +42,7 @@ export async function wasm({ full = false, operations }: { full?: boolean; opera
 }
 
 /** Finds how many runs fill a sample, while the code warms up, then takes the samples. */
-async function time(url: URL, operation: string, samples: number): Promise<Timing> {
+async function time(url: URL, operation: string): Promise<Timing> {
   const [name = "", of = ""] = operation.split("/");
   // The first request prepares the operation.
   await requestMs(url, 0);
@@ -59,7 +58,7 @@ async function time(url: URL, operation: string, samples: number): Promise<Timin
     times = Math.min(MAX_TIMES, Math.max(1, Math.round(times * growth)));
   }
   const ns: number[] = [];
-  for (let sample = 0; sample < samples; sample += 1) {
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
     // One after the other, so that both meet the same machine.
     const empty = await requestMs(url, 0);
     ns.push(((await requestMs(url, times)) - empty) * 1e6 / times);
@@ -82,5 +81,5 @@ async function requestMs(url: URL, times: number): Promise<number> {
 if (import.meta.main) {
   await buildWasm();
   const operations = process.argv.slice(2);
-  console.log(JSON.stringify(await wasm(operations.length > 0 ? { operations } : {}), null, 2));
+  console.log(JSON.stringify(await wasm(operations.length > 0 ? operations : undefined), null, 2));
 }
