@@ -21,8 +21,8 @@ pub const MAX_POLICY_NESTING: usize = 24;
 
 /// Depth of a policy in Cedar's JSON form, two levels for an operator: about 60 conditions
 /// joined by `&&`. Cedar evaluates by recursion, on wasm32 without a guard; 48 conditions took
-/// less than 384 KiB of stack in an unoptimised native build. The worker's stack has 1 MiB, and it also
-/// decodes by recursion, within the same stack (`core/tests/expressions.rs`).
+/// less than 384 KiB of stack in an unoptimised native build. The worker's stack has 1 MiB. Decoding
+/// does not recurse (`core/tests/expressions.rs`).
 pub const MAX_EXPRESSION_DEPTH: usize = 128;
 
 /// Described tools. A policy on `Action::"read"` is validated against the type of every one.

@@ -569,7 +569,7 @@ fn a_mistake_in_a_tool_is_told_with_its_line_tool_and_property() {
                  \"q/r\": { \"type\": \"uuid\" } } } }",
             ),
             "tools/git.json:7:",
-            &["tool `t`, property `p[].q/r`: no Cedar type for `\"type\": \"uuid\""],
+            &["tool `t`, property `p[].q/r`: there is no Cedar type for `\"type\": \"uuid\""],
         ),
         (
             "typed additional properties",

@@ -29,7 +29,7 @@ fn the_bundle_holds_each_policy_as_its_text_is_parsed() {
     }
 }
 
-/// Decoding recurses without a guard.
+/// Decoding used to recurse, and took more than this.
 #[test]
 fn the_deepest_policy_that_compiles_is_decoded_in_a_small_stack() {
     let compiled = |conditions: usize| {
