@@ -322,6 +322,11 @@ impl Head {
     pub fn with(self, body: &str) -> Result<Response> {
         Ok(io::respond(self.status, &self.fields, body)?)
     }
+
+    /// An answer with the API's description, which JavaScript holds.
+    pub fn with_description(self) -> Result<Response> {
+        Ok(io::description(&self.fields)?)
+    }
 }
 
 /// A value as JSON text.

@@ -106,9 +106,12 @@ export function respond(status, fields, body) {
   return new Response(body, { status, headers: headersOf(fields) });
 }
 
-/** The API's description. */
-export function description() {
-  return new Response(openapi, { headers: { "content-type": "application/json" } });
+/**
+ * The API's description.
+ * @param {string} fields
+ */
+export function description(fields) {
+  return new Response(openapi, { headers: headersOf(fields) });
 }
 
 /** @param {string} fields */

@@ -21,7 +21,7 @@ extern "C" {
 
     /// `docs/openapi.json`, which core's types and routes generate.
     #[wasm_bindgen(catch)]
-    pub fn description() -> Result<Response, JsValue>;
+    pub fn description(fields: &str) -> Result<Response, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn post(

@@ -17,8 +17,7 @@ use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
     receipts,
 };
-use crate::http::{self, Body, Request};
-use crate::io;
+use crate::http::{self, Body, Head, Request};
 use crate::settings::settings;
 
 /// How many times more memory a parsed body of an administrator takes than its text. A list of small
@@ -45,7 +44,7 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
         Err(problem) => Err(problem),
     };
     match answered {
-        Ok(Answer::Json(body)) => http::Head::new(200, &request_id).with(&body),
+        Ok(Answer::Json(body)) => Head::new(200, &request_id).with(&body),
         Ok(Answer::Whole(response)) => Ok(response),
         Err(problem) => http::problem(&problem, &request_id),
     }
@@ -76,7 +75,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
                 Operation::Health => health::alive(),
                 Operation::Ready => health::ready(app).await,
                 Operation::Version => health::version(app),
-                _ => whole(io::description().map_err(Into::into)),
+                _ => whole(Head::new(200, &app.request_id).with_description()),
             };
         }
         Access::Bootstrap | Access::Reader(_) | Access::Administrator(_) => {}
