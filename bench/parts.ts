@@ -6,6 +6,7 @@ import { buildBundles, bundles } from "./edge/bundles.ts";
 import { coldStart } from "./edge/cold-start.ts";
 import { edge } from "./edge/edge.ts";
 import { growth } from "./edge/growth.ts";
+import { proxied } from "./edge/proxied.ts";
 import type { FILES } from "./report/results.ts";
 import { judgedOperations } from "./report/thresholds.ts";
 import { buildWasm, wasm } from "./wasm/wasm.ts";
@@ -23,12 +24,13 @@ export interface Part {
 }
 
 /** By the names of their files, in the order in which they are measured. */
-export const PARTS: Record<Exclude<(typeof FILES)[number], "proxied">, Part> = {
+export const PARTS: Record<(typeof FILES)[number], Part> = {
   core: { build: buildCore, measure: ({ full }) => core(full ? { full } : { operations: judgedOperations() }) },
   // The same in both forms: counts have no noise that longer runs would lessen.
   instructions: { build: buildInstructions, measure: () => instructions() },
   wasm: { full: true, build: buildWasm, measure: () => wasm() },
   edge: { measure: edge },
+  proxied: { measure: proxied },
   // Only the full form builds bundles to compare.
   "cold-start": {
     build({ full }) {

@@ -182,11 +182,7 @@ export class GateLane extends DurableObject {
       prev_receipt_hash: previous,
       approval: null,
     });
-    this.#sql.exec(this.#lane.INSERT, seq, now, hash, agent, JSON.stringify(state), null, FINGERPRINT, null, row);
-    this.#agent = agent;
-    this.#head = { seq, hash };
-
-    if (!this.#alarmIsSet) await this.#arm(this.#intervalMs);
+    await this.#journal({ seq, now, hash, agent, fingerprint: FINGERPRINT, row });
     return new Response(answer, {
       headers: {
         "content-type": "application/json",
@@ -196,6 +192,54 @@ export class GateLane extends DurableObject {
         ratelimit: '"agent";r=999999;t=1',
       },
     });
+  }
+
+  /** The outcome of a forwarded call: one row, with a receipt in the chain. */
+  async record({ agent, server, decisionId: decision_id, decisionHash: decision_hash, status, bytes }) {
+    const now = Date.now();
+    const previous = this.#head.hash;
+    const seq = this.#head.seq + 1;
+    const hash = seq.toString(16).padStart(64, "0");
+    const duration_ms = 1;
+    this.#state.revision += 1;
+    const receipt = JSON.stringify({
+      agent,
+      bytes,
+      decision_hash,
+      decision_id,
+      duration_ms,
+      ending: "complete",
+      kind: "outcome",
+      lane: LANE,
+      prev_hash: previous,
+      result_sha256: DIGEST,
+      seq,
+      server,
+      status,
+      tenant: TENANT,
+      time: new Date(now).toISOString(),
+      version: 2,
+    });
+    const row = JSON.stringify({
+      kind: "outcome",
+      seq,
+      at_ms: now,
+      decision_id,
+      agent,
+      source: agent,
+      detail: { server, status, bytes, duration_ms },
+      receipt,
+      receipt_hash: hash,
+      prev_receipt_hash: previous,
+    });
+    await this.#journal({ seq, now, hash, agent, fingerprint: "", row });
+  }
+
+  #journal({ seq, now, hash, agent, fingerprint, row }) {
+    this.#sql.exec(this.#lane.INSERT, seq, now, hash, agent, JSON.stringify(this.#state), null, fingerprint, null, row);
+    this.#agent = agent;
+    this.#head = { seq, hash };
+    return this.#alarmIsSet ? undefined : this.#arm(this.#intervalMs);
   }
 
   async alarm() {

@@ -35,8 +35,13 @@ export interface ClosedLoad {
 const TIMEOUT_S = 10;
 /** How often autocannon looks whether its time is over; its default, each millisecond, costs. */
 const SAMPLE_INTERVAL_MS = 50;
-/** The load that warms a worker up: enough for V8 to have compiled the hot code. */
-const WARM_UP = { connections: 16, seconds: 3 };
+/**
+ * The load that warms a worker up. V8 compiles the hot code of the Wasm in the background for some 20,000 calls, which
+ * took a twentieth of the processor time of the first 6,000 (docs/performance.md).
+ */
+const WARM_UP = { connections: 16, seconds: 10 };
+/** Of each kind of forwarded call: most of its code is warm already. */
+const WARM_UP_FORWARDED = { connections: 16, seconds: 3 };
 
 /** A call that is journalled, to settle by. */
 const SETTLING = KINDS.allow_read.body;
@@ -77,6 +82,16 @@ export function mixedRound(worker: Worker, calls: Call[], expected: Expected, lo
 export async function openRound(worker: Worker, kind: Kind, load: { ratePerS: number; seconds: number }): Promise<Round> {
   await assertOutcome(worker, kind);
   return round(worker, () => openLoop(worker, callsOf(kind), KINDS[kind].expected, load));
+}
+
+/** One round of a call through a proxy: `path` says which. */
+export async function forwardedRound(worker: Worker, path: string, call: Call, expected: Expected, load: ClosedLoad): Promise<Round> {
+  return round(worker, () => closedLoop(worker, [call], expected, load, path));
+}
+
+export async function warmUpForwarded(worker: Worker, path: string, call: Call, expected: Expected): Promise<void> {
+  await closedLoop(worker, [call], expected, WARM_UP_FORWARDED, path);
+  await worker.settle(SETTLING);
 }
 
 function callsOf(kind: Kind): Call[] {
@@ -125,6 +140,7 @@ export async function closedLoop(
   calls: Call[],
   expected: Expected,
   { connections, seconds = 0, amount }: { connections: number; seconds?: number; amount?: number },
+  path?: string,
 ): Promise<Answers> {
   const latenciesMs: number[] = [];
   let wrongStatus = 0;
@@ -133,7 +149,7 @@ export async function closedLoop(
   const { errors, mismatches, requests } = await new Promise<autocannon.Result>((resolve, reject) => {
     const run = autocannon(
       {
-        url: worker.url.href,
+        url: path === undefined ? worker.url.href : new URL(path, worker.url).href,
         method: "POST",
         connections,
         ...(amount === undefined ? { duration: seconds } : { amount }),

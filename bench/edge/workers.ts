@@ -19,6 +19,8 @@ export interface Options {
   /** Added to `[vars]` of wrangler.toml; of two with the same name, these count. */
   vars?: Record<string, string | number>;
   inspectorPort?: number;
+  /** Which floor: that of `/v1/authorize`, or that of the proxies. */
+  floor?: keyof typeof FLOORS;
   /** A directory that keeps storage and database; unless set, they are deleted at the end. */
   state?: string;
   /** The port of workerd's socket; any free one unless set. */
@@ -31,6 +33,8 @@ export interface Options {
 
 const STATEMENTS = { d1: "worker/core/src/sql/d1.rs", lane: "worker/core/src/sql/lane.rs" };
 const FLOOR = "bench/edge/floor-worker.js";
+/** Modules of the floors; the entry is the first. */
+const FLOORS = { authorize: [FLOOR], proxied: ["bench/edge/proxied-floor-worker.js", FLOOR] };
 export const CALL_PATH = "/v1/authorize";
 const MAC_KEY = "a-mac-key-for-benches-of-40-characters-0";
 
@@ -175,7 +179,7 @@ export async function register(db: Database, rows: Omit<RegistryRows, "tenant">)
  * it starts, so the process that Node starts meanwhile is taken to be workerd's.
  */
 export async function startWorker(target: Target, options: Options = {}): Promise<Worker> {
-  const { build = BUILD, vars = {}, inspectorPort, state, port, seed = true, onSpawn } = options;
+  const { build = BUILD, floor = "authorize", vars = {}, inspectorPort, state, port, seed = true, onSpawn } = options;
   let child: ChildProcess | undefined;
   const spawned = (message: unknown) => {
     child = (message as { process: ChildProcess }).process;
@@ -183,7 +187,7 @@ export async function startWorker(target: Target, options: Options = {}): Promis
   };
   subscribe("child_process", spawned);
   const { miniflare, url, db } = await startWithStorage({
-    modules: target === "floor" ? [scriptModule(FLOOR)] : builtModules(build),
+    modules: target === "floor" ? FLOORS[floor].map(scriptModule) : builtModules(build),
     bindings: { ...NO_RATE_LIMIT, ...vars, TOKEN_MAC_KEY: MAC_KEY, ...(target === "floor" && { STATEMENTS: readStatements() }) },
     migrate: seed,
     ...(port !== undefined && { port }),
