@@ -20,8 +20,7 @@ sources=(policies worker)
 [ "$crate" = bench/wasm ] && sources+=(bench/wasm/{Cargo.toml,src} bench/core/{Cargo.toml,src})
 profile="${GATEWARD_PROFILE:-release}"
 case "$profile" in
-  release) arguments=(--release) ;;
-  wasm-test) arguments=(--profile wasm-test --no-opt) ;;
+  release | wasm-test) ;;
   *) echo "gateward: GATEWARD_PROFILE must be \`release\` or \`wasm-test\`, not \`$profile\`" >&2; exit 1 ;;
 esac
 
@@ -41,25 +40,37 @@ mkdir -p "$build"
 rm -f "$build"/.built-*
 touch "$build/.building"
 
-# Use local binaries, so that worker-build downloads nothing.
-export WASM_BINDGEN_BIN="$wasm_bindgen_root/bin/wasm-bindgen"
-export ESBUILD_BIN="$PWD/node_modules/.bin/esbuild"
-export WASM_OPT_BIN="$PWD/node_modules/.bin/wasm-opt"
 # wasm-opt is a Node program.
 export PATH="$PWD/node_modules/.bin:$PATH"
-# What io.js imports; esbuild finds it by this variable.
-mkdir -p "$build/modules"
-node -p 'JSON.stringify(JSON.parse(fs.readFileSync("docs/openapi.json", "utf8")))' > "$build/modules/openapi.txt"
-export NODE_PATH="$PWD/$build/modules"
-(cd "$crate" && "$worker_build_root/bin/worker-build" "${arguments[@]}")
+package="$(sed -n 's/^name = "\(.*\)"/\1/p' "$crate/Cargo.toml" | head -1)"
+# With this variable, wasm-bindgen's macros use the futures of js-sys.
+WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --package "$package" --profile "$profile" --target "$wasm_target"
+
+# The options are those of worker-build: a function that makes a new instance after a trap, and a handler that
+# Rust's panics reach.
+generated="$build/generated"
+rm -rf "$generated"
+"$wasm_bindgen_root/bin/wasm-bindgen" "${CARGO_TARGET_DIR:-target}/$wasm_target/$profile/${package//-/_}.wasm" \
+  --out-dir "$generated" --out-name index --target module --no-typescript \
+  --experimental-reset-state-function --force-enable-abort-handler
+# workerd imports a compiled module, which wasm-bindgen writes as a source-phase import.
+sed -i 's/^import source /import /' "$generated/index.js"
+
+# The entry is bundled with what wasm-bindgen generated and with the document that io.js imports.
+cp "$crate/src/entry.js" "$generated/"
+mkdir -p "$generated/modules"
+node -p 'JSON.stringify(JSON.parse(fs.readFileSync("docs/openapi.json", "utf8")))' > "$generated/modules/openapi.txt"
+NODE_PATH="$PWD/$generated/modules" node_modules/.bin/esbuild "$generated/entry.js" --outfile="$build/index.js" \
+  --bundle --minify --format=esm --external:./index_bg.wasm '--external:cloudflare:*' --log-level=warning
+
 if [ "$profile" = release ]; then
-  # worker-build keeps the names of functions. They are useful for debuggers only, and take one
-  # fourteenth of the upload. So they are removed from what is deployed; named.wasm keeps them. The
-  # enabled features are those that worker-build uses.
-  mv "$build/index_bg.wasm" "$build/named.wasm"
-  "$WASM_OPT_BIN" --strip-debug --enable-mutable-globals --enable-sign-ext \
-    --enable-nontrapping-float-to-int --enable-bulk-memory --enable-multivalue \
-    --enable-reference-types --enable-exception-handling \
-    "$build/named.wasm" -o "$build/index_bg.wasm"
+  # Names of functions are useful for debuggers only, and take one fourteenth of the upload. named.wasm keeps
+  # them. The features are listed because workerd need not know every encoding that wasm-opt knows.
+  features=(--enable-{mutable-globals,sign-ext,nontrapping-float-to-int,bulk-memory,multivalue,reference-types,exception-handling})
+  node_modules/.bin/wasm-opt -O --debuginfo "${features[@]}" "$generated/index_bg.wasm" -o "$build/named.wasm"
+  node_modules/.bin/wasm-opt --strip-debug "${features[@]}" "$build/named.wasm" -o "$build/index_bg.wasm"
+else
+  mv "$generated/index_bg.wasm" "$build/index_bg.wasm"
 fi
+rm -rf "$generated"
 mv "$build/.building" "$stamp"

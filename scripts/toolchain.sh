@@ -24,11 +24,6 @@ if [ -z "$sysroot" ] || [ ! -d "$sysroot/lib/rustlib/$wasm_target/lib" ] \
 fi
 
 # Debug builds: the tools run for seconds only, and an optimised build would take minutes longer.
-if [ ! -x "$worker_build_root/bin/worker-build" ]; then
-  say "installing worker-build $worker_build_version (about 3 minutes on 2 cores)"
-  cargo install worker-build --version "$worker_build_version" --locked --debug \
-    --root "$worker_build_root"
-fi
 # Without --locked, because this version's published lockfile contains a yanked release.
 if [ ! -x "$wasm_bindgen_root/bin/wasm-bindgen" ]; then
   say "installing wasm-bindgen-cli $wasm_bindgen_version (about 2.5 minutes on 2 cores)"

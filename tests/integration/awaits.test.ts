@@ -55,8 +55,6 @@ describe("what is awaited outside", () => {
       "d1/mod.rs: JsFuture::from(": 1,
       "http.rs: JsFuture::from(": 2,
       "lane/client.rs: JsFuture::from(": 3,
-      // The object reads a hop's body, which the worker sent whole.
-      "lane/object/mod.rs: JsFuture::from(": 1,
       "lane/object/webhook.rs: JsFuture::from(": 1,
       // One is the request's own context, which is settled when it is dropped.
       "upstream/relay.rs: JsFuture::from(": 3,
@@ -71,6 +69,11 @@ describe("what is awaited outside", () => {
       "io.js: .batch(": 1,
       "io.js: .fetch(": 1,
       "io.js: fetch(": 1,
+      // The object reads a hop's body, which the worker sent whole.
+      "entry.js: .arrayBuffer(": 1,
+      // What the runtime calls, and the Rust half of it.
+      "entry.js: fetch(": 2,
+      "entry.js: .fetch(": 2,
       // Its own timer aborts it.
       "upstream/relay.js: fetch(": 1,
     });

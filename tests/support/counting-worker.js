@@ -57,17 +57,13 @@ export class GateLane extends Lane {
   }
 }
 
-export default class extends Gateward {
-  constructor(ctx, env) {
-    super(ctx, countedEnv(env));
-  }
-
-  async fetch(request) {
-    const answer = await super.fetch(request);
+export default {
+  async fetch(request, env, context) {
+    const answer = await Gateward.fetch(request, countedEnv(env), context);
     const response = new Response(answer.body, answer);
     response.headers.set("x-spent-hops", String(hops));
     response.headers.set("x-spent-statements", String(statements));
     response.headers.set("x-spent-rows", String(cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0)));
     return response;
-  }
-}
+  },
+};

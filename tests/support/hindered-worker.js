@@ -150,12 +150,9 @@ export class GateLane extends DurableObject {
   }
 }
 
-export default class extends Gateward {
-  constructor(ctx, env) {
-    super(ctx, hindered(env));
-  }
-
-  async fetch(request) {
+export default {
+  async fetch(request, plainEnv, context) {
+    const env = hindered(plainEnv);
     switch (new URL(request.url).pathname) {
       case "/_test/load-delay":
         loadDelayMs = Number(await request.text());
@@ -169,7 +166,7 @@ export default class extends Gateward {
         clockOffsetMs = Number(await request.text());
         return Response.json({});
       case "/_test/lose-alarm":
-        await this.env.LANES.getByName(await request.text()).fetch(request.url);
+        await env.LANES.getByName(await request.text()).fetch(request.url);
         return Response.json({});
       case "/_test/deaf-lanes":
         deafLanes = new Set(await request.json());
@@ -185,15 +182,15 @@ export default class extends Gateward {
         releases += 1;
         return Response.json({});
       case "/_test/hang":
-        this.ctx.waitUntil(new Promise(() => {}));
+        context.waitUntil(new Promise(() => {}));
         return Response.json({});
       case "/_test/throw":
-        this.ctx.waitUntil(Promise.reject(new Error("nobody catches this")));
+        context.waitUntil(Promise.reject(new Error("nobody catches this")));
         return Response.json({});
       case "/_test/state":
         return Response.json({ loads, loads_waiting: loadsWaiting, decisions_held: decisionsHeld });
       default:
-        return super.fetch(request);
+        return Gateward.fetch(request, env, context);
     }
-  }
-}
+  },
+};

@@ -15,10 +15,10 @@ const { default: Hindered, GateLane } = await import("./hindered-worker.js");
 
 export { GateLane };
 
-export default class extends Hindered {
-  async fetch(request) {
-    if (new URL(request.url).pathname !== "/_test/memory") return super.fetch(request);
+export default {
+  async fetch(request, env, context) {
+    if (new URL(request.url).pathname !== "/_test/memory") return Hindered.fetch(request, env, context);
     const bytes = instances.reduce((sum, { exports }) => sum + exports.memory.buffer.byteLength, 0);
     return Response.json({ bytes });
-  }
-}
+  },
+};

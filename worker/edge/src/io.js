@@ -131,19 +131,28 @@ function headersOf(fields) {
  * @param {() => L} late
  * @returns {Promise<T | L>}
  */
-export async function within(promise, ms, late) {
-  let timer;
-  const over = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms, TOO_LATE);
+export function within(promise, ms, late) {
+  // One promise and no `Promise.race`, whose own promises are a tenth of what a call leaves to collect.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      try {
+        resolve(late());
+      } catch (error) {
+        reject(error);
+      }
+    }, ms);
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
-  try {
-    const first = await Promise.race([promise, over]);
-    return first === TOO_LATE ? late() : first;
-  } finally {
-    clearTimeout(timer);
-  }
 }
-const TOO_LATE = Symbol("too late");
 
 function noAnswer() {
   throw new Error("no answer in time");
@@ -216,10 +225,24 @@ export async function size(env, binding, sql, limitMs) {
 }
 
 /**
- * Runs a statement on an object's storage.
- * @param {unknown[]} values
+ * Runs a statement on an object's storage. Its values come in one crossing: a list of them would take three
+ * for each.
+ * @param {string} texts all values that are texts, one after the other
+ * @param {Float64Array} kinds two numbers for each value: its kind, and the integer or the text's length
  * @returns {unknown[][]} its rows
  */
-export function exec(sql, statement, values) {
-  return [...sql.exec(statement, ...values).raw()];
+export function exec(sql, statement, texts, kinds) {
+  const values = [];
+  let from = 0;
+  for (let at = 0; at < kinds.length; at += 2) {
+    const [kind, number] = [kinds[at], kinds[at + 1]];
+    if (kind === SQL_TEXT) values.push(texts.slice(from, (from += number)));
+    else values.push(kind === SQL_NULL ? null : number);
+  }
+  const cursor = sql.exec(statement, ...values);
+  // A statement without columns has run; an iterator over its rows would only cost.
+  return cursor.columnNames.length === 0 ? [] : [...cursor.raw()];
 }
+/** As in io.rs; anything else is an integer. */
+const SQL_NULL = 0;
+const SQL_TEXT = 2;

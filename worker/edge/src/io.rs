@@ -53,5 +53,15 @@ extern "C" {
     pub fn size(env: &Env, binding: &str, sql: &str, limit_ms: u32) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
-    pub fn exec(sql: &JsValue, statement: &str, values: &Array) -> Result<Array, JsValue>;
+    pub fn exec(
+        sql: &JsValue,
+        statement: &str,
+        texts: &str,
+        kinds: &[f64],
+    ) -> Result<Array, JsValue>;
 }
+
+/// What `exec` in `io.js` takes as the kind of a value.
+pub const SQL_NULL: f64 = 0.0;
+pub const SQL_INTEGER: f64 = 1.0;
+pub const SQL_TEXT: f64 = 2.0;

@@ -12,16 +12,20 @@ pub struct ObjectSql(pub SqlStorage);
 
 impl LaneSql for ObjectSql {
     fn exec(&self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, StorageError> {
-        let values: Array = values
-            .iter()
-            .map(|value| match value {
-                Value::Null => JsValue::NULL,
+        let mut texts = String::with_capacity(values.iter().map(text_bytes).sum());
+        let mut kinds = Vec::with_capacity(2 * values.len());
+        for value in values {
+            kinds.extend(match value {
+                Value::Null => [io::SQL_NULL, 0.0],
                 // Exact: all of the lane's integers are below 2^53.
-                Value::Integer(number) => JsValue::from_f64(*number as f64),
-                Value::Text(text) => JsValue::from_str(text),
-            })
-            .collect();
-        let rows = io::exec(self.0.as_ref(), statement, &values)
+                Value::Integer(number) => [io::SQL_INTEGER, *number as f64],
+                Value::Text(text) => {
+                    texts.push_str(text);
+                    [io::SQL_TEXT, utf16_length(text) as f64]
+                }
+            });
+        }
+        let rows = io::exec(self.0.as_ref(), statement, &texts, &kinds)
             .map_err(|error| StorageError(worker::Error::from(error).to_string()))?;
         rows.iter().map(|row| row.unchecked_into::<Array>().iter().map(value).collect()).collect()
     }
@@ -29,6 +33,15 @@ impl LaneSql for ObjectSql {
     fn size_bytes(&self) -> u64 {
         self.0.database_size() as u64
     }
+}
+
+fn text_bytes(value: &Value) -> usize {
+    if let Value::Text(text) = value { text.len() } else { 0 }
+}
+
+/// The length of the text in JavaScript, in UTF-16 code units.
+fn utf16_length(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }
 
 fn value(value: JsValue) -> Result<Value, StorageError> {

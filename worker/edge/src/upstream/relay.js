@@ -7,10 +7,49 @@ import { headers, joined, within } from "../io.js";
 const NO_BODY = [204, 205, 304];
 const KEEP_ALIVE = new TextEncoder().encode(": keep-alive\n\n");
 
+/**
+ * One timer for all time limits of an exchange. Setting a timer for each piece costs more than passing the piece on.
+ * So when a limit moves into the future, the timer stays as it is, and is set again when it fires too early.
+ */
+class Watch {
+  #timer;
+  #dueMs = Infinity;
+  #firesMs = Infinity;
+  #expire;
+
+  constructor(expire) {
+    this.#expire = expire;
+  }
+
+  /** Sets the time of expiry, in place of the one before. */
+  until(dueMs) {
+    this.#dueMs = dueMs;
+    if (dueMs >= this.#firesMs) return;
+    clearTimeout(this.#timer);
+    this.#set();
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#firesMs = Infinity;
+  }
+
+  #set() {
+    this.#firesMs = this.#dueMs;
+    this.#timer = setTimeout(() => {
+      this.#firesMs = Infinity;
+      if (Date.now() >= this.#dueMs) this.#expire();
+      else this.#set();
+    }, Math.max(0, this.#dueMs - Date.now()));
+  }
+}
+
 /** One request to an upstream. */
 export class Exchange {
   #abort = new AbortController();
+  #watch = new Watch(() => this.#timedOut());
   #response;
+  #body;
   #deadline;
   /** Stops watching whether the caller disconnects. */
   #unwatch;
@@ -26,18 +65,18 @@ export class Exchange {
   async begin(caller, url, method, fields, body, firstByteMs, wholeMs) {
     this.#deadline = Date.now() + wholeMs;
     const headers = headersOf(fields);
-    const limit = setTimeout(() => this.#abort.abort("timed_out"), Math.min(firstByteMs, wholeMs));
+    this.#watch.until(Date.now() + Math.min(firstByteMs, wholeMs));
     const gone = () => this.#abort.abort("caller_gone");
     caller.signal.addEventListener("abort", gone);
     this.#unwatch = () => caller.signal.removeEventListener("abort", gone);
     try {
       this.#response = await fetch(url, { method, headers, body: body?.slice(), redirect: "manual", cache: "no-store", signal: this.#abort.signal });
+      this.#watch.until(this.#deadline);
       return this.#response.status;
     } catch {
       this.#unwatch();
+      this.#watch.stop();
       throw this.#ending();
-    } finally {
-      clearTimeout(limit);
     }
   }
 
@@ -54,6 +93,7 @@ export class Exchange {
   /** Ends the exchange without reading the response. */
   drop() {
     this.#unwatch();
+    this.#watch.stop();
     this.#abort.abort("caller_gone");
   }
 
@@ -74,6 +114,7 @@ export class Exchange {
       }
     } finally {
       this.#unwatch();
+      this.#watch.stop();
     }
     return joined(pieces, length);
   }
@@ -92,6 +133,7 @@ export class Exchange {
     const reader = this.#reader(maxBytes, idleMs, keepAliveMs);
     const digest = new crypto.DigestStream("SHA-256");
     const digester = digest.getWriter();
+    let hashing;
     let bytes = 0;
     let ended = false;
     // The call of the tap in progress: it handles one at a time.
@@ -99,7 +141,8 @@ export class Exchange {
     const end = async (ending, controller) => {
       if (ended) return;
       ended = true;
-      if (ending !== "complete") this.drop();
+      if (ending === "complete") this.#watch.stop();
+      else this.drop();
       await busy;
       await digester.close();
       const hash = [...new Uint8Array(await digest.digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -115,7 +158,9 @@ export class Exchange {
       const piece = await reader.next(inspects ? () => controller.enqueue(KEEP_ALIVE) : undefined);
       if (piece === undefined || ended) return piece;
       bytes += piece.length;
-      await digester.write(piece);
+      // The digest may be one piece behind: a piece is hashed while it is sent.
+      await hashing;
+      hashing = digester.write(piece);
       if (!inspects || ended) return piece;
       const inspected = tap.piece(piece);
       busy = inspected.catch(() => {});
@@ -146,23 +191,38 @@ export class Exchange {
   }
 
   /** Reads the body within its bounds. `next` returns undefined at the end, and throws an ending. */
-  #reader(maxBytes, idleMs, keepAliveMs = Infinity) {
+  #reader(maxBytes, idleMs, keepAliveMs) {
     const reader = this.#response.body?.getReader();
+    this.#body = reader;
     let bytes = 0;
     let reading;
-    const next = async (keepAlive) => {
-      const silentSince = Date.now();
+    const read = async (keepAlive) => {
+      this.#watch.until(Math.min(Date.now() + idleMs, this.#deadline));
+      if (keepAlive === undefined) return reader.read();
       reading ??= reader.read();
       for (;;) {
-        const now = Date.now();
-        const left = Math.min(silentSince + idleMs, this.#deadline) - now;
-        if (left <= 0) throw this.#timedOut();
-        const result = await within(reading, Math.min(left, keepAliveMs), () => undefined);
+        const result = await within(reading, keepAliveMs, () => undefined);
         if (result === undefined) {
-          keepAlive?.();
+          keepAlive();
           continue;
         }
         reading = undefined;
+        return result;
+      }
+    };
+    return {
+      next: async (keepAlive) => {
+        if (reader === undefined) return undefined;
+        let result;
+        try {
+          result = await read(keepAlive);
+        } catch {
+          throw this.#ending();
+        }
+        // An expired limit cancels the body, and then the read looks as at the body's end.
+        if (this.#abort.signal.aborted) throw this.#ending();
+        // While the caller does not read, only the whole exchange's limit counts.
+        this.#watch.until(this.#deadline);
         if (result.done) return undefined;
         bytes += result.value.length;
         if (bytes > maxBytes) {
@@ -170,16 +230,6 @@ export class Exchange {
           throw "too_large";
         }
         return result.value;
-      }
-    };
-    return {
-      next: async (keepAlive) => {
-        if (reader === undefined) return undefined;
-        try {
-          return await next(keepAlive);
-        } catch (error) {
-          throw typeof error === "string" ? error : this.#ending();
-        }
       },
     };
   }
@@ -191,7 +241,8 @@ export class Exchange {
 
   #timedOut() {
     this.#abort.abort("timed_out");
-    return "timed_out";
+    // This settles a read that waits.
+    this.#body?.cancel().catch(() => {});
   }
 }
 
