@@ -23,7 +23,7 @@ await run(async () => {
   await refuseTakenPort();
   execFileSync("scripts/build-wasm.sh", {
     stdio: "inherit",
-    env: { ...process.env, GATEWARD_PROFILE: "wasm-test" },
+    env: { GATEWARD_PROFILE: "wasm-test", ...process.env },
   });
   buildCommandLine();
   await wrangler("d1", "migrations", "apply", "DB", "--local");
