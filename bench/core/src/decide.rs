@@ -14,7 +14,7 @@ use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::GENESIS;
-use gateward_core::registry::{Loaded, Records};
+use gateward_core::registry::{CallRecords, Loaded};
 use serde_json::{Value, json};
 
 use crate::plain_cedar::{self, PLAIN_CEDAR, Plain};
@@ -83,7 +83,7 @@ impl Call {
 struct Scenario {
     engine: PolicyEngine,
     config: Config,
-    records: Records,
+    records: CallRecords,
     agent: AgentState,
     head: ChainHead,
     command: GateCommand,
@@ -129,7 +129,7 @@ impl Scenario {
 }
 
 /// The demo's registry, with the tool as the bundle describes it.
-fn records(engine: &PolicyEngine, call: &Call) -> Records {
+fn records(engine: &PolicyEngine, call: &Call) -> CallRecords {
     let tool = engine.tool(&format!("{}/{}", call.server, call.tool)).map(|tool| {
         let (mutates, egress) = (u8::from(tool.mutates), u8::from(tool.egress));
         let canary = u8::from(tool.canary);
@@ -155,7 +155,7 @@ fn records(engine: &PolicyEngine, call: &Call) -> Records {
     }));
     let Loaded { tenant, agent, credential, server, tool, .. } = loaded.unwrap();
     let (bans, listing) = (Rc::default(), Rc::default());
-    Records { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
 }
 
 pub fn operations() -> Vec<Operation> {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::hint::black_box;
 
-use gateward_core::admin::manifest::{Discovered, Listing};
+use gateward_core::admin::manifest::{Discovered, ToolManifest};
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RAW_PARTS};
 use gateward_core::call::command::{GateCommand, MAX_CANDIDATES};
 use gateward_core::call::headers;
@@ -259,7 +259,7 @@ fn results() -> Vec<Operation> {
             let tools = tools.iter().map(read).collect();
             let discovered =
                 Discovered { tools, resources: false, prompts: false, instructions: None };
-            move || Listing::of_server(black_box(&discovered))
+            move || ToolManifest::of_server(black_box(&discovered))
         }),
     ]
 }

@@ -65,6 +65,9 @@ pub const MAX_TENANT_LANES: u16 = 512;
 /// each banned network with each call's address: 1,000 take a few microseconds.
 pub const MAX_BANS: usize = 1_000;
 
+/// Tools of a tenant.
+pub const MAX_TOOLS: u64 = 100_000;
+
 /// Tools of one server that a listing is filtered by: several times what a model can choose among.
 pub const MAX_SERVER_TOOLS: usize = 5_000;
 

@@ -122,6 +122,38 @@ text!(
     schema(min_length = 1, max_length = 256, example = "production")
 );
 
+text!(
+    /// Where an agent runs, such as `production`; calls must name the same.
+    Environment,
+    |text: &str| Label::parse(text).is_ok(),
+    "must be a text of 1 to 256 bytes without control characters",
+    schema(min_length = 1, max_length = 256, example = "production")
+);
+
+/// A yes or no that is 0 or 1 in D1 and in stored records. Any other value cannot be read.
+pub mod flag {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// # Errors
+    ///
+    /// The serializer's.
+    pub fn serialize<S: Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8((*flag).into())
+    }
+
+    /// # Errors
+    ///
+    /// The value is neither 0 nor 1.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+        match u8::deserialize(deserializer)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(D::Error::custom("must be 0 or 1")),
+        }
+    }
+}
+
 /// A whole number within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole<const MIN: u32, const MAX: u32>(pub u32);

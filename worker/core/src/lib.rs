@@ -17,6 +17,7 @@ pub mod field;
 pub mod glob;
 pub mod id;
 pub mod json;
+mod merge_patch;
 pub mod name;
 pub mod network;
 pub mod percent;
@@ -24,6 +25,7 @@ pub mod problem;
 pub mod scope;
 pub mod taint;
 pub mod target;
+mod text_enum;
 pub mod trust;
 
 pub mod schema;

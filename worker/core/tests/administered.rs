@@ -13,15 +13,13 @@ use gateward_core::call::command::GateCommand;
 use gateward_core::credential::token;
 use gateward_core::gate::LaneAction;
 use gateward_core::id::rfc3339;
-use gateward_core::lane::{Lane, LaneSql};
+use gateward_core::lane::{Lane, LaneSql, RegistryCache, stored};
 use gateward_core::problem::ProblemCode::{
     self, AlreadyBootstrapped, ApprovalRequired, Forbidden, IdempotencyKeyReused, InvalidField,
     LastAdministrator, MalformedRequest, NameTaken, NotFound, PreconditionFailed,
     RegistryUnavailable, StateConflict,
 };
-use gateward_core::registry::{
-    CredentialRecord, EpochPush, Loaded, LoadedTexts, RegistryCache, stored,
-};
+use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, LoadedTexts};
 use gateward_core::scope::Scope;
 use gateward_core::sql;
 use proptest::prelude::*;

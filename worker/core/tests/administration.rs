@@ -11,7 +11,7 @@ use gateward_core::lane::StorageError;
 use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
 use gateward_core::receipt::{self, GENESIS};
-use gateward_core::registry::AgentStatus;
+use gateward_core::registry::{AgentStatus, ServerStatus};
 use serde_json::{Value, json};
 use support::{Fault, Gate, bans, command, read_call, server, tool, with};
 
@@ -156,10 +156,10 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         let code = |gate: &Gate| gate.call(&read_call()).1["reason_code"].clone();
         let expected = |code: &str| json!(if granted { code } else { "tool_not_granted" });
         assert_eq!(code(&gate), expected("policy_allow"), "{what}");
-        gate.records.server = server("quarantined");
+        gate.records.server = server(ServerStatus::Quarantined);
         assert_eq!(code(&gate), expected("tool_inactive"), "{what}");
         gate.records.credential.as_mut().unwrap().scopes = Vec::new();
-        gate.records.server = server("active");
+        gate.records.server = server(ServerStatus::Active);
         assert_eq!(code(&gate), expected("scope_missing"), "{what}");
         (gate.records.server, gate.records.tool) = (None, None);
         assert_eq!(code(&gate), expected("server_unknown"), "{what}");
@@ -181,7 +181,7 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
     ] {
         let mut gate = Gate::new();
         let of_tenant = gate.records.tenant.as_mut().unwrap();
-        (of_tenant.rate_capacity, of_tenant.quota_per_day) = (tenant, tenant);
+        (of_tenant.limits.rate_capacity, of_tenant.limits.quota_per_day) = (tenant, tenant);
         let own = gate.records.agent.as_mut().unwrap();
         (own.rate_capacity, own.quota_per_day) = (agent, agent);
         let reply = gate.try_call(&command(&read_call())).unwrap();
@@ -198,8 +198,8 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
 fn watched() -> Gate {
     let mut gate = Gate::new();
     let tenant = gate.records.tenant.as_mut().unwrap();
-    tenant.risk_denials = Some(2);
-    (tenant.risk_window_s, tenant.risk_quiet_s) = (Some(100), Some(600));
+    tenant.limits.risk_denials = Some(2);
+    (tenant.limits.risk_window_s, tenant.limits.risk_quiet_s) = (Some(100), Some(600));
     gate
 }
 

@@ -14,7 +14,7 @@ use gateward_core::lane::{DecideOutcome, Lane, StorageError};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::receipt::{self, GENESIS};
-use gateward_core::registry::EpochPush;
+use gateward_core::registry::{EpochPush, ServerStatus};
 use gateward_core::sql::d1;
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use proptest::prelude::*;
@@ -292,7 +292,7 @@ fn at_use_everything_is_checked_again_and_what_is_denied_uses_nothing() {
     type Change = fn(&mut Gate);
     let cases: [(Change, &str); 5] = [
         (|g| g.records.agent.as_mut().unwrap().groups.clear(), "policy_forbid"),
-        (|g| g.records.server = support::server("disabled"), "tool_inactive"),
+        (|g| g.records.server = support::server(ServerStatus::Disabled), "tool_inactive"),
         (|g| g.records.tenant = support::tenant("suspended"), "tenant_inactive"),
         (|g| g.records.agent.as_mut().unwrap().quota_per_day = Some(0), "quota_exhausted"),
         (|g| g.records.credential.as_mut().unwrap().scopes.clear(), "scope_missing"),

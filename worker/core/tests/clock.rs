@@ -11,7 +11,7 @@ use gateward_core::clock::DAY_MS;
 use gateward_core::gate::REPLAY_MS;
 use gateward_core::lane::Lane;
 use gateward_core::receipt::{self, GENESIS};
-use gateward_core::registry::AgentStatus;
+use gateward_core::registry::{AgentStatus, ServerStatus, ServerTrust};
 use gateward_core::taint::DEFAULT_TAINT_S;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -116,11 +116,11 @@ fn taint_of_a_clock_that_was_ahead_lasts_for_its_period_from_then_on() {
     let held = |gate: &Gate| gate.call(&write).1["decision"] == "require_approval";
     assert!(!held(&gate));
     at(&gate, START_MS + 40 * DAY_MS);
-    gate.records.server = server("active");
-    "untrusted".clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+    gate.records.server = server(ServerStatus::Active);
+    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
     gate.records.tool = tool(false, false);
     assert_eq!(gate.call(&read_call()).1["decision"], "allow");
-    "trusted".clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+    gate.records.server.as_mut().unwrap().trust = ServerTrust::Trusted;
     gate.records.tool = tool(true, false);
     let period_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
     for (later_ms, expected) in [(0, true), (period_ms - 1, true), (period_ms, false)] {

@@ -14,7 +14,7 @@ use gateward_core::call::command::{Candidate, Purpose};
 use gateward_core::gate::{AgentState, Facts, decide};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::receipt::ChainHead;
-use gateward_core::registry::{ListedTool, Records, TaintRule};
+use gateward_core::registry::{CallRecords, ListedTool, TaintRule, ToolStatus};
 use gateward_core::taint::Scope;
 use gateward_core::trust::SourceTrust;
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
@@ -103,7 +103,7 @@ fn claim() -> impl Strategy<Value = Claim> {
 
 fn facts<'a>(
     gate: &'a Gate,
-    records: &'a Records,
+    records: &'a CallRecords,
     agent: &'a AgentState,
     head: &'a ChainHead,
 ) -> Facts<'a> {
@@ -132,7 +132,7 @@ fn tainted() -> AgentState {
 }
 
 /// A granted tool of a server that Gateward stands before, and a credential of this trust.
-fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> Records {
+fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> CallRecords {
     let mut records = records();
     let server = json!({"kind": "mcp", "trust": "trusted", "status": "active",
         "upstream": {"url": "https://api.example.com/"}});
@@ -142,10 +142,10 @@ fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> Records {
     (credential.max_source_trust, credential.signed) = (highest, signed);
     let tool = ListedTool {
         tool: "list".to_owned(),
-        status: "active".to_owned(),
-        mutates: u8::from(mutates),
-        canary: 0,
-        egress: 0,
+        status: ToolStatus::Active,
+        mutates,
+        canary: false,
+        egress: false,
         definition_sha256: Some("d".repeat(64)),
     };
     records.listing = Rc::new([(tool.tool.clone(), tool)].into());
@@ -153,7 +153,7 @@ fn listed(mutates: bool, highest: SourceTrust, signed: bool) -> Records {
 }
 
 /// Whether the listing of a signed or unsigned request shows the tool.
-fn is_shown(gate: &Gate, engine: &PolicyEngine, records: &Records, signed: bool) -> bool {
+fn is_shown(gate: &Gate, engine: &PolicyEngine, records: &CallRecords, signed: bool) -> bool {
     is_shown_to(&AgentState::default(), gate, engine, records, signed)
 }
 
@@ -161,7 +161,7 @@ fn is_shown_to(
     agent: &AgentState,
     gate: &Gate,
     engine: &PolicyEngine,
-    records: &Records,
+    records: &CallRecords,
     signed: bool,
 ) -> bool {
     let mut asking = command(&read_call());
@@ -184,7 +184,7 @@ fn is_shown_to(
 fn decision(
     gate: &Gate,
     engine: &PolicyEngine,
-    records: &Records,
+    records: &CallRecords,
     signed: bool,
     claim: &Claim,
 ) -> Json {

@@ -12,7 +12,10 @@ use gateward_core::gate::OutcomeCommand;
 use gateward_core::json;
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
-use gateward_core::registry::{Listing, ServerRecord, ToolRegistration};
+use gateward_core::registry::{
+    CredentialStatus, ServerKind, ServerRecord, ServerStatus, ServerTools, ToolRegistration,
+    ToolStatus,
+};
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value as Json, json};
 use support::{Gate, TENANT, command, read_call};
@@ -84,7 +87,7 @@ fn nothing_passes_to_a_server_of_whose_tools_none_can_be_granted() {
             let code = if passes { Json::Null } else { json!("tool_not_granted") };
             assert_eq!(body["decision"]["reason_code"], code, "{what}");
         }
-        gate.records.server.as_mut().unwrap().kind = "http".to_owned();
+        gate.records.server.as_mut().unwrap().kind = ServerKind::Http;
         let unmapped = Unresolved::Unmapped("no route".to_owned());
         let (_, body) = answer(&gate, &asking(Purpose::Unroutable(unmapped)));
         let code = if passes { "route_unmapped" } else { "tool_not_granted" };
@@ -109,20 +112,20 @@ fn a_server_is_reached_in_the_way_of_its_kind_alone() {
     let mut gate = gate();
     let routed = || Purpose::Routed("/x".to_owned());
     for (kind, purpose, passes) in [
-        ("mcp", Purpose::Forward, true),
-        ("mcp", Purpose::Message { cost: 1 }, true),
-        ("mcp", routed(), false),
-        ("http", routed(), true),
-        ("http", Purpose::Forward, false),
-        ("http", Purpose::Ask, false),
-        ("http", Purpose::Message { cost: 1 }, false),
-        ("http", Purpose::Filter(Vec::new()), false),
-        ("named", Purpose::Forward, false),
-        ("named", routed(), false),
+        (ServerKind::Mcp, Purpose::Forward, true),
+        (ServerKind::Mcp, Purpose::Message { cost: 1 }, true),
+        (ServerKind::Mcp, routed(), false),
+        (ServerKind::Http, routed(), true),
+        (ServerKind::Http, Purpose::Forward, false),
+        (ServerKind::Http, Purpose::Ask, false),
+        (ServerKind::Http, Purpose::Message { cost: 1 }, false),
+        (ServerKind::Http, Purpose::Filter(Vec::new()), false),
+        (ServerKind::Named, Purpose::Forward, false),
+        (ServerKind::Named, routed(), false),
     ] {
-        gate.records.server.as_mut().unwrap().kind = kind.to_owned();
+        gate.records.server.as_mut().unwrap().kind = kind;
         let (_, body) = answer(&gate, &asking(purpose.clone()));
-        assert_eq!(body["upstream"].is_object(), passes, "{kind} {purpose:?}: {body}");
+        assert_eq!(body["upstream"].is_object(), passes, "{kind:?} {purpose:?}: {body}");
     }
 }
 
@@ -138,7 +141,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
     let before = state(&gate);
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "allow");
     // A write of a customer's text needs approval, and nobody is asked for it.
-    gate.records.tool.as_mut().unwrap().mutates = 1;
+    gate.records.tool.as_mut().unwrap().mutates = true;
     let mut asked = asking(Purpose::Ask);
     asked.call.source_trust = SourceTrust::SemiTrustedCustomer;
     for _ in 0..20 {
@@ -148,7 +151,7 @@ fn what_a_server_asks_is_decided_and_counts_neither_as_call_nor_as_denial() {
         assert_eq!(body["decision"]["approval"], Json::Null);
     }
     // Nor does a trap stop the agent that did not spring it.
-    gate.records.tool.as_mut().unwrap().canary = 1;
+    gate.records.tool.as_mut().unwrap().canary = true;
     assert_eq!(answer(&gate, &asking(Purpose::Ask)).1["decision"]["decision"], "deny");
     assert_eq!(state(&gate), before);
     assert_eq!(gate.receipts().len(), 22);
@@ -190,7 +193,7 @@ fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
     // Calls and reads share one bucket.
     assert_eq!(gate.call(&read_call()).0, 429);
     assert_eq!(gate.receipts().len(), 0);
-    gate.records.credential.as_mut().unwrap().status = "revoked".to_owned();
+    gate.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked;
     assert_eq!(answer(&gate, &read).0, 401);
 }
 
@@ -206,7 +209,7 @@ fn a_request_that_calls_no_tool_is_charged_and_not_journalled_unless_it_is_denie
     let charged = gate.try_call(&asking(Purpose::Filter(Vec::new()))).unwrap().rate;
     assert_eq!(charged, None);
 
-    gate.records.server.as_mut().unwrap().status = "disabled".to_owned();
+    gate.records.server.as_mut().unwrap().status = ServerStatus::Disabled;
     let (_, body) = answer(&gate, &asking(Purpose::Message { cost: 1 }));
     assert_eq!(body["decision"]["reason_code"], "tool_inactive");
     assert_eq!((&body["upstream"], gate.receipts().len()), (&Json::Null, 1));
@@ -222,7 +225,7 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
             "canary": canary, "definition_sha256": definition});
         (tool.to_owned(), serde_json::from_value(listed).unwrap())
     };
-    gate.records.listing = Rc::new(Listing::from([
+    gate.records.listing = Rc::new(ServerTools::from([
         listed("list_issues", "active", 0, 0),
         listed("merge_pull_request", "active", 1, 0),
         listed("pending", "pending", 0, 0),
@@ -283,9 +286,10 @@ fn a_listing_leaves_out_what_no_call_of_the_agent_could_do() {
 
 #[test]
 fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
-    use gateward_core::registry::{Loaded, RegistryCache};
+    use gateward_core::lane::RegistryCache;
+    use gateward_core::registry::Loaded;
     let mut gate = gate();
-    gate.records.server.as_mut().unwrap().kind = "http".to_owned();
+    gate.records.server.as_mut().unwrap().kind = ServerKind::Http;
     let routes = json!([{"method": "GET", "path": "/repos/{repo}/issues", "tool": "list_issues"}]);
     let mut cache = RegistryCache::default();
     let asked = |path: &str| {
@@ -352,7 +356,7 @@ fn arguments_are_held_against_the_schema_before_policies_are_asked() {
         (&json!("input_schema_mismatch"), Some(reason))
     );
     // A trap is sprung by being called, with whatever arguments.
-    gate.records.tool.as_mut().unwrap().canary = 1;
+    gate.records.tool.as_mut().unwrap().canary = true;
     assert_eq!(gate.call(&read_call()).1["decision"], "quarantine");
 }
 
@@ -364,11 +368,11 @@ fn the_schema_of_a_tool_that_cannot_be_called_is_not_compiled() {
     type Change = fn(&mut Gate);
     let cases: [(&str, Change, bool); 7] = [
         ("an active tool", |_| {}, true),
-        ("a pending tool", |gate| tool(gate).status = "pending".to_owned(), false),
-        ("a quarantined tool", |gate| tool(gate).status = "quarantined".to_owned(), false),
+        ("a pending tool", |gate| tool(gate).status = ToolStatus::Pending, false),
+        ("a quarantined tool", |gate| tool(gate).status = ToolStatus::Quarantined, false),
         (
             "an inactive server",
-            |gate| gate.records.server.as_mut().unwrap().status = "pending".to_owned(),
+            |gate| gate.records.server.as_mut().unwrap().status = ServerStatus::Pending,
             false,
         ),
         (
@@ -381,7 +385,7 @@ fn the_schema_of_a_tool_that_cannot_be_called_is_not_compiled() {
             |gate| gate.records.credential.as_mut().unwrap().scopes = Vec::new(),
             false,
         ),
-        ("a canary", |gate| tool(gate).canary = 1, false),
+        ("a canary", |gate| tool(gate).canary = true, false),
     ];
     for (name, change, expected) in cases {
         let mut gate = gate();

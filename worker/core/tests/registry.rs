@@ -4,7 +4,8 @@
 
 mod support;
 
-use gateward_core::registry::{ChangedKey, EpochPush, Loaded, RegistryCache};
+use gateward_core::lane::RegistryCache;
+use gateward_core::registry::{ChangedKey, EpochPush, Loaded};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{command, read_call};
@@ -49,7 +50,7 @@ impl Stored {
         let at = |epoch: u64| epoch.to_string();
         let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
         serde_json::from_value(json!({
-            "tenant": {"status": at(self.tenant), "epoch": self.epoch},
+            "tenant": {"status": "active", "epoch": self.epoch, "quota_per_day": self.tenant},
             "agent": {
                 "lane": 0, "status": "active", "environment": at(self.agent), "risk_tier": "low",
                 "groups": [], "allowed_tools": null,
@@ -60,9 +61,10 @@ impl Stored {
                 "allowed_tools": null, "allowed_networks": null, "signed": false,
                 "assigns_runs": false,
             },
-            "server": {"kind": at(self.server), "trust": "", "status": "active"},
-            "tool": {"status": at(self.tool), "mutates": 0, "risk": "low", "canary": 0,
-                "tainted": "require_approval"},
+            "server": {"kind": "mcp", "trust": "trusted", "status": "active",
+                "instructions_sha256": at(self.server)},
+            "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
+                "tainted": "require_approval", "input_schema": at(self.tool)},
             "bans": with_bans.then_some(bans),
         }))
         .unwrap()

@@ -5,7 +5,9 @@ mod support;
 use gateward_core::lane::StorageError;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::receipt;
-use gateward_core::registry::{AgentStatus, TaintRule};
+use gateward_core::registry::{
+    AgentStatus, CredentialStatus, ServerStatus, ServerTrust, TaintRule, ToolStatus,
+};
 use gateward_core::scope::Scope;
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
@@ -43,7 +45,7 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ),
         (
             "a revoked credential",
-            |g| g.records.credential.as_mut().unwrap().status = "revoked".into(),
+            |g| g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked,
             401,
             "unauthorized",
         ),
@@ -57,10 +59,15 @@ fn a_call_is_denied_or_refused_for_each_reason_that_the_registry_gives() {
         ("a suspended tenant", |g| g.records.tenant = tenant("suspended"), 200, "tenant_inactive"),
         ("no server", |g| g.records.server = None, 200, "server_unknown"),
         ("no tool", |g| g.records.tool = None, 200, "tool_unknown"),
-        ("a disabled server", |g| g.records.server = server("disabled"), 200, "tool_inactive"),
+        (
+            "a disabled server",
+            |g| g.records.server = server(ServerStatus::Disabled),
+            200,
+            "tool_inactive",
+        ),
         (
             "a pending tool",
-            |g| g.records.tool.as_mut().unwrap().status = "pending".into(),
+            |g| g.records.tool.as_mut().unwrap().status = ToolStatus::Pending,
             200,
             "tool_inactive",
         ),
@@ -95,13 +102,13 @@ fn only_what_nobody_can_lift_is_refused_for_good() {
         ("nothing wrong", |_| {}, false),
         (
             "a revoked credential",
-            |g| g.records.credential.as_mut().unwrap().status = "revoked".into(),
+            |g| g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked,
             true,
         ),
         (
             "a revoked credential of a deleted agent",
             |g| {
-                g.records.credential.as_mut().unwrap().status = "revoked".into();
+                g.records.credential.as_mut().unwrap().status = CredentialStatus::Revoked;
                 g.records.agent = None;
             },
             true,
@@ -115,7 +122,7 @@ fn only_what_nobody_can_lift_is_refused_for_good() {
             "another secret, of a revoked credential",
             |g| {
                 let credential = g.records.credential.as_mut().unwrap();
-                credential.status = "revoked".into();
+                credential.status = CredentialStatus::Revoked;
                 credential.secret_sha256 = "0".repeat(64);
             },
             false,
@@ -151,21 +158,20 @@ fn the_body_must_name_the_registered_environment() {
 #[test]
 fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
     for (mutates, egress, risk, claim, expected_ms) in [
-        (0, 0, Risk::Low, false, 1_000),
-        (0, 0, Risk::Low, true, 2_000),
-        (1, 0, Risk::Low, false, 2_000),
-        (0, 1, Risk::Low, false, 2_000),
-        (0, 1, Risk::High, false, 3_000),
+        (false, false, Risk::Low, false, 1_000),
+        (false, false, Risk::Low, true, 2_000),
+        (true, false, Risk::Low, false, 2_000),
+        (false, true, Risk::Low, false, 2_000),
+        (false, true, Risk::High, false, 3_000),
     ] {
         let mut records = Gate::new().records;
         let tenant = records.tenant.as_mut().unwrap();
-        tenant.grace_read_s = Some(1);
-        tenant.grace_write_s = Some(2);
-        tenant.grace_high_risk_s = Some(3);
+        tenant.limits.grace_read_s = Some(1);
+        tenant.limits.grace_write_s = Some(2);
+        tenant.limits.grace_high_risk_s = Some(3);
         let tool = records.tool.as_mut().unwrap();
         (tool.mutates, tool.egress, tool.risk) = (mutates, egress, risk);
-        let body = with(read_call(), json!({"tool_call": {"mutates_state": claim}}));
-        let grace_ms = records.grace_ms(&support::command(&body), 0);
+        let grace_ms = records.grace_ms(claim, 0);
         assert_eq!(grace_ms, expected_ms, "{mutates} {egress} {risk:?} {claim}");
     }
 }
@@ -173,7 +179,7 @@ fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
 #[test]
 fn an_egress_tool_needs_what_writes_need() {
     let mut gate = Gate::new();
-    gate.records.tool.as_mut().unwrap().egress = 1;
+    gate.records.tool.as_mut().unwrap().egress = true;
     assert_eq!(gate.call(&read_call()).1["reason_code"], "policy_allow");
     let credential = gate.records.credential.as_mut().unwrap();
     credential.scopes = serde_json::from_value(json!(["tools:read"])).unwrap();
@@ -186,13 +192,13 @@ fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
     // Whether the registry says that it mutates, that it is an egress tool, what the caller says, and
     // the decision.
     for (mutates, egress, claim, expected) in [
-        (false, 0, false, "allow"),
-        (false, 0, true, "deny"),
-        (true, 0, false, "deny"),
-        (true, 0, true, "deny"),
-        (false, 1, false, "deny"),
-        (false, 1, true, "deny"),
-        (true, 1, false, "deny"),
+        (false, false, false, "allow"),
+        (false, false, true, "deny"),
+        (true, false, false, "deny"),
+        (true, false, true, "deny"),
+        (false, true, false, "deny"),
+        (false, true, true, "deny"),
+        (true, true, false, "deny"),
     ] {
         let mut gate = Gate::new();
         gate.records.tool = tool(mutates, false);
@@ -203,7 +209,7 @@ fn the_registrys_word_on_a_tool_wins_and_a_caller_can_only_tighten_it() {
     }
     let mut gate = Gate::new();
     let (_, low) = gate.call(&read_call());
-    gate.records.tool.as_mut().unwrap().egress = 1;
+    gate.records.tool.as_mut().unwrap().egress = true;
     let (_, egress) = gate.call(&read_call());
     assert!(low["risk_score"].as_u64() < egress["risk_score"].as_u64());
     gate.records.tool.as_mut().unwrap().risk = Risk::Critical;
@@ -283,7 +289,7 @@ fn a_denial_that_the_credentials_highest_trust_causes_names_it() {
     gate.records.tool = tool(true, false);
     gate.records.tool.as_mut().unwrap().tainted = TaintRule::Forbid;
     gate.records.credential.as_mut().unwrap().max_source_trust = SourceTrust::Unknown;
-    gate.records.server.as_mut().unwrap().trust = "untrusted".to_owned();
+    gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
     let reading = gate.records.tool.replace(tool(false, false).unwrap());
     gate.call(&read_call());
     gate.records.tool = reading;

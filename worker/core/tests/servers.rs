@@ -5,9 +5,8 @@
 
 mod support;
 
-use gateward_core::admin::manifest::{
-    MAX_DEFINITION_BYTES, MAX_DISCOVERED_TOOLS, MIN_MANIFEST_INTERVAL_MS,
-};
+use gateward_core::admin::MIN_MANIFEST_INTERVAL_MS;
+use gateward_core::admin::manifest::{MAX_DEFINITION_BYTES, MAX_DISCOVERED_TOOLS};
 use gateward_core::json;
 use gateward_core::problem::ProblemCode::{
     DefinitionChanged, InvalidField, NotFound, StateConflict, UpstreamUnreachable,

@@ -9,7 +9,7 @@ use gateward_core::gate::proxy::Untrusted;
 use gateward_core::gate::{LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
-use gateward_core::registry::TaintRule;
+use gateward_core::registry::{ServerTrust, TaintRule};
 use gateward_core::taint::DEFAULT_TAINT_S;
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, TENANT, command, read_call, tool, with};
@@ -35,18 +35,18 @@ fn outcome(gate: &Gate, run: &str) -> String {
     format!("{} {}", text("decision"), text("root_trust_level"))
 }
 
-fn set_trust(gate: &mut Gate, trust: &str) {
-    trust.clone_into(&mut gate.records.server.as_mut().unwrap().trust);
+fn set_trust(gate: &mut Gate, trust: ServerTrust) {
+    gate.records.server.as_mut().unwrap().trust = trust;
 }
 
 /// Reads from an untrusted server in a run; what follows goes to a trusted one again.
 fn read_untrusted(gate: &mut Gate, run: &str) {
-    set_trust(gate, "untrusted");
+    set_trust(gate, ServerTrust::Untrusted);
     let before = std::mem::replace(&mut gate.records.tool, tool(false, false));
     let (_, answer) = gate.call(&with(read_call(), json!({"trace": {"run_id": run}})));
     assert_eq!(answer["decision"], "allow");
     gate.records.tool = before;
-    set_trust(gate, "trusted");
+    set_trust(gate, ServerTrust::Trusted);
 }
 
 fn be_harness(gate: &mut Gate) {
@@ -90,7 +90,7 @@ fn an_agent_that_lies_about_everything_it_may_state_gets_nothing_written() {
 #[test]
 fn a_call_that_does_not_reach_the_server_taints_nothing() {
     let mut gate = gate();
-    set_trust(&mut gate, "untrusted");
+    set_trust(&mut gate, ServerTrust::Untrusted);
     for change in [
         json!({"dry_run": true}),
         json!({"context": {"source_trust": "unknown"}}),
@@ -98,7 +98,7 @@ fn a_call_that_does_not_reach_the_server_taints_nothing() {
     ] {
         gate.call(&with(write(""), change));
     }
-    set_trust(&mut gate, "trusted");
+    set_trust(&mut gate, ServerTrust::Trusted);
     assert_eq!(outcome(&gate, ""), ALLOWED);
 }
 
@@ -132,7 +132,7 @@ fn what_is_stated_to_be_untrusted_is_denied_and_what_is_only_tainted_waits_for_a
     }
     gate.records.tool = tool(false, false);
     assert_eq!(gate.call(&read_call()).1["decision"], "allow", "reading goes on");
-    gate.records.tool.as_mut().unwrap().egress = 1;
+    gate.records.tool.as_mut().unwrap().egress = true;
     assert_eq!(
         gate.call(&read_call()).1["decision"],
         "require_approval",
@@ -166,7 +166,7 @@ fn a_tools_registration_says_what_tainted_calls_of_it_need() {
 fn taint_ends_after_the_tenants_period() {
     for (registered, period_s) in [(None, u64::from(DEFAULT_TAINT_S)), (Some(60), 60)] {
         let mut gate = gate();
-        gate.records.tenant.as_mut().unwrap().taint_s = registered;
+        gate.records.tenant.as_mut().unwrap().limits.taint_s = registered;
         read_untrusted(&mut gate, "");
         let start_ms = gate.now_ms.get();
         for (later_ms, expected) in [(period_s * 1_000 - 1, HELD), (period_s * 1_000, ALLOWED)] {

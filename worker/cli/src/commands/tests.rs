@@ -3,9 +3,9 @@
 use clap::{CommandFactory as _, Parser as _};
 use serde_json::{Value, json};
 
-use crate::entry::Arguments;
 use crate::approval::{Decide, Verdict};
 use crate::chain;
+use crate::entry::Arguments;
 use crate::failure::Failure;
 use crate::plan::{Bearer, Plan, SignedRequest};
 use crate::request::Request;

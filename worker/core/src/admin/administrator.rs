@@ -1,22 +1,24 @@
-//! Administrators: each is one person with any number of credentials. Approvals count persons, so
-//! what a quorum means hangs on who makes these records.
+//! Administrators: each is one person with any number of credentials. Approvals count persons, so a
+//! quorum is worth only as much as the control over these records.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::answer::Answer;
+use super::change::{At, Change, Loaded, Outcome, Write};
+use super::last_administrator::LastAdministrator;
+use super::precondition::check_no_match;
 use super::protection::{self, Protected};
-use super::{
-    Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_no_match, limit_reached,
-    name_taken, operators_only,
-};
+use super::refusal::{limit_reached, name_taken, operators_only};
+use super::resource::Resource;
 use crate::field::{Millis, Name};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
 use crate::scope::Scope;
 use crate::sql::administration::{self as sql, Statement};
 
-/// Administrators of a tenant, deleted ones included, since their names stay taken.
+/// Administrators of a tenant, deleted ones included: their names cannot be used again.
 pub const MAX_ADMINISTRATORS: u64 = 10_000;
 
 /// An administrator in D1.
@@ -33,17 +35,18 @@ pub struct AdministratorRow {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Administrator {
     administrator: String,
-    /// The administrator who made the record, `<tenant>/<name>` for an operator of another tenant,
-    /// `_bootstrap` for the bootstrap secret, `_unknown` from before this was recorded.
+    /// The administrator who created the record, `<tenant>/<name>` for an operator of another
+    /// tenant, `_bootstrap` for the bootstrap secret, `_unknown` if the record is older than this
+    /// field.
     created_by: String,
-    /// Whether this is the tenant's first administrator, made by the bootstrap secret or with the
-    /// tenant.
+    /// Whether this is the tenant's first administrator, created by the bootstrap secret or with
+    /// the tenant.
     first: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
 }
 
-impl Record for AdministratorRow {
+impl Resource for AdministratorRow {
     const SINGULAR: &'static str = "administrator";
     const PLURAL: &'static str = "administrators";
     type View = Administrator;
@@ -67,13 +70,13 @@ impl Record for AdministratorRow {
 }
 
 #[derive(Deserialize)]
-struct Around {
+struct AdministratorContext {
     count: u64,
     /// Whether one of the administrator's active credentials administers tenants.
     operates: bool,
     protected: Vec<Protected>,
     #[serde(flatten)]
-    last: Last,
+    last: LastAdministrator,
 }
 
 fn load(at: &At<'_>, administrator: &str) -> Statement {
@@ -82,8 +85,8 @@ fn load(at: &At<'_>, administrator: &str) -> Statement {
     Statement::new(sql::LOAD_ADMINISTRATOR, vec![at.tenant.into(), administrator.into(), most, now])
 }
 
-/// The statement that makes an administrator's record. An existing one stays, and becomes the
-/// tenant's first administrator if this one is.
+/// The statement that creates an administrator's record. An existing record stays; it becomes the
+/// tenant's first administrator if `first` is true.
 pub(super) fn create(at: &At<'_>, administrator: &str, first: bool) -> Statement {
     Statement::new(
         sql::CREATE_ADMINISTRATOR,
@@ -113,7 +116,7 @@ impl Write for CreateAdministrator {
         if let Some(row) = loaded.record::<AdministratorRow>()? {
             return Err(name_taken("administrator", row.deleted));
         }
-        if loaded.extra::<Around>()?.count >= MAX_ADMINISTRATORS {
+        if loaded.extra::<AdministratorContext>()?.count >= MAX_ADMINISTRATORS {
             return Err(limit_reached("administrators", MAX_ADMINISTRATORS));
         }
         let row = AdministratorRow {
@@ -135,7 +138,7 @@ impl Write for CreateAdministrator {
 /// Deletes an administrator: its credentials are revoked and it leaves all groups.
 pub struct DeleteAdministrator {
     pub administrator: Name,
-    /// Whether it may be the last one.
+    /// Whether the last administrator may be deleted.
     pub last: bool,
 }
 
@@ -152,12 +155,12 @@ impl Write for DeleteAdministrator {
         if row.deleted {
             return Ok(Outcome::Unchanged(answer));
         }
-        let around: Around = loaded.extra()?;
-        if around.operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
+        let context: AdministratorContext = loaded.extra()?;
+        if context.operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
             return Err(operators_only());
         }
-        around.last.check(self.last)?;
-        protection::keeps_a_member(&around.protected)?;
+        context.last.check(self.last)?;
+        protection::keeps_a_member(&context.protected)?;
         let key = || vec![at.tenant.into(), row.administrator.as_str().into()];
         let mut deleted = key();
         deleted.push(at.now_ms.into());
@@ -170,8 +173,8 @@ impl Write for DeleteAdministrator {
         ];
         let mut change = Change::new("administrator_deleted", answer, statements);
         change.detail = json!({ "administrator": row.administrator });
-        // Its credentials may be many.
+        // It may have many credentials.
         change.keys = vec![ChangedKey::All];
-        protection::guard(at, &around.protected, &row.administrator, change)
+        protection::guard(at, &context.protected, &row.administrator, change)
     }
 }

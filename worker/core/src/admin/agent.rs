@@ -5,30 +5,32 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, conflict, difference,
-    limit_reached, name_taken,
-};
+use super::answer::Answer;
+use super::audit_detail::difference;
+use super::change::{At, Change, Count, Loaded, Outcome, Write};
+use super::precondition::check_match;
+use super::refusal::{conflict, limit_reached, name_taken};
+use super::resource::Resource;
 use crate::bucket::MAX_CAPACITY;
-use crate::field::{Label, Millis, Name, PerSecond, Whole, bounded, present};
+use crate::field::{Environment, Millis, Name, PerSecond, Whole, bounded, present};
 use crate::gate::LaneAction;
 use crate::glob::Glob;
 use crate::policy::risk::RiskTier;
 use crate::problem::Problem;
-use crate::registry::ChangedKey;
+use crate::registry::{AgentStatus, ChangedKey};
 use crate::sql::administration::{self as sql, Statement, Value};
 use crate::taint::TaintExplanation;
 
-/// Agents of a tenant, deleted ones included, since their names stay taken.
+/// Agents of a tenant, deleted ones included: their names cannot be used again.
 pub const MAX_AGENTS: u64 = 100_000;
 
-/// An agent in D1. `lane_quarantined` and `risk_steps` are the lane's own containment, as of its
-/// last flush, or as the lane says it now.
+/// An agent in D1. `lane_quarantined` and `risk_steps` are the lane's own containment: as of its
+/// last flush, or, if the lane was asked, as of now.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AgentRow {
     pub agent: String,
     pub lane: u16,
-    environment: String,
+    environment: Environment,
     risk_tier: RiskTier,
     groups: Vec<String>,
     allowed_tools: Option<Vec<Glob>>,
@@ -40,7 +42,7 @@ pub struct AgentRow {
     revoked: bool,
     pub lane_quarantined: bool,
     pub risk_steps: u8,
-    /// As the lane says it now; no list has it.
+    /// As of now, from the lane. Lists do not have it.
     #[serde(skip)]
     pub taint: Option<TaintExplanation>,
     deleted: bool,
@@ -53,27 +55,27 @@ pub struct AgentRow {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Agent {
     agent: String,
-    environment: String,
+    environment: Environment,
     /// The lane that decides all its calls; it never changes.
     lane: u16,
     /// The strictest of `revoked`, `quarantined` and `frozen`, else `active`.
-    #[schema(value_type = AgentStatus)]
-    status: &'static str,
+    status: AgentStatus,
     frozen: bool,
     /// By an administrator or by its lane.
     quarantined: bool,
     revoked: bool,
-    /// The registered tier, raised by what the lane saw.
+    /// The registered tier, raised by the lane after denials.
     risk_tier: RiskTier,
     registered_risk_tier: RiskTier,
     groups: Vec<String>,
-    /// Globs on `server/tool`; null is any, an empty list none.
+    /// Globs on `server/tool`; null allows any, an empty list none.
     allowed_tools: Option<Vec<Glob>>,
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
-    /// The taint of the agent's calls that belong to no assigned run: that of the agent and of all its
-    /// runs. Null when there is none, and in lists and answers to changes, which do not ask the lane.
+    /// The taint of the agent's calls that have no assigned run: that of the agent and of all its
+    /// runs. Null if there is none. Lists and answers to changes do not ask the lane, so it is null
+    /// there too.
     taint: Option<TaintExplanation>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -82,19 +84,7 @@ pub struct Agent {
     updated_at: Millis,
 }
 
-/// How an agent stands.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "only describes the values of a field")]
-pub enum AgentStatus {
-    Active,
-    Frozen,
-    Quarantined,
-    Revoked,
-    Deleted,
-}
-
-impl Record for AgentRow {
+impl Resource for AgentRow {
     const SINGULAR: &'static str = "agent";
     const PLURAL: &'static str = "agents";
     type View = Agent;
@@ -114,11 +104,11 @@ impl Record for AgentRow {
             environment: self.environment.clone(),
             lane: self.lane,
             status: match self {
-                _ if self.deleted => "deleted",
-                _ if self.revoked => "revoked",
-                _ if quarantined => "quarantined",
-                _ if self.frozen => "frozen",
-                _ => "active",
+                _ if self.deleted => AgentStatus::Deleted,
+                _ if self.revoked => AgentStatus::Revoked,
+                _ if quarantined => AgentStatus::Quarantined,
+                _ if self.frozen => AgentStatus::Frozen,
+                _ => AgentStatus::Active,
             },
             frozen: self.frozen,
             quarantined,
@@ -147,7 +137,7 @@ impl AgentRow {
                 at.tenant.into(),
                 self.agent.as_str().into(),
                 u64::from(self.lane).into(),
-                self.environment.as_str().into(),
+                (&*self.environment).into(),
                 self.risk_tier.as_str().into(),
                 Value::list(self.allowed_tools.as_ref()),
                 self.rate_capacity.map(u64::from).into(),
@@ -180,7 +170,7 @@ impl AgentRow {
     }
 }
 
-/// The agent that is to change; one that was deleted is there no more.
+/// The agent to change. A deleted agent does not exist.
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<AgentRow, Problem> {
     let row: Option<AgentRow> = loaded.record()?;
     let row = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("agent"))?;
@@ -198,10 +188,10 @@ fn load(at: &At<'_>, agent: &str) -> Statement {
 pub struct CreateAgent {
     agent: Name,
     /// Where it runs, such as `production`; calls must name the same.
-    environment: Label,
+    environment: Environment,
     #[serde(default)]
     risk_tier: RiskTier,
-    /// Globs on `server/tool`; null is any, an empty list none.
+    /// Globs on `server/tool`; null allows any, an empty list none.
     allowed_tools: Option<Vec<Glob>>,
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     rate_capacity: Option<Whole<1, MAX_CAPACITY>>,
@@ -221,13 +211,13 @@ impl Write for CreateAgent {
         if let Some(row) = loaded.record::<AgentRow>()? {
             return Err(name_taken("agent", row.deleted));
         }
-        if loaded.extra::<Room>()?.count >= MAX_AGENTS {
+        if loaded.extra::<Count>()?.count >= MAX_AGENTS {
             return Err(limit_reached("agents", MAX_AGENTS));
         }
         let row = AgentRow {
             agent: self.agent.to_string(),
             lane: lane_of(at.tenant, &self.agent, loaded.lanes.unwrap_or(1)),
-            environment: self.environment.to_string(),
+            environment: self.environment.clone(),
             risk_tier: self.risk_tier,
             groups: Vec::new(),
             allowed_tools: self.allowed_tools.clone(),
@@ -251,24 +241,25 @@ impl Write for CreateAgent {
     }
 }
 
-/// By hash, so that no count has to be kept; it is stored, and stays when lanes are added.
+/// The lane of a new agent. It is chosen by hash, so that no counts are needed. It is stored, and
+/// stays the same when lanes are added.
 fn lane_of(tenant: &str, agent: &str, lanes: u16) -> u16 {
     let hash = Sha256::digest(format!("{tenant}/{agent}"));
     let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
     u16::try_from(number % u64::from(lanes.max(1))).unwrap_or(0)
 }
 
-/// A change of an agent; what is left out stays, null clears.
+/// A change of an agent; members that are left out stay as they are, null clears.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentPatch {
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Label, required = false)]
-    environment: Option<Label>,
+    #[schema(value_type = Environment, required = false)]
+    environment: Option<Environment>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = RiskTier, required = false)]
     risk_tier: Option<RiskTier>,
-    /// Globs on `server/tool`; null is any, an empty list none.
+    /// Globs on `server/tool`; null allows any, an empty list none.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Vec<Glob>>)]
     allowed_tools: Option<Option<Vec<Glob>>>,
@@ -300,7 +291,7 @@ impl Write for PatchAgent {
         let patch = &self.patch;
         bounded("allowed_tools", patch.allowed_tools.as_ref().and_then(Option::as_ref))?;
         if let Some(environment) = &patch.environment {
-            row.environment = environment.to_string();
+            row.environment = environment.clone();
         }
         row.risk_tier = patch.risk_tier.unwrap_or(row.risk_tier);
         if let Some(allowed) = &patch.allowed_tools {
@@ -362,7 +353,7 @@ impl Write for ActOnAgent {
             }
             AgentAction::Restore => {
                 row.quarantined = false;
-                // The lane lifts its own before the answer leaves.
+                // The lane lifts its own quarantine before the answer is sent.
                 row.lane_quarantined = false;
                 "agent_restored"
             }
@@ -373,8 +364,8 @@ impl Write for ActOnAgent {
             }
         };
         if self.lane_action().is_some() {
-            // Only the lane knows whether there is anything to lift, and it compares epochs: so this
-            // always is a change.
+            // Only the lane knows whether there is anything to lift, and it compares epochs. So
+            // this is always a change.
             return row.changed(at, loaded, event).map(Outcome::Changed);
         }
         conclude(at, loaded, before, row, event)
@@ -405,7 +396,7 @@ fn conclude(
     Ok(Outcome::Changed(change))
 }
 
-/// Deletes an agent, its memberships, and what it could authenticate with.
+/// Deletes an agent and its memberships, and revokes its credentials.
 pub struct DeleteAgent {
     pub agent: Name,
 }
@@ -432,9 +423,16 @@ impl Write for DeleteAgent {
             Statement::new(sql::DELETE_MEMBERSHIPS, key),
             Statement::new(sql::REVOKE_CREDENTIALS_OF_AGENT, ended),
         ];
-        // Its credentials may be many.
+        // It may have many credentials.
         change.keys = vec![ChangedKey::All];
         change.answer.revision = None;
         Ok(Outcome::Changed(change))
     }
+}
+
+/// An agent and its lane, as read from an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AgentInLane {
+    pub agent: String,
+    pub lane: u16,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use super::Record;
+use super::resource::Resource;
 use crate::field::Millis;
 
 /// An audit event in D1.
@@ -20,7 +20,7 @@ pub struct EventRow {
     detail: Json,
 }
 
-/// Something that happened: a decision, a change of the registry, a count of rejections.
+/// An event: a decision, a change of the registry, or a count of rejections.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AuditEvent {
     event_id: String,
@@ -31,13 +31,13 @@ pub struct AuditEvent {
     source: String,
     lane: Option<u16>,
     decision_id: Option<String>,
-    /// How many alike events this stands for.
+    /// How many identical events this counts.
     count: u64,
     #[schema(value_type = Object)]
     detail: Json,
 }
 
-impl Record for EventRow {
+impl Resource for EventRow {
     const SINGULAR: &'static str = "audit event";
     const PLURAL: &'static str = "audit_events";
     type View = AuditEvent;

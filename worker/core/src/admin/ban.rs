@@ -1,12 +1,14 @@
-//! Bans: an agent, a user, a run or a network that gets nothing done, for a time or for good.
+//! Bans: calls of an agent, a user, a run or a network are denied, until a time or for ever.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_no_match, limit_reached,
-};
+use super::answer::Answer;
+use super::change::{At, Change, Count, Loaded, Outcome, Write};
+use super::precondition::check_no_match;
+use super::refusal::limit_reached;
+use super::resource::Resource;
 use crate::bounds::MAX_BANS;
 use crate::field::{Label, Millis, Name, Time};
 use crate::name::is_name;
@@ -42,12 +44,12 @@ pub struct Ban {
     created_by: String,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
-    /// Null is never.
+    /// Null: never.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Millis>,
 }
 
-impl Record for BanRow {
+impl Resource for BanRow {
     const SINGULAR: &'static str = "ban";
     const PLURAL: &'static str = "bans";
     type View = Ban;
@@ -81,12 +83,12 @@ pub struct BanRequest {
     /// A name or id; for `source_address` an address or a network in CIDR notation.
     subject: Label,
     reason: Option<Label>,
-    /// When it ends; null is never.
+    /// When it ends; null means never.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Time>,
 }
 
-/// [`BanRequest`] with what names it.
+/// [`BanRequest`] with the random part of the ban's id.
 pub struct CreateBan {
     pub request: BanRequest,
     pub random: [u8; RANDOM_BYTES],
@@ -118,7 +120,7 @@ impl Write for CreateBan {
         if request.expires_at.is_some_and(|at_ms| at_ms.0 <= at.now_ms) {
             return refuse("expires_at", "must be in the future");
         }
-        if loaded.extra::<Room>()?.count >= MAX_BANS as u64 {
+        if loaded.extra::<Count>()?.count >= MAX_BANS as u64 {
             return Err(limit_reached("bans", MAX_BANS as u64));
         }
         let row = BanRow {

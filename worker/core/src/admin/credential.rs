@@ -1,56 +1,42 @@
-//! Credentials: what agents and administrators authenticate with. The secret and the signing key
-//! are in the first answer and nowhere else: D1 has the secret's SHA-256, and the signing key is
-//! derived when it is needed.
+//! Credentials, with which agents and administrators authenticate. Only the first answer contains
+//! the secret and the signing key: D1 stores the secret's SHA-256, and the signing key is derived
+//! when it is needed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::answer::Answer;
+use super::change::{Actor, At, Change, Loaded, Outcome, Write};
+use super::last_administrator::LastAdministrator;
+use super::precondition::check_match;
 use super::protection::{self, Protected};
-use super::{
-    Actor, Answer, At, Change, Last, Loaded, Outcome, Record, Write, check_match, conflict,
-    limit_reached, operators_only,
-};
+use super::refusal::{conflict, limit_reached, operators_only};
+use super::resource::Resource;
 use crate::credential::token::{self, MacKeys};
 use crate::field::{Millis, Name, Time, Whole, bounded, present};
 use crate::glob::Glob;
 use crate::network::Network;
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::ChangedKey;
+use crate::registry::{ChangedKey, CredentialKind, CredentialStatus};
 use crate::scope::Scope;
 use crate::sql::administration::{self as sql, Statement, Value};
 use crate::trust::SourceTrust;
 
-/// Credentials of a tenant. Those that expired long ago are deleted, so that rotating does not
-/// fill it.
+/// Credentials of a tenant. Those that expired long ago are deleted, so that rotation does not
+/// reach the limit.
 pub const MAX_CREDENTIALS: u64 = 200_000;
-/// How long a credential that is of no use any more stays to be looked at.
+/// How long a credential that has ended can still be read.
 const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-/// The longest that a rotated credential goes on: 30 days.
+/// The longest overlap after a rotation: 30 days.
 const MAX_OVERLAP_S: u32 = 2_592_000;
-/// How long it goes on unless the request says otherwise: a day.
+/// The overlap if the request gives none: a day.
 const DEFAULT_OVERLAP_S: u32 = 86_400;
 /// Random bytes that a new credential takes: the secret's, then the key id's.
 pub const RANDOM_BYTES: usize = token::SECRET_BYTES + KEY_ID_BYTES;
-/// 64 bits: a clash within a tenant fails, one in some 10^14 times, and the caller tries again.
+/// 64 bits: a collision within a tenant has a chance of about 1 in 10^14; then the request fails
+/// and the caller tries again.
 const KEY_ID_BYTES: usize = 8;
-
-/// Whose credential it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CredentialKind {
-    Agent,
-    Administrator,
-}
-
-impl CredentialKind {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Administrator => "administrator",
-        }
-    }
-}
 
 /// A credential in D1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -80,30 +66,29 @@ pub struct CredentialRow {
 pub struct Credential {
     key_id: String,
     kind: CredentialKind,
-    /// The agent that it is of; null for an administrator's.
+    /// Its agent; null for an administrator's credential.
     agent: Option<String>,
-    /// The administrator's name, which rotation keeps; null for an agent's.
+    /// Its administrator, which rotation keeps; null for an agent's credential.
     administrator: Option<String>,
     scopes: Vec<Scope>,
-    #[schema(value_type = CredentialStatus)]
-    status: &'static str,
+    status: CredentialStatus,
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Millis>,
-    /// The most trusted source that its calls can claim.
+    /// The highest source trust that its calls can claim.
     max_source_trust: SourceTrust,
-    /// Globs on a server's name; null is any, an empty list none.
+    /// Globs on a server's name; null allows any, an empty list none.
     allowed_servers: Option<Vec<Glob>>,
-    /// Globs on `server/tool`; null is any, an empty list none.
+    /// Globs on `server/tool`; null allows any, an empty list none.
     allowed_tools: Option<Vec<Glob>>,
-    /// CIDR; null is any, an empty list none.
+    /// CIDR; null allows any, an empty list none.
     allowed_networks: Option<Vec<Network>>,
     /// Whether every request must be signed (RFC 9421).
     signed: bool,
-    /// Whether it belongs to a harness, which assigns runs and states users: taint and approvals
-    /// then keep to the run.
+    /// Whether it belongs to a harness, which assigns runs and users. Taint and approvals then
+    /// belong to the run.
     assigns_runs: bool,
     /// The administrator who issued it, `<tenant>/<name>` for an operator of another tenant,
-    /// `_bootstrap` for the bootstrap secret; null from before this was recorded.
+    /// `_bootstrap` for the bootstrap secret; null if the credential is older than this field.
     issued_by: Option<String>,
     /// The credential that it was issued with.
     issuer_key_id: Option<String>,
@@ -112,17 +97,7 @@ pub struct Credential {
     created_at: Millis,
 }
 
-/// How a credential stands.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "only describes the values of a field")]
-pub enum CredentialStatus {
-    Active,
-    Expired,
-    Revoked,
-}
-
-/// A new credential with its secrets, which are shown this once.
+/// A new credential with its secrets, which are shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct IssuedCredential {
     #[serde(flatten)]
@@ -133,7 +108,7 @@ pub struct IssuedCredential {
     signing_key: Option<String>,
 }
 
-impl Record for CredentialRow {
+impl Resource for CredentialRow {
     const SINGULAR: &'static str = "credential";
     const PLURAL: &'static str = "credentials";
     type View = Credential;
@@ -154,9 +129,9 @@ impl Record for CredentialRow {
             administrator: self.administrator.clone(),
             scopes: self.scopes.clone(),
             status: match self {
-                _ if self.revoked => "revoked",
-                _ if self.expired(now_ms) => "expired",
-                _ => "active",
+                _ if self.revoked => CredentialStatus::Revoked,
+                _ if self.expired(now_ms) => CredentialStatus::Expired,
+                _ => CredentialStatus::Active,
             },
             expires_at: self.expires_at_ms,
             max_source_trust: self.max_source_trust,
@@ -179,10 +154,10 @@ impl CredentialRow {
     }
 }
 
-/// Where an [`IssuedCredential`] has its secrets.
+/// The secrets in an [`IssuedCredential`].
 pub(super) const SECRETS: &[&str] = &["/token", "/signing_key"];
 
-/// What makes new credentials: the worker's keys, and randomness of this request.
+/// Creates credentials from the worker's keys and the request's random bytes.
 pub struct Mint<'a> {
     pub keys: &'a MacKeys,
     pub random: [u8; RANDOM_BYTES],
@@ -266,7 +241,7 @@ impl Mint<'_> {
 }
 
 impl Issued {
-    /// The answer that shows it; its secrets are the change's.
+    /// The answer, with the secrets.
     pub(super) fn view(&self, now_ms: u64) -> IssuedCredential {
         IssuedCredential {
             credential: self.row.view(now_ms),
@@ -284,7 +259,7 @@ impl Issued {
             "key_id": self.row.key_id, "kind": self.row.kind, "agent": self.row.agent,
             "administrator": self.row.administrator, "scopes": self.row.scopes,
         });
-        // A lane may have been asked about the key before it was there.
+        // A lane may have stored that the key does not exist.
         change.keys = vec![ChangedKey::Credential(self.row.key_id)];
         change.created = true;
         change.secrets = SECRETS;
@@ -293,9 +268,9 @@ impl Issued {
 }
 
 #[derive(Deserialize)]
-struct Around {
-    agent: Option<AgentAround>,
-    /// Whether there is the administrator that the credential is of.
+struct CredentialContext {
+    agent: Option<HoldingAgent>,
+    /// Whether the credential's administrator exists.
     administrator: bool,
     /// Whether that is the tenant's first administrator.
     first: bool,
@@ -303,11 +278,11 @@ struct Around {
     protected: Vec<Protected>,
     count: u64,
     #[serde(flatten)]
-    last: Last,
+    last: LastAdministrator,
 }
 
 #[derive(Deserialize)]
-struct AgentAround {
+struct HoldingAgent {
     lane: u16,
     revoked: bool,
 }
@@ -325,17 +300,17 @@ fn load(at: &At<'_>, key_id: &str, agent: Option<&str>, administrator: Option<&s
 #[serde(deny_unknown_fields)]
 pub struct CreateCredential {
     kind: CredentialKind,
-    /// The agent, for an agent's.
+    /// The agent, for an agent's credential.
     agent: Option<Name>,
-    /// The administrator, one person, for an administrator's.
+    /// The administrator, for an administrator's credential.
     administrator: Option<Name>,
-    /// An agent's are `tools:read` and `tools:write` when left out; an administrator's must be
-    /// given, and nobody gives what it has not itself.
+    /// For an agent: `tools:read` and `tools:write` if left out. For an administrator: required,
+    /// and only scopes that the caller's own credential has.
     scopes: Option<Vec<Scope>>,
-    /// When it ends; null is never.
+    /// When it ends; null means never.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Time>,
-    /// The most trusted source that its calls can claim; `unknown` when left out.
+    /// The highest source trust that its calls can claim; `unknown` when left out.
     max_source_trust: Option<SourceTrust>,
     allowed_servers: Option<Vec<Glob>>,
     allowed_tools: Option<Vec<Glob>>,
@@ -343,13 +318,13 @@ pub struct CreateCredential {
     /// Whether every request must be signed.
     #[serde(default)]
     signed: bool,
-    /// Whether it belongs to a harness: the program that drives agents and assigns runs, not the
-    /// model. Only for an agent's credential.
+    /// Whether it belongs to a harness: the program that drives agents and assigns runs. Only for
+    /// an agent's credential.
     #[serde(default)]
     assigns_runs: bool,
 }
 
-/// [`CreateCredential`] with what makes one.
+/// [`CreateCredential`] with the keys and random bytes.
 pub struct IssueCredential<'a> {
     pub request: CreateCredential,
     pub mint: Mint<'a>,
@@ -365,7 +340,7 @@ impl Write for IssueCredential<'_> {
         let request = &self.request;
         let refuse =
             |field: &str, must: &str| Err(Problem::field(field, format!("`{field}`: {must}")));
-        let around: Around = loaded.extra()?;
+        let context: CredentialContext = loaded.extra()?;
         bounded("scopes", request.scopes.as_ref())?;
         bounded("allowed_servers", request.allowed_servers.as_ref())?;
         bounded("allowed_tools", request.allowed_tools.as_ref())?;
@@ -382,7 +357,7 @@ impl Write for IssueCredential<'_> {
                 if request.administrator.is_some() {
                     return refuse("administrator", "must be left out of an agent's credential");
                 }
-                let Some(agent) = &around.agent else {
+                let Some(agent) = &context.agent else {
                     return refuse("agent", "there is no such agent");
                 };
                 if agent.revoked {
@@ -412,18 +387,19 @@ impl Write for IssueCredential<'_> {
                 let Some(scopes) = request.scopes.clone() else {
                     return refuse("scopes", "must say what the administrator may do");
                 };
-                if !around.administrator {
+                if !context.administrator {
                     return refuse("administrator", "there is no such administrator");
                 }
-                // It alone protects groups, so nobody else may act under its name.
-                if around.first && request.administrator.as_deref() != Some(&at.actor.name) {
-                    let detail = "the tenant's first administrator issues its own credentials";
+                // Only this person protects groups, so nobody else may act under this name.
+                if context.first && request.administrator.as_deref() != Some(&at.actor.name) {
+                    let detail =
+                        "only the tenant's first administrator issues credentials for this name";
                     return Err(Problem::new(ProblemCode::Forbidden, detail));
                 }
                 scopes
             }
         };
-        if around.count >= MAX_CREDENTIALS {
+        if context.count >= MAX_CREDENTIALS {
             return Err(limit_reached("credentials", MAX_CREDENTIALS));
         }
         let row = CredentialRow {
@@ -449,12 +425,12 @@ impl Write for IssueCredential<'_> {
         let issued = self.mint.issue(at.tenant, row, lane);
         let change = issued.change(at, "credential_created")?;
         let holder = request.administrator.as_deref().unwrap_or_default();
-        protection::guard(at, &around.protected, holder, change)
+        protection::guard(at, &context.protected, holder, change)
     }
 }
 
-/// Nobody gives an administrator, or takes over by rotating, more than its own credential has. What
-/// agents get is the registry's to say.
+/// An administrator can only issue or rotate administrators' credentials that have at most the
+/// rights of its own. What an agent may do is decided by the registry.
 fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
     let refuse = |detail: String| Err(Problem::new(ProblemCode::Forbidden, detail));
     if row.kind == CredentialKind::Agent {
@@ -476,7 +452,7 @@ fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
         return refuse("your own credential is not for these networks".to_owned());
     }
     if actor.signed && !row.signed {
-        return refuse("your own credential must sign, and so must this one".to_owned());
+        return refuse("your own credential must sign requests, so this one must, too".to_owned());
     }
     Ok(())
 }
@@ -487,7 +463,7 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<CredentialRow, Problem> {
     Ok(row)
 }
 
-/// The statement that ends `row` as it now says.
+/// The statement that writes the end of `row`.
 fn end(at: &At<'_>, row: &CredentialRow) -> Statement {
     Statement::new(
         sql::END_CREDENTIAL,
@@ -505,13 +481,13 @@ fn end(at: &At<'_>, row: &CredentialRow) -> Statement {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateRequest {
-    /// Seconds that the old credential goes on; a day when left out, at most 30 days.
+    /// Seconds for which the old credential stays valid; a day if left out, at most 30 days.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = u32, required = false, minimum = 0, maximum = 2_592_000)]
     overlap_s: Option<Whole<0, MAX_OVERLAP_S>>,
 }
 
-/// Makes a new credential like an old one, which ends after the overlap.
+/// Issues a copy of a credential with a new secret. The old one ends after the overlap.
 pub struct RotateCredential<'a> {
     pub key_id: Name,
     pub request: RotateRequest,
@@ -528,12 +504,12 @@ impl Write for RotateCredential<'_> {
         if old.revoked || old.expired(at.now_ms) {
             return Err(conflict("the credential has ended: create a new one"));
         }
-        let around: Around = loaded.extra()?;
-        let lane = match (&around.agent, old.kind) {
+        let context: CredentialContext = loaded.extra()?;
+        let lane = match (&context.agent, old.kind) {
             (_, CredentialKind::Administrator) => {
-                // The new secret goes to whoever asks.
+                // The caller gets the new secret.
                 if old.administrator.as_deref() != Some(at.actor.name.as_str()) {
-                    let detail = "an administrator's credential is rotated by that administrator";
+                    let detail = "only the administrator of a credential rotates it";
                     return Err(Problem::new(ProblemCode::Forbidden, detail));
                 }
                 check_grant(at.actor, &old)?;
@@ -544,7 +520,7 @@ impl Write for RotateCredential<'_> {
                 return Err(conflict("the credential's agent is revoked or deleted"));
             }
         };
-        if around.count >= MAX_CREDENTIALS {
+        if context.count >= MAX_CREDENTIALS {
             return Err(limit_reached("credentials", MAX_CREDENTIALS));
         }
         let revision = loaded.next_epoch();
@@ -570,10 +546,10 @@ impl Write for RotateCredential<'_> {
     }
 }
 
-/// Ends a credential at once and for good.
+/// Revokes a credential, at once and for ever.
 pub struct RevokeCredential {
     pub key_id: Name,
-    /// Whether it may be an administrator's last one.
+    /// Whether the last administrator's last credential may be revoked.
     pub last: bool,
 }
 
@@ -592,10 +568,10 @@ impl Write for RevokeCredential {
         if operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
             return Err(operators_only());
         }
-        loaded.extra::<Around>()?.last.check(self.last)?;
+        loaded.extra::<CredentialContext>()?.last.check(self.last)?;
         row.revoked = true;
         row.revision = loaded.next_epoch();
-        // From now on it is kept only to be looked at, and not for ever.
+        // It can be read for a while, then it is deleted.
         let ends = row.expires_at_ms.map_or(at.now_ms, |time| time.0.min(at.now_ms));
         row.expires_at_ms = Some(Millis(ends));
         let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;

@@ -1,17 +1,17 @@
-//! What in a tool's definition suggests egress: that a call sends text out, or fetches an address that
-//! the caller gives. An agent that reads a secret can leak it through such a call, so for policies an
-//! egress tool is a write.
+//! Signs of egress in a tool's definition: that a call sends text out, or fetches an address that
+//! the caller gives. An agent that reads a secret can leak it through such a call, so policies
+//! treat an egress tool as a write.
 //!
-//! Its server wrote the definition, so this is a proposal for the person who approves the tool and no
-//! proof: a definition without signs can still belong to an egress tool. Text of the definition can
-//! only add signs. `openWorldHint: false` takes none away.
+//! The server wrote the definition, so this is only a proposal to the person who approves the tool.
+//! A definition without signs can still belong to an egress tool. The definition can only add
+//! signs: `openWorldHint: false` removes none.
 
 use crate::json::Json;
 
-/// Signs that are named; a person who reads more learns nothing new.
+/// Signs that are reported for one tool; more would not help the reviewer.
 pub const MAX_SIGNS: usize = 8;
 
-/// Words in an argument's name that say where a call reaches.
+/// Words in an argument's name that suggest an address.
 const WORDS: [&str; 25] = [
     "address",
     "bcc",
@@ -40,7 +40,7 @@ const WORDS: [&str; 25] = [
     "website",
 ];
 
-/// Words that also count where they end a longer one, as in `imageurl` and `IPAddress`.
+/// Words that also count at the end of a longer word, as in `imageurl` and `IPAddress`.
 const ENDINGS: [&str; 7] = ["address", "email", "endpoint", "hostname", "uri", "url", "webhook"];
 
 /// JSON Schema's formats of addresses: RFC 3986 and 3987, mail, hosts and networks. `url` is no
@@ -90,9 +90,9 @@ pub fn signs(definition: &Json) -> Vec<Sign<'_>> {
     signs
 }
 
-/// Looks at everything in a schema, wherever `properties` and `format` are: a keyword that is missed
-/// hides a sign, and one that is looked at in vain costs a needless proposal. Recursion ends at the
-/// depth that [`crate::json::parse`] allows.
+/// Looks at every `properties` and `format` in a schema, also where JSON Schema ignores them: a
+/// missed keyword hides a sign, and a false one only costs a needless proposal. Recursion ends at
+/// the depth that [`crate::json::parse`] allows.
 fn visit<'a>(schema: &'a Json, signs: &mut Vec<Sign<'a>>) {
     if signs.len() >= MAX_SIGNS {
         return;
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Attack: a definition that says that it reaches nothing.
+    /// Attack: a definition claims that it has no egress.
     #[test]
     fn a_definition_talks_no_sign_away() {
         let definition = r#"{"annotations":{"openWorldHint":false,"readOnlyHint":true},

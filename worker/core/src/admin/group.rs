@@ -1,24 +1,26 @@
-//! Groups, and who is in them: agents, which policies see, and administrators, who approve.
+//! Groups and their members: agents, which policies see, and administrators, who approve.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::answer::Answer;
+use super::change::{At, Change, Loaded, Outcome, Write};
+use super::precondition::check_no_match;
 use super::protection::{self, Protected};
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Write, check_no_match, conflict, limit_reached,
-    name_taken,
-};
+use super::refusal::{conflict, limit_reached, name_taken};
+use super::resource::Resource;
 use crate::field::{Millis, Name};
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::ChangedKey;
 use crate::sql::administration::{self as sql, Statement, Value};
+use crate::text_enum::text_enum;
 
-/// Groups of a tenant, deleted ones included, since their names stay taken.
+/// Groups of a tenant, deleted ones included: their names cannot be used again.
 pub const MAX_GROUPS: u64 = 10_000;
 /// Members of a group.
 pub const MAX_MEMBERS: u64 = 100_000;
-/// Groups that one agent or administrator is in: each is an entity of every call.
+/// Groups of one agent or administrator: each is an entity of every call.
 pub const MAX_MEMBERSHIPS: u64 = 64;
 
 /// A group in D1.
@@ -34,13 +36,13 @@ pub struct GroupRow {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Group {
     group: String,
-    /// Whether its members must approve who else becomes a member.
+    /// Whether members must approve new members.
     protected: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
 }
 
-impl Record for GroupRow {
+impl Resource for GroupRow {
     const SINGULAR: &'static str = "group";
     const PLURAL: &'static str = "groups";
     type View = Group;
@@ -75,16 +77,16 @@ fn load(at: &At<'_>, group: &str) -> Statement {
 }
 
 #[derive(Deserialize)]
-struct Around {
+struct GroupContext {
     count: u64,
-    /// Administrators among the members, as far as it matters.
+    /// Administrators among the members, counted up to the quorum.
     administrators: u8,
     /// Whether the actor is the tenant's first administrator.
     first: bool,
 }
 
 impl GroupRow {
-    /// Itself, if it is protected.
+    /// This group, if it is protected.
     fn protected(&self, administrators: u8) -> Vec<Protected> {
         let group = self.group.clone();
         self.protected.then_some(Protected { group, administrators }).into_iter().collect()
@@ -100,7 +102,7 @@ impl Write for CreateGroup {
         if let Some(row) = loaded.record::<GroupRow>()? {
             return Err(name_taken("group", row.deleted));
         }
-        if loaded.extra::<Around>()?.count >= MAX_GROUPS {
+        if loaded.extra::<GroupContext>()?.count >= MAX_GROUPS {
             return Err(limit_reached("groups", MAX_GROUPS));
         }
         let row = GroupRow {
@@ -121,7 +123,7 @@ impl Write for CreateGroup {
     }
 }
 
-/// Deletes a group; nobody is in it any more.
+/// Deletes a group and its memberships.
 pub struct DeleteGroup {
     pub group: Name,
 }
@@ -150,9 +152,9 @@ impl Write for DeleteGroup {
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         let mut change = Change::new("group_deleted", answer, statements);
         change.detail = json!({ "group": row.group });
-        // Its members may be many.
+        // It may have many members.
         change.keys = vec![ChangedKey::All];
-        let administrators = loaded.extra::<Around>()?.administrators;
+        let administrators = loaded.extra::<GroupContext>()?.administrators;
         protection::guard(at, &row.protected(administrators), &row.group, change)
     }
 }
@@ -160,7 +162,7 @@ impl Write for DeleteGroup {
 /// Protects a group, or ends its protection.
 pub struct ProtectGroup {
     pub group: Name,
-    /// Whether it is to be protected.
+    /// Whether the group becomes protected.
     pub protected: bool,
 }
 
@@ -173,7 +175,7 @@ impl Write for ProtectGroup {
         check_no_match(at)?;
         let row: Option<GroupRow> = loaded.record()?;
         let before = row.filter(|row| !row.deleted).ok_or_else(|| Problem::not_found("group"))?;
-        let around: Around = loaded.extra()?;
+        let context: GroupContext = loaded.extra()?;
         let row = GroupRow { protected: self.protected, ..before.clone() };
         let answer = Answer::of(&row.view(at.now_ms), None)?;
         if row == before {
@@ -186,45 +188,38 @@ impl Write for ProtectGroup {
         let mut change = Change::new(event, answer, vec![statement]);
         change.detail = json!({ "group": row.group });
         if !self.protected {
-            let protected = before.protected(around.administrators);
+            let protected = before.protected(context.administrators);
             return protection::guard(at, &protected, &row.group, change);
         }
-        // Else anybody who may write the registry could make its own group the one that nobody can
-        // change any more.
-        if !around.first {
+        // Otherwise anybody with `registry:write` could fill a group with its own members and then
+        // lock it.
+        if !context.first {
             let detail = "only the tenant's first administrator protects a group";
             return Err(Problem::new(ProblemCode::Forbidden, detail));
         }
-        if around.administrators == 0 {
+        if context.administrators == 0 {
             return Err(conflict("the group has no administrator as a member: add the first one"));
         }
         Ok(Outcome::Changed(change))
     }
 }
 
-/// What a member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MemberKind {
-    Agent,
-    Administrator,
+text_enum! {
+    /// What a member is.
+    MemberKind {
+        Agent = "agent",
+        Administrator = "administrator",
+    }
 }
 
 impl MemberKind {
-    /// From its place in a path.
+    /// From a segment of the path.
     #[must_use]
     pub fn from_path(text: &str) -> Option<Self> {
         match text {
             "agents" => Some(Self::Agent),
             "administrators" => Some(Self::Administrator),
             _ => None,
-        }
-    }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Administrator => "administrator",
         }
     }
 }
@@ -238,7 +233,7 @@ pub struct Member {
     member: String,
 }
 
-impl Record for Member {
+impl Resource for Member {
     const SINGULAR: &'static str = "member";
     const PLURAL: &'static str = "members";
     type View = Self;
@@ -256,12 +251,12 @@ impl Record for Member {
     }
 }
 
-/// Puts a member into a group, or takes it out.
+/// Adds a member to a group, or removes it.
 pub struct SetMember {
     pub group: Name,
     pub kind: MemberKind,
     pub member: Name,
-    /// Whether it is to be in the group.
+    /// Whether it becomes a member.
     pub present: bool,
 }
 
@@ -324,7 +319,7 @@ impl Write for SetMember {
         let mut change = Change::new(event, answer, vec![Statement::new(statement, values)]);
         change.detail = json!(member);
         if self.kind == MemberKind::Agent {
-            // Its groups are a part of what is read of it.
+            // An agent's record has its groups.
             let agent = member.member.as_str().into();
             let values =
                 vec![at.tenant.into(), agent, at.now_ms.into(), loaded.next_epoch().into()];
@@ -334,7 +329,7 @@ impl Write for SetMember {
         match (self.present, self.kind) {
             (true, _) => {}
             (false, MemberKind::Administrator) => protection::keeps_a_member(&protected)?,
-            // It approves nothing, and what contains an agent waits for nobody.
+            // An agent approves nothing, and containing an agent waits for nobody.
             (false, MemberKind::Agent) => protected.clear(),
         }
         protection::guard(at, &protected, &self.member, change)

@@ -1,65 +1,27 @@
-//! A tenant's limits: what holds for agents that have none of their own, and when denials raise
-//! an agent's risk tier. They stand in the tenant's row.
+//! A tenant's limits: defaults for its agents, the thresholds that raise an agent's risk tier, and
+//! grace periods. They are columns of the tenant's row.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::answer::Answer;
+use super::change::{At, Loaded, Outcome, Write};
+use super::resource::Resource;
 use super::tenant::{self, TenantRow};
-use super::{Answer, At, Loaded, Outcome, Record, Write};
 use crate::bucket::MAX_CAPACITY;
 use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
-use crate::registry::MAX_GRACE_S;
+use crate::registry::{Limits, MAX_GRACE_S};
 use crate::sql::administration::Statement;
 
-/// The shortest taint: a model reads on for about a minute after a result.
+/// The shortest taint: a model works with a result for about a minute.
 const MIN_TAINT_S: u32 = 60;
 
 /// The longest window, quiet period or taint: 30 days.
 const MAX_PERIOD_S: u32 = 2_592_000;
 
-/// Null is what the worker's vars or defaults say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Limits {
-    /// Requests that an agent can make at once.
-    pub rate_capacity: Option<u32>,
-    pub rate_refill_per_s: Option<f64>,
-    /// Allowed calls of an agent in a UTC day.
-    pub quota_per_day: Option<u32>,
-    /// More denials than this in the window raise an agent's risk tier by a step.
-    pub risk_denials: Option<u32>,
-    pub risk_window_s: Option<u32>,
-    /// Each such time without a denial lowers a raised tier by a step.
-    pub risk_quiet_s: Option<u32>,
-    /// How long taint lasts after the last text of an untrusted server.
-    pub taint_s: Option<u32>,
-    /// How long lanes go on deciding calls that read while the database does not confirm the registry.
-    /// Default 900; less than `REGISTRY_TTL_MS` is as much as that.
-    pub grace_read_s: Option<u32>,
-    /// The same for calls that write. Default 0.
-    pub grace_write_s: Option<u32>,
-    /// The same for tools of high or critical risk, whether they read or write. Default 0.
-    pub grace_high_risk_s: Option<u32>,
-}
-
-impl Limits {
-    /// A new tenant's.
-    pub(super) const NONE: Self = Self {
-        rate_capacity: None,
-        rate_refill_per_s: None,
-        quota_per_day: None,
-        risk_denials: None,
-        risk_window_s: None,
-        risk_quiet_s: None,
-        taint_s: None,
-        grace_read_s: None,
-        grace_write_s: None,
-        grace_high_risk_s: None,
-    };
-}
-
-/// The limits, as an answer has them.
+/// The limits in an answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct LimitsView {
     #[serde(flatten)]
@@ -67,11 +29,11 @@ pub struct LimitsView {
     revision: u64,
 }
 
-/// The tenant's row, of which the limits are a part.
+/// The tenant's row, which has the limits.
 #[derive(Debug, Deserialize)]
 pub struct LimitsRow(TenantRow);
 
-impl Record for LimitsRow {
+impl Resource for LimitsRow {
     const SINGULAR: &'static str = "limits";
     const PLURAL: &'static str = "limits";
     type View = LimitsView;
@@ -89,7 +51,7 @@ impl Record for LimitsRow {
     }
 }
 
-/// A change of the limits; what is left out stays, null clears.
+/// A change of the limits; members that are left out stay as they are, null clears.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchLimits {
@@ -161,7 +123,7 @@ impl Write for PatchLimits {
                 change.detail = json!(row.limits);
                 (&mut change.answer, loaded.next_epoch())
             }
-            Outcome::Held(_) => return Ok(outcome),
+            Outcome::NeedsApproval(_) => return Ok(outcome),
         };
         *answer = Answer::of(&LimitsView { limits: row.limits, revision }, Some(revision))?;
         Ok(outcome)

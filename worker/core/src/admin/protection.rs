@@ -1,25 +1,26 @@
 //! Protected groups: who must approve a change of who can approve.
 //!
-//! A quorum is worth as much as its group. So a change that gives somebody the vote of a protected
-//! group's member waits until members of that group approved it: adding a member, issuing a
-//! credential to a member, and ending the protection. Removing a member waits too, since it makes
-//! the group smaller and the next change easier.
+//! A quorum is worth only as much as its group. So these changes wait until members of the
+//! protected group approve them: adding a member, issuing a credential to a member, and ending the
+//! protection. Removing a member waits too, since it makes the group smaller and the next change
+//! easier.
 //!
 //! INVARIANT (never alone): such a change needs the approvals of two different members, or of the
-//! only one while there is one. Who asks for it makes no difference: a member who may write the
-//! registry can make up another administrator to ask in its place.
+//! only one while there is one. It does not matter who asks: a member with `registry:write` could
+//! create another administrator to ask in its place.
 //!
 //! INVARIANT (never empty): a protected group has at least one administrator as a member.
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{Actor, At, Change, Outcome, conflict};
+use super::change::{Actor, At, Change, Outcome, RequiredApproval};
+use super::refusal::conflict;
 use crate::approval::{ApproverGroup, MAX_APPROVAL_INPUT_BYTES};
 use crate::json::{self, Json};
 use crate::problem::{Problem, ProblemCode};
 
-/// Members who must approve: the fewest that one person alone is not.
+/// Members who must approve: more than one person.
 pub const QUORUM: u8 = 2;
 
 /// A protected group that a change concerns.
@@ -37,18 +38,7 @@ impl Protected {
     }
 }
 
-/// A change that waits for approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// The audit event that the change would be.
-    pub event: &'static str,
-    /// What it is about: a member, a credential's holder, or a group.
-    pub resource: String,
-    /// Sorted.
-    pub groups: Vec<ApproverGroup>,
-}
-
-/// The change, if its approvals are there or none are needed.
+/// The change, if it has its approvals or needs none.
 pub(super) fn guard(
     at: &At<'_>,
     protected: &[Protected],
@@ -61,7 +51,7 @@ pub(super) fn guard(
     let mut groups: Vec<ApproverGroup> = protected.iter().map(Protected::needed).collect();
     groups.sort_unstable();
     let Some(approval) = at.approval else {
-        return Ok(Outcome::Held(Held {
+        return Ok(Outcome::NeedsApproval(RequiredApproval {
             event: change.event,
             resource: resource.to_owned(),
             groups,
@@ -79,7 +69,7 @@ pub(super) fn guard(
     Ok(Outcome::Changed(change))
 }
 
-/// A protected group keeps a member: without one nobody could approve the next.
+/// A protected group keeps a member: without one, nobody could approve a new one.
 pub(super) fn keeps_a_member(protected: &[Protected]) -> Result<(), Problem> {
     match protected.iter().any(|group| group.administrators < 2) {
         true => Err(conflict("a protected group keeps at least one administrator as a member")),
@@ -87,7 +77,7 @@ pub(super) fn keeps_a_member(protected: &[Protected]) -> Result<(), Problem> {
     }
 }
 
-/// A change as its approvers see it, and the hash that binds the approval to it.
+/// A change as approvers see it, and the hash that binds the approval to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// JSON in canonical form: who asks, with which credential, method, path and body.
@@ -96,8 +86,9 @@ pub struct Proposal {
     pub hash: String,
 }
 
-/// What `actor` asks for in `tenant`. The credential that asks is a part of it: the answer may hold
-/// a new credential's secret, and others may be able to issue credentials under the same name.
+/// The change that `actor` asks for in `tenant`. The actor's credential is part of it: the answer
+/// may contain a new credential's secret, and others may have credentials of the same
+/// administrator.
 ///
 /// # Errors
 ///

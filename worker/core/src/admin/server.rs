@@ -1,111 +1,29 @@
-//! Servers: where tools are.
+//! Servers, which have tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::manifest::{Difference, Finding, Known, Listing};
-use super::tool::MAX_TOOLS;
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, difference, limit_reached,
-    name_taken, upstream, with_changes,
-};
+use super::answer::Answer;
+use super::audit_detail::{difference, with_changes};
+use super::change::{At, Change, Count, Loaded, Outcome, Write};
+use super::manifest::{Finding, ToolManifest};
+use super::manifest_difference::Difference;
+use super::precondition::check_match;
+use super::refusal::{limit_reached, name_taken};
+use super::resource::Resource;
+use super::states::{StateAction, States};
+use super::upstream;
+use crate::bounds::MAX_TOOLS;
 use crate::field::{Millis, Name, present};
 use crate::problem::Problem;
-use crate::registry::ChangedKey;
-use crate::registry::instructions_sha256;
 use crate::registry::upstream::Upstream;
+use crate::registry::{ChangedKey, ServerKind, ServerStatus, ServerTrust, instructions_sha256};
 use crate::sql::administration::{self as sql, Statement, Value};
 
-/// Servers of a tenant, deleted ones included, since their names stay taken.
+/// Servers of a tenant, deleted ones included: their names cannot be used again.
 pub const MAX_SERVERS: u64 = 10_000;
-
-/// What a server is. Gateward forwards to `mcp` and `http` servers that have an upstream. A `named` one is
-/// a name for tools that are called without Gateward, whose callers ask `/v1/authorize` first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ServerKind {
-    Mcp,
-    Http,
-    Named,
-}
-
-/// Whether what a server answers is believed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ServerTrust {
-    Trusted,
-    #[default]
-    Untrusted,
-}
-
-/// What administrators did to a server or a tool. Each is undone by its own opposite:
-/// `restore` lifts what disabled or quarantined, never what is pending.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct States {
-    pub approved: bool,
-    pub disabled: bool,
-    pub quarantined: bool,
-}
-
-/// What can be done to a server or a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateAction {
-    Approve,
-    Disable,
-    Quarantine,
-    Restore,
-}
-
-impl States {
-    /// What is new waits for approval.
-    pub const PENDING: Self = Self { approved: false, disabled: false, quarantined: false };
-
-    #[must_use]
-    pub fn after(self, action: StateAction) -> Self {
-        match action {
-            StateAction::Approve => Self { approved: true, ..self },
-            StateAction::Disable => Self { disabled: true, ..self },
-            StateAction::Quarantine => Self { quarantined: true, ..self },
-            StateAction::Restore => Self { disabled: false, quarantined: false, ..self },
-        }
-    }
-
-    /// The strictest of them.
-    #[must_use]
-    pub const fn status(self) -> &'static str {
-        match self {
-            Self { quarantined: true, .. } => "quarantined",
-            Self { disabled: true, .. } => "disabled",
-            Self { approved: false, .. } => "pending",
-            _ => "active",
-        }
-    }
-}
-
-/// How a server or a tool stands.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "only describes the values of a field")]
-pub enum Status {
-    Active,
-    Pending,
-    Disabled,
-    Quarantined,
-}
-
-/// How a server or a tool stands.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "only describes the values of a field")]
-pub enum ServerStatus {
-    Active,
-    Pending,
-    Disabled,
-    Quarantined,
-    Deleted,
-}
 
 /// A server in D1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -131,15 +49,14 @@ pub struct Server {
     kind: ServerKind,
     trust: ServerTrust,
     /// The strictest of `quarantined`, `disabled` and not `approved`, else `active`.
-    #[schema(value_type = ServerStatus)]
-    status: &'static str,
+    status: ServerStatus,
     approved: bool,
     disabled: bool,
     quarantined: bool,
     /// SHA-256 over the RFC 8785 form of the manifest, lower-case hex.
     manifest_sha256: Option<String>,
     /// SHA-256 of the instructions that the server gave when an administrator last asked it,
-    /// lower-case hex. These do not taint; others do.
+    /// lower-case hex. These do not taint; other instructions do.
     instructions_sha256: Option<String>,
     /// Where its traffic goes; null when Gateward forwards nothing.
     upstream: Option<Upstream>,
@@ -150,23 +67,22 @@ pub struct Server {
     updated_at: Millis,
 }
 
-/// A server as it was registered or changed.
+/// The answer to a registration or a change of a server.
 #[derive(Serialize, ToSchema)]
 #[allow(dead_code, reason = "only describes an answer")]
 pub struct ChangedServer {
     #[serde(flatten)]
     server: Server,
-    /// Tools that were listed and were not registered, the first hundred of them.
+    /// Tools that were listed but not registered; at most a hundred.
     skipped_tools: Vec<Finding>,
-    /// Bounds in the tools' schemas that no argument can meet, the first hundred of them. The tools
-    /// are registered; a call that such a bound applies to is denied.
+    /// Bounds in the tools' schemas that no argument can meet; at most a hundred. The tools are
+    /// registered; a call to which such a bound applies is denied.
     unsatisfiable_schemas: Vec<Finding>,
-    /// The instructions that the server gave, whose hash is pinned now; null when it gave none, or
-    /// was not asked.
+    /// The server's instructions, whose hash is pinned now; null if it gave none or was not asked.
     instructions: Option<String>,
 }
 
-impl Record for ServerRow {
+impl Resource for ServerRow {
     const SINGULAR: &'static str = "server";
     const PLURAL: &'static str = "servers";
     type View = Server;
@@ -184,7 +100,10 @@ impl Record for ServerRow {
             server: self.server.clone(),
             kind: self.kind,
             trust: self.trust,
-            status: if self.deleted { "deleted" } else { self.states.status() },
+            status: match self.deleted {
+                true => ServerStatus::Deleted,
+                false => self.states.status().into(),
+            },
             approved: self.states.approved,
             disabled: self.states.disabled,
             quarantined: self.states.quarantined,
@@ -201,22 +120,13 @@ impl Record for ServerRow {
 impl ServerRow {
     fn save(&self, at: &At<'_>) -> Statement {
         let flag = |value: bool| Value::from(u64::from(value));
-        let kind = match self.kind {
-            ServerKind::Mcp => "mcp",
-            ServerKind::Http => "http",
-            ServerKind::Named => "named",
-        };
-        let trust = match self.trust {
-            ServerTrust::Trusted => "trusted",
-            ServerTrust::Untrusted => "untrusted",
-        };
         Statement::new(
             sql::SAVE_SERVER,
             vec![
                 at.tenant.into(),
                 self.server.as_str().into(),
-                kind.into(),
-                trust.into(),
+                self.kind.as_str().into(),
+                self.trust.as_str().into(),
                 flag(self.states.approved),
                 flag(self.states.disabled),
                 flag(self.states.quarantined),
@@ -230,7 +140,7 @@ impl ServerRow {
         )
     }
 
-    /// Whether it is there and can be asked for its tools.
+    /// Whether it exists and can be asked for its tools.
     pub(super) fn lists_tools(&self) -> bool {
         !self.deleted && self.kind == ServerKind::Mcp && self.upstream.is_some()
     }
@@ -251,30 +161,15 @@ impl ServerRow {
     }
 }
 
-/// What else there is.
-#[derive(Deserialize)]
-pub struct Around {
-    /// Servers of the tenant.
-    count: u64,
-    /// Tools of the tenant, if any are listed.
-    pub(super) tools: u64,
-    /// Tools of the server, likewise.
-    pub(super) of_server: usize,
-    /// When what the server says was last written and is not approved since.
-    pub(super) changed_at_ms: u64,
-    /// Those that are listed.
-    pub(super) known: Vec<Known>,
-}
-
-/// Reads a server, and what is known of the tools that it lists.
-pub(super) fn load(at: &At<'_>, server: &str, listing: Option<&Listing>) -> Statement {
+/// Reads a server and its registered tools that are listed.
+pub(super) fn load(at: &At<'_>, server: &str, listing: Option<&ToolManifest>) -> Statement {
     Statement::new(
         sql::LOAD_SERVER,
         vec![
             at.tenant.into(),
             server.into(),
             (MAX_SERVERS + 1).into(),
-            listing.map(Listing::names).into(),
+            listing.map(ToolManifest::names).into(),
             (MAX_TOOLS + 1).into(),
         ],
     )
@@ -287,50 +182,48 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ServerRow, Problem> {
     Ok(row)
 }
 
-/// What a request says a server's tools are: the server's own word, or a manifest that an
-/// administrator gives.
+/// Where a request's manifest comes from.
 #[derive(Clone, Copy)]
-enum Said<'a> {
-    Nothing,
-    ByServer(&'a Listing),
-    ByAdministrator(&'a Listing),
+enum ManifestSource<'a> {
+    None,
+    Server(&'a ToolManifest),
+    Administrator(&'a ToolManifest),
 }
 
-impl<'a> Said<'a> {
-    fn new(manifest: Option<&'a Listing>, at: &At<'a>) -> Self {
+impl<'a> ManifestSource<'a> {
+    fn new(manifest: Option<&'a ToolManifest>, at: &At<'a>) -> Self {
         match (manifest, at.discovered) {
-            (Some(listing), _) => Self::ByAdministrator(listing),
-            (None, Some(listing)) => Self::ByServer(listing),
-            (None, None) => Self::Nothing,
+            (Some(listing), _) => Self::Administrator(listing),
+            (None, Some(listing)) => Self::Server(listing),
+            (None, None) => Self::None,
         }
     }
 
-    fn listing(self) -> Option<&'a Listing> {
+    fn listing(self) -> Option<&'a ToolManifest> {
         match self {
-            Self::Nothing => None,
-            Self::ByServer(listing) | Self::ByAdministrator(listing) => Some(listing),
+            Self::None => None,
+            Self::Server(listing) | Self::Administrator(listing) => Some(listing),
         }
     }
 }
 
-/// Concludes a write. Where the server itself says that a tool is not as it was, the tool waits for
-/// approval; where an administrator says that the manifest is not, they all do, and so does the
-/// server.
+/// Makes the change. If the server itself lists a changed tool, that tool waits for approval. If an
+/// administrator gives a changed manifest, the server is quarantined and all its tools wait.
 fn conclude(
     at: &At<'_>,
     loaded: &Loaded,
     before: Option<&ServerRow>,
     mut row: ServerRow,
-    said: Said<'_>,
+    source: ManifestSource<'_>,
     event: &'static str,
 ) -> Result<Outcome, Problem> {
     let (mut difference_of_tools, mut all_wait) = (Difference::default(), false);
-    if let Some(listing) = said.listing() {
+    if let Some(listing) = source.listing() {
         let hash = &listing.manifest_sha256;
-        all_wait = matches!(said, Said::ByAdministrator(_))
+        all_wait = matches!(source, ManifestSource::Administrator(_))
             && row.manifest_sha256.as_ref().is_some_and(|known| known != hash);
         row.manifest_sha256 = Some(hash.clone());
-        if matches!(said, Said::ByServer(_)) {
+        if matches!(source, ManifestSource::Server(_)) {
             row.instructions_sha256 = listing.instructions.as_deref().map(instructions_sha256);
         }
         row.states.quarantined |= all_wait;
@@ -353,30 +246,29 @@ fn conclude(
         let values = vec![at.tenant.into(), server.into(), epoch.into(), at.now_ms.into()];
         change.statements.push(Statement::new(sql::UNAPPROVE_TOOLS, values));
     }
-    change.statements.extend(difference_of_tools.save(at, &server, epoch));
+    change.statements.extend(difference_of_tools.save(at, &server, epoch)?);
     Ok(Outcome::Changed(change))
 }
 
-/// An answer as [`ChangedServer`] has it.
-fn with_findings(mut outcome: Outcome, said: Said<'_>) -> Outcome {
-    let findings = |of: fn(&Listing) -> &Vec<Finding>| {
-        said.listing().map_or(json!([]), |listing| json!(of(listing)))
+/// Adds the members of [`ChangedServer`] to the answer.
+fn with_findings(mut outcome: Outcome, source: ManifestSource<'_>) -> Outcome {
+    let findings = |of: fn(&ToolManifest) -> &Vec<Finding>| {
+        source.listing().map_or(json!([]), |listing| json!(of(listing)))
     };
     let answer = match &mut outcome {
         Outcome::Unchanged(answer) => answer,
         Outcome::Changed(change) => &mut change.answer,
-        Outcome::Held(_) => return outcome,
+        Outcome::NeedsApproval(_) => return outcome,
     };
     answer.body.insert("skipped_tools".to_owned(), findings(|listing| &listing.skipped));
     let unsatisfiable = findings(|listing| &listing.unsatisfiable);
     answer.body.insert("unsatisfiable_schemas".to_owned(), unsatisfiable);
-    let instructions = said.listing().and_then(|listing| listing.instructions.as_deref());
+    let instructions = source.listing().and_then(|listing| listing.instructions.as_deref());
     answer.body.insert("instructions".to_owned(), json!(instructions));
     outcome
 }
 
-/// Registers a server, or an existing one again: that updates what is said of it, and lifts
-/// nothing.
+/// Registers a server. If it exists, it is updated; its states stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerRequest {
@@ -384,20 +276,21 @@ pub struct ServerRequest {
     kind: ServerKind,
     #[serde(default)]
     trust: ServerTrust,
-    /// Where its traffic goes. A server of the kind `mcp` is then asked for its tools, and those
-    /// that it lists are registered with it.
+    /// Where its traffic goes. A server of the kind `mcp` is then asked for its tools, which are
+    /// registered with it.
     #[schema(value_type = Option<Upstream>)]
     upstream: Option<Box<RawValue>>,
-    /// What the server says its tools are, as MCP's `tools/list` answers; then it is not asked.
+    /// The server's tools, in the form of MCP's `tools/list` result. If given, the server is not
+    /// asked.
     #[schema(value_type = Option<Object>)]
     manifest: Option<Box<RawValue>>,
 }
 
-/// [`ServerRequest`], read whole.
+/// [`ServerRequest`], with its parts parsed.
 pub struct CreateServer {
     request: ServerRequest,
     upstream: Option<Upstream>,
-    manifest: Option<Listing>,
+    manifest: Option<ToolManifest>,
 }
 
 impl CreateServer {
@@ -407,7 +300,7 @@ impl CreateServer {
     pub fn new(request: ServerRequest, local_targets: bool) -> Result<Self, Problem> {
         let given = request.upstream.as_deref();
         let upstream = given.map(|given| upstream::patched(None, given, local_targets));
-        let manifest = request.manifest.as_deref().map(Listing::of_manifest);
+        let manifest = request.manifest.as_deref().map(ToolManifest::of_manifest);
         Ok(Self { upstream: upstream.transpose()?, manifest: manifest.transpose()?, request })
     }
 
@@ -421,7 +314,7 @@ impl CreateServer {
             Some(row) if row.deleted => return Err(name_taken("server", true)),
             Some(row) => ServerRow { kind, trust, upstream, ..row.clone() },
             None => {
-                if loaded.extra::<Around>()?.count >= MAX_SERVERS {
+                if loaded.extra::<Count>()?.count >= MAX_SERVERS {
                     return Err(limit_reached("servers", MAX_SERVERS));
                 }
                 ServerRow {
@@ -445,7 +338,7 @@ impl CreateServer {
 
 impl Write for CreateServer {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.request.server, Said::new(self.manifest.as_ref(), at).listing())
+        load(at, &self.request.server, ManifestSource::new(self.manifest.as_ref(), at).listing())
     }
 
     fn discovers(&self, at: &At<'_>, loaded: &Loaded) -> Result<Option<Upstream>, Problem> {
@@ -456,14 +349,14 @@ impl Write for CreateServer {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let (before, row) = self.row(at, loaded)?;
-        let said = Said::new(self.manifest.as_ref(), at);
+        let source = ManifestSource::new(self.manifest.as_ref(), at);
         let event = if before.is_none() { "server_created" } else { "server_changed" };
-        let concluded = conclude(at, loaded, before.as_ref(), row, said, event)?;
-        Ok(with_findings(concluded, said))
+        let concluded = conclude(at, loaded, before.as_ref(), row, source, event)?;
+        Ok(with_findings(concluded, source))
     }
 }
 
-/// A change of a server; what is left out stays.
+/// A change of a server; members that are left out stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerPatch {
@@ -473,8 +366,8 @@ pub struct ServerPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = ServerTrust, required = false)]
     trust: Option<ServerTrust>,
-    /// A JSON Merge Patch (RFC 7396) of the upstream; null takes it away. A server of the kind
-    /// `mcp` is then asked for its tools, as when it is registered.
+    /// A JSON Merge Patch (RFC 7396) of the upstream; null removes it. A server of the kind `mcp`
+    /// is then asked for its tools, as when it is registered.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     upstream: Option<Option<Box<RawValue>>>,
@@ -487,7 +380,7 @@ pub struct ServerPatch {
 pub struct PatchServer {
     server: Name,
     patch: ServerPatch,
-    manifest: Option<Listing>,
+    manifest: Option<ToolManifest>,
     local_targets: bool,
 }
 
@@ -496,7 +389,7 @@ impl PatchServer {
     ///
     /// `invalid_field`.
     pub fn new(server: Name, patch: ServerPatch, local_targets: bool) -> Result<Self, Problem> {
-        let manifest = patch.manifest.as_deref().map(Listing::of_manifest).transpose()?;
+        let manifest = patch.manifest.as_deref().map(ToolManifest::of_manifest).transpose()?;
         Ok(Self { server, patch, manifest, local_targets })
     }
 
@@ -519,12 +412,12 @@ impl PatchServer {
 
 impl Write for PatchServer {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server, Said::new(self.manifest.as_ref(), at).listing())
+        load(at, &self.server, ManifestSource::new(self.manifest.as_ref(), at).listing())
     }
 
     fn discovers(&self, at: &At<'_>, loaded: &Loaded) -> Result<Option<Upstream>, Problem> {
         let (_, row) = self.row(at, loaded)?;
-        // Whoever changes only its trust does not wait for it.
+        // A change of the trust alone does not ask the server.
         let asks = (self.patch.upstream.is_some() || self.patch.kind.is_some())
             && row.lists_tools()
             && self.manifest.is_none();
@@ -533,9 +426,9 @@ impl Write for PatchServer {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let (before, row) = self.row(at, loaded)?;
-        let said = Said::new(self.manifest.as_ref(), at);
-        let concluded = conclude(at, loaded, Some(&before), row, said, "server_changed")?;
-        Ok(with_findings(concluded, said))
+        let source = ManifestSource::new(self.manifest.as_ref(), at);
+        let concluded = conclude(at, loaded, Some(&before), row, source, "server_changed")?;
+        Ok(with_findings(concluded, source))
     }
 }
 
@@ -559,7 +452,7 @@ impl Write for ActOnServer {
             StateAction::Quarantine => "server_quarantined",
             StateAction::Restore => "server_restored",
         };
-        conclude(at, loaded, Some(&before), row, Said::Nothing, event)
+        conclude(at, loaded, Some(&before), row, ManifestSource::None, event)
     }
 }
 

@@ -1,28 +1,29 @@
-//! Tenants: made, suspended and deleted by operators, who are administrators with
-//! `tenants:admin`. What is inside a tenant is its own administrators' alone.
+//! Tenants: created, suspended and deleted by operators, who are administrators with
+//! `tenants:admin`. Only a tenant's own administrators change what is inside it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::administrator;
+use super::answer::Answer;
+use super::audit_detail::{difference, with_changes};
+use super::change::{At, Change, Count, Loaded, Outcome, Write};
 use super::credential::{IssuedCredential, Mint, SECRETS};
-use super::limits::Limits;
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Room, Write, check_match, difference,
-    limit_reached, name_taken, with_changes,
-};
+use super::precondition::check_match;
+use super::refusal::{conflict, limit_reached, name_taken};
+use super::resource::Resource;
 use crate::bounds::MAX_TENANT_LANES;
 use crate::field::{Millis, Name, Whole, present};
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::ChangedKey;
+use crate::registry::{ChangedKey, Limits, TenantStatus};
 use crate::scope::Scope;
 use crate::sql::administration::{self as sql, Statement};
 
-/// Tenants of a worker, deleted ones included, since their names stay taken.
+/// Tenants of a worker, deleted ones included: their names cannot be used again.
 pub const MAX_TENANTS: u64 = 100_000;
 
-/// What a tenant's first administrator is called unless the request says otherwise.
+/// The name of a tenant's first administrator if the request gives none.
 const FIRST_ADMINISTRATOR: &str = "admin";
 
 const MOST_LANES: u32 = MAX_TENANT_LANES as u32;
@@ -30,30 +31,11 @@ const MOST_LANES: u32 = MAX_TENANT_LANES as u32;
 /// The longest that records can be kept: a hundred years, which no database outlives.
 const MAX_RETENTION_DAYS: u32 = 36_500;
 
-/// Whether a tenant's agents may call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum TenantStatus {
-    Active,
-    Suspended,
-    Deleted,
-}
-
-impl TenantStatus {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Deleted => "deleted",
-        }
-    }
-}
-
-/// How much is written down of a tenant, and for how long it is kept. Only operators set it: the
-/// database may be shared with other tenants. Null is the default.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Keeping {
-    /// Rows that its lanes may write in a UTC day, together. Default 250,000.
+/// How much a tenant's lanes may write, and how long records are kept. Only operators set it:
+/// tenants may share a database. Null: the default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StorageLimits {
+    /// Rows that all its lanes together may write in a UTC day. Default 250,000.
     rows_per_day: Option<u32>,
     /// Bytes of these rows. Default 500,000,000.
     bytes_per_day: Option<u32>,
@@ -70,7 +52,7 @@ pub struct TenantRow {
     #[serde(flatten)]
     pub(super) limits: Limits,
     #[serde(flatten)]
-    keeping: Keeping,
+    storage: StorageLimits,
     pub(super) revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -81,10 +63,10 @@ pub struct TenantRow {
 pub struct Tenant {
     tenant: String,
     status: TenantStatus,
-    /// Over how many lanes its agents are spread.
+    /// Number of lanes over which its agents are spread.
     lanes: u16,
     #[serde(flatten)]
-    keeping: Keeping,
+    storage: StorageLimits,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -92,7 +74,7 @@ pub struct Tenant {
     updated_at: Millis,
 }
 
-impl Record for TenantRow {
+impl Resource for TenantRow {
     const SINGULAR: &'static str = "tenant";
     const PLURAL: &'static str = "tenants";
     type View = Tenant;
@@ -110,7 +92,7 @@ impl Record for TenantRow {
             tenant: self.tenant.clone(),
             status: self.status,
             lanes: self.lanes,
-            keeping: self.keeping.clone(),
+            storage: self.storage.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -120,26 +102,14 @@ impl Record for TenantRow {
 
 impl TenantRow {
     fn save(&self, at: &At<'_>) -> Statement {
-        let (limits, keeping) = (&self.limits, &self.keeping);
         Statement::new(
             sql::SAVE_TENANT,
             vec![
                 at.tenant.into(),
                 self.status.as_str().into(),
                 u64::from(self.lanes).into(),
-                limits.rate_capacity.map(u64::from).into(),
-                limits.rate_refill_per_s.into(),
-                limits.quota_per_day.map(u64::from).into(),
-                limits.risk_denials.map(u64::from).into(),
-                limits.risk_window_s.map(u64::from).into(),
-                limits.risk_quiet_s.map(u64::from).into(),
-                limits.taint_s.map(u64::from).into(),
-                limits.grace_read_s.map(u64::from).into(),
-                limits.grace_write_s.map(u64::from).into(),
-                limits.grace_high_risk_s.map(u64::from).into(),
-                keeping.rows_per_day.map(u64::from).into(),
-                keeping.bytes_per_day.map(u64::from).into(),
-                keeping.retention_days.map(u64::from).into(),
+                json!(self.limits).to_string().into(),
+                json!(self.storage).to_string().into(),
                 self.revision.into(),
                 at.now_ms.into(),
             ],
@@ -187,21 +157,22 @@ pub(super) fn conclude(
 #[serde(deny_unknown_fields)]
 pub struct TenantRequest {
     pub tenant: Name,
-    /// Over how many lanes its agents are spread: more lanes, more throughput. 1 when left out.
+    /// Number of lanes over which its agents are spread: more lanes, more throughput. 1 if left
+    /// out.
     #[schema(value_type = Option<u16>, minimum = 1, maximum = 512)]
     lanes: Option<Whole<1, MOST_LANES>>,
     /// Its first administrator's name; `admin` when left out.
     administrator: Option<Name>,
 }
 
-/// A new tenant and its first administrator's credential, which is shown this once.
+/// A new tenant and its first administrator's credential, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CreatedTenant {
     tenant: Tenant,
     credential: IssuedCredential,
 }
 
-/// [`TenantRequest`] with what makes the credential.
+/// [`TenantRequest`] with the keys and random bytes of the credential.
 pub struct CreateTenant<'a> {
     pub request: TenantRequest,
     pub mint: Mint<'a>,
@@ -216,7 +187,7 @@ impl Write for CreateTenant<'_> {
         if let Some(row) = loaded.record::<TenantRow>()? {
             return Err(name_taken("tenant", row.status == TenantStatus::Deleted));
         }
-        if loaded.extra::<Room>()?.count >= MAX_TENANTS {
+        if loaded.extra::<Count>()?.count >= MAX_TENANTS {
             return Err(limit_reached("tenants", MAX_TENANTS));
         }
         let lanes = self.request.lanes.map_or(1, |lanes| lanes.0);
@@ -225,8 +196,8 @@ impl Write for CreateTenant<'_> {
             tenant: at.tenant.to_owned(),
             status: TenantStatus::Active,
             lanes: u16::try_from(lanes).unwrap_or(1),
-            limits: Limits::NONE,
-            keeping: Keeping { rows_per_day: None, bytes_per_day: None, retention_days: None },
+            limits: Limits::default(),
+            storage: StorageLimits::default(),
             revision: 1,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
@@ -248,7 +219,7 @@ impl Write for CreateTenant<'_> {
     }
 }
 
-/// Whatever there is to administer in a tenant; operators are made by operators.
+/// All scopes inside a tenant. Only operators create operators.
 fn tenant_scopes() -> Vec<Scope> {
     Scope::ALL.into_iter().filter(|scope| *scope != Scope::TenantsAdmin).collect()
 }
@@ -257,7 +228,7 @@ fn create(at: &At<'_>, lanes: u64) -> Statement {
     Statement::new(sql::CREATE_TENANT, vec![at.tenant.into(), lanes.into(), at.now_ms.into()])
 }
 
-/// A change of a tenant; what is left out stays.
+/// A change of a tenant; members that are left out stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchTenant {
@@ -265,7 +236,7 @@ pub struct PatchTenant {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = TenantStatus, required = false)]
     status: Option<TenantStatus>,
-    /// Only more than before: an agent never leaves its lane.
+    /// Can only grow: an agent never leaves its lane.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = u16, required = false, minimum = 1, maximum = 512)]
     lanes: Option<Whole<1, MOST_LANES>>,
@@ -296,26 +267,25 @@ impl Write for PatchTenant {
         if let Some(lanes) = self.lanes {
             let lanes = u16::try_from(lanes.0).unwrap_or(row.lanes);
             if lanes < row.lanes {
-                let detail =
-                    format!("`lanes`: must be at least {}, as many as there are", row.lanes);
+                let detail = format!("`lanes`: must be at least {}, the present number", row.lanes);
                 return Err(Problem::field("lanes", detail));
             }
             row.lanes = lanes;
         }
         if let Some(rows) = self.rows_per_day {
-            row.keeping.rows_per_day = rows.map(|rows| rows.0);
+            row.storage.rows_per_day = rows.map(|rows| rows.0);
         }
         if let Some(bytes) = self.bytes_per_day {
-            row.keeping.bytes_per_day = bytes.map(|bytes| bytes.0);
+            row.storage.bytes_per_day = bytes.map(|bytes| bytes.0);
         }
         if let Some(days) = self.retention_days {
-            row.keeping.retention_days = days.map(|days| days.0);
+            row.storage.retention_days = days.map(|days| days.0);
         }
         conclude(at, loaded, &before, row, "tenant_changed")
     }
 }
 
-/// Deletes a tenant: nothing of it can authenticate or be called any more. Its records stay.
+/// Deletes a tenant: none of its credentials and tools can be used. Its records stay.
 pub struct DeleteTenant;
 
 impl Write for DeleteTenant {
@@ -330,8 +300,8 @@ impl Write for DeleteTenant {
         }
         check_match(at, before.revision)?;
         if at.tenant == at.actor.tenant {
-            let detail = "this is the tenant that you are of: another operator must delete it";
-            return Err(super::conflict(detail));
+            let detail = "you belong to this tenant: an operator of another tenant must delete it";
+            return Err(conflict(detail));
         }
         let row = TenantRow { status: TenantStatus::Deleted, ..before.clone() };
         let mut outcome = conclude(at, loaded, &before, row, "tenant_deleted")?;
@@ -351,7 +321,7 @@ pub struct BootstrapRequest {
     administrator: Option<Name>,
 }
 
-/// [`BootstrapRequest`] with what makes the credential.
+/// [`BootstrapRequest`] with the keys and random bytes of the credential.
 pub struct Bootstrap<'a> {
     pub request: BootstrapRequest,
     pub mint: Mint<'a>,
@@ -374,7 +344,7 @@ impl Write for Bootstrap<'_> {
         struct Before {
             operators: u64,
             bootstraps: u64,
-            /// The administrator of this name, if there is or was one.
+            /// The administrator of this name, if one exists or existed.
             named: Option<Named>,
             /// Whether the tenant has an administrator who can change it.
             administered: bool,
@@ -385,19 +355,19 @@ impl Write for Bootstrap<'_> {
         }
         let before: Before = loaded.extra()?;
         let row: Option<TenantRow> = loaded.record()?;
-        // A tenant that lost its last administrator gets another one. Nobody but an operator makes
+        // A tenant that lost its last administrator gets a new one. Only operators create
         // operators.
         let recovers = row.is_some() && !before.administered;
         let operated = before.operators > 0;
         if operated && !recovers {
-            let detail = "there is an operator already: it makes further administrators";
+            let detail = "an operator exists already and can create further administrators";
             return Err(Problem::new(ProblemCode::AlreadyBootstrapped, detail));
         }
         if row.as_ref().is_some_and(|row| row.status == TenantStatus::Deleted) {
             return Err(name_taken("tenant", true));
         }
-        // An administrator is a person, whose votes count: the secret makes a new one, and gives nobody
-        // the identity of another.
+        // An administrator is a person whose votes count: the bootstrap secret creates a new one,
+        // and never takes over an existing one.
         if let Some(named) = before.named {
             return Err(name_taken("administrator", named.deleted));
         }
@@ -407,7 +377,7 @@ impl Write for Bootstrap<'_> {
         let issued = self.mint.administrator(at, name, scopes, revision);
         let answer = Answer::of(&issued.view(at.now_ms), Some(revision))?;
         let detail = json!({ "tenant": at.tenant, "administrator": name });
-        // Of two at once, whatever their tenants, the second fails on this key.
+        // If two run at once, for whatever tenants, the second fails on this key.
         let once = Statement::new(
             sql::INSERT_EVENT,
             vec![

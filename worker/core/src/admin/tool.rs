@@ -1,27 +1,27 @@
-//! Tools, as the registry knows them: its word on what they do is the truth.
+//! Tools. What the registry says about a tool is binding; callers cannot weaken it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
+use super::answer::Answer;
+use super::audit_detail::{difference, with_changes};
+use super::change::{At, Change, Loaded, Outcome, Write};
 use super::manifest;
-use super::server::{StateAction, States, Status};
-use super::{
-    Answer, At, Change, Loaded, Outcome, Record, Write, check_match, conflict, difference,
-    limit_reached, with_changes,
-};
+use super::precondition::check_match;
+use super::refusal::{conflict, limit_reached};
+use super::resource::Resource;
+use super::states::{StateAction, States};
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
+use crate::bounds::MAX_TOOLS;
 use crate::field::{Millis, Name, ToolName, Whole, present};
 use crate::json as bounded;
 use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::{ChangedKey, TaintRule};
+use crate::registry::{ChangedKey, TaintRule, ToolStatus};
 use crate::schema::{self, Schema};
 use crate::sql::administration::{self as sql, Statement, Value};
-
-/// Tools of a tenant.
-pub const MAX_TOOLS: u64 = 100_000;
 
 /// A tool in D1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -50,8 +50,7 @@ pub struct Tool {
     tool: String,
     /// The strictest of `quarantined`, `disabled` and not `approved`, else `active`. A tool of a
     /// server that is not active cannot be called either.
-    #[schema(value_type = Status)]
-    status: &'static str,
+    status: ToolStatus,
     approved: bool,
     disabled: bool,
     quarantined: bool,
@@ -61,17 +60,17 @@ pub struct Tool {
     /// such a call is a write, also if the tool does not mutate.
     egress: bool,
     risk: Risk,
-    /// Whether nothing legitimate calls it.
+    /// Whether it is a trap that no legitimate agent calls.
     canary: bool,
     /// What a tainted call of it needs.
     tainted: TaintRule,
-    /// Seconds that an approval of a call of it is open; null for 1,800.
+    /// Seconds for which an approval of its calls is open; null means 1,800.
     approval_ttl_s: Option<u32>,
-    /// The JSON Schema that its arguments must fit; null when none is known.
+    /// The JSON Schema that its arguments must match; null if none is known.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Json>,
-    /// SHA-256 over the RFC 8785 form of all that its server says of it, lower-case hex; null when
-    /// the server has said nothing yet. Numbers that no double holds exactly have their text in it.
+    /// SHA-256 over the RFC 8785 form of the tool's definition, lower-case hex; null if the server
+    /// has not listed it. Numbers that no double holds exactly keep their text.
     definition_sha256: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -80,18 +79,18 @@ pub struct Tool {
     updated_at: Millis,
 }
 
-/// A tool as it was registered or changed.
+/// The answer to a registration or a change of a tool.
 #[derive(Serialize, ToSchema)]
 #[allow(dead_code, reason = "only describes an answer")]
 pub struct ChangedTool {
     #[serde(flatten)]
     tool: Tool,
-    /// Bounds in the schema of the request that no argument can meet: a call that one applies to is
+    /// Bounds in the request's schema that no argument can meet: a call to which one applies is
     /// denied.
     unsatisfiable: Vec<String>,
 }
 
-impl Record for ToolRow {
+impl Resource for ToolRow {
     const SINGULAR: &'static str = "tool";
     const PLURAL: &'static str = "tools";
     type View = Tool;
@@ -142,8 +141,8 @@ pub struct ToolDetailRow {
 pub struct ToolDetail {
     #[serde(flatten)]
     tool: Tool,
-    /// The definition whose hash is `definition_sha256`; null when the server has listed none, or
-    /// one that cannot be used.
+    /// The definition whose hash is `definition_sha256`; null if the server has listed none, or one
+    /// that cannot be used.
     #[schema(value_type = Option<Object>)]
     definition: Option<Json>,
     /// The definition that was approved last; null when none was.
@@ -151,7 +150,7 @@ pub struct ToolDetail {
     approved_definition: Option<Json>,
 }
 
-impl Record for ToolDetailRow {
+impl Resource for ToolDetailRow {
     const SINGULAR: &'static str = ToolRow::SINGULAR;
     const PLURAL: &'static str = ToolRow::PLURAL;
     type View = ToolDetail;
@@ -209,21 +208,21 @@ fn load(at: &At<'_>, server: &str, tool: &str) -> Statement {
 }
 
 #[derive(Deserialize)]
-struct Around {
-    /// Whether its server is there.
+struct ToolContext {
+    /// Whether its server exists.
     server: bool,
-    /// Whether its definition is kept, which can be used then.
+    /// Whether its definition is stored; only a usable one is.
     has_definition: bool,
     count: u64,
 }
 
-fn around(loaded: &Loaded) -> Result<Around, Problem> {
-    let around: Around = loaded.extra()?;
-    if around.server { Ok(around) } else { Err(Problem::not_found("server")) }
+fn context(loaded: &Loaded) -> Result<ToolContext, Problem> {
+    let context: ToolContext = loaded.extra()?;
+    if context.server { Ok(context) } else { Err(Problem::not_found("server")) }
 }
 
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<ToolRow, Problem> {
-    around(loaded)?;
+    context(loaded)?;
     let row: ToolRow = loaded.record()?.ok_or_else(|| Problem::not_found("tool"))?;
     check_match(at, row.revision)?;
     Ok(row)
@@ -257,7 +256,7 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
         if !text.get().starts_with('{') {
             return Err(refuse(manifest::NO_OBJECT.to_owned()));
         }
-        // Whoever gives a schema is told at once whether it can be used.
+        // An unusable schema is refused at once.
         Schema::compile(text.get()).map_err(refuse)?;
         let unreadable = |_| refuse("must be JSON".to_owned());
         serde_json::from_str(text.get()).map_err(unreadable)
@@ -265,7 +264,7 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
     given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
 }
 
-/// An answer as [`ChangedTool`] has it.
+/// Adds the members of [`ChangedTool`] to the answer.
 fn with_findings(mut outcome: Outcome, given: Option<&Option<Box<RawValue>>>) -> Outcome {
     let given = given.and_then(Option::as_deref);
     let schema = given.and_then(|text| bounded::parse_definition(text.get().as_bytes()).ok());
@@ -273,7 +272,7 @@ fn with_findings(mut outcome: Outcome, given: Option<&Option<Box<RawValue>>>) ->
     let answer = match &mut outcome {
         Outcome::Unchanged(answer) => answer,
         Outcome::Changed(change) => &mut change.answer,
-        Outcome::Held(_) => return outcome,
+        Outcome::NeedsApproval(_) => return outcome,
     };
     answer.body.insert("unsatisfiable".to_owned(), json!(found));
     outcome
@@ -281,14 +280,14 @@ fn with_findings(mut outcome: Outcome, given: Option<&Option<Box<RawValue>>>) ->
 
 const SCHEMA: &str = "input_schema";
 
-/// Registers a tool, or an existing one again: that updates what is said of it, and lifts nothing.
+/// Registers a tool. If it exists, it is updated; its states stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolRequest {
     tool: ToolName,
     mutates: bool,
-    /// Whether calling it sends text out or fetches an address that the caller gives. Left out, what
-    /// is known of it stays; a new tool then has none.
+    /// Whether calling it sends text out or fetches an address that the caller gives. If left out,
+    /// a registered tool keeps its value; a new tool has none.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     egress: Option<bool>,
@@ -298,12 +297,12 @@ pub struct ToolRequest {
     /// What a tainted call of it needs; `require_approval` when left out.
     #[serde(default)]
     tainted: TaintRule,
-    /// Seconds; 1,800 when it has none.
+    /// Seconds; 1,800 if left out.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
     approval_ttl_s: Option<ApprovalTime>,
-    /// The JSON Schema that its arguments must fit. Left out, what is known of it stays; null takes
-    /// it away.
+    /// The JSON Schema that its arguments must match. If left out, a registered tool keeps its
+    /// schema; null removes it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Option<Box<RawValue>>>,
@@ -323,9 +322,9 @@ impl Write for CreateTool {
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let around = around(loaded)?;
+        let context = context(loaded)?;
         let before: Option<ToolRow> = loaded.record()?;
-        if before.is_none() && around.count >= MAX_TOOLS {
+        if before.is_none() && context.count >= MAX_TOOLS {
             return Err(limit_reached("tools", MAX_TOOLS));
         }
         let request = &self.request;
@@ -363,7 +362,7 @@ impl Write for CreateTool {
     }
 }
 
-/// A change of a tool; what is left out stays.
+/// A change of a tool; members that are left out stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolPatch {
@@ -386,7 +385,7 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 60, maximum = 604_800)]
     approval_ttl_s: Option<Option<ApprovalTime>>,
-    /// Null takes it away.
+    /// Null removes it.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Option<Box<RawValue>>>,
@@ -425,13 +424,13 @@ impl Write for PatchTool {
     }
 }
 
-/// An approval of a tool, with what the reviewer found out about it: one change, so that the tool is
-/// never callable as anything else. What is left out stays.
+/// An approval of a tool, with the reviewer's findings. It is one change, so the tool is never
+/// callable with other values. Members that are left out stay as they are.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveTool {
-    /// The `definition_sha256` of the definition that was reviewed. Needed when the tool has one; if
-    /// the tool has another one by now, it is not approved.
+    /// The `definition_sha256` of the definition that was reviewed. Required if the tool has one;
+    /// if it differs from the tool's current one, the tool is not approved.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = String, required = false)]
     definition_sha256: Option<String>,
@@ -447,7 +446,7 @@ pub struct ApproveTool {
 }
 
 impl ApproveTool {
-    /// Whether what was reviewed is what the tool is now.
+    /// Whether the reviewed definition is the current one.
     fn check(&self, tool: &ToolRow, has_definition: bool) -> Result<(), Problem> {
         match (&self.definition_sha256, &tool.definition_sha256) {
             (None, None) => Ok(()),
@@ -474,7 +473,7 @@ pub struct ActOnTool {
     pub server: Name,
     pub tool: ToolName,
     pub action: StateAction,
-    /// What an approval says.
+    /// The body of an approval.
     pub approval: ApproveTool,
 }
 
@@ -487,9 +486,9 @@ impl Write for ActOnTool {
         let before = existing(at, loaded)?;
         let approves = self.action == StateAction::Approve;
         if approves {
-            self.approval.check(&before, around(loaded)?.has_definition)?;
+            self.approval.check(&before, context(loaded)?.has_definition)?;
         }
-        // Only an approval says any of it.
+        // Only an approval has these members.
         let ApproveTool { mutates, egress, risk, .. } = self.approval;
         let row = ToolRow {
             states: before.states.after(self.action),

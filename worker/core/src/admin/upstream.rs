@@ -1,13 +1,14 @@
-//! What an upstream may be: checked when it is registered, trusted ever after.
+//! Checks an upstream when it is registered. Stored upstreams are not checked again.
 
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value as Json};
 
-use super::server::ServerKind;
 use crate::call::headers::{MAX_HEADER_NAME_BYTES, is_forwardable, is_header_name};
 use crate::field::{ToolName, parse_within};
+use crate::merge_patch::merge_patch;
 use crate::name::OWN_PREFIX;
 use crate::problem::Problem;
+use crate::registry::ServerKind;
 use crate::registry::upstream::{
     CREDENTIAL_BINDING_PREFIX, HttpRoute, MAX_FORWARDED_HEADERS, MAX_MCP_RESULT_BYTES,
     MAX_RESULT_BYTES, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, MAX_TIMEOUT_MS,
@@ -15,20 +16,20 @@ use crate::registry::upstream::{
 };
 use crate::target::Target;
 
-/// The name of the field that all others are in.
+/// The field that contains all others.
 const FIELD: &str = "upstream";
 
-/// Characters of a binding's name behind its prefix.
+/// Characters of a binding's name after its prefix.
 const MAX_BINDING_SUFFIX: usize = 64;
 
-/// What a credential cannot be sent in: these say where a request goes and how it is framed, or
-/// who somebody else is.
+/// Headers that cannot carry a credential: they route or frame the request, or identify another
+/// party.
 const NOT_CREDENTIAL_HEADERS: [&str; 5] =
     ["host", "content-length", "transfer-encoding", "connection", "cookie"];
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Why a server cannot be on a local network.
+/// Why a server on a local network is refused.
 macro_rules! no_local_targets {
     () => {
         "this worker calls no local networks, since its var `LOCAL_TARGETS` is not \"true\""
@@ -46,37 +47,24 @@ fn refused(field: &str, must: &str) -> Problem {
 ///
 /// # Errors
 ///
-/// `invalid_field` with the path of what it must not be.
+/// `invalid_field` with the path of the invalid member.
 pub fn patched(
     stored: Option<&Upstream>,
     patch: &RawValue,
     local_targets: bool,
 ) -> Result<Upstream, Problem> {
-    let mut merged = stored.map_or(Json::Null, |stored| serde_json::json!(stored));
-    let Ok(Json::Object(patch)) = serde_json::from_str(patch.get()) else {
+    let unreadable = |_| refused("", "must be an object");
+    if !patch.get().starts_with('{') {
         return Err(refused("", "must be an object"));
-    };
-    merge(&mut merged, patch);
-    let mut upstream: Upstream = parse_within(FIELD, merged.to_string().as_bytes())?;
+    }
+    let stored = stored.map_or_else(|| "{}".to_owned(), |stored| json!(stored).to_string());
+    let merged = merge_patch(&stored, patch.get()).map_err(unreadable)?;
+    let mut upstream: Upstream = parse_within(FIELD, merged.as_bytes())?;
     check(&mut upstream, local_targets)?;
     Ok(upstream)
 }
 
-fn merge(target: &mut Json, patch: Map<String, Json>) {
-    if !target.is_object() {
-        *target = Json::Object(Map::new());
-    }
-    let Json::Object(fields) = target else { return };
-    for (name, value) in patch {
-        match value {
-            Json::Null => drop(fields.remove(&name)),
-            Json::Object(patch) => merge(fields.entry(name).or_insert(Json::Null), patch),
-            value => drop(fields.insert(name, value)),
-        }
-    }
-}
-
-/// Checks it, and writes its address in the one way that it is compared in.
+/// Checks it, and normalizes its address.
 fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     if upstream.local && !local_targets {
         return Err(refused("local", &format!("must be false: {NO_LOCAL_TARGETS}")));
@@ -103,18 +91,18 @@ fn check(upstream: &mut Upstream, local_targets: bool) -> Result<(), Problem> {
     for (at, route) in upstream.routes.iter().enumerate() {
         check_route(route)
             .map_err(|(field, must)| refused(&format!("routes[{at}].{field}"), must))?;
-        // An approval, a schema and a policy judge a tool: it must do one thing.
+        // Approvals, schemas and policies are about a tool, so a tool must be one method.
         let same_tool = |other: &&HttpRoute| other.tool == route.tool;
         let first = upstream.routes.iter().find(same_tool);
         if first.is_some_and(|first| first.method != route.method) {
-            let must = "must be another tool: this one stands for another method already";
+            let must = "must be another tool: this one already has another method";
             return Err(refused(&format!("routes[{at}].tool"), must));
         }
     }
     Ok(())
 }
 
-/// What makes the address of a server on a local network acceptable.
+/// How the address of a server on a local network can be accepted.
 fn local_advice(upstream: &Upstream, local_targets: bool) -> &'static str {
     if upstream.local || Target::parse(&upstream.url, true).is_err() {
         ""
@@ -136,9 +124,9 @@ fn check_forwarded(upstream: &Upstream) -> Result<(), Problem> {
         let must = if !is_header_name(name) || name.len() > MAX_HEADER_NAME_BYTES {
             "must be the name of a header, in lower case"
         } else if !is_forwardable(name) {
-            "must be another one: this one never goes to an upstream"
+            "must be another header: this one is never forwarded"
         } else if Some(name) == credential {
-            "must be another one: the server's credential is sent in this one"
+            "must be another header: this one carries the server's credential"
         } else if names.iter().take(at).any(|before| before == name) {
             "must be listed once"
         } else {
@@ -161,12 +149,12 @@ fn check_credential(credential: &UpstreamCredential) -> Result<(), Problem> {
         return Err(refused("credential.header", "must be the name of a header, in lower case"));
     }
     if NOT_CREDENTIAL_HEADERS.contains(&header) || header.starts_with(OWN_PREFIX) {
-        return Err(refused("credential.header", "must be another one: this one is not free"));
+        return Err(refused("credential.header", "must be another header: this one is reserved"));
     }
     Ok(())
 }
 
-/// Says which field must be what.
+/// The error is the field and its rule.
 fn check_route(route: &HttpRoute) -> Result<(), (&'static str, &'static str)> {
     if !METHODS.contains(&route.method.as_str()) {
         let must = "must be one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS";
@@ -188,7 +176,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     if path.contains(|c: char| c.is_control() || c == '\\') {
         return Err("must not have control characters and `\\`");
     }
-    // It is compared with the decoded path: what is encoded here would fit nothing.
+    // It is compared with the decoded path, so an encoded one would never match.
     if path.contains(['%', '?', '#']) {
         return Err("must be a path that is not percent-encoded, without query and fragment");
     }
@@ -228,12 +216,12 @@ pub fn check_kind(kind: ServerKind, upstream: Option<&Upstream>) -> Result<(), P
             Err(refused("routes", "must be empty: only servers of the kind `http` have routes"))
         }
         ServerKind::Mcp if !upstream.forwarded_headers.is_empty() => {
-            let must = "must be empty: what goes to servers of the kind `mcp`, the protocol says";
+            let must = "must be empty: for servers of the kind `mcp` the protocol defines what is forwarded";
             Err(refused("forwarded_headers", must))
         }
         ServerKind::Mcp if upstream.max_result_bytes > MAX_MCP_RESULT_BYTES => {
             let must =
-                "must be at most 8388608: results of servers of the kind `mcp` are looked through";
+                "must be at most 8388608: results of servers of the kind `mcp` are inspected";
             Err(refused("max_result_bytes", must))
         }
         ServerKind::Mcp if upstream.shared_cache => {

@@ -1,11 +1,14 @@
-//! The tenant's webhook: one address that is told what becomes of approvals. Its secret is in the
-//! answer that sets it and nowhere else: it is derived when it is needed, from what is stored.
+//! The tenant's webhook: one address that gets messages about approvals. Only the answer that sets
+//! it contains its secret, which is derived from a stored salt when it is needed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Answer, At, Change, Loaded, Outcome, Record, Write, check_match};
+use super::answer::Answer;
+use super::change::{At, Change, Loaded, Outcome, Write};
+use super::precondition::check_match;
+use super::resource::Resource;
 use crate::approval::webhook;
 use crate::credential::token::MacKeys;
 use crate::field::Millis;
@@ -13,10 +16,10 @@ use crate::problem::{Problem, ProblemCode};
 use crate::sql::administration::{self as sql, Statement};
 use crate::target::Target;
 
-/// Random bytes of a salt: that no two of a tenant's are the same.
+/// Random bytes of a salt: enough that no two salts of a tenant are equal.
 pub const SALT_BYTES: usize = 16;
 
-/// A webhook in D1, but for its salt.
+/// A webhook in D1, without its salt.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WebhookRow {
     url: String,
@@ -36,16 +39,17 @@ pub struct Webhook {
     updated_at: Millis,
 }
 
-/// A webhook as it was set, with its secret, which is shown this once.
+/// A webhook that was set, with its secret, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct IssuedWebhook {
     #[serde(flatten)]
     webhook: Webhook,
-    /// What its messages are verified with, as Standard Webhooks has it: `whsec_` and base64.
+    /// The secret that verifies its messages, in the form of Standard Webhooks: `whsec_` and
+    /// base64.
     secret: String,
 }
 
-impl Record for WebhookRow {
+impl Resource for WebhookRow {
     const SINGULAR: &'static str = "webhook";
     const PLURAL: &'static str = "webhooks";
     type View = Webhook;
@@ -68,7 +72,7 @@ impl Record for WebhookRow {
     }
 }
 
-/// Where a tenant's messages are to go.
+/// Where a tenant's messages go.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookRequest {
@@ -77,7 +81,7 @@ pub struct WebhookRequest {
     pub url: String,
 }
 
-/// Sets the webhook, each time with a new secret.
+/// Sets the webhook, always with a new secret.
 pub struct SetWebhook<'a> {
     pub target: Target,
     pub keys: &'a MacKeys,
@@ -98,7 +102,7 @@ impl Write for SetWebhook<'_> {
         match &before {
             Some(row) => check_match(at, row.revision)?,
             None if at.if_match.is_some() => {
-                let detail = "there is no webhook that could be as you read it";
+                let detail = "there is no webhook: leave `If-Match` out";
                 return Err(Problem::new(ProblemCode::PreconditionFailed, detail));
             }
             None => {}
@@ -133,7 +137,7 @@ impl Write for SetWebhook<'_> {
     }
 }
 
-/// Ends the webhook: nothing is told any more.
+/// Deletes the webhook: no more messages are sent.
 pub struct DeleteWebhook;
 
 impl Write for DeleteWebhook {

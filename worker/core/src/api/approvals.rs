@@ -1,4 +1,4 @@
-//! A page of approvals: what D1 has, and what lanes hold that was not copied there yet.
+//! A page of approvals: those in D1, and those that lanes have not flushed yet.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::approval::{Approval, ApprovalStatus, ApprovalView};
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ApprovalPage<'a> {
     pub approvals: Vec<ApprovalView<'a>>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page; null on the last.
     pub next_cursor: Option<String>,
-    /// Of each lane, the list reaches to here: lists come from D1; an administrator's also from the
-    /// lanes of a tenant that has at most 32 of them.
+    /// How far the list reaches in each lane. Lists come from D1; an administrator's list also
+    /// comes from the lanes if the tenant has at most 32.
     pub flushed_through: Vec<FlushedThrough>,
 }
 
-/// Which approvals a page has: those made before `before`, a time and an id.
+/// The filter of a page. `before` is a time and an id.
 #[derive(Debug, Clone)]
 pub struct ApprovalFilter {
     pub agent: Option<String>,
@@ -31,14 +31,14 @@ pub struct ApprovalFilter {
 }
 
 impl ApprovalFilter {
-    /// The time that approvals must outlast: what has ended is not open, though its lane may not have
-    /// told yet.
+    /// The time after which approvals must end: an expired one is not open, also if its lane has
+    /// not written it yet.
     #[must_use]
     pub fn ends_after_ms(&self) -> Option<u64> {
         self.status.filter(|status| status.is_open()).map(|_| self.now_ms)
     }
 
-    /// Whether it is an approval of the list, wherever in it. D1's statements say the same.
+    /// Whether the approval matches the filter. D1's statements have the same conditions.
     fn admits(&self, approval: &Approval) -> bool {
         self.agent.as_ref().is_none_or(|agent| *agent == approval.agent)
             && self.status.is_none_or(|status| status == approval.status)
@@ -49,14 +49,14 @@ impl ApprovalFilter {
     }
 }
 
-/// Where an approval stands in a list.
+/// The position of an approval in the list.
 type Place = (u64, String);
 
 fn place(approval: &Approval) -> Place {
     (approval.created_at_ms, approval.approval_id.clone())
 }
 
-/// A page, newest first, and where the next one begins.
+/// A page, newest first, and the start of the next one.
 #[must_use]
 pub fn page(
     filter: &ApprovalFilter,
@@ -64,7 +64,7 @@ pub fn page(
     held: Vec<Approval>,
 ) -> (Vec<Approval>, Option<Place>) {
     let limit = filter.limit as usize;
-    // A full page of D1 ends the page: what stands behind it belongs to the next.
+    // A full page of D1 ends the page: older approvals belong to the next one.
     let end = stored.last().filter(|_| stored.len() >= limit).map(place);
     let mut approvals: BTreeMap<Place, Approval> = BTreeMap::new();
     for approval in stored.into_iter().chain(held) {
@@ -81,11 +81,11 @@ pub fn page(
     (page, next)
 }
 
-/// The approvals that a lane's journal rows, a JSON array, carry, and the last row's number.
+/// The approvals in a lane's journal rows (a JSON array), and the last row's number.
 ///
 /// # Errors
 ///
-/// When the rows cannot be read.
+/// The rows cannot be read.
 pub fn of_journal(rows: &str) -> Result<(Vec<Approval>, Option<u64>), serde_json::Error> {
     #[derive(Deserialize)]
     struct Row {

@@ -1,4 +1,4 @@
-//! Decisions, as they are read.
+//! Decisions in answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,19 +26,19 @@ pub struct DecisionView {
     pub decision: Decision,
     #[schema(value_type = ReasonCode)]
     pub reason_code: String,
-    /// The answer as the caller got it.
+    /// The answer that the caller got.
     #[schema(value_type = Response)]
     pub response: Box<RawValue>,
 }
 
-/// A decision with what belongs to it.
+/// A decision with its policies and the outcome of its call.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DecisionDetail {
     #[serde(flatten)]
     pub decision: DecisionView,
     /// The policies that determined it, in the order of `response.matched_policies`.
     pub policies: Vec<DecidingPolicy>,
-    /// What became of the call; null when it was not forwarded, or has not ended, and for agents.
+    /// The outcome of the call; null if it was not forwarded or has not ended, and for agents.
     pub outcome: Option<CallOutcome>,
 }
 
@@ -46,14 +46,14 @@ pub struct DecisionDetail {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DecidingPolicy {
     pub policy_id: String,
-    /// Its Cedar source. Null when the worker has other policies than those that decided, and for
-    /// agents, who are told the policy's reason alone.
+    /// Its Cedar source. Null if the worker now has other policies, and for agents, which only see
+    /// the policy's reason.
     pub text: Option<&'static str>,
 }
 
 impl DecidingPolicy {
-    /// The policies that a decision's answer names. Their texts are this bundle's, so they are left out
-    /// when another bundle decided, or when `with_text` is false.
+    /// The policies that a decision's answer names. Texts come from this bundle, so they are left
+    /// out if another bundle decided, or if `with_text` is false.
     #[must_use]
     pub fn of(response: &str, bundle: &'static Bundle, with_text: bool) -> Vec<Self> {
         #[derive(Deserialize)]
@@ -61,7 +61,7 @@ impl DecidingPolicy {
             matched_policies: Vec<String>,
             bundle: String,
         }
-        // Whoever reads is better served by the rest than by nothing.
+        // If it is unreadable, the rest is still useful.
         let Ok(answer) = serde_json::from_str::<Answer>(response) else { return Vec::new() };
         let with_text = with_text && answer.bundle == bundle.digest;
         let known = |id: &str| {
@@ -73,7 +73,7 @@ impl DecidingPolicy {
     }
 }
 
-/// What became of a call that was forwarded.
+/// The outcome of a forwarded call.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CallOutcome {
     pub receipt_id: String,
@@ -82,17 +82,17 @@ pub struct CallOutcome {
     /// How the answer ended.
     #[schema(value_type = Ending)]
     pub ending: String,
-    /// The server's HTTP status; 0 when there was none.
+    /// The server's HTTP status; 0 if there was none.
     pub status: u16,
-    /// Of the answer's body, as the caller was sent it.
+    /// Bytes of the body that was sent to the caller.
     pub bytes: u64,
     pub duration_ms: u64,
-    /// SHA-256 over the answer's body as far as the server sent it; empty when it sent none.
+    /// SHA-256 over the body that the server sent; empty if it sent none.
     pub result_sha256: String,
 }
 
 impl CallOutcome {
-    /// From the outcome's receipt; `None` when the receipt is none.
+    /// From the outcome's receipt; `None` if it is another kind of receipt.
     #[must_use]
     pub fn of_receipt(body: &str) -> Option<Self> {
         #[derive(Deserialize)]
@@ -123,9 +123,9 @@ impl CallOutcome {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DecisionPage {
     pub decisions: Vec<DecisionView>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page; null on the last.
     pub next_cursor: Option<String>,
-    /// Lists come from D1; of each lane, they reach to here.
+    /// How far the list reaches in each lane. Lists come from D1.
     pub flushed_through: Vec<FlushedThrough>,
 }
 

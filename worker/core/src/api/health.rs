@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// That the worker runs, or is ready.
+/// The worker runs, or is ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
     /// `ok` or `ready`.

@@ -1,4 +1,4 @@
-//! Receipts as they are read, and what a check of them found.
+//! Receipts in answers, and the result of their verification.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::receipt::Body;
 
-/// Receipts of a page, unless the caller asks for fewer or more.
+/// Receipts of a page if the caller sets no limit.
 pub const DEFAULT_RECEIPT_PAGE: u32 = 100;
 /// The largest page of receipts: 500 are some 500 KB.
 pub const MAX_RECEIPT_PAGE: u32 = 500;
@@ -21,7 +21,7 @@ pub struct ReceiptView {
     pub receipt_hash: String,
     pub prev_receipt_hash: String,
     pub canon_version: &'static str,
-    /// What was hashed, byte for byte.
+    /// The hashed text, byte for byte.
     #[schema(value_type = Body)]
     pub body: Box<RawValue>,
 }
@@ -34,15 +34,15 @@ pub struct ReceiptPage {
     pub next_from: Option<u64>,
 }
 
-/// Where the receipts of a lane begin and end, as the lane itself holds it: what is verified against it
-/// cannot have lost its end.
+/// The first and last link of a lane's chain, from the lane itself. A verification against it
+/// notices missing receipts at the end.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReceiptEnds {
     pub lane: u16,
-    /// The newest receipt; null while there is none.
+    /// The newest receipt; null if there is none.
     pub head: Option<ReceiptLink>,
-    /// The last one that was deleted by the tenant's retention; null when none was. The receipt after
-    /// it links back to its hash.
+    /// The last receipt that was deleted by age; null if none was. The next receipt links back to
+    /// its hash.
     pub pruned_through: Option<ReceiptLink>,
 }
 
@@ -54,49 +54,50 @@ pub struct ReceiptLink {
 }
 
 impl ReceiptLink {
-    /// The number 0 is that of no receipt.
+    /// 0 means: no receipt.
     #[must_use]
     pub fn new((seq, receipt_hash): (u64, String)) -> Option<Self> {
         (seq > 0).then_some(Self { seq, receipt_hash })
     }
 }
 
-/// Which receipts of one lane to verify. One request looks at 10,000 at most, and says where to go on.
+/// Which receipts of one lane to verify. One request checks at most 10,000 and returns where to
+/// continue.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct VerifyRequest {
     pub lane: u16,
     /// The first one's sequence number.
     #[schema(minimum = 1)]
     pub from: u64,
-    /// The last one's; the lane's newest when left out.
+    /// The last one's sequence number; the lane's newest if left out.
     pub to: Option<u64>,
 }
 
-/// What a check of receipts found.
+/// The result of a verification.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Verification {
     pub verified: bool,
-    /// Receipts that were looked at.
+    /// Number of checked receipts.
     pub checked: u64,
-    /// The first one that was looked at: pruned ones cannot be.
+    /// The first checked one: pruned ones cannot be checked.
     pub from: u64,
     pub to: u64,
-    /// Whether all that was asked for was looked at.
+    /// Whether the whole requested range was checked.
     pub complete: bool,
-    /// Where to go on when one request was not enough.
+    /// Where to continue if one request was not enough.
     pub next_from: Option<u64>,
-    /// To what the first one's link back was compared.
+    /// What the first one's link was compared with.
     pub begins: Beginning,
-    /// What vouches for the last one.
+    /// What the last one was compared with.
     pub anchored: Anchored,
-    /// Receipts up to this one were pruned; null when none was.
+    /// Receipts up to this one were pruned; null if none was.
     pub pruned_through: Option<u64>,
     /// Sequence number of the first broken link.
     pub broken_at: Option<u64>,
     pub problem: Option<String>,
 }
 
-/// To what the link back from the first receipt of a range was compared.
+/// What the first receipt's link was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Beginning {
@@ -104,19 +105,19 @@ pub enum Beginning {
     Genesis,
     /// The hash of the last pruned receipt, which the lane holds.
     Pruned,
-    /// The hash of the receipt before it, which is not a part of this check.
+    /// The hash of the receipt before it, which is not part of this check.
     Receipt,
     /// Nothing: the receipt before it is missing.
     Nothing,
 }
 
-/// What vouches for the last receipt of a range.
+/// What the last receipt of a range was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Anchored {
-    /// It is the lane's newest, and has the hash that the lane itself holds.
+    /// It is the lane's newest receipt and has the hash that the lane stores.
     Head,
-    /// Nothing: the range ends before the lane's newest receipt, so whoever can write to the database
-    /// could have sealed it anew.
+    /// Nothing: the range ends before the lane's newest receipt. Somebody who can write to the
+    /// database could have rewritten it.
     Nothing,
 }

@@ -1,7 +1,8 @@
-//! From a route, its parameters and its body to what is to be read or written.
+//! Turns a route, its parameters and its body into a read or a change.
 
 use serde_json::Value as Json;
 
+use crate::admin::StateAction;
 use crate::admin::administrator::{AdministratorRow, CreateAdministrator, DeleteAdministrator};
 use crate::admin::agent::{ActOnAgent, AgentRow, CreateAgent, DeleteAgent, PatchAgent};
 use crate::admin::audit::EventRow;
@@ -14,14 +15,14 @@ use crate::admin::group::{
 };
 use crate::admin::limits::{LimitsRow, PatchLimits};
 use crate::admin::server::{
-    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow, StateAction,
+    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
 };
 use crate::admin::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
 use crate::admin::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
 use crate::admin::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
-use crate::admin::{Answer, Record, Write, one, page};
+use crate::admin::{Answer, Resource, Write, one, page};
 use crate::api::page::{DEFAULT_PAGE, MAX_PAGE};
 use crate::api::route::Operation;
 use crate::bounds::MAX_LABEL_BYTES;
@@ -31,17 +32,17 @@ use crate::problem::{Problem, ProblemCode};
 use crate::sql::administration::{self as sql, Statement, Value};
 use crate::target::Target;
 
-/// Random bytes that any request can need.
+/// Random bytes that a request can need.
 pub const RANDOM_BYTES: usize = credential::RANDOM_BYTES;
 const _: () = assert!(ban::RANDOM_BYTES <= RANDOM_BYTES, "a ban's id comes out of the same bytes");
 const _: () = assert!(webhook::SALT_BYTES <= RANDOM_BYTES, "a salt comes out of the same bytes");
 
-/// A request to the administration, with what it may draw on.
+/// A request to the administration, with keys and random bytes.
 pub struct Request<'a> {
     pub operation: Operation,
     /// The tenant of the administrator.
     pub tenant: &'a str,
-    /// As they stand in the path, decoded.
+    /// From the path, decoded.
     pub parameters: &'a [String],
     /// The query's names and values, decoded.
     pub query: &'a [(String, String)],
@@ -52,33 +53,33 @@ pub struct Request<'a> {
     pub local_targets: bool,
 }
 
-/// What is asked for.
+/// What a request asks for.
 pub enum Asked<'a> {
     /// A change of this tenant's registry.
     Write { tenant: String, write: Box<dyn Write + 'a> },
-    /// One record: the statement gives one text, or none.
+    /// One record: the statement returns one text, or none.
     One { statement: Statement, view: fn(Option<&str>, u64) -> Result<Answer, Problem> },
-    /// An agent, of which its lane has a part. The statement gives its record and, as `extra`, what
-    /// the lane needs to know of the tenant.
+    /// An agent, part of whose state is in its lane. The statement returns its record and, as
+    /// `extra`, the tenant's values that the lane needs.
     Agent(Statement),
-    /// A page: the statement gives a text a record. It is of what `within` finds, if that is said:
-    /// what it is called, and the statement.
+    /// A page: the statement returns a text for each record. If `within` is set, its statement must
+    /// find a parent record; its text names it.
     Page {
         within: Option<(&'static str, Statement)>,
         statement: Statement,
         limit: u32,
         view: fn(&[String], u32, u64) -> Result<Json, Problem>,
     },
-    /// Not the administration's.
+    /// Not a route of the administration.
     Other,
 }
 
 impl<'a> Request<'a> {
-    /// What this asks for.
+    /// Reads the request.
     ///
     /// # Errors
     ///
-    /// The problem that the caller is told.
+    /// The problem for the caller.
     pub fn asked(&self) -> Result<Asked<'a>, Problem> {
         use Operation as Op;
         Ok(match self.operation {
@@ -347,20 +348,20 @@ impl<'a> Request<'a> {
         Ok(self.write(SetMember { group, kind, member, present }))
     }
 
-    fn one_named<R: Record>(&self, sql: &'static str, field: &str) -> Result<Asked<'a>, Problem> {
+    fn one_named<R: Resource>(&self, sql: &'static str, field: &str) -> Result<Asked<'a>, Problem> {
         let values = vec![self.tenant.into(), self.name(0, field)?.to_string().into()];
         Ok(one_of::<R>(Statement::new(sql, values)))
     }
 
     /// A page of the tenant's records: tenant, after, limit.
-    fn page_of<R: Record>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
+    fn page_of<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
         let (limit, cursor) = self.page_query(&[])?;
         let values = vec![self.tenant.into(), cursor.into(), u64::from(limit).into()];
         Ok(page_of::<R>(Statement::new(sql, values), limit))
     }
 
     /// A page of records of no tenant: after, limit.
-    fn page_of_all<R: Record>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
+    fn page_of_all<R: Resource>(&self, sql: &'static str) -> Result<Asked<'a>, Problem> {
         let (limit, cursor) = self.page_query(&[])?;
         let values = vec![cursor.into(), u64::from(limit).into()];
         Ok(page_of::<R>(Statement::new(sql, values), limit))
@@ -405,7 +406,7 @@ impl<'a> Request<'a> {
         self.query.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether losing the last administrator is meant.
+    /// Whether the request confirms the loss of the last administrator.
     fn last(&self) -> Result<bool, Problem> {
         match self.filter("last") {
             None | Some("false") => Ok(false),
@@ -414,7 +415,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// `limit` and `cursor`, and no other parameter than these and the filters.
+    /// `limit` and `cursor`. Other parameters than these and the filters are refused.
     fn page_query(&self, filters: &[&str]) -> Result<(u32, &str), Problem> {
         let (mut limit, mut cursor) = (DEFAULT_PAGE, "");
         for (name, value) in self.query {
@@ -434,18 +435,18 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Later than any time of ours, and still exact as a double.
+/// Later than any time in a record, and still exact as a double.
 const MAX_TIME_MS: u64 = 1 << 52;
 
-fn one_of<'a, R: Record>(statement: Statement) -> Asked<'a> {
+fn one_of<'a, R: Resource>(statement: Statement) -> Asked<'a> {
     Asked::One { statement, view: one::<R> }
 }
 
-fn page_of<'a, R: Record>(statement: Statement, limit: u32) -> Asked<'a> {
+fn page_of<'a, R: Resource>(statement: Statement, limit: u32) -> Asked<'a> {
     Asked::Page { within: None, statement, limit, view: page::<R> }
 }
 
-/// Cursors are made of names, ids, times and addresses.
+/// Cursors consist of names, ids, times and addresses.
 fn is_cursor(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:*".contains(&byte);
     text.len() <= MAX_LABEL_BYTES && text.bytes().all(plain)

@@ -1,9 +1,9 @@
-//! Every path of the worker, its methods, and what each needs. A path that is not here does not
-//! exist, and a route cannot be without its access: the table has no default.
+//! Every path of the worker, its methods, and what each needs. A path that is not here returns 404.
+//! The table has no default: every route names its access.
 
 use self::Access::{Administrator, Bootstrap, Call, Open, Reader};
+use crate::admin::StateAction;
 use crate::admin::agent::AgentAction;
-use crate::admin::server::StateAction;
 use crate::approval::VerdictKind;
 use crate::name::is_name;
 use crate::scope::Scope;
@@ -13,11 +13,11 @@ use crate::scope::Scope;
 pub enum Access {
     /// Nothing.
     Open,
-    /// The secret that makes the first operator.
+    /// The bootstrap secret.
     Bootstrap,
-    /// An agent's credential; which scope depends on the tool, and the lane checks it.
+    /// An agent's credential. The scope depends on the tool; the lane checks it.
     Call,
-    /// An agent's credential for what is its own, or an administrator's with the scope.
+    /// An agent's credential for its own records, or an administrator's with the scope.
     Reader(Scope),
     /// An administrator's credential with the scope.
     Administrator(Scope),
@@ -118,7 +118,7 @@ const AUDIT: Access = Administrator(Scope::AuditRead);
 const APPROVE: Access = Administrator(Scope::ApprovalsDecide);
 const TENANTS: Access = Administrator(Scope::TenantsAdmin);
 
-/// The route table. Of two paths that fit, the first counts.
+/// The route table. If two paths match, the first counts.
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
     route("POST",   "/v1/authorize", Call, Operation::Authorize),
@@ -201,10 +201,10 @@ pub const ROUTES: &[Route] = &[
     route("DELETE", "/v1/bans/{ban_id}", WRITE, Operation::DeleteBan),
 ];
 
-/// What a method and path come to.
+/// The result of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// The route, and its parameters as they stand in the path, in order.
+    /// The route, and the parameters from the path, in order.
     Route(&'static Route, Vec<&'a str>),
     /// The path exists; these are its methods, separated by commas.
     OtherMethods(String),
@@ -232,7 +232,7 @@ pub fn find<'a>(method: &str, path: &'a str) -> Found<'a> {
 
 const FORWARD_AUTH: &str = "/v1/forward-auth";
 
-/// A path that is open to every method: what stands behind the server says what a method means.
+/// A path that accepts every method: the upstream defines what a method means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proxied<'a> {
     /// `/mcp/{server}`
@@ -243,7 +243,7 @@ pub enum Proxied<'a> {
     ForwardAuth { server: Option<&'a str>, rest: Option<&'a str> },
 }
 
-/// What of a proxy `path` is. These are asked for before [`find`], and need an agent's credential.
+/// The proxy that `path` names. Looked up before [`find`]; needs an agent's credential.
 #[must_use]
 pub fn proxied(path: &str) -> Option<Proxied<'_>> {
     if path == FORWARD_AUTH {
@@ -264,7 +264,7 @@ pub fn proxied(path: &str) -> Option<Proxied<'_>> {
     Some(Proxied::ForwardAuth { server: Some(server), rest })
 }
 
-/// The parameters of `path` if it fits the template.
+/// The parameters of `path` if it matches the template.
 fn parameters<'a>(template: &str, path: &'a str) -> Option<Vec<&'a str>> {
     let mut found = Vec::new();
     let mut segments = path.split('/');

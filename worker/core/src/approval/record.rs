@@ -1,15 +1,15 @@
-//! Approvals: a call that waits for people, and what they may do about it.
+//! Approvals: a call or a registry change that waits for people, and the steps of its life.
 //!
 //! An approval belongs to the lane that asked for it, and every change of it is a step of that
-//! lane. Here is what each step makes of the record, and which steps its state allows; writing it
-//! down is [`crate::gate`]'s.
+//! lane. This file decides which steps a state allows and how each changes the record.
+//! [`crate::gate`] journals the steps.
 //!
-//! INVARIANT (one hash at a time): exactly one action hash is good: the edited call's if an
-//! approver edited it, else the one that was asked for. An edit forgets who approved before it:
-//! they approved something else.
+//! INVARIANT (one hash at a time): exactly one action hash is valid: that of the edited call if an
+//! approver edited it, else that of the requested call. An edit discards the approvals before it,
+//! since they were for another call.
 //!
-//! INVARIANT (closed is final): an approval that was rejected, cancelled, used or has expired never
-//! becomes anything else, and the call's arguments are no longer kept.
+//! INVARIANT (closed is final): an approval that was rejected, cancelled or used, or has expired,
+//! never changes again, and the call's arguments are deleted.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,33 +19,35 @@ use crate::call::Action;
 use crate::clock::CLOCK_TOLERANCE_MS;
 use crate::etag::matches_etag;
 use crate::field::parse as parse_body;
-use crate::json::{self, Json};
+use crate::json;
+use crate::merge_patch::merge_patch;
 use crate::problem::{Problem, ProblemCode};
 use crate::taint::TaintExplanation;
+use crate::text_enum::text_enum;
 use crate::trust::SourceTrust;
 
-/// Approvals of one agent that wait to be decided or used. A person does not look through more, and
-/// with their arguments, edited ones beside, they take 13 MB at most.
+/// Open approvals of one agent. A person does not review more, and with their requested and edited
+/// arguments they take at most 13 MB.
 pub const MAX_OPEN_APPROVALS: u32 = 100;
 
-/// Bytes of the arguments, in canonical form, that are kept for the approvers to read.
+/// Bytes of the arguments, in canonical form, that are stored for the approvers to read.
 pub const MAX_APPROVAL_INPUT_BYTES: usize = 64 * 1024;
 
-/// Uses with another call than the approved one: the last of them cancels the approval. One may be
-/// a mistake; five are an agent that looks for what else it could slip in.
+/// Uses with another call than the approved one; the last of them cancels the approval. One may be
+/// a mistake. Five are an agent that tries to get another call through.
 pub const MAX_TAMPERING: u8 = 5;
 
-/// How long an approval is open where its tool has no time of its own.
+/// How long an approval is open if its tool has no time of its own.
 pub const DEFAULT_APPROVAL_S: u32 = 30 * 60;
-/// The shortest time that a tool can have: below it nobody could answer.
+/// The shortest time of a tool: in less, nobody could answer.
 pub const MIN_APPROVAL_S: u32 = 60;
-/// The longest: a week, so that a long weekend passes.
+/// The longest time of a tool: a week, which covers a long weekend.
 pub const MAX_APPROVAL_S: u32 = 7 * 24 * 60 * 60;
 
-/// Who asks for approval of a registry change, in place of an agent. No agent can have this name, so
-/// no call uses such an approval and no agent reads it.
+/// The agent in an approval of a registry change. No agent can have this name, so no call uses such
+/// an approval and no agent reads it.
 pub const REGISTRY: &str = "_registry";
-/// The server that a registry change is shown under.
+/// The server in an approval of a registry change.
 pub const REGISTRY_SERVER: &str = "gateward";
 /// How long a registry change waits: the members of a group may work in different time zones.
 pub const CHANGE_APPROVAL_S: u32 = 24 * 60 * 60;
@@ -53,35 +55,20 @@ pub const CHANGE_APPROVAL_S: u32 = 24 * 60 * 60;
 /// Bytes of an approver's comment.
 pub const MAX_COMMENT_BYTES: usize = 1_000;
 
-/// Where an approval stands. `pending` and `approved` ones are open, the others are closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalStatus {
-    Pending,
-    Approved,
-    Rejected,
-    Cancelled,
-    Expired,
-    Used,
+text_enum! {
+    /// The state of an approval. `pending` and `approved` ones are open, the others are closed.
+    ApprovalStatus {
+        Pending = "pending",
+        Approved = "approved",
+        Rejected = "rejected",
+        Cancelled = "cancelled",
+        Expired = "expired",
+        Used = "used",
+    }
 }
 
 impl ApprovalStatus {
-    pub const ALL: [Self; 6] =
-        [Self::Pending, Self::Approved, Self::Rejected, Self::Cancelled, Self::Expired, Self::Used];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-            Self::Used => "used",
-        }
-    }
-
-    /// Whether it can still become something else.
+    /// Whether its status can still change.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Approved)
@@ -101,19 +88,19 @@ pub struct ApproverGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approver {
     pub administrator: String,
-    /// Of the credential that approved; empty from before this was recorded.
+    /// The key id of the credential that approved; empty if the approval is older than this field.
     #[serde(default)]
     pub key_id: String,
     /// Who issued that credential.
     #[serde(default)]
     pub issued_by: Option<String>,
-    /// Those of the approver groups that the person was a member of. Sorted.
+    /// The approver groups that the person was a member of. Sorted.
     pub groups: Vec<String>,
     pub at_ms: u64,
 }
 
 /// An approval without the call's arguments. Persisted in the lane, in its journal's rows and in
-/// D1: a field that is added needs a default.
+/// D1: a new field needs a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub approval_id: String,
@@ -123,19 +110,19 @@ pub struct Approval {
     pub server: String,
     pub tool: String,
     pub resource: String,
-    /// As stated; covered by the action hash only if `assigned`.
+    /// As the caller stated it. The action hash covers it only if `assigned`.
     pub user_id: String,
     pub run_id: String,
     /// Whether a harness stated user and run.
     #[serde(default)]
     pub assigned: bool,
-    /// The MCP session that the call came in; shown, and not covered by the action hash.
+    /// The MCP session of the call. Approvers see it; the action hash does not cover it.
     #[serde(default)]
     pub session: Option<String>,
     /// Method and path of the registered route, for an HTTP request.
     #[serde(default)]
     pub route: Option<(String, String)>,
-    /// As it counted.
+    /// The effective trust.
     pub source_trust: SourceTrust,
     /// Present if the call waits because of taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,16 +134,16 @@ pub struct Approval {
     pub revision: u64,
     /// Sorted by group.
     pub approver_groups: Vec<ApproverGroup>,
-    /// Of the call that was asked for, in lower-case hex.
+    /// The hash of the requested call, in lower-case hex.
     pub action_hash: String,
-    /// Of the call that alone is good since an approver edited it.
+    /// The hash of the edited call. If there is one, only it is valid.
     pub edited_action_hash: Option<String>,
     pub edited_by: Option<String>,
-    /// In the order in which they approved.
+    /// In order of time.
     pub approvers: Vec<Approver>,
     /// Who rejected or cancelled it.
     pub closed_by: Option<String>,
-    /// Of whoever decided last.
+    /// The last decision's comment.
     pub comment: Option<String>,
     /// Uses with another call.
     pub tampering: u8,
@@ -182,7 +169,7 @@ pub struct HeldApproval {
     pub input: ApprovalInput,
 }
 
-/// What a step was; the audit names it so.
+/// What a step was. The audit uses these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub enum ApprovalEvent {
     /// An administrator asked for a change of the registry that members of a group must approve.
@@ -221,7 +208,7 @@ impl ApprovalEvent {
     }
 }
 
-/// What an administrator wants of an approval.
+/// An administrator's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -233,22 +220,22 @@ pub enum Verdict {
     Cancel,
 }
 
-/// The body of `POST /v1/approvals/{approval_id}/approve`; may be left out.
+/// The body of `POST /v1/approvals/{approval_id}/approve`; may be empty.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveRequest {
     /// At most 1,000 bytes.
     pub comment: Option<String>,
-    /// The hash of the call that is approved: what is not this call any more is not approved. Of an
-    /// edited call it is needed, unless `If-Match` is sent.
+    /// The hash of the approved call. If the call was edited since, the approval is refused. For an
+    /// edited call it is required, unless `If-Match` is sent.
     pub action_hash: Option<String>,
-    /// Changes the call: a JSON Merge Patch (RFC 7396) of its arguments. The edited call alone is
-    /// good then, and who approved before it has to approve again.
+    /// Changes the call: a JSON Merge Patch (RFC 7396) of its arguments. Then only the edited call
+    /// is valid, and everybody has to approve again.
     #[schema(value_type = Option<Object>)]
     pub edit: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// The body of `POST /v1/approvals/{approval_id}/reject` and `/cancel`; may be left out.
+/// The body of `POST /v1/approvals/{approval_id}/reject` and `/cancel`; may be empty.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CloseRequest {
@@ -275,14 +262,14 @@ pub struct DecideCommand {
     pub epoch: u64,
     pub verdict: Verdict,
     pub comment: Option<String>,
-    /// The hash that the administrator says is approved.
+    /// The hash in the administrator's request.
     pub action_hash: Option<String>,
     /// The header `If-Match`.
     pub if_match: Option<String>,
 }
 
-/// What an administrator asks of the lane that keeps approvals of registry changes. The worker has
-/// checked the credential, its scope and the change.
+/// A request to the lane that stores approvals of registry changes. The worker has checked the
+/// credential, its scope and the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeCommand {
     pub tenant: String,
@@ -290,29 +277,29 @@ pub struct ChangeCommand {
     pub administrator: String,
     pub key_id: String,
     pub epoch: u64,
-    /// Of the change, in lower-case hex.
+    /// The hash of the change, in lower-case hex.
     pub action_hash: String,
     pub step: ChangeStep,
 }
 
-/// What becomes of a change's approval.
+/// A step of a registry change's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeStep {
     /// The change waits for approval.
     Ask {
-        /// What the audit would call it.
+        /// The change's audit event.
         event: String,
         resource: String,
         /// The change as approvers read it, in canonical form.
         input: String,
         groups: Vec<ApproverGroup>,
     },
-    /// The change is about to be made, by this request.
+    /// This request makes the change and uses the approval.
     Use { approval_id: String, request_id: String },
 }
 
-/// Which decision a route takes.
+/// The decision that a route makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerdictKind {
     Approve,
@@ -321,8 +308,8 @@ pub enum VerdictKind {
 }
 
 impl VerdictKind {
-    /// Reads the body of a decision; an empty one says nothing more. Returns the verdict, the
-    /// comment, and the hash of what is approved.
+    /// Reads the body of a decision, which may be empty. Returns the verdict, the comment, and the
+    /// hash of what is approved.
     ///
     /// # Errors
     ///
@@ -349,18 +336,18 @@ fn read_body<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Problem> {
     if body.is_empty() { Ok(T::default()) } else { parse_body(body) }
 }
 
-/// What a decision comes to.
+/// The result of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decided {
     /// The approval changed.
     Step(ApprovalEvent),
-    /// This person decided so before.
+    /// No-op: this person made the same decision before.
     Already,
 }
 
 impl Approval {
-    /// Where it stands at `now_ms`: expiry holds before the lane has written it down. One that was
-    /// asked for in the future has expired: it would be open for longer than its time.
+    /// The status at `now_ms`: expired also if the lane has not written it yet. One that was
+    /// requested in the future counts as expired, since it would be open for too long.
     #[must_use]
     pub fn status_at(&self, now_ms: u64) -> ApprovalStatus {
         let latest_ms = now_ms.saturating_add(CLOCK_TOLERANCE_MS);
@@ -371,7 +358,7 @@ impl Approval {
         }
     }
 
-    /// The hash that alone is good.
+    /// The only valid hash.
     #[must_use]
     pub fn good_hash(&self) -> &str {
         self.edited_action_hash.as_deref().unwrap_or(&self.action_hash)
@@ -384,13 +371,13 @@ impl Approval {
         self.approvers.iter().filter(of_group).count() >= usize::from(needed.quorum)
     }
 
-    /// Takes an administrator's decision. On an error nothing has changed. What the same person
-    /// decided before is no error, also where `If-Match` names the revision from before it: whoever
-    /// got no answer may ask again (RFC 9110, section 13.1.1).
+    /// Applies an administrator's decision. On an error nothing changes. A person's repeated
+    /// decision is a no-op, also if `If-Match` names the revision before it: a caller that got no
+    /// answer may repeat the request (RFC 9110, section 13.1.1).
     ///
     /// # Errors
     ///
-    /// What the administrator is told.
+    /// The problem for the administrator.
     pub fn decide(
         &mut self,
         input: &mut ApprovalInput,
@@ -459,7 +446,7 @@ impl Approval {
             }
             None if self.edited_action_hash.is_some() && command.if_match.is_none() => {
                 return conflict(
-                    "the call was edited: name the one that you mean by `action_hash`",
+                    "the call was edited: send the `action_hash` of the call that you approve",
                 );
             }
             _ => {}
@@ -467,7 +454,7 @@ impl Approval {
         if status == ApprovalStatus::Approved {
             return conflict("the approval has all the approvals that it needs");
         }
-        // Nor are there ever more approvers than groups and quorums need.
+        // There are never more approvers than the quorums need.
         let needed =
             |needed: &&ApproverGroup| groups.contains(&needed.group) && !self.covers(needed);
         if edited.is_none() && self.approver_groups.iter().find(needed).is_none() {
@@ -536,7 +523,7 @@ impl Approval {
         self.closed_by.as_deref() == Some(&command.administrator)
     }
 
-    /// Those of the approver groups that the administrator may decide for.
+    /// The approver groups that the administrator may decide for.
     fn groups_of(&self, command: &DecideCommand) -> Result<Vec<String>, Problem> {
         let forbidden = |detail| Err(Problem::new(ProblemCode::Forbidden, detail));
         if command.administrator == self.agent {
@@ -546,7 +533,7 @@ impl Approval {
         let groups: Vec<String> =
             needed.filter(|group| command.groups.contains(group)).cloned().collect();
         match groups.is_empty() {
-            true => forbidden("you are a member of none of the groups that are asked"),
+            true => forbidden("you are not a member of a group that must approve"),
             false => Ok(groups),
         }
     }
@@ -568,15 +555,17 @@ impl Approval {
             return Err(Problem::field("edit", "a change of the registry cannot be edited"));
         }
         let current = input.edited.as_ref().or(input.asked.as_ref());
-        let mut arguments = read(current.map_or("{}", String::as_str))?;
-        merge(&mut arguments, read(patch)?);
+        // Refuse a patch with a duplicate key.
+        read(patch)?;
+        let current = current.map_or("{}", String::as_str);
+        let merged = merge_patch(current, patch)
+            .map_err(|_| Problem::field("edit", "must be a JSON Merge Patch"))?;
+        let arguments = read(&merged)?;
         let text = arguments.canonical();
         if text.len() > MAX_APPROVAL_INPUT_BYTES {
             let detail = format!("the edited arguments exceed {MAX_APPROVAL_INPUT_BYTES} bytes");
             return Err(Problem::field("edit", detail));
         }
-        // What is put together from two documents within the bounds may be beyond them.
-        read(&text)?;
         let action = Action {
             tenant: &command.tenant,
             agent: &self.agent,
@@ -591,7 +580,7 @@ impl Approval {
         Ok((hex::encode(action.hash()), text))
     }
 
-    /// It was used, by this decision.
+    /// This decision uses it.
     pub fn use_up(&mut self, decision_id: &str, now_ms: u64) -> ApprovalEvent {
         self.used_by = Some(decision_id.to_owned());
         self.close(ApprovalStatus::Used, None, now_ms);
@@ -599,7 +588,7 @@ impl Approval {
         ApprovalEvent::Used
     }
 
-    /// Another call than the good one was made with it.
+    /// It was presented for another call.
     pub fn tamper(&mut self, now_ms: u64) -> ApprovalEvent {
         self.tampering += 1;
         self.revision += 1;
@@ -609,16 +598,16 @@ impl Approval {
         ApprovalEvent::Tampered
     }
 
-    /// Whether it lets exactly this registry change be made now.
+    /// Whether it allows exactly this registry change now.
     ///
     /// # Errors
     ///
-    /// What the administrator is told.
+    /// The problem for the administrator.
     pub fn lets_change(&self, action_hash: &str, now_ms: u64) -> Result<(), Problem> {
         let conflict = |detail: &str| Err(Problem::new(ProblemCode::StateConflict, detail));
         match self.status_at(now_ms) {
             _ if self.agent != REGISTRY || self.good_hash() != action_hash => {
-                conflict("the approval is for another change, or was asked for by somebody else")
+                conflict("the approval is for another change, or somebody else requested it")
             }
             ApprovalStatus::Approved => Ok(()),
             ApprovalStatus::Pending => conflict("the approval still waits for approvers"),
@@ -626,7 +615,7 @@ impl Approval {
         }
     }
 
-    /// Its time is over.
+    /// It expires.
     pub fn expire(&mut self, now_ms: u64) -> ApprovalEvent {
         self.close(ApprovalStatus::Expired, None, now_ms);
         self.revision += 1;
@@ -643,33 +632,4 @@ impl Approval {
 fn closed(status: ApprovalStatus) -> Problem {
     let detail = format!("the approval is {} already", status.as_str());
     Problem::new(ProblemCode::StateConflict, detail)
-}
-
-/// JSON Merge Patch (RFC 7396, section 2), on values whose numbers keep their exact meaning.
-fn merge(target: &mut Json, patch: Json) {
-    let Json::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !matches!(target, Json::Object(_)) {
-        *target = Json::Object(Vec::new());
-    }
-    let Json::Object(members) = target else { return };
-    for (name, value) in patch {
-        let at = members.iter().position(|(member, _)| *member == name);
-        match (at, value) {
-            (Some(at), Json::Null) => drop(members.remove(at)),
-            (None, Json::Null) => {}
-            (at, value) => {
-                let at = at.unwrap_or_else(|| {
-                    members.push((name, Json::Null));
-                    members.len() - 1
-                });
-                if let Some((_, member)) = members.get_mut(at) {
-                    merge(member, value);
-                }
-            }
-        }
-    }
-    members.sort_unstable_by(|(a, _), (b, _)| json::utf16_order(a, b));
 }

@@ -1,4 +1,4 @@
-//! Approvals as they are read.
+//! Approvals in answers.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,7 +7,7 @@ use super::record::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
-/// An approval, as it is read.
+/// An approval.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Approval)]
 pub struct ApprovalView<'a> {
@@ -21,20 +21,20 @@ pub struct ApprovalView<'a> {
     server: &'a str,
     tool: &'a str,
     resource: &'a str,
-    /// As the caller stated it. Only if `assigned` does the action hash cover it.
+    /// As the caller stated it. The action hash covers it only if `assigned`.
     user_id: &'a str,
     /// Likewise.
     run_id: &'a str,
     /// Whether a harness stated user and run: then the approval is for this user and run alone.
     assigned: bool,
-    /// The MCP session that the call came in; null when there was none. Never covered by the hash.
+    /// The MCP session of the call; null if there was none. The hash never covers it.
     session: Option<&'a str>,
     /// Of an HTTP request; covered by the hash, as is `route`.
     method: Option<&'a str>,
     /// The path of the registered route.
     route: Option<&'a str>,
     source_trust: SourceTrust,
-    /// Where the taint comes from that the call waits for; null if it would wait without taint, too.
+    /// The taint because of which the call waits; null if it would wait without taint, too.
     taint: Option<&'a TaintExplanation>,
     /// Why approval is needed.
     reason: &'a str,
@@ -47,15 +47,15 @@ pub struct ApprovalView<'a> {
     /// Its arguments; null in lists, and once the approval is closed.
     #[schema(value_type = Option<Object>)]
     input: Option<serde_json::Value>,
-    /// What an approver made of the call: it alone is good then.
+    /// The call as an approver edited it: then only this one is valid.
     edited: Option<Edited<'a>>,
-    /// Who rejected or cancelled it; null when nobody did.
+    /// Who rejected or cancelled it; null if nobody did.
     closed_by: Option<&'a str>,
-    /// Of whoever decided last.
+    /// The last decision's comment.
     comment: Option<&'a str>,
-    /// How often it was used with another call; at the fifth it is cancelled.
+    /// How often it was presented for another call; the fifth time cancels it.
     tampering: u8,
-    /// The decision that used it; of a change of the registry, the request.
+    /// The decision that used it; for a change of the registry, the request.
     used_by: Option<&'a str>,
     #[schema(format = DateTime)]
     created_at: String,
@@ -65,7 +65,7 @@ pub struct ApprovalView<'a> {
     approved_at: Option<String>,
     #[schema(format = DateTime)]
     closed_at: Option<String>,
-    /// In the answer to a decision: that the same person had decided so before, and counts once.
+    /// In the answer to a decision: whether the same person had made it before. It counts once.
     already_decided: bool,
 }
 
@@ -74,17 +74,17 @@ pub struct ApprovalView<'a> {
 #[schema(as = Approver)]
 pub struct ApproverView<'a> {
     administrator: &'a str,
-    /// Of the credential that approved; empty from before this was recorded.
+    /// The key id of the credential that approved; empty if the approval is older than this field.
     key_id: &'a str,
-    /// Who issued that credential; null from before this was recorded.
+    /// Who issued that credential; null if the approval is older than this field.
     issued_by: Option<&'a str>,
-    /// For which of the approver groups it counts.
+    /// The approver groups for which it counts.
     groups: &'a [String],
     #[schema(format = DateTime)]
     at: String,
 }
 
-/// What an approver made of a call.
+/// A call as an approver edited it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EditedCall)]
 pub struct Edited<'a> {
@@ -96,12 +96,12 @@ pub struct Edited<'a> {
 }
 
 impl Approval {
-    /// For reading at `now_ms`.
+    /// The approval as of `now_ms`.
     #[must_use]
     pub fn view(&self, input: &ApprovalInput, now_ms: u64, already: bool) -> ApprovalView<'_> {
         let rfc3339 = crate::id::rfc3339;
         let open = self.status_at(now_ms).is_open();
-        // The lane wrote it; whoever reads is better served by the rest than by nothing.
+        // The lane wrote it. If it is unreadable, the rest is still useful.
         let read = |text: &Option<String>| {
             text.as_deref().filter(|_| open).and_then(|text| serde_json::from_str(text).ok())
         };

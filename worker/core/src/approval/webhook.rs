@@ -1,10 +1,11 @@
-//! Webhooks: the messages that tell a tenant what becomes of its approvals, as Standard Webhooks
-//! 1.0.0 has them (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md).
+//! Webhooks: messages about a tenant's approvals, in the form of Standard Webhooks 1.0.0
+//! (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md).
 //!
-//! INVARIANT (the same message, however often): id and body depend on the step alone, so that a
-//! receiver can tell a repetition by the id; only time and signature are of the attempt.
+//! INVARIANT (the same message at each attempt): id and body depend only on the step, so a receiver
+//! recognizes a repetition by the id. Only time and signature differ between attempts.
 //!
-//! Out of scope: keeping messages until they are taken ([`crate::lane`]), sending them (the shell).
+//! Out of scope: storing messages until they are delivered ([`crate::lane`]), sending them (the
+//! shell).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,15 +17,15 @@ use crate::approval::{Approval, ApprovalInput, ApprovalView};
 use crate::credential::token::MacKeys;
 use crate::id::rfc3339;
 
-/// A tenant's webhook, as its lanes need it.
+/// A tenant's webhook, as lanes read it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 pub struct Webhook {
     pub url: String,
-    /// What makes its secret another than the tenant's next one.
+    /// A random text that makes its secret unique.
     pub salt: String,
 }
 
-/// What is sent, the same at each attempt.
+/// A message, the same at each attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub id: String,
@@ -46,8 +47,8 @@ struct Data<'a> {
 }
 
 impl Message {
-    /// About the step `seq` of a lane; `event` is its audit kind, and the approval is as it was
-    /// after it, without the call's arguments.
+    /// The message about the step `seq` of a lane. `event` is its audit kind. The approval is as it
+    /// was after the step, without the call's arguments.
     #[must_use]
     pub fn of(
         (tenant, lane): (&str, u16),
@@ -61,15 +62,15 @@ impl Message {
             data: Data { tenant, approval: approval.view(&ApprovalInput::default(), at_ms, false) },
         };
         Self {
-            // No full stop is in it: those separate what is signed.
+            // It has no full stop: full stops separate the signed parts.
             id: format!("msg_{tenant}_{lane}_{seq}"),
             // Plain data always serializes.
             body: serde_json::to_string(&payload).unwrap_or_default(),
         }
     }
 
-    /// The headers of an attempt, besides those of any JSON. It is signed with the secret that each
-    /// of the worker's keys gives, so that receivers have time to take a new one.
+    /// The headers of an attempt, besides those of any JSON. It is signed with the secret of each
+    /// of the worker's keys, so that receivers have time to switch to a new one.
     #[must_use]
     pub fn headers(
         &self,
@@ -90,7 +91,7 @@ impl Message {
     }
 }
 
-/// What a receiver verifies with, as an administrator is shown it.
+/// The secret with which a receiver verifies, in the form that an administrator sees.
 #[must_use]
 pub fn secret(keys: &MacKeys, tenant: &str, salt: &str) -> String {
     let current = keys.webhook_keys(tenant, salt).next().unwrap_or_default();
@@ -98,7 +99,7 @@ pub fn secret(keys: &MacKeys, tenant: &str, salt: &str) -> String {
 }
 
 fn sign(key: &[u8], id: &str, timestamp_s: u64, body: &str) -> String {
-    // HMAC takes keys of any length.
+    // HMAC accepts keys of any length.
     Hmac::<Sha256>::new_from_slice(key).map_or_else(
         |_| String::new(),
         |mut hmac| {

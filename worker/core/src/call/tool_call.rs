@@ -48,6 +48,14 @@ pub struct ToolCall {
     pub fingerprint: [u8; 32],
 }
 
+impl ToolCall {
+    /// The tool with its server, as grants and policies name it: `server/tool`.
+    #[must_use]
+    pub fn tool_id(&self) -> String {
+        [&self.server, "/", &self.tool].concat()
+    }
+}
+
 /// Reads the body of `POST /v1/authorize` for a credential of `tenant`.
 ///
 /// # Errors

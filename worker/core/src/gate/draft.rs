@@ -11,7 +11,7 @@ use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::GateCommand;
 use crate::problem::Problem;
-use crate::registry::{Records, TenantRecord};
+use crate::registry::{CallRecords, TenantRecord};
 use crate::taint::{DEFAULT_TAINT_S, Scope};
 
 /// An end without a ruling.
@@ -124,24 +124,24 @@ impl<'a> Draft<'a> {
     }
 }
 
-pub fn taint_period_ms(records: &Records) -> u64 {
+pub fn taint_period_ms(records: &CallRecords) -> u64 {
     let default_ms = u64::from(DEFAULT_TAINT_S) * 1_000;
     records.tenant.as_ref().map_or(default_ms, TenantRecord::taint_period_ms)
 }
 
 /// Whether the caller is a harness. Only a harness's claims about users and runs count.
-pub fn is_harness(records: &Records) -> bool {
+pub fn is_harness(records: &CallRecords) -> bool {
     records.credential.as_ref().is_some_and(|credential| credential.assigns_runs)
 }
 
 /// The run that the call belongs to, if a harness assigned it.
-pub fn assigned_run<'a>(command: &'a GateCommand, records: &Records) -> Option<&'a str> {
+pub fn assigned_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Option<&'a str> {
     Some(command.call.run_id.as_str()).filter(|run| is_harness(records) && !run.is_empty())
 }
 
 /// The call's action hash. The worker computes it without user and run, because it does not know
 /// whether the caller is a harness.
-fn action_hash(command: &GateCommand, records: &Records) -> [u8; 32] {
+fn action_hash(command: &GateCommand, records: &CallRecords) -> [u8; 32] {
     let call = &command.call;
     if !is_harness(records) || (call.user_id.is_empty() && call.run_id.is_empty()) {
         return call.action_hash;
@@ -151,6 +151,6 @@ fn action_hash(command: &GateCommand, records: &Records) -> [u8; 32] {
 }
 
 /// The scope whose taint the call has, and to which it adds.
-pub fn scope<'a>(command: &'a GateCommand, records: &Records) -> Scope<'a> {
+pub fn scope<'a>(command: &'a GateCommand, records: &CallRecords) -> Scope<'a> {
     assigned_run(command, records).map_or(Scope::Agent, Scope::Run)
 }

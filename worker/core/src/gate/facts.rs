@@ -7,7 +7,7 @@ use super::space::JournalSpace;
 use crate::approval::Approval;
 use crate::bucket::Rate;
 use crate::receipt::ChainHead;
-use crate::registry::Records;
+use crate::registry::CallRecords;
 
 /// The answer that is stored under a request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct StoredAnswer {
 pub struct Facts<'a> {
     pub now_ms: u64,
     pub config: &'a Config,
-    pub records: &'a Records,
+    pub records: &'a CallRecords,
     pub agent: &'a AgentState,
     pub head: &'a ChainHead,
     /// The latest time of any row that the lane wrote. A new id has no earlier time.
@@ -48,7 +48,7 @@ impl Facts<'_> {
     pub(super) fn rate(&self) -> Rate {
         let mut rate = self.config.default_rate;
         if let Some(tenant) = &self.records.tenant {
-            rate = rate.with(tenant.rate_capacity, tenant.rate_refill_per_s);
+            rate = rate.with(tenant.limits.rate_capacity, tenant.limits.rate_refill_per_s);
         }
         if let Some(agent) = &self.records.agent {
             rate = rate.with(agent.rate_capacity, agent.rate_refill_per_s);

@@ -10,7 +10,10 @@ use crate::credential::signature;
 use crate::credential::token;
 use crate::decision::ReasonCode;
 use crate::problem::{Problem, ProblemCode};
-use crate::registry::{AgentRecord, AgentStatus, BanKind, CredentialRecord, TenantRecord};
+use crate::registry::{
+    AgentRecord, AgentStatus, BanKind, CredentialRecord, CredentialStatus, TenantRecord,
+    TenantStatus,
+};
 
 /// In this time, one denial of a stopped agent is journalled; the repeats are counted.
 pub const STATUS_DENIAL_WINDOW_MS: u64 = 60_000;
@@ -38,14 +41,14 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if !token::hash_matches(&command.secret_hash, &credential.secret_sha256) {
         return Err(unauthorized());
     }
-    if credential.status == "revoked" {
+    if credential.status == CredentialStatus::Revoked {
         return Err(Stop::Terminal(Problem::new(ProblemCode::Unauthorized, INVALID)));
     }
     let (Some(tenant), Some(agent)) = (&records.tenant, &records.agent) else {
         return Err(unauthorized());
     };
     if credential.agent.as_deref() != Some(command.call.agent.as_str())
-        || credential.status != "active"
+        || credential.status != CredentialStatus::Active
         || agent.lane != command.lane
     {
         return Err(unauthorized());
@@ -83,7 +86,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
 pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Ruling>, Stop> {
     // A call that Gateward forwards names no environment.
     if draft.command.purpose == Purpose::Authorize
-        && draft.command.call.environment != identity.agent.environment
+        && draft.command.call.environment != *identity.agent.environment
     {
         let problem = Problem::new(
             ProblemCode::EnvironmentMismatch,
@@ -93,8 +96,8 @@ pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Rulin
     }
     let now_ms = draft.facts.now_ms;
     let code = match identity.agent.status {
-        _ if identity.tenant.status != "active" => ReasonCode::TenantInactive,
-        AgentStatus::Revoked => ReasonCode::AgentRevoked,
+        _ if identity.tenant.status != TenantStatus::Active => ReasonCode::TenantInactive,
+        AgentStatus::Revoked | AgentStatus::Deleted => ReasonCode::AgentRevoked,
         AgentStatus::Quarantined => ReasonCode::AgentQuarantined,
         AgentStatus::Active | AgentStatus::Frozen if draft.agent.quarantined => {
             ReasonCode::AgentQuarantined

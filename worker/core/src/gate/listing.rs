@@ -17,7 +17,7 @@ use crate::call::command::{Candidate, Purpose};
 use crate::decision::ReasonCode;
 use crate::policy::input;
 use crate::policy::{CallEntities, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::ListedTool;
+use crate::registry::{ListedTool, ToolStatus};
 use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
@@ -108,9 +108,9 @@ fn could_pass(
     let (tenant, server_name) = (command.tenant.as_str(), command.call.server.as_str());
     let tool_id = format!("{server_name}/{}", candidate.tool);
     let described = engine.tool(&tool_id);
-    let egress = listed.egress != 0 || described.is_some_and(|tool| tool.egress);
-    let writes = listed.mutates != 0 || egress;
-    if listed.status != "active"
+    let egress = listed.egress || described.is_some_and(|tool| tool.egress);
+    let writes = listed.mutates || egress;
+    if listed.status != ToolStatus::Active
         || !resolve::is_tool_granted(&tool_id, identity)
         || !resolve::has_scope(identity, writes)
     {
@@ -137,7 +137,7 @@ fn could_pass(
             tool: &tool_id,
             mutates: writes,
             egress,
-            canary: listed.canary != 0 || described.is_some_and(|tool| tool.canary),
+            canary: listed.canary || described.is_some_and(|tool| tool.canary),
             server: &format!("{tenant}/{server_name}"),
         },
         agent_attributes: resolve::agent_attributes(draft, identity),

@@ -14,7 +14,9 @@ use crate::decision::ReasonCode;
 use crate::glob::Glob;
 use crate::policy::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
-use crate::registry::{Records, ServerRecord, ToolRegistration};
+use crate::registry::{
+    CallRecords, ServerKind, ServerRecord, ServerStatus, ToolRegistration, ToolStatus,
+};
 use crate::schema::Misfit;
 use crate::scope::Scope;
 
@@ -29,7 +31,7 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
     }
     match command.purpose {
         Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
-            is_tool_granted(&format!("{}/{}", call.server, call.tool), identity)
+            is_tool_granted(&call.tool_id(), identity)
         }
         Purpose::Message { .. }
         | Purpose::Filter(_)
@@ -67,10 +69,10 @@ pub fn is_tool_granted(tool_id: &str, identity: &Identity<'_>) -> bool {
 }
 
 /// The server must be registered and active.
-pub fn server(records: &Records) -> Result<&ServerRecord, ReasonCode> {
+pub fn server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
     match &records.server {
         None => Err(ReasonCode::ServerUnknown),
-        Some(server) if server.status != "active" => Err(ReasonCode::ToolInactive),
+        Some(server) if server.status != ServerStatus::Active => Err(ReasonCode::ToolInactive),
         Some(server) => Ok(server),
     }
 }
@@ -80,8 +82,10 @@ pub fn server(records: &Records) -> Result<&ServerRecord, ReasonCode> {
 pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
         Purpose::Authorize => return true,
-        Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => "http",
-        Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => "mcp",
+        Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => ServerKind::Http,
+        Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => {
+            ServerKind::Mcp
+        }
         Purpose::Read => return false,
     };
     server.kind == kind && server.upstream.is_some()
@@ -92,7 +96,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
 pub fn tool(
     engine: &PolicyEngine,
     command: &GateCommand,
-    records: &Records,
+    records: &CallRecords,
     identity: &Identity<'_>,
 ) -> Result<Tool, Box<Ruling>> {
     let deny = |code| Err(Box::new(Ruling::deny(code)));
@@ -115,19 +119,19 @@ pub fn tool(
         return Err(Box::new(Ruling { reason: why.clone(), ..Ruling::deny(code) }));
     }
     let Some(tool) = &records.tool else { return deny(ReasonCode::ToolUnknown) };
-    if tool.status != "active" {
+    if tool.status != ToolStatus::Active {
         return deny(ReasonCode::ToolInactive);
     }
-    let described = engine.tool(&format!("{}/{}", call.server, call.tool));
+    let described = engine.tool(&call.tool_id());
     // The registry or the policies' tool description can mark it; either is enough.
-    let egress = tool.egress != 0 || described.is_some_and(|tool| tool.egress);
+    let egress = tool.egress || described.is_some_and(|tool| tool.egress);
     let resolved = Tool {
         server: server.clone(),
         risk: tool.risk,
-        writes: tool.mutates != 0 || egress || call.mutates_state,
+        writes: tool.mutates || egress || call.mutates_state,
         egress,
         // The same holds for a canary.
-        canary: tool.canary != 0 || described.is_some_and(|tool| tool.canary),
+        canary: tool.canary || described.is_some_and(|tool| tool.canary),
         tainted: tool.tainted,
     };
     let refused = if !has_scope(identity, resolved.writes) {
@@ -286,7 +290,7 @@ pub fn evaluate(
 pub fn agent_attributes(draft: &Draft<'_>, identity: &Identity<'_>) -> Fields {
     let risk_tier = containment::effective_tier(draft, identity.agent.risk_tier);
     vec![
-        ("environment", Value::from(identity.agent.environment.as_str())),
+        ("environment", Value::from(&*identity.agent.environment)),
         ("risk_tier", Value::from(risk_tier.as_str())),
     ]
 }

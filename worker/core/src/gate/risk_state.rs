@@ -42,7 +42,8 @@ impl RiskLimits {
     pub fn of(tenant: Option<&TenantRecord>) -> Self {
         match tenant {
             Some(tenant) => {
-                Self::new(tenant.risk_denials, tenant.risk_window_s, tenant.risk_quiet_s)
+                let limits = &tenant.limits;
+                Self::new(limits.risk_denials, limits.risk_window_s, limits.risk_quiet_s)
             }
             None => Self::new(None, None, None),
         }

@@ -67,7 +67,11 @@ pub enum LaneRequest<'a> {
     ReadApproval { approval_id: String },
     /// Read what the lane decided about an agent, under the limits of its tenant. Reply:
     /// [`LaneReply::Containment`].
-    ReadContainment { agent: String, tenant: TenantRecord },
+    ReadContainment {
+        agent: String,
+        #[serde(with = "json_text")]
+        tenant: TenantRecord,
+    },
     /// Reply: [`LaneReply::ChainEnds`].
     ReadChainEnds,
     /// Reply: [`LaneReply::Row`].
@@ -187,7 +191,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProtocolError> {
     }
 }
 
-/// A stored record as the text of its JSON. Such records leave out members that are absent, which
+/// A record as the text of its JSON. Such records leave out absent members or flatten a struct, which
 /// postcard cannot do.
 mod json_text {
     use serde::de::{DeserializeOwned, Error as _};
@@ -218,7 +222,7 @@ mod tests {
     use crate::gate::LaneAction;
     use crate::gate::proxy::Untrusted;
     use crate::receipt::Ending;
-    use crate::registry::ChangedKey;
+    use crate::registry::{ChangedKey, Limits, TenantStatus};
     use crate::taint::TaintExplanation;
     use crate::trust::SourceTrust;
 
@@ -252,21 +256,23 @@ mod tests {
 
     fn tenant() -> TenantRecord {
         TenantRecord {
-            status: text("active"),
+            status: TenantStatus::Active,
             epoch: 3,
-            rate_capacity: Some(10),
-            rate_refill_per_s: Some(0.5),
-            quota_per_day: None,
-            risk_denials: Some(4),
-            risk_window_s: None,
-            risk_quiet_s: Some(60),
-            taint_s: Some(61),
+            limits: Limits {
+                rate_capacity: Some(10),
+                rate_refill_per_s: Some(0.5),
+                quota_per_day: None,
+                risk_denials: Some(4),
+                risk_window_s: None,
+                risk_quiet_s: Some(60),
+                taint_s: Some(61),
+                grace_read_s: Some(64),
+                grace_write_s: None,
+                grace_high_risk_s: Some(65),
+            },
             lanes: Some(2),
             rows_per_day: None,
             bytes_per_day: Some(63),
-            grace_read_s: Some(64),
-            grace_write_s: None,
-            grace_high_risk_s: Some(65),
         }
     }
 
@@ -416,9 +422,8 @@ mod tests {
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "050903626f740661637469766503010a01000000000000e03f00010400013c013d010200013f\
-                0140000141",
-                    "",
+                    "050903626f749102",
+                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
             (LaneRequest::ReadChainEnds, pin("050a", "")),

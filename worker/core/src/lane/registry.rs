@@ -9,7 +9,9 @@ use serde_json::json;
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, meta, set_meta, unreadable};
 use crate::call::command::GateCommand;
-use crate::registry::{ChangedKey, EpochPush, RecordKind, StoredRecord, needed};
+use crate::registry::{
+    ChangedKey, EpochPush, LoadedListing, LoadedTexts, RecordKind, StoredRecord,
+};
 use crate::sql::lane as sql;
 
 /// Records that are stored; with more, the oldest are deleted. Memory keeps as many of four kinds.
@@ -139,4 +141,50 @@ fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
         // Handled above.
         ChangedKey::All => Vec::new(),
     }
+}
+
+/// The name of the record of this kind that a command needs.
+fn name_of(kind: RecordKind, command: &GateCommand) -> String {
+    match kind {
+        RecordKind::Tenant | RecordKind::Bans => String::new(),
+        RecordKind::Agent => command.call.agent.clone(),
+        RecordKind::Credential => command.key_id.clone(),
+        RecordKind::Server | RecordKind::Listing => command.call.server.clone(),
+        RecordKind::Tool => command.call.tool_id(),
+    }
+}
+
+/// Kind and name of every record that a command needs.
+#[must_use]
+pub fn needed(command: &GateCommand) -> Vec<(RecordKind, String)> {
+    RecordKind::ALL.into_iter().map(|kind| (kind, name_of(kind, command))).collect()
+}
+
+/// What was loaded for a command, as it is stored.
+#[must_use]
+pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
+    let null = || "null".to_owned();
+    let LoadedTexts { tenant, agent, credential, server, tool, bans } = loaded;
+    [
+        (RecordKind::Tenant, Some(tenant.unwrap_or_else(null))),
+        (RecordKind::Agent, Some(agent.unwrap_or_else(null))),
+        (RecordKind::Credential, Some(credential.unwrap_or_else(null))),
+        (RecordKind::Server, Some(server.unwrap_or_else(null))),
+        (RecordKind::Tool, Some(tool.unwrap_or_else(null))),
+        (RecordKind::Bans, bans),
+    ]
+    .into_iter()
+    .filter_map(|(kind, text)| {
+        Some(StoredRecord { kind, name: name_of(kind, command), text: text? })
+    })
+    .collect()
+}
+
+/// All tools of a command's server, as they are stored.
+#[must_use]
+pub fn stored_listing(command: &GateCommand, loaded: &LoadedListing) -> StoredRecord {
+    let kind = RecordKind::Listing;
+    // Plain data always serializes; what were empty could not be read.
+    let text = serde_json::to_string(&loaded.tools).unwrap_or_default();
+    StoredRecord { kind, name: name_of(kind, command), text }
 }

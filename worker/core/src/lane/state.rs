@@ -21,7 +21,7 @@ use crate::gate::{
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
 use crate::receipt::{ChainHead, GENESIS};
-use crate::registry::{Records, TenantRecord};
+use crate::registry::{CallRecords, TenantRecord};
 use crate::sql::lane as sql;
 
 /// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
@@ -181,7 +181,7 @@ impl Lane {
         engine: &PolicyEngine,
         config: &Config,
         command: &GateCommand,
-        records: &Records,
+        records: &CallRecords,
         now_ms: u64,
     ) -> Result<Reply, StorageError> {
         let call = &command.call;
@@ -354,7 +354,7 @@ impl Lane {
         storage: &impl LaneSql,
         config: &Config,
         command: &GateCommand,
-        records: &Records,
+        records: &CallRecords,
         now_ms: u64,
     ) -> Result<bool, StorageError> {
         self.hold(storage, &command.call.agent, now_ms)?;
@@ -369,7 +369,7 @@ impl Lane {
         &'a self,
         config: &'a Config,
         command: &GateCommand,
-        records: &'a Records,
+        records: &'a CallRecords,
         now_ms: u64,
         fresh: &'a AgentState,
     ) -> Facts<'a> {

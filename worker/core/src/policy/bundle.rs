@@ -5,7 +5,7 @@
 //! needs it. The compiler that makes bundles is `policies/compiler`; the code that evaluates them
 //! is [`crate::policy`].
 
-use serde::{Deserialize, Serialize};
+use crate::text_enum::text_enum;
 
 /// Policies, the index to find them by, and the tools whose argument types they know.
 #[derive(Debug)]
@@ -125,27 +125,14 @@ pub struct ToolRecord {
     pub input: RecordType,
 }
 
-/// A tool's risk, lowest first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Risk {
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-impl Risk {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
+text_enum! {
+    /// A tool's risk, lowest first.
+    #[derive(PartialOrd, Ord)]
+    Risk {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        Critical = "critical",
     }
 }
 

@@ -1,43 +1,22 @@
 //! The risk tier of an agent, which policies use, and the risk score of a call. The score is for
 //! people and dashboards and decides nothing.
 
-use serde::{Deserialize, Serialize};
-
 use crate::policy::bundle::Risk;
+use crate::text_enum::text_enum;
 use crate::trust::SourceTrust;
 
-/// The risk tier of an agent, lowest first.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum RiskTier {
-    #[default]
-    Low,
-    Medium,
-    High,
+text_enum! {
+    /// The risk tier of an agent, lowest first.
+    #[derive(Default, PartialOrd, Ord)]
+    RiskTier {
+        #[default]
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+    }
 }
 
 impl RiskTier {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
     /// The tier this many steps higher.
     #[must_use]
     pub const fn raised(self, steps: u8) -> Self {

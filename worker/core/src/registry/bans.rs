@@ -3,34 +3,23 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::bounds::MAX_BANS;
 use crate::network::Network;
+use crate::text_enum::text_enum;
 
-/// What is banned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BanKind {
-    /// An agent, by name.
-    Agent,
-    /// A user that callers name as `user.id`.
-    User,
-    /// A run that callers name as `trace.run_id`.
-    Run,
-    /// The network that a request connects from.
-    SourceAddress,
-}
-
-impl BanKind {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::User => "user",
-            Self::Run => "run",
-            Self::SourceAddress => "source_address",
-        }
+text_enum! {
+    /// What is banned.
+    BanKind {
+        /// An agent, by name.
+        Agent = "agent",
+        /// A user that callers name as `user.id`.
+        User = "user",
+        /// A run that callers name as `trace.run_id`.
+        Run = "run",
+        /// The network that a request connects from.
+        SourceAddress = "source_address",
     }
 }
 
@@ -72,7 +61,7 @@ impl Bans {
             }
         }
         let live = || self.networks.iter().filter(|(_, at)| holds(at));
-        // Whoever cannot be placed may be in any of them.
+        // A call without an address may come from any of them.
         let Some(address) = address else { return live().next().map(|_| BanKind::SourceAddress) };
         live().any(|(net, _)| net.contains(address)).then_some(BanKind::SourceAddress)
     }
@@ -99,7 +88,7 @@ impl TryFrom<Vec<Ban>> for Bans {
                     continue;
                 }
             };
-            // Of several on one subject, what lasts longest holds.
+            // Of several bans of one subject, the longest holds.
             let held = names.entry(subject).or_default();
             *held = (*held).max(expires_at_ms);
         }

@@ -1,4 +1,4 @@
-//! Hashes by which the registry knows what a server says of itself and of its tools.
+//! Hashes of what a server says about itself and its tools.
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,8 +10,8 @@ pub fn instructions_sha256(instructions: &str) -> String {
     hex::encode(Sha256::digest(instructions))
 }
 
-/// Lower-case hex of SHA-256 over the canonical form: RFC 8785, but numbers that no double holds exactly
-/// have their text ([`crate::json::parse_definition`]).
+/// Lower-case hex of SHA-256 over the canonical form: RFC 8785, but numbers that no double holds
+/// exactly keep their text ([`crate::json::parse_definition`]).
 #[must_use]
 pub fn definition_sha256(definition: &Json) -> String {
     hex::encode(Sha256::digest(definition.canonical()))

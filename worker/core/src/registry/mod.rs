@@ -1,14 +1,16 @@
-//! What administrators registered, as a lane reads, keeps and asks for it.
+//! The registry's records, as a lane reads them.
 
 mod bans;
-mod cache;
 mod definition;
+mod limits;
 mod records;
+mod status;
 mod stored;
 pub mod upstream;
 
 pub use bans::{BanKind, Bans};
-pub use cache::RegistryCache;
 pub use definition::{definition_sha256, instructions_sha256};
+pub use limits::Limits;
 pub use records::*;
-pub use stored::{LoadedTexts, RecordKind, StoredRecord, needed, stored, stored_listing};
+pub use status::*;
+pub use stored::{LoadedTexts, RecordKind, StoredRecord};

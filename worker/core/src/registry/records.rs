@@ -1,13 +1,12 @@
-//! What administrators registered, as a lane reads it: the records, the news of a change, and which
-//! of the records a call needs. How a lane keeps them is in [`cache`](RegistryCache), how it stores them
-//! in [`crate::lane`].
+//! The registry's records as a lane reads them, and the push of a change. Their cache and storage
+//! are in [`crate::lane`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::command::GateCommand;
+use crate::field::{Environment, flag};
 use crate::glob::Glob;
 use crate::network::Network;
 use crate::policy::bundle::Risk;
@@ -18,59 +17,45 @@ use crate::taint::DEFAULT_TAINT_S;
 use crate::trust::SourceTrust;
 
 use super::bans::Bans;
+use super::limits::Limits;
+use super::status::{
+    AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, TaintRule, TenantStatus,
+    ToolStatus,
+};
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TenantRecord {
-    pub status: String,
+    pub status: TenantStatus,
     pub epoch: u64,
-    /// For agents that have none of their own.
-    pub rate_capacity: Option<u32>,
-    pub rate_refill_per_s: Option<f64>,
-    pub quota_per_day: Option<u32>,
-    pub risk_denials: Option<u32>,
-    pub risk_window_s: Option<u32>,
-    pub risk_quiet_s: Option<u32>,
-    /// How long taint lasts after the last text of an untrusted server.
-    pub taint_s: Option<u32>,
-    /// Over how many lanes the bounds below are split. `None`: the record is of limits alone.
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// The number of lanes among which the two bounds below are divided. `None`: the record has
+    /// only limits.
     pub lanes: Option<u16>,
     pub rows_per_day: Option<u32>,
     pub bytes_per_day: Option<u32>,
-    /// For how long a lane goes on without having confirmed the registry, for each kind of call.
-    pub grace_read_s: Option<u32>,
-    pub grace_write_s: Option<u32>,
-    pub grace_high_risk_s: Option<u32>,
 }
 
-/// For how long reads go on when a tenant has not said: D1's own incidents are mostly shorter.
+/// The grace period of reads if the tenant sets none: most of D1's incidents are shorter.
 pub const DEFAULT_GRACE_READ_S: u32 = 15 * 60;
 
-/// The longest that can be registered: as long as the journal holds at full rate.
+/// The longest grace period: as long as the journal has space at full rate.
 pub const MAX_GRACE_S: u32 = 60 * 60;
 
 impl TenantRecord {
     #[must_use]
     pub fn taint_period_ms(&self) -> u64 {
-        u64::from(self.taint_s.unwrap_or(DEFAULT_TAINT_S)) * 1_000
+        u64::from(self.limits.taint_s.unwrap_or(DEFAULT_TAINT_S)) * 1_000
     }
 }
 
-/// What administrators did to an agent; the lane's own quarantine is not among it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AgentStatus {
-    Active,
-    Frozen,
-    Revoked,
-    Quarantined,
-}
-
-/// In a list that is `None` everything is allowed, in an empty one nothing. A list that is left
-/// out of what is read is a mistake, not a list that is `None`.
+/// A list that is `None` allows everything, an empty one nothing. A record without the member is
+/// unreadable: absent is not `None`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AgentRecord {
     pub lane: u16,
     pub status: AgentStatus,
-    pub environment: String,
+    pub environment: Environment,
     /// As registered; the lane may raise it.
     pub risk_tier: RiskTier,
     /// Sorted.
@@ -92,7 +77,7 @@ pub struct CredentialRecord {
     #[serde(deserialize_with = "Scope::deserialize_known")]
     pub scopes: Vec<Scope>,
     pub max_source_trust: SourceTrust,
-    pub status: String,
+    pub status: CredentialStatus,
     pub expires_at_ms: Option<u64>,
     /// Compared with a server's name.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -105,17 +90,17 @@ pub struct CredentialRecord {
     pub allowed_networks: Option<Vec<Network>>,
     /// Whether requests must be signed.
     pub signed: bool,
-    /// Whether it belongs to a harness: the program that drives agents and assigns runs, not the
-    /// model. Only then are a run and a user more than what the caller says.
+    /// Whether it belongs to a harness: the program that drives agents and assigns runs. Only then
+    /// run and user are trusted.
     pub assigns_runs: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ServerRecord {
-    pub kind: String,
-    pub trust: String,
-    pub status: String,
-    /// `None` when Gateward does not stand in front of it.
+    pub kind: ServerKind,
+    pub trust: ServerTrust,
+    pub status: ServerStatus,
+    /// `None` if Gateward does not forward to it.
     pub upstream: Option<Rc<Upstream>>,
     /// SHA-256 of the instructions that were pinned at registration, in lower-case hex.
     pub instructions_sha256: Option<String>,
@@ -124,112 +109,91 @@ pub struct ServerRecord {
 impl ServerRecord {
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
-        self.trust != "trusted"
-    }
-}
-
-/// What a tainted call of a tool needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TaintRule {
-    /// Nothing more: policies judge the call by what is stated.
-    Allow,
-    /// A person's approval, if it writes.
-    #[default]
-    RequireApproval,
-    /// It is denied, also if it only reads.
-    Forbid,
-}
-
-impl TaintRule {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::RequireApproval => "require_approval",
-            Self::Forbid => "forbid",
-        }
+        self.trust != ServerTrust::Trusted
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ToolRegistration {
-    pub status: String,
-    /// 0 or 1, as SQLite has it.
-    pub mutates: u8,
-    /// 0 or 1. A lane may still have stored the record as it was before there was egress; no tool was
-    /// marked then, and marking one makes the stored record go.
-    #[serde(default)]
-    pub egress: u8,
+    pub status: ToolStatus,
+    #[serde(with = "flag")]
+    pub mutates: bool,
+    /// A lane may have stored the record before this field existed. No tool was marked then, and
+    /// marking a tool deletes its stored record.
+    #[serde(default, with = "flag")]
+    pub egress: bool,
     pub risk: Risk,
-    pub canary: u8,
+    #[serde(with = "flag")]
+    pub canary: bool,
     /// What a tainted call of it needs.
     pub tainted: TaintRule,
     /// How long an approval of a call of it is open, in seconds.
     pub approval_ttl_s: Option<u32>,
-    /// What its arguments must be: the text of a JSON Schema. It is compiled when a call needs it.
+    /// The text of the arguments' JSON Schema. It is compiled when a call needs it.
     pub input_schema: Option<Rc<str>>,
 }
 
 impl ToolRegistration {
-    /// Whether its calls are writes, whatever their callers say: they change something or send text
+    /// Whether its calls are writes, whatever the caller states: they change something or send text
     /// out.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.mutates != 0 || self.egress != 0
+        self.mutates || self.egress
     }
 }
 
-/// A tool as far as a listing needs it.
+/// A tool in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedTool {
     pub tool: String,
-    pub status: String,
-    /// 0 or 1, as SQLite has it.
-    pub mutates: u8,
+    pub status: ToolStatus,
+    #[serde(with = "flag")]
+    pub mutates: bool,
     /// As in [`ToolRegistration`].
-    #[serde(default)]
-    pub egress: u8,
-    pub canary: u8,
-    /// Of its definition as the server listed it, in lower-case hex.
+    #[serde(default, with = "flag")]
+    pub egress: bool,
+    #[serde(with = "flag")]
+    pub canary: bool,
+    /// SHA-256 of its definition, in lower-case hex.
     pub definition_sha256: Option<String>,
 }
 
 /// A server's tools by name.
-pub type Listing = HashMap<String, ListedTool>;
+pub type ServerTools = HashMap<String, ListedTool>;
 
-/// What one call needs, as of one epoch. Absent means: not registered.
+/// The records that one call needs, as of one epoch. `None`: not registered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Records {
+pub struct CallRecords {
     pub tenant: Option<TenantRecord>,
     pub agent: Option<AgentRecord>,
     pub credential: Option<CredentialRecord>,
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
     pub bans: Rc<Bans>,
-    /// All tools of the server; empty unless a listing is to be filtered.
-    pub listing: Rc<Listing>,
-    /// Whether the epoch was confirmed within `REGISTRY_TTL_MS`. If not, the decision says so.
+    /// All tools of the server; empty unless a listing is filtered.
+    pub listing: Rc<ServerTools>,
+    /// Whether the epoch was confirmed within `REGISTRY_TTL_MS`. If not, the decision is marked as
+    /// degraded.
     pub confirmed: bool,
 }
 
-impl Records {
-    /// For how long after its last confirmation the registry is good for this call, in milliseconds:
-    /// as the tenant registered for reads, for writes, and for tools of high or critical risk; never
-    /// less than `ttl_ms`.
+impl CallRecords {
+    /// How long the registry can be used for this call after its last confirmation, in
+    /// milliseconds: the tenant's grace period for reads, writes, or tools of high or critical
+    /// risk, and at least `ttl_ms`.
     #[must_use]
-    pub fn grace_ms(&self, command: &GateCommand, ttl_ms: u64) -> u64 {
-        let tenant = self.tenant.as_ref();
+    pub fn grace_ms(&self, mutates_state: bool, ttl_ms: u64) -> u64 {
+        let limits = self.tenant.as_ref().map(|tenant| &tenant.limits);
         let (risk, writes) = match &self.tool {
-            Some(tool) => (tool.risk, tool.writes() || command.call.mutates_state),
-            None => (Risk::Low, command.call.mutates_state),
+            Some(tool) => (tool.risk, tool.writes() || mutates_state),
+            None => (Risk::Low, mutates_state),
         };
         let grace_s = if risk >= Risk::High {
-            tenant.and_then(|tenant| tenant.grace_high_risk_s)
+            limits.and_then(|limits| limits.grace_high_risk_s)
         } else if writes {
-            tenant.and_then(|tenant| tenant.grace_write_s)
+            limits.and_then(|limits| limits.grace_write_s)
         } else {
-            tenant.and_then(|tenant| tenant.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
+            limits.and_then(|limits| limits.grace_read_s).or(Some(DEFAULT_GRACE_READ_S))
         };
         ttl_ms.max(u64::from(grace_s.unwrap_or_default()) * 1_000)
     }
@@ -243,7 +207,7 @@ pub struct Loaded {
     pub credential: Option<CredentialRecord>,
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
-    /// `None` when they were not asked for.
+    /// `None` if they were not requested.
     pub bans: Option<Bans>,
 }
 
@@ -254,7 +218,7 @@ pub struct LoadedListing {
     pub tools: Vec<ListedTool>,
 }
 
-/// Lanes of a tenant that did not take an epoch.
+/// Lanes of a tenant that did not confirm an epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingPushes {
     pub tenant: String,
@@ -262,18 +226,18 @@ pub struct PendingPushes {
     pub epoch: u64,
 }
 
-/// A change of the registry, as every lane of the tenant is told it.
+/// A change of the registry, as it is sent to every lane of the tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpochPush {
     pub from: u64,
     pub epoch: u64,
-    /// Everything that is different at `epoch` from what it was at `from`, and never less: a lane
-    /// keeps what is not named.
+    /// Every record that differs between `from` and `epoch`. It must be complete: a lane keeps
+    /// records that are not named.
     pub keys: Vec<ChangedKey>,
 }
 
 impl EpochPush {
-    /// News without the change itself: whatever a lane holds from before `epoch` is dropped.
+    /// A push that names no keys: a lane drops every record from before `epoch`.
     #[must_use]
     pub fn whole(epoch: u64) -> Self {
         Self { from: epoch.saturating_sub(1), epoch, keys: vec![ChangedKey::All] }
@@ -296,12 +260,10 @@ pub enum ChangedKey {
     All,
 }
 
-pub(super) fn tool_id(command: &GateCommand) -> String {
-    format!("{}/{}", command.call.server, command.call.tool)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn tool(registered: &str) -> ToolRegistration {
@@ -314,7 +276,31 @@ mod tests {
         assert!(!tool(r#""mutates":0,"risk":"low""#).writes());
         let listed =
             r#"{"tool":"t","status":"active","mutates":0,"canary":0,"definition_sha256":null}"#;
-        assert_eq!(serde_json::from_str::<ListedTool>(listed).unwrap().egress, 0);
+        assert!(!serde_json::from_str::<ListedTool>(listed).unwrap().egress);
+    }
+
+    #[test]
+    fn a_record_with_an_unknown_value_is_unreadable() {
+        let server = |kind: &str, trust: &str, status: &str| {
+            let record = json!({"kind": kind, "trust": trust, "status": status});
+            serde_json::from_value::<ServerRecord>(record).is_ok()
+        };
+        for (kind, trust, status, expected) in [
+            ("http", "untrusted", "pending", true),
+            ("ftp", "trusted", "active", false),
+            ("http", "verified", "active", false),
+            ("http", "trusted", "retired", false),
+            ("http", "trusted", "", false),
+        ] {
+            assert_eq!(server(kind, trust, status), expected, "{kind} {trust} {status}");
+        }
+        let tool = |mutates: &str| {
+            let text =
+                r#"{"tool":"t","status":"active","mutates":M,"canary":0,"definition_sha256":null}"#;
+            serde_json::from_str::<ListedTool>(&text.replace('M', mutates)).is_ok()
+        };
+        assert!(tool("0") && tool("1"));
+        assert!(!tool("2") && !tool("null") && !tool(r#""1""#));
     }
 
     #[test]

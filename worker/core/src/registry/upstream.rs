@@ -1,26 +1,26 @@
-//! Where a server's traffic goes, and within which bounds: what is registered with a server that
-//! Gateward stands in front of.
+//! A server's upstream: where Gateward forwards its traffic, and the bounds.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How long an upstream may take to begin its answer; connecting is part of it.
+/// How long an upstream may take until the head of its answer, connecting included.
 pub const DEFAULT_FIRST_BYTE_TIMEOUT_MS: u32 = 30_000;
-/// How long an answer may take as a whole: a long-running tool, but not for ever.
+/// How long a whole answer may take: enough for a long-running tool.
 pub const DEFAULT_WHOLE_TIMEOUT_MS: u32 = 600_000;
 /// How long a stream may be silent.
 pub const DEFAULT_IDLE_TIMEOUT_MS: u32 = 120_000;
-/// The most that any of them can be set to: an hour.
+/// The longest of these timeouts: an hour.
 pub const MAX_TIMEOUT_MS: u32 = 3_600_000;
 /// The least.
 pub const MIN_TIMEOUT_MS: u32 = 10;
-/// Bytes of a result: what a model can read many times over.
+/// Bytes of a result: far more than a model can read.
 pub const DEFAULT_MAX_RESULT_BYTES: u32 = 4 * 1024 * 1024;
-/// The most that it can be set to: an answer that is looked into is held in the isolate's 128 MB.
+/// The largest limit: an answer that is inspected is held in the isolate's 128 MB.
 pub const MAX_RESULT_BYTES: u32 = 16 * 1024 * 1024;
-/// The same for a server that speaks MCP: a result is looked through without a pause, at some 6 ms a MiB.
+/// The same for a server that speaks MCP: a result is inspected without a pause, at about 6 ms a
+/// MiB.
 pub const MAX_MCP_RESULT_BYTES: u32 = 8 * 1024 * 1024;
-/// The least: an error's text.
+/// The smallest limit: the text of an error.
 pub const MIN_RESULT_BYTES: u32 = 1_024;
 /// Routes of a server: each is tried for every request.
 pub const MAX_ROUTES: usize = 256;
@@ -30,8 +30,7 @@ pub const MAX_ROUTE_PATH_BYTES: usize = 512;
 pub const MAX_ROUTE_SEGMENTS: usize = 24;
 /// Headers that are registered to be forwarded: each is compared with each of a request's.
 pub const MAX_FORWARDED_HEADERS: usize = 32;
-/// How the names of bindings begin that hold upstream credentials, so that no other secret can be
-/// named.
+/// The prefix of bindings that hold upstream credentials, so that no other secret can be named.
 pub const CREDENTIAL_BINDING_PREFIX: &str = "UPSTREAM_";
 
 /// Where requests for a server go.
@@ -40,10 +39,11 @@ pub const CREDENTIAL_BINDING_PREFIX: &str = "UPSTREAM_";
 pub struct Upstream {
     /// MCP: the endpoint. HTTP: what paths are appended to.
     pub url: String,
-    /// Whether it is on a local network: only where the worker's var `LOCAL_TARGETS` is "true".
+    /// Whether it may be on a local network. Accepted only if the worker's var `LOCAL_TARGETS` is
+    /// "true".
     #[serde(default)]
     pub local: bool,
-    /// What the upstream gets in place of the agent's token; null for nothing.
+    /// The credential that replaces the agent's token; null for none.
     #[serde(default)]
     pub credential: Option<UpstreamCredential>,
     /// Until the answer's head, in milliseconds; connecting is part of it.
@@ -65,22 +65,21 @@ pub struct Upstream {
     /// MCP: how a denied call is answered.
     #[serde(default)]
     pub denial: DenialForm,
-    /// HTTP: which request calls which tool. Of two that fit, the first counts.
+    /// HTTP: which request calls which tool. The first route that matches counts.
     #[serde(default)]
     pub routes: Vec<HttpRoute>,
-    /// HTTP: headers of callers that go to the upstream, besides those that go to every one. Names
-    /// in lower case.
+    /// HTTP: additional headers of callers that are forwarded. Names in lower case.
     #[serde(default)]
     #[schema(max_items = 32)]
     pub forwarded_headers: Vec<String>,
-    /// HTTP: whether shared caches may store answers, as far as the API's `Cache-Control` lets them.
+    /// HTTP: whether shared caches may store answers, if the API's `Cache-Control` allows it.
     /// Otherwise every answer is `private`.
     #[serde(default)]
     pub shared_cache: bool,
 }
 
 impl Upstream {
-    /// What a proxy needs of it.
+    /// A short description for the log.
     #[must_use]
     pub fn without_routes(&self) -> Self {
         Self {
@@ -93,14 +92,14 @@ impl Upstream {
     }
 }
 
-/// A secret that the worker holds and the registry names.
+/// The name of a secret of the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamCredential {
-    /// A secret of the worker whose name begins with `UPSTREAM_`. Its text is
-    /// `<tenant> <origin> <header value>`: it is sent for this tenant and to this origin alone.
+    /// A secret of the worker whose name begins with `UPSTREAM_`. Its text is `<tenant> <origin>
+    /// <header value>`: it is only sent for this tenant and to this origin.
     pub binding: String,
-    /// The header that it is sent in.
+    /// The header that carries it.
     #[serde(default = "credential_header")]
     pub header: String,
 }
@@ -122,8 +121,7 @@ pub enum DenialForm {
 pub struct HttpRoute {
     /// Upper case.
     pub method: String,
-    /// Segments, not percent-encoded, of which `{name}` stands for any one:
-    /// `/repos/{owner}/{repo}/issues`.
+    /// Segments, not percent-encoded; `{name}` matches any one: `/repos/{owner}/{repo}/issues`.
     pub path: String,
     pub tool: String,
 }

@@ -1,11 +1,11 @@
 //! The administration's statements on D1. A test prepares each against the migrations
-//! (`tests/administration.rs`). What is loaded comes as JSON texts, in the shape of the `…Row`s.
+//! (`tests/administration.rs`). Rows are loaded as JSON texts, in the shape of the `…Row` structs.
 
-/// A value that a statement is bound to.
+/// A bound value of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Null,
-    /// D1 takes doubles; all of ours are below 2^53.
+    /// D1 binds doubles; all of our numbers are below 2^53.
     Number(f64),
     Text(String),
 }
@@ -13,7 +13,7 @@ pub enum Value {
 impl Value {
     /// A JSON array, or NULL for a list that restricts nothing.
     pub fn list<T: serde::Serialize>(list: Option<&Vec<T>>) -> Self {
-        // Lists of texts always serialize; one that did not would restrict everything.
+        // Lists of texts always serialize. If one did not, it would allow nothing.
         list.map_or(Self::Null, |list| {
             Self::Text(serde_json::to_string(list).unwrap_or_else(|_| "[]".to_owned()))
         })
@@ -78,7 +78,7 @@ macro_rules! flag {
     };
 }
 
-/// Whether a credential `c` is an administrator's, is active and has the scope.
+/// Whether a credential `c` is an administrator's, is active, and has the scope.
 macro_rules! administers {
     ($scope:literal, $now:literal) => {
         concat!(
@@ -91,7 +91,7 @@ macro_rules! administers {
     };
 }
 
-/// Whether ending the credentials `c` of the tenant `?1` that a condition names would leave the tenant
+/// Whether the end of the tenant `?1`'s credentials `c` that match a condition leaves the tenant
 /// without an administrator who can change it, and the worker without an operator.
 macro_rules! last {
     ($ended:literal, $now:literal) => {
@@ -124,15 +124,20 @@ macro_rules! last {
 
 macro_rules! tenant_row {
     () => {
-        "json_object('tenant', tenant, 'status', status, 'lanes', lanes, \
-           'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
-           'quota_per_day', quota_per_day, 'risk_denials', risk_denials, \
-           'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, \
-           'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
-           'grace_high_risk_s', grace_high_risk_s, \
-           'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
-           'retention_days', retention_days, 'revision', revision, \
-           'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+        concat!(
+            "json_object('tenant', tenant, 'status', status, 'lanes', lanes, ",
+            limits!(member),
+            ", 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+               'retention_days', retention_days, 'revision', revision, \
+               'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+        )
+    };
+}
+
+/// A limit as the JSON object `?4` has it.
+macro_rules! set_limit {
+    ($column:literal) => {
+        concat!($column, " = ?4->>'", $column, "'")
     };
 }
 
@@ -298,15 +303,15 @@ statements! {
     /// Tenant, epoch.
     RAISE_EPOCH = "UPDATE tenants SET epoch = ?2 WHERE tenant = ?1";
 
-    /// What a request with this idempotency key was answered, and the tenant that it changed is at
-    /// which epoch. Tenant, key.
+    /// The stored answer of this idempotency key, and the changed tenant with its epoch. Tenant,
+    /// key.
     KEPT_ANSWER = "SELECT fingerprint, epoch, status, body, changed_tenant, \
           (SELECT lanes FROM tenants WHERE tenant = changed_tenant) AS lanes FROM idempotency_keys \
         WHERE tenant = ?1 AND idempotency_key = ?2";
     /// Tenant, key, fingerprint, epoch, status, body, now, the tenant that was changed.
     KEEP_ANSWER = "INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, epoch, \
         status, body, created_at_ms, changed_tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    /// Tenant, time before which they are forgotten.
+    /// Tenant, time before which they are deleted.
     EXPIRE_IDEMPOTENCY_KEYS = "DELETE FROM idempotency_keys WHERE tenant = ?1 AND created_at_ms < ?2";
 
     /// Tenant.
@@ -321,14 +326,12 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, ten limits, what is kept, revision, now.
-    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, rate_capacity = ?4, \
-        rate_refill_per_s = ?5, quota_per_day = ?6, risk_denials = ?7, risk_window_s = ?8, \
-        risk_quiet_s = ?9, taint_s = ?10, grace_read_s = ?11, grace_write_s = ?12, \
-        grace_high_risk_s = ?13, rows_per_day = ?14, bytes_per_day = ?15, retention_days = ?16, \
-        revision = ?17, updated_at_ms = ?18 WHERE tenant = ?1";
-    /// Tenant, now, administrator: whether somebody may administer tenants, how often it was
-    /// bootstrapped, and whether the administrator was deleted.
+    /// Tenant, status, lanes, limits and storage limits as JSON objects, revision, now.
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", limits!(set_limit), ", \
+        rows_per_day = ?5->>'rows_per_day', bytes_per_day = ?5->>'bytes_per_day', \
+        retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7 WHERE tenant = ?1";
+    /// Tenant, now, administrator: how many operators there are, how often it was bootstrapped, and
+    /// the administrator of this name.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
         json_object('operators', (SELECT count(*) FROM credentials c JOIN tenants t USING (tenant) \
             WHERE c.kind = 'administrator' AND c.status = 'active' AND t.status <> 'deleted' \
@@ -360,14 +363,13 @@ statements! {
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
-          (SELECT json_object('status', status, 'epoch', epoch, 'risk_denials', risk_denials, \
-             'risk_window_s', risk_window_s, 'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s) \
+          (SELECT json_object('status', status, 'epoch', epoch, ", limits!(member), ") \
              FROM tenants WHERE tenant = ?1) AS extra FROM agents \
         WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
     LIST_AGENTS = "SELECT ", agent_row!(), " AS record FROM agents \
         WHERE tenant = ?1 AND agent > ?2 AND deleted_at_ms IS NULL ORDER BY agent LIMIT ?3";
-    /// In the order of the columns. What the lane decides about the agent is the flush's to write.
+    /// In the order of the columns. The flush writes the columns that the lane decides.
     SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
           rate_capacity, rate_refill_per_s, quota_per_day, frozen, quarantined, revoked, revision, \
           created_at_ms, updated_at_ms) \
@@ -411,7 +413,7 @@ statements! {
     /// Tenant, after, limit.
     LIST_ADMINISTRATORS = "SELECT ", administrator_row!(), " AS record FROM subjects \
         WHERE tenant = ?1 AND subject > ?2 AND deleted_at_ms IS NULL ORDER BY subject LIMIT ?3";
-    /// Tenant, administrator, who made it, whether it is the first, now. One that is there stays.
+    /// Tenant, administrator, created by, whether it is the first, now. An existing one stays.
     CREATE_ADMINISTRATOR = "INSERT INTO subjects (tenant, subject, created_by, first, created_at_ms) \
         VALUES (?1, ?2, ?3, ?4, ?5) \
         ON CONFLICT (tenant, subject) DO UPDATE SET first = max(first, excluded.first)";
@@ -506,7 +508,7 @@ statements! {
     /// Tenant, key id, status, expiry, revision.
     END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
         WHERE tenant = ?1 AND key_id = ?2";
-    /// Those that have been of no use since a time. Tenant, time.
+    /// Credentials that ended before a time. Tenant, time.
     EXPIRE_CREDENTIALS = "DELETE FROM credentials WHERE tenant = ?1 AND expires_at_ms < ?2";
 
     /// Tenant, server, the most servers and one; then, if its tools are listed, a JSON array of
@@ -541,10 +543,10 @@ statements! {
     /// Tenant, server, now, revision.
     DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
         WHERE tenant = ?1 AND server = ?2";
-    /// What a server says of its tools: tenant, server, a JSON array of them, revision, now, whether
-    /// an administrator asked. One that was described already waits for approval; one that was
-    /// registered by hand keeps the schema that was given, what was said of its egress, and if an
-    /// administrator asked, its approval. What is listed otherwise can raise egress, and never lowers it.
+    /// Writes listed tools. Tenant, server, a JSON array of them, revision, now, whether an
+    /// administrator asked. A tool that had a definition waits for approval. A tool that was
+    /// registered by hand keeps its schema, its egress and, if an administrator asked, its
+    /// approval. A changed definition can set egress and never clears it.
     SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, input_schema, \
           definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
         SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'egress', value->>'risk', value->>'input_schema', \
@@ -556,7 +558,7 @@ statements! {
             excluded.input_schema), \
           definition = excluded.definition, definition_sha256 = excluded.definition_sha256, revision = excluded.revision, \
           updated_at_ms = excluded.updated_at_ms";
-    /// Tenant, server, a JSON array of tools that are known, each with a hash, revision, now.
+    /// Tenant, server, a JSON array of registered tools, each with a hash, revision, now.
     SAVE_UNUSABLE_TOOLS = "UPDATE tools SET approved = 0, definition = NULL, \
           definition_sha256 = value->>'definition_sha256', revision = ?4, updated_at_ms = ?5 \
         FROM json_each(?3) WHERE tenant = ?1 AND server = ?2 AND tool = value->>'tool'";

@@ -1,20 +1,15 @@
 //! Statements on D1, except those of the administration. The schema is `d1-migrations/`.
 
-/// Everything that one call needs, in one round trip and at one epoch, each as JSON text or
-/// null. Tenant, agent, key id, server, tool, whether the bans are wanted (0 or 1), now: bans
-/// that have expired by then are left out. One ban more than [`crate::bounds::MAX_BANS`] is
-/// read, so that too many are noticed.
+/// Everything that one call needs, in one round trip and at one epoch, each as JSON text or null.
+/// Tenant, agent, key id, server, tool, whether to read the bans (0 or 1), now. Expired bans are
+/// left out. One ban more than [`crate::bounds::MAX_BANS`] is read, so that too many are noticed.
 ///
-/// An agent's status is what administrators did, and not the column `status`: that holds a copy
-/// of the lane's own quarantine too, which would outlast the lane's lifting it.
-pub const LOAD_RECORDS: &str = "SELECT \
-    (SELECT json_object('status', status, 'epoch', epoch, 'rate_capacity', rate_capacity, \
-       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
-       'risk_denials', risk_denials, 'risk_window_s', risk_window_s, \
-       'risk_quiet_s', risk_quiet_s, 'taint_s', taint_s, 'lanes', lanes, \
-       'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
-       'grace_read_s', grace_read_s, 'grace_write_s', grace_write_s, \
-       'grace_high_risk_s', grace_high_risk_s) \
+/// An agent's status is computed from administrators' marks. The column `status` also has a copy of
+/// the lane's own quarantine, which could be older than its end.
+pub const LOAD_RECORDS: &str = concat!(
+    "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
+    limits!(member),
+    ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day) \
        FROM tenants WHERE tenant = ?1) AS tenant, \
     (SELECT json_object('lane', lane, 'status', \
        CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -41,10 +36,11 @@ pub const LOAD_RECORDS: &str = "SELECT \
     iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
        'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
          WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
-         LIMIT 1001)), NULL) AS bans";
+         LIMIT 1001)), NULL) AS bans"
+);
 
-/// All tools of a server, as a listing needs them, with the epoch at which they were so. Tenant,
-/// server; one tool more than [`crate::bounds::MAX_SERVER_TOOLS`], so that too many are noticed.
+/// All tools of a server for a listing, with the epoch. Tenant, server; one tool more than
+/// [`crate::bounds::MAX_SERVER_TOOLS`], so that too many are noticed.
 pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_object('tool', \
        tool, 'status', status, 'mutates', mutates, 'egress', egress, 'canary', canary, \
        'definition_sha256', definition_sha256)) \
@@ -54,8 +50,8 @@ pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_ob
 /// Tenant.
 pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
-/// Tenant, lane and a JSON array of journal rows: each is spread over the tables by the
-/// trigger of `d1-migrations/0004_approvals.sql`.
+/// Tenant, lane and a JSON array of journal rows: the trigger of `d1-migrations/0004_approvals.sql`
+/// distributes each over the tables.
 pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
      SELECT ?1, ?2, value FROM json_each(?3)";
 
@@ -83,8 +79,8 @@ pub const COUNT_FAILED_AUTHENTICATION: &str = "INSERT INTO audit_events (tenant,
        at_ms, kind, source, count, detail) VALUES ('', ?1, ?2, ?4, ?3, ?5, '{}') \
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = count + excluded.count";
 
-/// Who reads or administers: tenant, key id. Of a deleted agent there is no status. An
-/// administrator's groups come with the epoch at which they, and all the rest, were so.
+/// The credential of a reader or administrator: tenant, key id. A deleted agent has no status. An
+/// administrator's groups are as of the epoch, as is everything else.
 pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.administrator, c.secret_sha256, \
        c.scopes, c.status, c.expires_at_ms, c.allowed_networks, c.signed, \
        t.status AS tenant_status, t.lanes, t.epoch, a.status AS agent_status, \
@@ -98,13 +94,13 @@ pub const LOAD_READER: &str = "SELECT c.kind, c.agent, c.administrator, c.secret
        AND a.deleted_at_ms IS NULL \
      WHERE c.tenant = ?1 AND c.key_id = ?2";
 
-/// Uses up the nonce of a signature: tenant, key id, nonce, when it was signed. No row: it was
-/// used before.
+/// Uses the nonce of a signature: tenant, key id, nonce, when it was signed. No row: it was used
+/// before.
 pub const USE_SIGNATURE_NONCE: &str = "INSERT INTO signature_nonces \
        (tenant, key_id, nonce, created_at_ms) VALUES (?1, ?2, ?3, ?4) \
      ON CONFLICT DO NOTHING RETURNING nonce";
 
-/// Forgets a tenant's oldest nonces that were signed before a time, a bounded number of them.
+/// Deletes a tenant's oldest nonces that were signed before a time, up to a limit.
 pub const FORGET_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces \
      WHERE (tenant, key_id, nonce) IN (SELECT tenant, key_id, nonce \
        FROM signature_nonces INDEXED BY signature_nonces_by_age \
@@ -121,7 +117,7 @@ pub const DECISIONS: &str = "SELECT decision_id, lane, seq, at_ms, agent, server
      WHERE tenant = ?1 AND decision_id >= ?2 AND decision_id < ?3 \
      ORDER BY decision_id DESC LIMIT ?4";
 
-/// The same of one agent, whose name follows. Left to itself, the planner would walk the
+/// The same of one agent, whose name follows. Without the index hint, the planner would scan the
 /// whole tenant by its primary key.
 pub const DECISIONS_OF_AGENT: &str = "SELECT decision_id, lane, seq, at_ms, agent, server, \
        tool, decision, reason_code, response FROM decisions INDEXED BY decisions_by_agent \
@@ -149,14 +145,15 @@ pub const FLUSHES: &str =
 pub const RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body FROM receipts \
      WHERE tenant = ?1 AND lane = ?2 AND seq >= ?3 ORDER BY seq LIMIT ?4";
 
-/// The receipt of what became of a decision's call. Tenant, decision id.
+/// The receipt of the outcome of a decision's call. Tenant, decision id.
 pub const OUTCOME: &str = "SELECT body FROM receipts INDEXED BY receipts_of_outcomes \
      WHERE tenant = ?1 AND decision_id = ?2 AND kind = 'outcome' LIMIT 1";
 
 /// Tenant, approval id.
 pub const APPROVAL: &str = "SELECT record FROM approvals WHERE tenant = ?1 AND approval_id = ?2";
 
-/// A page of approvals by an index. The rest of the filter is tested on what the index finds.
+/// A page of approvals by an index. The rest of the filter is tested on the rows that the index
+/// finds.
 macro_rules! approvals {
     ($index:literal, $found:literal) => {
         concat!(
@@ -178,7 +175,7 @@ macro_rules! approvals {
 /// a time after which they end, each of them or null.
 pub const APPROVALS: &str = approvals!("approvals_by_time", "true");
 
-/// The same of one status: of open ones there are few.
+/// The same of one status: few are open.
 pub const APPROVALS_OF_STATUS: &str = approvals!("approvals_by_status", "status = ?6");
 
 /// The same of one agent.
@@ -200,7 +197,7 @@ pub const APPROVALS_OF_GROUP: &str = "SELECT a.record FROM approval_groups g \
 pub const WEBHOOK: &str = "SELECT w.url, w.salt FROM webhooks w JOIN tenants t USING (tenant) \
      WHERE w.tenant = ?1 AND t.status <> 'deleted'";
 
-/// Messages that a webhook did not take. Tenant, lane, a JSON array of them, now.
+/// Messages that could not be delivered to a webhook. Tenant, lane, a JSON array of them, now.
 pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, \
        kind, source, decision_id, detail) \
      SELECT ?1, value->>'event_id', ?4, ?2, 'webhook_dead_lettered', 'webhook', \
@@ -210,7 +207,7 @@ pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id
 /// Tenant.
 pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
 
-/// Tenant, lane, the number that they come after, limit.
+/// Tenant, lane, the sequence number before the first, limit.
 pub const OLD_RECEIPTS: &str = "SELECT at_ms, seq, receipt_hash, prev_receipt_hash, body \
      FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4";
 
@@ -229,8 +226,8 @@ pub const PRUNE_DECISIONS: &str = "DELETE FROM decisions WHERE tenant = ?1 AND d
 pub const PRUNE_RECEIPTS: &str =
     "DELETE FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
 
-/// Tenant, time, limit. Two kinds of events are locks, and stay: the newest change of the
-/// registry, and bootstraps, which are numbered by their count.
+/// Tenant, time, limit. Two kinds of events are locks and stay: the newest change of the registry,
+/// and bootstraps, which are numbered by their count.
 pub const PRUNE_EVENTS: &str = "DELETE FROM audit_events WHERE tenant = ?1 AND event_id IN \
      (SELECT event_id FROM audit_events WHERE tenant = ?1 AND at_ms < ?2 \
         AND kind <> 'bootstrapped' \
@@ -246,7 +243,7 @@ pub const PRUNE_APPROVAL_GROUPS: &str = "WITH old AS (SELECT approval_id, record
          FROM old, json_each(old.record, '$.approver_groups') AS asked) \
        AND approval_id IN (SELECT approval_id FROM old)";
 
-/// Tenant, time, limit. What has not expired by then is kept, so an open approval is.
+/// Tenant, time, limit. Approvals that have not expired by then stay, so open ones do.
 pub const PRUNE_APPROVALS: &str = "DELETE FROM approvals WHERE tenant = ?1 AND approval_id IN \
      (SELECT approval_id FROM approvals \
         WHERE tenant = ?1 AND created_at_ms < ?2 AND expires_at_ms < ?2 \

@@ -20,7 +20,8 @@ use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{
-    Bans, Loaded, Records, ServerRecord, TaintRule, TenantRecord, ToolRegistration,
+    Bans, CallRecords, Loaded, ServerKind, ServerRecord, ServerStatus, ServerTrust, TaintRule,
+    TenantRecord, ToolRegistration, ToolStatus,
 };
 use gateward_core::sql::d1;
 use rusqlite::types::ValueRef;
@@ -140,7 +141,7 @@ pub struct Gate {
     pub storage: Storage,
     pub database: Connection,
     pub lane: RefCell<Option<Lane>>,
-    pub records: Records,
+    pub records: CallRecords,
     pub now_ms: Cell<u64>,
 }
 
@@ -330,7 +331,7 @@ impl Gate {
 }
 
 /// The demo's agent, its credential, and one of its tools.
-pub fn records() -> Records {
+pub fn records() -> CallRecords {
     records_of(json!({
         "tenant": {"status": "active", "epoch": 1},
         "agent": {
@@ -352,11 +353,11 @@ pub fn records() -> Records {
 }
 
 /// Records as a load brings them, without bans.
-pub fn records_of(loaded: Json) -> Records {
+pub fn records_of(loaded: Json) -> CallRecords {
     let Loaded { tenant, agent, credential, server, tool, .. } =
         serde_json::from_value(loaded).unwrap();
     let (bans, listing) = (Rc::default(), Rc::default());
-    Records { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
 }
 
 /// Bans as a load brings them.
@@ -365,12 +366,11 @@ pub fn bans(bans: Json) -> Rc<Bans> {
 }
 
 pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
-    let (mutates, canary) = (u8::from(mutates), u8::from(canary));
     let risk = gateward_core::policy::bundle::Risk::Low;
     Some(ToolRegistration {
-        status: "active".to_owned(),
+        status: ToolStatus::Active,
         mutates,
-        egress: 0,
+        egress: false,
         risk,
         canary,
         tainted: TaintRule::default(),
@@ -379,12 +379,11 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
     })
 }
 
-pub fn server(status: &str) -> Option<ServerRecord> {
-    let text = str::to_owned;
+pub fn server(status: ServerStatus) -> Option<ServerRecord> {
     Some(ServerRecord {
-        kind: text("mcp"),
-        trust: text("trusted"),
-        status: text(status),
+        kind: ServerKind::Mcp,
+        trust: ServerTrust::Trusted,
+        status,
         upstream: None,
         instructions_sha256: None,
     })

@@ -7,7 +7,7 @@ use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
     self, Forbidden, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
 };
-use gateward_core::registry::Loaded;
+use gateward_core::registry::{Limits, Loaded};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -44,14 +44,12 @@ pub struct Model {
 
 impl Model {
     pub fn new() -> Self {
-        let tenant = json!({
+        let own = json!({
             "tenant": TENANT, "status": "active", "lanes": 1,
-            "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
-            "risk_denials": null, "risk_window_s": null, "risk_quiet_s": null, "taint_s": null,
-            "grace_read_s": null, "grace_write_s": null, "grace_high_risk_s": null,
             "rows_per_day": null, "bytes_per_day": null, "retention_days": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
+        let tenant = super::with(json!(Limits::default()), own);
         let ada = json!({
             "administrator": "ada", "created_by": "_bootstrap", "first": true,
             "created_at": rfc3339(START_MS),

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+use gateward_core::admin::ManifestSeen;
 use gateward_core::admin::agent::AgentRow;
-use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
+use gateward_core::admin::manifest::{Discovered, ToolManifest};
 use gateward_core::admin::{self, Actor, AgentInLane, Answer, At, Loaded, Outcome, Write};
 use gateward_core::api::openapi::document;
 use gateward_core::api::request::{Asked, RANDOM_BYTES, Request};
@@ -356,7 +357,7 @@ impl Registry {
                 continue;
             }
             let (statements, done) = match write.apply(&at, &loaded)? {
-                Outcome::Held(held) => {
+                Outcome::NeedsApproval(held) => {
                     let needed =
                         |needed: &ApproverGroup| format!("{} {}", needed.group, needed.quorum);
                     let needed: Vec<String> = held.groups.iter().map(needed).collect();
@@ -390,18 +391,18 @@ impl Registry {
         panic!("overtaken {MAX_ATTEMPTS} times: {} {path}", ask.method);
     }
 
-    fn discover(&self) -> Result<Listing, Problem> {
+    fn discover(&self) -> Result<ToolManifest, Problem> {
         self.discoveries.set(self.discoveries.get() + 1);
         let unreachable = || Problem::new(ProblemCode::UpstreamUnreachable, "nobody there");
         let listing = self.listing.borrow();
-        Ok(Listing::of_server(&discovered(listing.as_ref().ok_or_else(unreachable)?)))
+        Ok(ToolManifest::of_server(&discovered(listing.as_ref().ok_or_else(unreachable)?)))
     }
 
     /// A listing passes through.
     pub fn see(&self, server: &str, tools: &Json) -> Result<Answered, Problem> {
-        let listing = Listing::of_server(&discovered(&json!({ "tools": tools })));
+        let listing = ToolManifest::of_server(&discovered(&json!({ "tools": tools })));
         let server = Name::parse(server).unwrap();
-        let write = ManifestSeen { server, listing: &listing };
+        let write = ManifestSeen { server, manifest: &listing };
         let ask = Ask::new("POST", "", Json::Null).of_actor(&Actor::gateward());
         self.change(&ask, "", TENANT, &write, "")
     }

@@ -16,6 +16,7 @@ use gateward_core::credential::token::{self, Holder, Token};
 use gateward_core::json::Json;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::registry::{AgentStatus, CredentialKind, CredentialStatus, TenantStatus};
 use gateward_core::scope::Scope;
 use subtle::ConstantTimeEq as _;
 use worker::{Date, console_error};
@@ -259,8 +260,8 @@ fn check(
 ) -> Result<(), Problem> {
     let refuse = |code, detail| Err(refuse(request, app, code, detail));
     let (kind, agent) = match token.holder {
-        Holder::Agent { agent, .. } => ("agent", Some(agent)),
-        Holder::Administrator => ("administrator", None),
+        Holder::Agent { agent, .. } => (CredentialKind::Agent, Some(agent)),
+        Holder::Administrator => (CredentialKind::Administrator, None),
     };
     let secret_hash = token::secret_hash(token.secret);
     if !token::hash_matches(&secret_hash, &stored.secret_sha256)
@@ -274,10 +275,10 @@ fn check(
             refusals::remember(secret_hash, problem.clone());
         })
     };
-    if stored.status == "revoked" {
+    if stored.status == CredentialStatus::Revoked {
         return refuse_for_good(ProblemCode::Unauthorized, INVALID);
     }
-    if stored.status != "active" || stored.tenant_status == "deleted" {
+    if stored.status != CredentialStatus::Active || stored.tenant_status == TenantStatus::Deleted {
         return refuse(ProblemCode::Unauthorized, INVALID);
     }
     if stored.expires_at_ms.is_some_and(|at| Date::now().as_millis() >= at) {
@@ -295,7 +296,7 @@ fn check(
         }
     }
     // A deleted agent has no status, and is refused too.
-    if agent.is_some() && stored.agent_status.as_deref() != Some("active") {
+    if agent.is_some() && stored.agent_status != Some(AgentStatus::Active) {
         return Err(Problem::new(ProblemCode::Forbidden, "the agent is not active"));
     }
     Ok(())

@@ -3,7 +3,10 @@
 use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::call::command::GateCommand;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{ListedTool, LoadedListing, LoadedTexts};
+use gateward_core::registry::{
+    AgentStatus, CredentialKind, CredentialStatus, ListedTool, LoadedListing, LoadedTexts,
+    TenantStatus,
+};
 use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
 use worker::{Env, console_error};
@@ -13,25 +16,25 @@ use super::{number, read, read_within};
 /// The credential of a request that is not a call, with its tenant and agent.
 #[derive(Deserialize)]
 pub struct ReaderRow {
-    pub kind: String,
+    pub kind: CredentialKind,
     pub agent: Option<String>,
     pub administrator: Option<String>,
     pub secret_sha256: String,
     /// A JSON array.
     pub scopes: String,
-    pub status: String,
+    pub status: CredentialStatus,
     pub expires_at_ms: Option<u64>,
     /// A JSON array.
     pub allowed_networks: Option<String>,
     /// SQLite's boolean: 0 or 1.
     pub signed: u8,
     pub issued_by: Option<String>,
-    pub tenant_status: String,
+    pub tenant_status: TenantStatus,
     pub lanes: u16,
     pub epoch: u64,
     /// A JSON array.
     pub groups: String,
-    pub agent_status: Option<String>,
+    pub agent_status: Option<AgentStatus>,
 }
 
 /// All records that `command` needs, as of one epoch. The tenant's bans are read only if `with_bans`.

@@ -1,10 +1,10 @@
 //! A change of the registry: read, decide, commit, push to the lanes.
 
-use gateward_core::admin::manifest::Listing;
-use gateward_core::admin::protection::{Held, Proposal, propose};
+use gateward_core::admin::manifest::ToolManifest;
+use gateward_core::admin::protection::{Proposal, propose};
 use gateward_core::admin::{
     self as core, Actor, AgentInLane, Answer as Body, At, Loaded, MAX_IDEMPOTENCY_KEY_BYTES,
-    Outcome, Write,
+    Outcome, RequiredApproval, Write,
 };
 use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
 use gateward_core::id::approval_position;
@@ -52,7 +52,7 @@ impl Change<'_> {
         let path = self.request.path();
         let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
         let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
-        let mut discovered: Option<(Upstream, Listing)> = None;
+        let mut discovered: Option<(Upstream, ToolManifest)> = None;
         let approval = self.approval().await?;
         let mut used = false;
         for _ in 0..MAX_ATTEMPTS {
@@ -75,13 +75,15 @@ impl Change<'_> {
                 && discovered.as_ref().is_none_or(|(of, _)| *of != upstream)
             {
                 let found = discover(app, self.request, self.tenant, &upstream).await?;
-                discovered = Some((upstream, Listing::of_server(&found)));
+                discovered = Some((upstream, ToolManifest::of_server(&found)));
                 // The next attempt reads what the registry holds about the discovered tools.
                 continue;
             }
             let answered = match self.write.apply(&at, &loaded)? {
                 Outcome::Unchanged(answer) => self.unchanged(&at, &loaded, answer, kept).await?,
-                Outcome::Held(held) => return Err(self.ask(held, loaded.epoch).await),
+                Outcome::NeedsApproval(required) => {
+                    return Err(self.ask(required, loaded.epoch).await);
+                }
                 Outcome::Changed(change) => {
                     if let Some(approval) = approval.as_ref().filter(|_| change.approved && !used) {
                         // Before the commit: a lost approval can be asked for again, but an approval
@@ -165,10 +167,10 @@ impl Change<'_> {
     }
 
     /// Opens an approval for the change. The returned problem names it.
-    async fn ask(&self, held: Held, epoch: Option<u64>) -> Problem {
+    async fn ask(&self, required: RequiredApproval, epoch: Option<u64>) -> Problem {
         let asked = async {
             let Proposal { input, hash } = self.proposal()?;
-            let Held { event, resource, groups } = held;
+            let RequiredApproval { event, resource, groups } = required;
             let step = ChangeStep::Ask { event: event.to_owned(), resource, input, groups };
             self.settle(hash, epoch.unwrap_or(0), step).await
         };

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use gateward_core::admin::manifest::{Discovered, Listing, ManifestSeen};
+use gateward_core::admin::ManifestSeen;
+use gateward_core::admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::GateCommand;
 use gateward_core::field::Name;
@@ -267,14 +268,14 @@ impl ResponseFilter {
         let tools = definitions.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let client = Rc::clone(&self.client);
         Rc::clone(&client.app.context).wait_until(async move {
-            let listing = Listing::of_server(&Discovered {
+            let listing = ToolManifest::of_server(&Discovered {
                 tools,
                 resources: false,
                 prompts: false,
                 instructions: None,
             });
             let Ok(server) = Name::parse(client.server()) else { return };
-            let seen = ManifestSeen { server, listing: &listing };
+            let seen = ManifestSeen { server, manifest: &listing };
             let tenant = &client.template.tenant;
             if let Err(problem) = change_as_gateward(&client.app.env, tenant, &seen).await {
                 console_error!(

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use futures_util::future::join;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
-use gateward_core::lane::Lane;
+use gateward_core::lane::{self, Lane};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::{self, Records};
+use gateward_core::registry::{self, CallRecords};
 use worker::{Date, console_error};
 
 use super::state::{GateLane, storage_failed};
@@ -90,7 +90,7 @@ impl GateLane {
         if !self.database.borrow_mut().of(can_go_on).may_ask(now_ms) {
             return Err(d1::unavailable());
         }
-        let key = format!("{:?}", registry::needed(command));
+        let key = format!("{:?}", lane::needed(command));
         let flight = Rc::clone(self.loads.borrow_mut().entry(key.clone()).or_default());
         let Some(mut ended) = flight.try_lock() else {
             let ended = flight.lock().await;
@@ -134,10 +134,10 @@ impl GateLane {
         let loaded = records.parse().map_err(d1::registry::unreadable)?;
         let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
         if self.registry.borrow_mut().accept(command, loaded, now_ms) {
-            self.keep(epoch, now_ms, &registry::stored(command, records))?;
+            self.keep(epoch, now_ms, &lane::stored(command, records))?;
         }
         if let Some(listing) = listing {
-            let record = registry::stored_listing(command, &listing);
+            let record = lane::stored_listing(command, &listing);
             let epoch = listing.epoch;
             let server = &command.call.server;
             if self.registry.borrow_mut().accept_listing(server, listing, now_ms) {
@@ -166,7 +166,7 @@ impl GateLane {
         &self,
         settings: &Settings,
         command: &GateCommand,
-        held: Option<(Records, bool)>,
+        held: Option<(CallRecords, bool)>,
         now_ms: u64,
     ) -> Result<Option<Reply>, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);

@@ -3,9 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use gateward_core::lane::{Lane, StorageError};
+use gateward_core::lane::{Lane, RegistryCache, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::registry::RegistryCache;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::{Env, Error};

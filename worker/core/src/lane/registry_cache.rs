@@ -3,37 +3,37 @@
 //! INVARIANT (one epoch): every record in the cache is as it was in D1 at the cache's epoch, and
 //! the cache never mixes epochs, so a decision never sees half of a change. Three things change it:
 //!
-//! - A load brings records that were read in one statement with the tenant's epoch. At a newer
-//!   epoch the cache is emptied first; at an older one the load is thrown away, however late it
-//!   comes.
+//! - A load brings records that were read in one statement with the tenant's epoch. A load of a
+//!   newer epoch empties the cache first. A load of an older epoch is discarded, however late it
+//!   arrives.
 //! - A push says that the tenant went from one epoch to another and which keys changed on the way.
-//!   Where it begins at the cache's epoch, every other record is the same at both, so only the named
-//!   ones are dropped. Where it does not (a push was lost, or came before another), it is not known
-//!   what else changed, and the cache is emptied. What is not newer than the cache is no news.
+//!   If it starts at the cache's epoch, only the named records are dropped: all others are the same
+//!   at both epochs. If it does not (a push was lost or reordered), other records may have changed
+//!   too, and the cache is emptied. A push whose epoch is not newer is ignored.
 //! - A confirmation of a newer epoch, which names no keys, empties the cache.
 //!
 //! The epoch never falls: an object that starts anew begins at the one that its storage holds
-//! ([`crate::lane::Lane::stored_registry`]). So once a push of an epoch was taken, no record from
-//! before it is used: not a held one, not one that a slow load brings, not one that was stored.
+//! ([`crate::lane::Lane::stored_registry`]). So after a push of an epoch, no older record is used:
+//! neither a cached one, nor one from a slow load, nor a stored one.
 //!
-//! INVARIANT (nothing renews itself): the time of the last confirmation is when D1 was asked, in memory
-//! and in storage. Neither a start nor a push makes it later, and a time that lies in the future
-//! confirms nothing.
+//! INVARIANT (nothing renews itself): the time of the last confirmation is when D1 was asked, in
+//! memory and in storage. Neither a start nor a push changes it, and a time in the future confirms
+//! nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{
-    AgentRecord, Bans, ChangedKey, CredentialRecord, EpochPush, ListedTool, Listing, Loaded,
-    LoadedListing, RecordKind, Records, ServerRecord, StoredRecord, TenantRecord, ToolRegistration,
-    tool_id,
-};
 use crate::call;
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::http_tool;
+use crate::registry::{
+    AgentRecord, Bans, CallRecords, ChangedKey, CredentialRecord, EpochPush, ListedTool, Loaded,
+    LoadedListing, RecordKind, ServerRecord, ServerTools, StoredRecord, TenantRecord,
+    ToolRegistration,
+};
 
-/// Records of one kind that a lane keeps; beyond it that kind is dropped and read again. A
+/// Records of one kind that a lane keeps; with more, that kind is dropped and read again. A
 /// record is some 300 bytes, so a full cache stays below 16 MB of the isolate's 128.
 const MAX_CACHED_RECORDS: usize = 10_000;
 
@@ -50,7 +50,7 @@ const MAX_CACHED_LISTINGS: usize = 32;
 pub struct RegistryCache {
     epoch: u64,
     confirmed_at_ms: Option<u64>,
-    /// The outer `None` is what is not held, in each field; the inner what is not registered.
+    /// In each field, outer `None`: not cached. Inner `None`: cached as "not registered".
     tenant: Option<Option<TenantRecord>>,
     agents: HashMap<String, Option<AgentRecord>>,
     credentials: HashMap<String, Option<CredentialRecord>>,
@@ -58,7 +58,7 @@ pub struct RegistryCache {
     tools: HashMap<String, Option<ToolRegistration>>,
     schema_bytes: usize,
     /// All tools of a server.
-    listings: HashMap<String, Rc<Listing>>,
+    listings: HashMap<String, Rc<ServerTools>>,
     bans: Option<Rc<Bans>>,
 }
 
@@ -72,7 +72,7 @@ impl RegistryCache {
         command: &GateCommand,
         now_ms: u64,
         ttl_ms: u64,
-    ) -> Option<(Records, bool)> {
+    ) -> Option<(CallRecords, bool)> {
         if !self.is_confirmed(now_ms, ttl_ms) {
             return None;
         }
@@ -87,9 +87,9 @@ impl RegistryCache {
         command: &GateCommand,
         now_ms: u64,
         ttl_ms: u64,
-    ) -> Option<(Records, bool)> {
+    ) -> Option<(CallRecords, bool)> {
         let (mut records, complete) = self.held(command)?;
-        if !self.is_confirmed(now_ms, records.grace_ms(command, ttl_ms)) {
+        if !self.is_confirmed(now_ms, records.grace_ms(command.call.mutates_state, ttl_ms)) {
             return None;
         }
         records.confirmed = self.is_confirmed(now_ms, ttl_ms);
@@ -101,14 +101,14 @@ impl RegistryCache {
         age_ms.is_some_and(|age_ms| age_ms < within_ms)
     }
 
-    fn held(&self, command: &GateCommand) -> Option<(Records, bool)> {
+    fn held(&self, command: &GateCommand) -> Option<(CallRecords, bool)> {
         let call = &command.call;
         let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
         let credential = self.credentials.get(&command.key_id).cloned()?;
         let bans = Rc::clone(self.bans.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
-        let tool = self.tools.get(&tool_id(command)).cloned();
+        let tool = self.tools.get(&command.call.tool_id()).cloned();
         let listing = match command.purpose {
             Purpose::Filter(_) => self.listings.get(&call.server).cloned(),
             _ => Some(Rc::default()),
@@ -117,7 +117,8 @@ impl RegistryCache {
         let (server, tool) = (server.flatten(), tool.flatten());
         let listing = listing.unwrap_or_default();
         let confirmed = true;
-        let records = Records { tenant, agent, credential, server, tool, bans, listing, confirmed };
+        let records =
+            CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed };
         Some((records, complete))
     }
 
@@ -146,7 +147,7 @@ impl RegistryCache {
         Cow::Owned(routed)
     }
 
-    /// Whether all tools of the command's server are wanted and not held.
+    /// Whether the command needs all tools of its server, and they are not cached.
     #[must_use]
     pub fn needs_listing(&self, command: &GateCommand) -> bool {
         matches!(command.purpose, Purpose::Filter(_))
@@ -175,7 +176,7 @@ impl RegistryCache {
         self.listings.insert(server, Rc::new(listing));
     }
 
-    /// The newest epoch that it knows of.
+    /// The newest known epoch.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -198,7 +199,7 @@ impl RegistryCache {
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
         keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
         keep(&mut self.servers, command.call.server.clone(), loaded.server);
-        self.keep_tool(tool_id(command), loaded.tool);
+        self.keep_tool(command.call.tool_id(), loaded.tool);
         if let Some(bans) = loaded.bans {
             self.bans = Some(Rc::new(bans));
         }
@@ -216,7 +217,7 @@ impl RegistryCache {
         keep(&mut self.tools, id, tool);
     }
 
-    /// Begins where the lane's storage says that it was.
+    /// Starts at the epoch that the lane's storage has.
     pub fn resume(&mut self, epoch: u64, confirmed_at_ms: Option<u64>) {
         if epoch > self.epoch || self.confirmed_at_ms.is_none() {
             self.empty_at(epoch.max(self.epoch));
@@ -224,11 +225,11 @@ impl RegistryCache {
         }
     }
 
-    /// Takes records that were stored at the cache's own epoch, as far as none are held.
+    /// Adds records that were stored at the cache's own epoch, unless they are cached.
     ///
     /// # Errors
     ///
-    /// What is stored cannot be read.
+    /// A stored record cannot be read.
     pub fn restore(&mut self, stored: Vec<StoredRecord>) -> serde_json::Result<()> {
         for StoredRecord { kind, name, text } in stored {
             match kind {
@@ -270,13 +271,13 @@ impl RegistryCache {
         if epoch > self.epoch {
             self.empty_at(epoch);
         }
-        // Not the later of both: a clock that was ahead must not confirm what comes after it.
+        // Not the later of the two: a clock that was ahead must not extend a confirmation.
         self.confirmed_at_ms = Some(asked_at_ms);
         true
     }
 
-    /// Takes the news of a change: from here on nothing from before `push.epoch` is used. It
-    /// confirms nothing: there may be a newer epoch still.
+    /// Applies a push: from now on no record from before `push.epoch` is used. It is not a
+    /// confirmation: there may be a newer epoch.
     pub fn push(&mut self, push: &EpochPush) {
         if push.epoch <= self.epoch {
             return;
@@ -306,7 +307,7 @@ impl RegistryCache {
                     self.listings.remove(server);
                 }
                 ChangedKey::Bans => self.bans = None,
-                // Came to its end above.
+                // Handled above.
                 ChangedKey::All => {}
             }
         }
@@ -353,19 +354,22 @@ mod tests {
         }
     }
 
-    fn loaded(epoch: u64, kind: &str) -> Loaded {
+    /// What a load brings; `mark` tells servers apart.
+    fn loaded(epoch: u64, mark: &str) -> Loaded {
         serde_json::from_value(serde_json::json!({
             "tenant": {"status": "active", "epoch": epoch},
             "agent": null, "credential": null, "tool": null, "bans": [],
-            "server": {"kind": kind, "trust": "", "status": "active"},
+            "server": {"kind": "mcp", "trust": "trusted", "status": "active",
+                "instructions_sha256": mark},
         }))
         .unwrap()
     }
 
-    /// What the cache gives for `command`: `None`, or the server's kind and whether it is complete.
+    /// What the cache gives for `command`: `None`, or the server's mark and whether it is complete.
     fn held(cache: &RegistryCache, command: &GateCommand, now_ms: u64) -> Option<(String, bool)> {
         let (records, complete) = cache.records(command, now_ms, TTL_MS)?;
-        Some((records.server.map(|server| server.kind).unwrap_or_default(), complete))
+        let mark = records.server.and_then(|server| server.instructions_sha256);
+        Some((mark.unwrap_or_default(), complete))
     }
 
     #[test]
@@ -444,7 +448,7 @@ mod tests {
             let mut cache = RegistryCache::default();
             cache.accept(&x, loaded(5, "k"), 100);
             cache.push(&EpochPush { from, epoch, keys });
-            let expected = expected.map(|(kind, complete)| (kind.to_owned(), complete));
+            let expected = expected.map(|(mark, complete)| (mark.to_owned(), complete));
             assert_eq!(held(&cache, &x, 1_099), expected, "{name}");
             assert_eq!(held(&cache, &x, 1_100), None, "{name}: a push confirms nothing");
             if let Some((records, _)) = cache.records(&x, 100, TTL_MS) {

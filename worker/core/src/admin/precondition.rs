@@ -1,0 +1,23 @@
+//! `If-Match`.
+
+use super::change::At;
+use crate::etag::matches_etag;
+use crate::problem::{Problem, ProblemCode};
+
+/// Whether `If-Match` lets a change of this revision through.
+pub(super) fn check_match(at: &At<'_>, revision: u64) -> Result<(), Problem> {
+    if at.if_match.is_none_or(|header| matches_etag(header, revision)) {
+        return Ok(());
+    }
+    let detail = "the record was changed since you read it: read it again";
+    Err(Problem::new(ProblemCode::PreconditionFailed, detail))
+}
+
+/// Records that never change have no revision, so only `*` matches.
+pub(super) fn check_no_match(at: &At<'_>) -> Result<(), Problem> {
+    if at.if_match.is_none_or(|header| header.trim() == "*") {
+        return Ok(());
+    }
+    let detail = "this record has no revision: leave `If-Match` out";
+    Err(Problem::new(ProblemCode::PreconditionFailed, detail))
+}

@@ -1,0 +1,523 @@
+//! Every operation: what it takes, what it answers, and which problems it can have.
+
+use serde_json::json;
+use utoipa::openapi::{Object, Required, Type};
+
+use super::component::{lane, limit, reference};
+use super::entry::{CREATED, CREATED_OR_DONE, DONE, Entry};
+use super::schema::AuthorizeRequest;
+use crate::admin::StateAction;
+use crate::admin::administrator::{Administrator, AdministratorRow, CreateAdministrator};
+use crate::admin::agent::{Agent, AgentAction, AgentPatch, AgentRow, CreateAgent};
+use crate::admin::audit::EventRow;
+use crate::admin::ban::{Ban, BanRequest, BanRow};
+use crate::admin::credential::{
+    CreateCredential, Credential, CredentialRow, IssuedCredential, RotateRequest,
+};
+use crate::admin::group::{CreateGroup, Group, GroupRow, Member};
+use crate::admin::limits::{LimitsView, PatchLimits};
+use crate::admin::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow};
+use crate::admin::tenant::{
+    BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
+};
+use crate::admin::tool::{
+    ApproveTool, ChangedTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow,
+};
+use crate::admin::webhook::{IssuedWebhook, Webhook, WebhookRequest};
+use crate::api::approvals::ApprovalPage;
+use crate::api::decisions::{DecisionDetail, DecisionPage};
+use crate::api::health::{Health, Version};
+use crate::api::receipts::{
+    DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptPage, ReceiptView, Verification,
+    VerifyRequest,
+};
+use crate::api::route::Operation;
+use crate::approval::{ApprovalStatus, ApprovalView, ApproveRequest, CloseRequest, VerdictKind};
+use crate::decision::Decision;
+use crate::field::Name;
+use crate::gate::Response as AuthorizeResponse;
+use crate::problem::ProblemCode;
+use crate::problem::ProblemCode::{
+    AgentMismatch, AlreadyBootstrapped, DefinitionChanged, EnvironmentMismatch, InvalidField,
+    JournalFull, LaneUnavailable, LimitReached, NameTaken, NotFound, RateLimited,
+    RegistryUnavailable, RequestIdConflict, StateConflict, UpstreamForbidden, UpstreamInvalid,
+    UpstreamTimeout, UpstreamUnreachable,
+};
+
+/// Problems of asking a server for its tools.
+pub(super) const DISCOVERY: [ProblemCode; 4] =
+    [UpstreamForbidden, UpstreamInvalid, UpstreamTimeout, UpstreamUnreachable];
+
+/// Every operation: a new one does not compile before it is described here.
+pub(super) fn entry(operation: Operation) -> Entry {
+    match operation {
+        Operation::Health => {
+            Entry::new("worker", "check_health", "Returns whether the worker runs.").answers::<Health>()
+        }
+        Operation::Ready => {
+            Entry::new("worker", "check_readiness", "Returns whether D1 and a lane's storage answer.")
+                .answers::<Health>()
+                .refuses(&[RegistryUnavailable, LaneUnavailable])
+        }
+        Operation::Version => {
+            Entry::new("worker", "read_version", "Returns what is deployed.").answers::<Version<'_>>()
+        }
+        Operation::Description => Entry::new("worker", "read_openapi", "Returns this document.")
+            .answers_with(Object::with_type(Type::Object).into()),
+        Operation::Bootstrap => Entry::new(
+            "tenants",
+            "bootstrap",
+            "Creates the first operator, and its tenant if it does not exist. Or gives a tenant \
+             without an administrator a new one.",
+        )
+        .takes::<BootstrapRequest>()
+        .writes::<IssuedCredential>(&CREATED)
+        .tagged()
+        .refuses(&[AlreadyBootstrapped, NameTaken]),
+        Operation::Authorize => {
+            Entry::new("calls", "authorize", "Asks whether a tool may be called.")
+                .takes_with::<AuthorizeRequest>(Required::True)
+                .answers::<AuthorizeResponse<'_>>()
+                .refuses(&[
+                    AgentMismatch,
+                    EnvironmentMismatch,
+                    RequestIdConflict,
+                    RateLimited,
+                    JournalFull,
+                    LaneUnavailable,
+                ])
+        }
+        Operation::ListDecisions => Entry::new(
+            "decisions",
+            "list_decisions",
+            "Lists decisions, newest first; an agent sees its own.",
+        )
+        .filtered("agent", reference::<Name>(), "Only this agent's.")
+        .filtered("decision", reference::<Decision>(), "Only with this decision.")
+        .within_times()
+        .in_pages()
+        .answers::<DecisionPage>(),
+        Operation::ReadDecision => {
+            Entry::new("decisions", "read_decision", "Returns a decision, as soon as it was answered.")
+                .answers::<DecisionDetail>()
+                .refuses(&[LaneUnavailable])
+        }
+        Operation::ReadReceiptEnds => Entry::new(
+            "receipts",
+            "read_receipt_ends",
+            "Returns the first and last link of a lane's chain, from the lane.",
+        )
+        .with(lane())
+        .answers::<ReceiptEnds>()
+        .refuses(&[NotFound, LaneUnavailable]),
+        Operation::ListReceipts => {
+            let from = Object::builder()
+                .schema_type(Type::Integer)
+                .minimum(Some(1))
+                .default(Some(json!(1)));
+            Entry::new("receipts", "list_receipts", "Lists the receipts of a lane in order.")
+                .with(lane())
+                .filtered("from", from.into(), "The first one's sequence number.")
+                .with(limit(DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE))
+                .answers::<ReceiptPage>()
+                .refuses(&[NotFound, LaneUnavailable])
+        }
+        Operation::VerifyReceipts => {
+            Entry::new("receipts", "verify_receipts", "Verifies stored receipts.")
+                .takes_with::<VerifyRequest>(Required::True)
+                .answers::<Verification>()
+                .refuses(&[NotFound, LaneUnavailable])
+        }
+        Operation::ReadReceipt => Entry::new(
+            "receipts",
+            "read_receipt",
+            "Returns a receipt, as soon as its decision was answered.",
+        )
+        .answers::<ReceiptView>()
+        .refuses(&[LaneUnavailable]),
+        Operation::ListApprovals => Entry::new(
+            "approvals",
+            "list_approvals",
+            "Lists approvals without arguments, newest first; an agent sees its own.",
+        )
+        .filtered("status", reference::<ApprovalStatus>(), "Only with this status.")
+        .filtered("group", reference::<Name>(), "Only those that ask this group to approve.")
+        .filtered("agent", reference::<Name>(), "Only this agent's.")
+        .in_pages()
+        .answers::<ApprovalPage<'_>>(),
+        Operation::ReadApproval => Entry::new(
+            "approvals",
+            "read_approval",
+            "Returns an approval, with the call's arguments while it is open; an agent may poll its own.",
+        )
+        .answers::<ApprovalView<'_>>()
+        .tagged()
+        .polled()
+        .refuses(&[LaneUnavailable]),
+        Operation::DecideApproval(kind) => {
+            let (id, summary) = match kind {
+                VerdictKind::Approve => (
+                    "approve_approval",
+                    "Approves a call, edited if the body says so, for the caller's groups.",
+                ),
+                VerdictKind::Reject => ("reject_approval", "Rejects a call. This is final."),
+                VerdictKind::Cancel => {
+                    ("cancel_approval", "Cancels an open approval, granted or not. This is final.")
+                }
+            };
+            let entry = Entry::new("approvals", id, summary);
+            let entry = match kind {
+                VerdictKind::Approve => entry.takes_with::<ApproveRequest>(Required::False),
+                _ => entry.takes_with::<CloseRequest>(Required::False),
+            };
+            entry.answers::<ApprovalView<'_>>().tagged().matching().refuses(&[
+                InvalidField,
+                StateConflict,
+                JournalFull,
+                LaneUnavailable,
+            ])
+        }
+        Operation::ListAuditEvents => {
+            let text = || Object::with_type(Type::String).into();
+            Entry::new("audit events", "list_audit_events", "Lists audit events, newest first.")
+                .filtered("kind", text(), "Only those of this kind.")
+                .within_times()
+                .page::<EventRow>()
+        }
+        Operation::ListTenants => {
+            Entry::new("tenants", "list_tenants", "Lists tenants.").page::<TenantRow>()
+        }
+        Operation::CreateTenant => Entry::new(
+            "tenants",
+            "create_tenant",
+            "Creates a tenant and its first administrator's credential.",
+        )
+        .takes::<TenantRequest>()
+        .writes::<CreatedTenant>(&CREATED)
+        .tagged()
+        .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadTenant => {
+            Entry::new("tenants", "read_tenant", "Returns a tenant.").answers::<Tenant>().tagged()
+        }
+        Operation::PatchTenant => {
+            Entry::new("tenants", "patch_tenant", "Suspends a tenant, or gives it more lanes.")
+                .takes::<PatchTenant>()
+                .writes::<Tenant>(&DONE)
+                .tagged()
+                .matching()
+        }
+        Operation::DeleteTenant => Entry::new(
+            "tenants",
+            "delete_tenant",
+            "Deletes a tenant: nothing of it can authenticate or be called any more.",
+        )
+        .writes::<Tenant>(&DONE)
+        .matching()
+        .refuses(&[StateConflict]),
+        Operation::ReadLimits => Entry::new("limits", "read_limits", "Returns the tenant's limits.")
+            .answers::<LimitsView>()
+            .tagged(),
+        Operation::PatchLimits => {
+            Entry::new("limits", "patch_limits", "Changes the tenant's limits.")
+                .takes::<PatchLimits>()
+                .writes::<LimitsView>(&DONE)
+                .tagged()
+                .matching()
+        }
+        Operation::ReadWebhook => {
+            Entry::new("webhook", "read_webhook", "Returns the tenant's webhook without its secret.")
+                .answers::<Webhook>()
+                .tagged()
+                .refuses(&[NotFound])
+        }
+        Operation::SetWebhook => Entry::new(
+            "webhook",
+            "set_webhook",
+            "Sets the tenant's webhook; its new secret is shown this once.",
+        )
+        .takes::<WebhookRequest>()
+        .writes::<IssuedWebhook>(&CREATED_OR_DONE)
+        .tagged()
+        .matching(),
+        Operation::DeleteWebhook => {
+            Entry::new("webhook", "delete_webhook", "Deletes the webhook: nothing is told any more.")
+                .writes::<Webhook>(&DONE)
+                .matching()
+                .refuses(&[NotFound])
+        }
+        Operation::ListAgents => {
+            Entry::new("agents", "list_agents", "Lists agents.").page::<AgentRow>()
+        }
+        Operation::CreateAgent => Entry::new("agents", "create_agent", "Creates an agent.")
+            .takes::<CreateAgent>()
+            .writes::<Agent>(&CREATED)
+            .tagged()
+            .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadAgent => Entry::new("agents", "read_agent", "Returns an agent.")
+            .answers::<Agent>()
+            .tagged()
+            .refuses(&[LaneUnavailable]),
+        Operation::PatchAgent => Entry::new("agents", "patch_agent", "Changes an agent.")
+            .takes::<AgentPatch>()
+            .writes::<Agent>(&DONE)
+            .tagged()
+            .matching(),
+        Operation::DeleteAgent => Entry::new(
+            "agents",
+            "delete_agent",
+            "Deletes an agent and ends its credentials; its name is not given again.",
+        )
+        .writes::<Agent>(&DONE)
+        .matching(),
+        Operation::ActOnAgent(action) => {
+            let revoked = &[StateConflict];
+            let (id, summary, refused): (_, _, &[ProblemCode]) = match action {
+                AgentAction::Freeze => {
+                    ("freeze_agent", "Freezes an agent: its calls are denied.", revoked)
+                }
+                AgentAction::Unfreeze => {
+                    ("unfreeze_agent", "Undoes a freeze, and nothing else.", revoked)
+                }
+                AgentAction::Quarantine => {
+                    ("quarantine_agent", "Quarantines an agent: its calls are denied.", revoked)
+                }
+                AgentAction::Restore => (
+                    "restore_agent",
+                    "Undoes a quarantine, its lane's own included.",
+                    &[StateConflict, LaneUnavailable],
+                ),
+                AgentAction::Untaint => (
+                    "untaint_agent",
+                    "Lifts the taint of an agent and of all its runs.",
+                    &[StateConflict, LaneUnavailable],
+                ),
+                AgentAction::Revoke => ("revoke_agent", "Revokes an agent, for good.", &[]),
+            };
+            let entry = Entry::new("agents", id, summary).writes::<Agent>(&DONE);
+            let entry = entry.tagged().matching();
+            entry.refuses(refused)
+        }
+        Operation::ListGroups => {
+            Entry::new("groups", "list_groups", "Lists groups.").page::<GroupRow>()
+        }
+        Operation::CreateGroup => Entry::new("groups", "create_group", "Creates a group.")
+            .takes::<CreateGroup>()
+            .writes::<Group>(&CREATED)
+            .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadGroup => {
+            Entry::new("groups", "read_group", "Returns a group.").answers::<Group>()
+        }
+        Operation::DeleteGroup => Entry::new(
+            "groups",
+            "delete_group",
+            "Deletes a group: nobody is in it any more, and its name is not given again.",
+        )
+        .writes::<Group>(&DONE)
+        .unrevised()
+        .guarded(),
+        Operation::ProtectGroup => Entry::new(
+            "groups",
+            "protect_group",
+            "Protects a group: its members must approve who else becomes a member.",
+        )
+        .writes::<Group>(&DONE)
+        .unrevised()
+        .refuses(&[StateConflict]),
+        Operation::UnprotectGroup => {
+            Entry::new("groups", "unprotect_group", "Unprotects a group.")
+                .writes::<Group>(&DONE)
+                .unrevised()
+                .guarded()
+        }
+        Operation::ListMembers => {
+            Entry::new("groups", "list_members", "Lists who is in a group.").page::<Member>()
+        }
+        Operation::AddMember => {
+            Entry::new("groups", "add_member", "Adds an agent or administrator to a group.")
+                .writes::<Member>(&DONE)
+                .refuses(&[LimitReached])
+                .unrevised()
+                .guarded()
+        }
+        Operation::RemoveMember => {
+            Entry::new("groups", "remove_member", "Removes an agent or administrator from a group.")
+                .writes::<Member>(&DONE)
+                .unrevised()
+                .guarded()
+        }
+        Operation::ListAdministrators => {
+            Entry::new("administrators", "list_administrators", "Lists administrators.")
+                .page::<AdministratorRow>()
+        }
+        Operation::CreateAdministrator => Entry::new(
+            "administrators",
+            "create_administrator",
+            "Creates an administrator, who is one person, without credentials.",
+        )
+        .takes::<CreateAdministrator>()
+        .writes::<Administrator>(&CREATED)
+        .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadAdministrator => {
+            Entry::new("administrators", "read_administrator", "Returns an administrator.")
+                .answers::<Administrator>()
+        }
+        Operation::DeleteAdministrator => Entry::new(
+            "administrators",
+            "delete_administrator",
+            "Deletes an administrator: its credentials are revoked and it leaves all groups.",
+        )
+        .last()
+        .writes::<Administrator>(&DONE)
+        .unrevised()
+        .guarded(),
+        Operation::ListCredentials => {
+            Entry::new("credentials", "list_credentials", "Lists credentials without secrets.")
+                .filtered("agent", reference::<Name>(), "Only this agent's.")
+                .page::<CredentialRow>()
+        }
+        Operation::CreateCredential => Entry::new(
+            "credentials",
+            "create_credential",
+            "Creates a credential; its secrets are shown this once.",
+        )
+        .takes::<CreateCredential>()
+        .writes::<IssuedCredential>(&CREATED)
+        .tagged()
+        .refuses(&[StateConflict, LimitReached])
+        .guarded(),
+        Operation::ReadCredential => {
+            Entry::new("credentials", "read_credential", "Returns a credential without secrets.")
+                .answers::<Credential>()
+                .tagged()
+        }
+        Operation::RotateCredential => Entry::new(
+            "credentials",
+            "rotate_credential",
+            "Creates a credential like an old one, which ends after an overlap.",
+        )
+        .takes_with::<RotateRequest>(Required::False)
+        .writes::<IssuedCredential>(&CREATED)
+        .tagged()
+        .matching()
+        .refuses(&[InvalidField, StateConflict, LimitReached]),
+        Operation::RevokeCredential => Entry::new(
+            "credentials",
+            "revoke_credential",
+            "Revokes a credential, at once and for ever.",
+        )
+        .last()
+        .writes::<Credential>(&DONE)
+        .tagged()
+        .matching(),
+        Operation::ListServers => {
+            Entry::new("servers", "list_servers", "Lists servers.").page::<ServerRow>()
+        }
+        Operation::CreateServer => Entry::new(
+            "servers",
+            "create_server",
+            "Registers a server, or an existing one again, which lifts nothing.",
+        )
+        .takes::<ServerRequest>()
+        .refuses(&DISCOVERY)
+        .writes::<ChangedServer>(&CREATED_OR_DONE)
+        .tagged()
+        .refuses(&[NameTaken, LimitReached]),
+        Operation::ReadServer => {
+            Entry::new("servers", "read_server", "Returns a server.").answers::<Server>().tagged()
+        }
+        Operation::PatchServer => Entry::new(
+            "servers",
+            "patch_server",
+            "Changes a server; another manifest quarantines it and its tools wait for approval.",
+        )
+        .takes::<ServerPatch>()
+        .refuses(&DISCOVERY)
+        .writes::<ChangedServer>(&DONE)
+        .tagged()
+        .matching(),
+        Operation::DeleteServer => Entry::new(
+            "servers",
+            "delete_server",
+            "Deletes a server: none of its tools can be called, and its name is not given again.",
+        )
+        .writes::<Server>(&DONE)
+        .matching(),
+        Operation::ActOnServer(action) => {
+            let (id, summary) = match action {
+                StateAction::Approve => {
+                    ("approve_server", "Approves a server: its approved tools can be called.")
+                }
+                StateAction::Disable => {
+                    ("disable_server", "Disables a server: none of its tools can be called.")
+                }
+                StateAction::Quarantine => {
+                    ("quarantine_server", "Quarantines a server: none of its tools can be called.")
+                }
+                StateAction::Restore => {
+                    ("restore_server", "Undoes disabling and quarantine, and approves nothing.")
+                }
+            };
+            Entry::new("servers", id, summary).writes::<Server>(&DONE).tagged().matching()
+        }
+        Operation::ListTools => {
+            Entry::new("tools", "list_tools", "Lists a server's tools.").page::<ToolRow>()
+        }
+        Operation::CreateTool => Entry::new(
+            "tools",
+            "create_tool",
+            "Registers a tool, or an existing one again, which lifts nothing.",
+        )
+        .takes::<ToolRequest>()
+        .writes::<ChangedTool>(&CREATED_OR_DONE)
+        .tagged()
+        .refuses(&[LimitReached]),
+        Operation::ReadTool => {
+            Entry::new("tools", "read_tool", "Returns a tool with its definitions.")
+                .answers::<ToolDetail>()
+                .tagged()
+        }
+        Operation::PatchTool => {
+            Entry::new("tools", "patch_tool", "Changes what is said of a tool.")
+                .takes::<ToolPatch>()
+                .writes::<ChangedTool>(&DONE)
+                .tagged()
+                .matching()
+        }
+        Operation::ActOnTool(action) => {
+            let (id, summary) = match action {
+                StateAction::Approve => (
+                    "approve_tool",
+                    "Approves a tool as it was reviewed: it can be called.",
+                ),
+                StateAction::Disable => ("disable_tool", "Disables a tool: it cannot be called."),
+                StateAction::Quarantine => {
+                    ("quarantine_tool", "Quarantines a tool: it cannot be called.")
+                }
+                StateAction::Restore => {
+                    ("restore_tool", "Undoes disabling and quarantine, and approves nothing.")
+                }
+            };
+            let entry = Entry::new("tools", id, summary);
+            let entry = match action {
+                StateAction::Approve => entry.takes_with::<ApproveTool>(Required::False).refuses(&[
+                    InvalidField,
+                    StateConflict,
+                    DefinitionChanged,
+                ]),
+                _ => entry,
+            };
+            entry.writes::<Tool>(&DONE).tagged().matching()
+        }
+        Operation::ListBans => Entry::new("bans", "list_bans", "Lists bans.").page::<BanRow>(),
+        Operation::CreateBan => {
+            Entry::new("bans", "create_ban", "Bans an agent, a user, a run or a network.")
+                .takes::<BanRequest>()
+                .writes::<Ban>(&CREATED)
+                .refuses(&[LimitReached])
+        }
+        Operation::ReadBan => Entry::new("bans", "read_ban", "Returns a ban.").answers::<Ban>(),
+        Operation::DeleteBan => {
+            Entry::new("bans", "delete_ban", "Lifts a ban.").writes::<Ban>(&DONE).unrevised()
+        }
+    }
+}

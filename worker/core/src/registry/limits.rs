@@ -1,0 +1,29 @@
+//! A tenant's limits, in one list for D1's row, the lane's record and the API. Their columns are in
+//! [`crate::sql`].
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A tenant's limits. Null: the worker's vars or defaults apply.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    /// Requests that an agent can make at once (token bucket).
+    pub rate_capacity: Option<u32>,
+    pub rate_refill_per_s: Option<f64>,
+    /// Allowed calls of an agent in a UTC day.
+    pub quota_per_day: Option<u32>,
+    /// More denials than this in the window raise an agent's risk tier by a step.
+    pub risk_denials: Option<u32>,
+    pub risk_window_s: Option<u32>,
+    /// Each period of this length without a denial lowers a raised tier by a step.
+    pub risk_quiet_s: Option<u32>,
+    /// How long taint lasts after the last text of an untrusted server.
+    pub taint_s: Option<u32>,
+    /// How long lanes decide calls that read while the database does not confirm the registry.
+    /// Default 900; at least `REGISTRY_TTL_MS`.
+    pub grace_read_s: Option<u32>,
+    /// The same for calls that write. Default 0.
+    pub grace_write_s: Option<u32>,
+    /// The same for tools of high or critical risk, whether they read or write. Default 0.
+    pub grace_high_risk_s: Option<u32>,
+}

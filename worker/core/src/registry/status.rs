@@ -1,0 +1,110 @@
+//! Kinds, trust and statuses of the registry's records. They are parsed when a row of D1, a stored
+//! record or a request is read. A text that is not in these lists makes the record unreadable, and
+//! the call or request fails.
+
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// Whether a tenant's agents may call.
+    TenantStatus {
+        Active = "active",
+        Suspended = "suspended",
+        Deleted = "deleted",
+    }
+}
+
+text_enum! {
+    /// What administrators did to an agent. A lane's own quarantine is not part of it in the lane's
+    /// records; it is in answers of the administration.
+    AgentStatus {
+        Active = "active",
+        Frozen = "frozen",
+        Quarantined = "quarantined",
+        Revoked = "revoked",
+        Deleted = "deleted",
+    }
+}
+
+text_enum! {
+    /// Whose credential it is.
+    CredentialKind {
+        Agent = "agent",
+        Administrator = "administrator",
+    }
+}
+
+text_enum! {
+    /// Whether a credential can be used. D1 stores `active` and `revoked`; `expired` follows from the
+    /// time.
+    CredentialStatus {
+        Active = "active",
+        Expired = "expired",
+        Revoked = "revoked",
+    }
+}
+
+text_enum! {
+    /// What a server is. Gateward forwards to `mcp` and `http` servers that have an upstream. A `named` one is
+    /// a name for tools that are called without Gateward, whose callers ask `/v1/authorize` first.
+    ServerKind {
+        Mcp = "mcp",
+        Http = "http",
+        Named = "named",
+    }
+}
+
+text_enum! {
+    /// Whether a server's answers are trusted. Answers of an untrusted server taint.
+    #[derive(Default)]
+    ServerTrust {
+        Trusted = "trusted",
+        #[default]
+        Untrusted = "untrusted",
+    }
+}
+
+text_enum! {
+    /// The state of a server: only tools of an active one can be called.
+    ServerStatus {
+        Active = "active",
+        Pending = "pending",
+        Disabled = "disabled",
+        Quarantined = "quarantined",
+        Deleted = "deleted",
+    }
+}
+
+text_enum! {
+    /// The state of a tool: only an active one can be called.
+    ToolStatus {
+        Active = "active",
+        Pending = "pending",
+        Disabled = "disabled",
+        Quarantined = "quarantined",
+    }
+}
+
+impl From<ToolStatus> for ServerStatus {
+    fn from(status: ToolStatus) -> Self {
+        match status {
+            ToolStatus::Active => Self::Active,
+            ToolStatus::Pending => Self::Pending,
+            ToolStatus::Disabled => Self::Disabled,
+            ToolStatus::Quarantined => Self::Quarantined,
+        }
+    }
+}
+
+text_enum! {
+    /// What a tainted call of a tool needs.
+    #[derive(Default)]
+    TaintRule {
+        /// Nothing more. Policies judge the call by the trust that the caller states.
+        Allow = "allow",
+        /// A person's approval, if the call writes.
+        #[default]
+        RequireApproval = "require_approval",
+        /// Nothing helps: the call is denied, also if it only reads.
+        Forbid = "forbid",
+    }
+}
