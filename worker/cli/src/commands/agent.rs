@@ -1,4 +1,5 @@
 use clap::{Args, Subcommand};
+use gateward_core::policy::risk::RiskTier;
 
 use crate::arguments::{AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, segment};
 use crate::failure::Failure;
@@ -126,7 +127,7 @@ pub struct Granted {
 #[derive(Args, Debug)]
 pub struct Settings {
     /// Its registered risk tier; denials can raise the tier. The default of `create` is `low`
-    #[arg(long, value_parser = ["low", "medium", "high"])]
+    #[arg(long, value_parser = RiskTier::ALL.map(RiskTier::as_str))]
     risk_tier: Option<String>,
     #[command(flatten)]
     rate: RateArguments,

@@ -1,4 +1,5 @@
 use clap::{Args, Subcommand};
+use gateward_core::approval::ApprovalStatus;
 use serde_json::{Value, from_str};
 
 use crate::approval::{Decide, Verdict};
@@ -19,8 +20,6 @@ pub const FIELDS: &[Field] = &[
     Field::column("approval_id"),
 ];
 
-const STATUSES: [&str; 6] = ["pending", "approved", "rejected", "cancelled", "expired", "used"];
-
 /// Calls that wait for approval by people (scope approvals:decide)
 #[derive(Subcommand, Debug)]
 pub enum Approvals {
@@ -35,7 +34,7 @@ Examples:
   gateward --json approvals list --agent coder --limit 20")]
     List {
         /// Only approvals with this status
-        #[arg(long, value_parser = STATUSES)]
+        #[arg(long, value_parser = ApprovalStatus::ALL.map(ApprovalStatus::as_str))]
         status: Option<String>,
         #[command(flatten)]
         filter: Filter,

@@ -1,4 +1,5 @@
 use clap::Subcommand;
+use gateward_core::registry::BanKind;
 
 use crate::arguments::{PageArguments, segment};
 use crate::plan::Plan;
@@ -24,7 +25,7 @@ Examples:
   gateward ban create run run-81 --reason 'followed an injected instruction'
   gateward ban create source_address 192.0.2.0/24 --expires-at 2027-01-01T00:00:00Z")]
     Create {
-        #[arg(value_parser = ["agent", "user", "run", "source_address"])]
+        #[arg(value_parser = BanKind::ALL.map(BanKind::as_str))]
         kind: String,
         /// An agent's name, the id of a user or run as calls state it, or a network (CIDR)
         subject: String,

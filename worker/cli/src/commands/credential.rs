@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use gateward_core::scope::Scope;
+use gateward_core::trust::SourceTrust;
 
 use crate::arguments::{
     AllowedNetworks, AllowedServers, AllowedTools, Last, PageArguments, Revision, TokenOut, segment,
@@ -27,26 +29,6 @@ pub const FIELDS: &[Field] = &[
     Field::detail("issuer_key_id"),
     Field::detail("revision"),
     Field::detail("created_at"),
-];
-
-const SCOPES: [&str; 8] = [
-    "tools:read",
-    "tools:write",
-    "approvals:decide",
-    "registry:read",
-    "registry:write",
-    "audit:read",
-    "metrics:read",
-    "tenants:admin",
-];
-
-const SOURCE_TRUSTS: [&str; 6] = [
-    "trusted_internal_signed",
-    "trusted_internal_unsigned",
-    "semi_trusted_customer",
-    "untrusted_external",
-    "malicious_suspected",
-    "unknown",
 ];
 
 /// The tokens with which agents and administrators authenticate
@@ -107,14 +89,14 @@ pub struct Create {
     holder: Holder,
     /// A scope of the credential; repeat it for more. Default for agents: tools:read and
     /// tools:write. Required for administrators
-    #[arg(long = "scope", value_name = "SCOPE", value_parser = SCOPES)]
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = Scope::ALL.map(Scope::as_str))]
     scopes: Vec<String>,
     /// When it expires, RFC 3339 (default: never)
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
     /// Its highest trust: its calls count as no more trusted than this (default `unknown`). With
     /// the base policies, calls that count as `unknown` can read but not write
-    #[arg(long, value_name = "TRUST", value_parser = SOURCE_TRUSTS)]
+    #[arg(long, value_name = "TRUST", value_parser = SourceTrust::ALL.map(SourceTrust::as_str))]
     max_source_trust: Option<String>,
     /// It belongs to a harness: the program that drives the agent and assigns its runs, not the
     /// model. Taint and approvals are then limited to the run

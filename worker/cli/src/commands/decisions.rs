@@ -1,4 +1,5 @@
 use clap::{Args, Subcommand};
+use gateward_core::decision::Decision;
 
 use crate::arguments::{PageArguments, TimeArguments, segment};
 use crate::follow::Matching;
@@ -63,7 +64,7 @@ pub struct Filter {
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Only decisions with this result
-    #[arg(long, value_parser = ["allow", "deny", "require_approval", "redact", "quarantine"])]
+    #[arg(long, value_parser = Decision::ALL.map(Decision::as_str))]
     decision: Option<String>,
 }
 

@@ -1,4 +1,5 @@
 use clap::{Args, Subcommand};
+use gateward_core::registry::{ServerKind, ServerTrust};
 use serde_json::Value;
 
 use crate::arguments::{PageArguments, Revision, object, segment};
@@ -29,8 +30,6 @@ pub const FIELDS: &[Field] = &[
     Field::detail("unsatisfiable_schemas").members(&["name", "why"]),
 ];
 
-const KINDS: [&str; 3] = ["mcp", "http", "named"];
-
 /// Servers, to which tools belong: MCP servers, HTTP APIs, or only names
 ///
 /// The kind `mcp` is a server that speaks MCP, and `http` is an HTTP API. Gateward forwards calls
@@ -55,7 +54,7 @@ Examples:
         /// The new server's name. The name of a deleted server cannot be used again
         server: String,
         /// Its kind. `named` is only a name; Gateward forwards nothing to it
-        #[arg(long, value_parser = KINDS)]
+        #[arg(long, value_parser = ServerKind::ALL.map(ServerKind::as_str))]
         kind: String,
         #[command(flatten)]
         settings: Settings,
@@ -77,7 +76,7 @@ Examples:
     Update {
         #[arg(value_parser = segment)]
         server: String,
-        #[arg(long, value_parser = KINDS)]
+        #[arg(long, value_parser = ServerKind::ALL.map(ServerKind::as_str))]
         kind: Option<String>,
         #[command(flatten)]
         settings: Settings,
@@ -119,7 +118,7 @@ Examples:
 pub struct Settings {
     /// Whether its answers are trusted. The default of `create` is `untrusted`: then a call of its
     /// tools taints the agent
-    #[arg(long, value_parser = ["trusted", "untrusted"])]
+    #[arg(long, value_parser = ServerTrust::ALL.map(ServerTrust::as_str))]
     trust: Option<String>,
     /// The server's list of tools: a file with a JSON object in the form of MCP's `tools/list`.
     /// With it, the server is not asked

@@ -1,5 +1,7 @@
 use clap::{ArgAction, Args, Subcommand};
 use gateward_core::glob::{Glob, GlobError};
+use gateward_core::policy::bundle::Risk;
+use gateward_core::registry::TaintRule;
 use serde_json::Value;
 
 use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
@@ -33,9 +35,6 @@ pub const FIELDS: &[Field] = &[
     Field::detail("unsatisfiable"),
 ];
 
-const RISKS: [&str; 4] = ["low", "medium", "high", "critical"];
-const TAINT_RULES: [&str; 3] = ["allow", "require_approval", "forbid"];
-
 /// Tools, which agents call; written `server/tool`
 #[derive(Subcommand, Debug)]
 pub enum Tool {
@@ -52,7 +51,7 @@ Examples:
         mutates: bool,
         #[command(flatten)]
         egress: Egress,
-        #[arg(long, value_parser = RISKS)]
+        #[arg(long, value_parser = Risk::ALL.map(Risk::as_str))]
         risk: String,
         #[command(flatten)]
         canary: Canary,
@@ -84,7 +83,7 @@ Examples:
         mutates: Option<bool>,
         #[command(flatten)]
         egress: Egress,
-        #[arg(long, value_parser = RISKS)]
+        #[arg(long, value_parser = Risk::ALL.map(Risk::as_str))]
         risk: Option<String>,
         #[command(flatten)]
         canary: Canary,
@@ -139,7 +138,7 @@ pub struct Tainted {
     /// What a tainted call of the tool needs: `allow` requires nothing more, `require_approval`
     /// holds writes back for approval, `forbid` denies reads too. A call is tainted after text of
     /// an untrusted server reached its agent or run
-    #[arg(long, value_name = "RULE", value_parser = TAINT_RULES)]
+    #[arg(long, value_name = "RULE", value_parser = TaintRule::ALL.map(TaintRule::as_str))]
     tainted: Option<String>,
 }
 
