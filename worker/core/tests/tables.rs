@@ -1,0 +1,161 @@
+//! The tables of docs/api.md and the lists in D1's CHECK constraints have exactly the values of the
+//! enums.
+
+#![allow(clippy::unwrap_used, reason = "tests only")]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use gateward_core::admin::group::MemberKind;
+use gateward_core::approval::ApprovalStatus;
+use gateward_core::decision::{Decision, ReasonCode};
+use gateward_core::policy::bundle::Risk;
+use gateward_core::policy::risk::RiskTier;
+use gateward_core::problem::ProblemCode;
+use gateward_core::registry::{
+    AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, TaintRule,
+    TenantStatus, ToolStatus,
+};
+use gateward_core::trust::SourceTrust;
+
+const API: &str = include_str!("../../../docs/api.md");
+
+/// The kinds of receipts; the members of each are its own type.
+const RECEIPT_KINDS: [&str; 4] = ["approval", "decision", "outcome", "registry"];
+
+/// The first two cells of each row of the page's table that has this header, sorted; backticks left
+/// out.
+fn table(header: &str) -> Vec<(String, String)> {
+    let mut tables = API.split("\n\n").filter_map(|part| part.trim().strip_prefix(header));
+    let rows = tables.next().unwrap_or_else(|| panic!("no table `{header}`"));
+    assert!(tables.next().is_none(), "two tables `{header}`");
+    let mut rows: Vec<(String, String)> = rows
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| {
+            let mut cells = line.split('|').skip(1).map(|cell| cell.replace('`', ""));
+            let mut cell = || cells.next().unwrap_or_default().trim().to_owned();
+            (cell(), cell())
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+fn sorted<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.into_iter().collect();
+    values.sort_unstable();
+    values
+}
+
+/// The first cells of a table.
+fn codes(header: &str) -> Vec<String> {
+    table(header).into_iter().map(|(code, _)| code).collect()
+}
+
+#[test]
+fn the_api_page_has_each_problem_code_once_with_its_status() {
+    let expected =
+        ProblemCode::ALL.iter().map(|code| (code.code().to_owned(), code.status().to_string()));
+    assert_eq!(table("| code | status | meaning |"), sorted(expected));
+}
+
+#[test]
+fn the_api_page_has_each_reason_code_once_with_a_decision() {
+    let rows = table("| reason code | decision | meaning |");
+    let page: Vec<&str> = rows.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!(page, sorted(ReasonCode::ALL.iter().map(|code| code.code())));
+    for (code, decision) in &rows {
+        assert!(Decision::ALL.iter().any(|known| known.as_str() == decision), "{code}: {decision}");
+    }
+}
+
+#[test]
+fn the_api_page_has_each_decision_trust_and_receipt_kind_once() {
+    assert_eq!(codes("| decision | meaning |"), sorted(Decision::ALL.map(Decision::as_str)));
+    assert_eq!(codes("| value | meaning |"), sorted(SourceTrust::ALL.map(SourceTrust::as_str)));
+    assert_eq!(codes("| `kind` | written when | its own members |"), sorted(RECEIPT_KINDS));
+}
+
+/// The lists of texts in the CHECK constraints of a `CREATE TABLE`: column and sorted values.
+fn lists(table: &str) -> Vec<(String, Vec<String>)> {
+    let checks = table.split("CHECK (").skip(1);
+    let list = |check: &str| {
+        let (column, rest) = check.split_once(" IN (")?;
+        let values = rest.split_once(')')?.0;
+        let texts: Option<Vec<String>> = values
+            .split(',')
+            .map(|value| Some(value.trim().strip_prefix('\'')?.strip_suffix('\'')?.to_owned()))
+            .collect();
+        Some((column.to_owned(), sorted(texts?)))
+    };
+    checks.filter_map(list).collect()
+}
+
+/// The tables of D1 with the statements that create them.
+fn tables() -> Vec<(String, String)> {
+    let database = support::database();
+    let mut tables = database
+        .prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL")
+        .unwrap();
+    let tables = tables.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    tables.map(Result::unwrap).collect()
+}
+
+/// The results of the CASE expression of a table's generated column `status`, sorted.
+fn statuses(table: &str) -> Vec<String> {
+    let (_, sql) = tables().into_iter().find(|(name, _)| name == table).unwrap();
+    let (_, case) = sql.split_once("status TEXT GENERATED ALWAYS AS (").unwrap();
+    let case = case.split_once(" END").unwrap().0.replace(" ELSE ", " THEN ");
+    let results = case.split(" THEN '").skip(1).map(|rest| rest.split_once('\'').unwrap().0);
+    sorted(results.map(str::to_owned))
+}
+
+#[test]
+fn each_status_that_d1_derives_is_in_the_enum() {
+    // Columns of their own say that an agent or a server is deleted.
+    let agent = AgentStatus::ALL.into_iter().filter(|status| *status != AgentStatus::Deleted);
+    assert_eq!(statuses("agents"), sorted(agent.map(AgentStatus::as_str)));
+    for table in ["servers", "tools"] {
+        assert_eq!(statuses(table), sorted(ToolStatus::ALL.map(ToolStatus::as_str)), "{table}");
+    }
+}
+
+#[test]
+fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
+    let found: BTreeMap<(String, String), Vec<String>> = tables()
+        .into_iter()
+        .flat_map(|(name, sql)| {
+            lists(&sql).into_iter().map(move |(column, values)| ((name.clone(), column), values))
+        })
+        .collect();
+
+    let credential =
+        CredentialStatus::ALL.into_iter().filter(|status| *status != CredentialStatus::Expired);
+    // `expires_at_ms` says that a credential has expired.
+    let lists: [(&str, &str, Vec<&str>); 14] = [
+        ("agents", "risk_tier", RiskTier::ALL.map(RiskTier::as_str).to_vec()),
+        ("approvals", "status", ApprovalStatus::ALL.map(ApprovalStatus::as_str).to_vec()),
+        ("bans", "kind", BanKind::ALL.map(BanKind::as_str).to_vec()),
+        ("credentials", "kind", CredentialKind::ALL.map(CredentialKind::as_str).to_vec()),
+        ("credentials", "max_source_trust", SourceTrust::ALL.map(SourceTrust::as_str).to_vec()),
+        ("credentials", "status", credential.map(CredentialStatus::as_str).collect()),
+        ("decisions", "decision", Decision::ALL.map(Decision::as_str).to_vec()),
+        ("group_members", "kind", MemberKind::ALL.map(MemberKind::as_str).to_vec()),
+        ("receipts", "kind", RECEIPT_KINDS.to_vec()),
+        ("servers", "kind", ServerKind::ALL.map(ServerKind::as_str).to_vec()),
+        ("servers", "trust", ServerTrust::ALL.map(ServerTrust::as_str).to_vec()),
+        ("tenants", "status", TenantStatus::ALL.map(TenantStatus::as_str).to_vec()),
+        ("tools", "risk", Risk::ALL.map(Risk::as_str).to_vec()),
+        ("tools", "tainted", TaintRule::ALL.map(TaintRule::as_str).to_vec()),
+    ];
+    let expected: BTreeMap<(String, String), Vec<String>> = lists
+        .into_iter()
+        .map(|(table, column, values)| {
+            let values = sorted(values.into_iter().map(str::to_owned));
+            ((table.to_owned(), column.to_owned()), values)
+        })
+        .collect();
+    assert_eq!(found, expected);
+}
