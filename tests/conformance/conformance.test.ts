@@ -1,4 +1,4 @@
-// The MCP conformance suite passes through Gateward, but for what is listed with its reason.
+// The MCP conformance suite passes through Gateward, except for the listed checks, each with its reason.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Setting, startBehindGateward } from "./setting.ts";
 import { REVISIONS, runSuite } from "./suite.ts";

@@ -1,5 +1,4 @@
-// The fixture's resources and prompts, with what goes with them: subscriptions, completion, and a
-// log level.
+// The fixture's resources and prompts, with subscriptions, completion, and a log level.
 import { fromJsonSchema, type GetPromptResult, type McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
 import { IMAGE, objectOf } from "./fixture-tools.ts";
 

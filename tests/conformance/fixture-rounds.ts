@@ -1,5 +1,5 @@
-// The fixture's tools and its prompt that need several rounds in the revision without sessions:
-// what they lack they ask for in a result, and the client calls again with it.
+// The fixture's tools and prompt that need several rounds in the revision without sessions: they ask for missing input
+// in a result, and the client calls again with it.
 import {
   acceptedContent,
   type CallToolResult,

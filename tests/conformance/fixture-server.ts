@@ -1,7 +1,7 @@
-// The MCP server that the conformance suite is run against, through Gateward: it has what the
-// suite's scenarios ask for by name, in the revision without sessions and in those with them.
+// The MCP server against which the conformance suite runs, through Gateward. It has everything that the suite's
+// scenarios name, in the revision without sessions and in those with them.
 //
-// Run by itself it prints its URL and serves until it is stopped.
+// If it is run alone, it prints its URL and serves until it is stopped.
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server as HttpServer } from "node:http";

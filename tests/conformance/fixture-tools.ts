@@ -1,5 +1,5 @@
-// The fixture's tools that answer at once, report how far they are, or ask the client within a
-// session. The suite fixes their names, and what it looks for in what they give.
+// The fixture's tools that answer at once, report progress, or ask the client within a session. The suite defines their
+// names and the expected results.
 import { setTimeout as pause } from "node:timers/promises";
 import { type CallToolResult, type ContentBlock, fromJsonSchema, type McpServer, type ServerContext, type ServerNotifier } from "@modelcontextprotocol/server";
 

@@ -1,4 +1,4 @@
-// What the conformance suite talks to: the fixture behind Gateward, or the fixture alone.
+// The target of the conformance suite: the fixture behind Gateward, or the fixture alone.
 import { Gateward } from "../support/gateward.ts";
 import { endpoint, mcpRows, toolsAt } from "../support/mcp.ts";
 import { Fixture } from "./fixture-server.ts";

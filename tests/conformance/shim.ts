@@ -1,5 +1,5 @@
-// Stands between the conformance suite, which cannot be told of a credential, and Gateward: it adds
-// the credential and changes nothing else.
+// A proxy between the conformance suite, which cannot send a credential, and Gateward. It adds the credential and
+// changes nothing else.
 import { once } from "node:events";
 import { createServer, request as send, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

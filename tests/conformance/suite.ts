@@ -1,5 +1,5 @@
-// The MCP project's conformance suite, run for one revision and judged: what fails must be listed
-// in `expected-<revision>.yaml`, each with the reason, and what is listed there must fail.
+// Runs the MCP project's conformance suite for one revision and compares the results: each check that fails must be
+// listed in `expected-<revision>.yaml` with its reason, and each listed check must fail.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

@@ -1,5 +1,4 @@
-// Who may come in by which route: one scope for each, and no route without a credential but those
-// that tell nothing of anybody.
+// Access to routes: each needs one scope. The only routes without a credential are those without anybody's data.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem } from "../support/api/types.gen.ts";
 import { Gateward, INSPECTABLE, readCall, type Tenant } from "../support/gateward.ts";

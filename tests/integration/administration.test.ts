@@ -1,4 +1,4 @@
-// What the administration API takes, whatever it administers: names, fields and pages.
+// Rules of the administration API for all records: names, fields and pages.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, Problem } from "../support/api/types.gen.ts";
 import { type Api, itemsOf, type Page } from "../support/administration.ts";

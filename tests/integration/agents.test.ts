@@ -1,5 +1,4 @@
-// Agents as administrators keep them: states that undo only themselves, grants, groups, names that
-// are never given again.
+// Administration of agents: states with their own undo actions, grants, groups, names that cannot be used again.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, AuthorizeRequest, Member, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

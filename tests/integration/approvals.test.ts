@@ -1,4 +1,4 @@
-// Approvals: who sees them, who decides on them, and what a decision makes of them.
+// Approvals: who sees them, who decides on them, and the effect of a decision.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Approval, ApprovalPage } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

@@ -1,5 +1,4 @@
-// Approved calls: exactly what was approved passes, once, before its time is over, and all of it is
-// written down.
+// Approved calls: exactly the approved call passes, once, before the approval expires, and everything is recorded.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Approval, ApprovalPage, AuditEvent, AuthorizeRequest, AuthorizeResponse, Tool, Verification } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

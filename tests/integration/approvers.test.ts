@@ -1,4 +1,4 @@
-// What a quorum means: so many different persons, and nobody makes itself another one.
+// The meaning of a quorum: that many different persons. Nobody can give themselves another vote.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Approval, ApprovalPage, IssuedCredential, Problem } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

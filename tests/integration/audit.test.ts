@@ -1,4 +1,4 @@
-// What the audit keeps of administrators' writes.
+// The audit of administrators' writes.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuditEvent, Problem } from "../support/api/types.gen.ts";
 import { Gateward } from "../support/gateward.ts";

@@ -1,4 +1,4 @@
-// Everything that the shell awaits outside of its isolate has a time limit: this lists the places.
+// Everything that the shell awaits outside its isolate has a time limit. This test lists the places.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Bans and limits: what stops or slows an agent without touching the agent.
+// Bans and limits, which stop or slow an agent without changing the agent's record.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeResponse, Ban, LimitsView, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

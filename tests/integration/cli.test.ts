@@ -1,5 +1,5 @@
-// The command line against a running worker: what an administrator types, from nothing to an
-// agent's first decision.
+// The command line against a running worker: the commands of an administrator, from an empty tenant to an agent's first
+// decision.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

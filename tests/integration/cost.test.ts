@@ -1,4 +1,4 @@
-// What one decision costs: hops to the lane, rows that its SQLite writes, statements to D1.
+// The cost of one decision: hops to the lane, rows written in its SQLite, statements to D1.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuthorizeRequest } from "../support/api/types.gen.ts";
 import { COUNTING, eventually, Gateward, NEVER_MS, readCall, writeCall } from "../support/gateward.ts";

@@ -1,5 +1,5 @@
-// Credentials: shown once, kept as hashes, narrowed as asked, rotated without a gap, and never
-// more than the one who issued them has.
+// Credentials: shown once, stored as hashes, restricted as requested, rotated without a gap, and never with more rights
+// than their issuer has.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Credential, IssuedCredential, Problem } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

@@ -1,4 +1,4 @@
-// What a call comes to, as its caller sees it: the semantics of POST /v1/authorize.
+// Decisions for callers: the semantics of POST /v1/authorize.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeResponse, Problem, SourceTrust } from "../support/api/types.gen.ts";
 import type { Reply } from "../support/client.ts";

@@ -1,4 +1,4 @@
-// What was answered stays answered and is written down once, whatever happens to lane or D1.
+// An answer stays valid and is recorded once, whatever happens to the lane or D1.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeRequest, AuthorizeResponse, DecisionPage, DecisionRecord, Problem } from "../support/api/types.gen.ts";
 import { canaryCall, eventually, Gateward, INSPECTABLE, NEVER_MS, readCall, type Tenant, writeCall } from "../support/gateward.ts";

@@ -1,4 +1,4 @@
-// Writes that meet: two administrators who edit at once, and a request that is sent again.
+// Concurrent writes: two administrators who edit at the same time, and a request that is sent again.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, Ban, IssuedCredential, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

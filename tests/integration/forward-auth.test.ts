@@ -1,5 +1,5 @@
-// Gateways that ask before they let a request pass: by the headers of each, and a real nginx with
-// the configuration of docs/forward-auth.md.
+// Gateways that ask before they let a request pass: the headers of each gateway, and a real nginx with the
+// configuration in docs/forward-auth.md.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { DecisionRecord, Problem } from "../support/api/types.gen.ts";

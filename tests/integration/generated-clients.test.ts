@@ -1,5 +1,5 @@
-// Clients that well-known generators make of the document at /openapi.json, used against Gateward:
-// the Python one of openapi-python-client, and the TypeScript one of @hey-api/openapi-ts.
+// Clients that well-known generators make from the document at /openapi.json, used against Gateward:
+// openapi-python-client for Python, and @hey-api/openapi-ts for TypeScript.
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

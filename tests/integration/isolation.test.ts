@@ -1,5 +1,4 @@
-// Nothing crosses from one tenant to another: every route is tried with one tenant's credentials
-// and the other's ids.
+// Tenants are isolated from each other: every route is tried with one tenant's credentials and the other's ids.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem } from "../support/api/types.gen.ts";
 import type { Document } from "../support/description.ts";

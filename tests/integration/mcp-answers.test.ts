@@ -1,5 +1,4 @@
-// What comes back from an MCP server: what it asks of the client, answers that are none, streams that
-// end badly.
+// Answers of an MCP server: its requests to the client, invalid answers, streams that break off.
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// What an MCP server lists, to clients and when it is registered.
+// Lists of an MCP server, for clients and at its registration.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually, type Gateward, type Tenant } from "../support/gateward.ts";
 import { answerIn } from "../support/mcp.ts";

@@ -1,4 +1,4 @@
-// What an MCP server gets of what passes through Gateward, and how its answers come back.
+// What an MCP server receives through Gateward, and how its answers are passed on.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuditEvent } from "../support/api/types.gen.ts";
 import { Gateward, MAC_KEY, type Tenant, type TestAgent } from "../support/gateward.ts";

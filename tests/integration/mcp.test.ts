@@ -1,5 +1,5 @@
-// `/mcp/{server}` on the wire: what is refused and how, and what is changed on the way. Lists are in
-// mcp-lists.test.ts, what comes back in mcp-answers.test.ts, clients in mcp-clients.test.ts.
+// `/mcp/{server}` on the wire: refusals, and changes of messages. Lists are in mcp-lists.test.ts, answers in
+// mcp-answers.test.ts, clients in mcp-clients.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually, type Tenant } from "../support/gateward.ts";
 import { type Answered, answerIn, PREFIX } from "../support/mcp.ts";

@@ -1,5 +1,5 @@
-// What large bodies hold of an isolate's memory is bounded: beyond it they are refused unread, ordinary
-// calls go on, and everything is given back. And nobody has a body read whose credential has ended.
+// The memory of large bodies in an isolate is bounded: beyond the bound they are refused unread, ordinary calls still
+// work, and all memory is released. The body of a request with a revoked or expired credential is not read.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// A worker without a usable secret: it can believe nobody, and says what is the matter.
+// A worker without a usable secret: it refuses everybody, and says what is wrong.
 import { afterAll, describe, expect, test } from "vitest";
 import type { Problem } from "../support/api/types.gen.ts";
 import { Gateward, MAC_KEY, readCall } from "../support/gateward.ts";

@@ -1,5 +1,5 @@
-// The document at /openapi.json: it is valid, it has every route and no other, bodies and answers
-// are as it says, and an answer that is not is found.
+// The document at /openapi.json: it is valid, it has exactly the worker's routes, bodies and answers match it, and an
+// answer that does not match is found.
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem } from "../support/api/types.gen.ts";

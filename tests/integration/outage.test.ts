@@ -1,4 +1,4 @@
-// What an agent, an administrator and the journal see while D1 is away: the table of docs/operations.md.
+// Agents, administrators and the journal while D1 is away: the table in docs/operations.md.
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What is written down, and who may read it: decisions, receipts and their verification.
+// Records, and who may read them: decisions, receipts and their verification.
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeResponse, DecisionPage, DecisionRecord, Problem, ReceiptPage, ReceiptRecord, Verification } from "../support/api/types.gen.ts";

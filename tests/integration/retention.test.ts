@@ -1,4 +1,4 @@
-// What is kept of a tenant, and for how long: bounds of a day, and what is deleted by age.
+// How many records of a tenant are kept, and for how long: daily bounds, and deletion by age.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem, Verification } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

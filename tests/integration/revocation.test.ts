@@ -1,5 +1,4 @@
-// Once acknowledged, revoked: what an administrator was told is in force lets no later call pass,
-// though lanes are cold, D1 is slow, and calls keep coming.
+// A revocation that was acknowledged stops every later call, even if lanes are cold, D1 is slow, and calls keep coming.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, AuthorizeRequest, AuthorizeResponse, Ban, IssuedCredential, PendingLanes } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

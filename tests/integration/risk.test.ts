@@ -1,4 +1,4 @@
-// An agent that is denied too often is of higher risk for a while, and policies see it.
+// An agent that is denied too often has a higher risk tier for a while, and policies see it.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Agent, AuditEvent } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

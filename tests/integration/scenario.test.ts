@@ -1,4 +1,4 @@
-// What `make demo` plays, decision by decision, with its rows and its chain.
+// The scenario of `make demo`, decision by decision, with its rows and its chain.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuthorizeResponse, Verification } from "../support/api/types.gen.ts";
 import type { Reply } from "../support/client.ts";

@@ -1,5 +1,5 @@
-// Servers and their tools: nothing is callable before it was approved, and nothing that was done
-// to it is undone by anything but its opposite.
+// Servers and their tools: nothing can be called before it is approved, and each mark is removed only by its own undo
+// action.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ChangedServer, ChangedTool, Problem, Server, Tool, ToolDetail } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";

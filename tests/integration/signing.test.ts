@@ -1,6 +1,5 @@
-// Signed requests (docs/signing.md): a credential that has a signing key must use it, a signature holds
-// for one request as it was made, and only what was signed so may say that it comes from a signed
-// internal source.
+// Signed requests (docs/signing.md): a credential with a signing key must use it, a signature is valid for exactly one
+// request, and only a signed request may claim a signed internal source.
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// Tenants: the first administrator, made from a secret; tenants made and ended by administrators
-// of tenants; and what is left of a tenant that ended.
+// Tenants: the first administrator, made with a secret; operators who create and delete tenants; and the records that
+// stay after a tenant was deleted.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { IssuedCredential, Problem, Tenant as TenantObject } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";

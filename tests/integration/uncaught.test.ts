@@ -1,5 +1,4 @@
-// Every test looks into the runtime's log for uncaught errors (`Gateward.close`). These show that it
-// would find them.
+// Every test searches the runtime's log for uncaught errors (`Gateward.close`). These tests show that it finds them.
 import { expect, test } from "vitest";
 import { eventually, Gateward, HINDERED } from "../support/gateward.ts";
 

@@ -1,4 +1,4 @@
-// A request that is refused before its body was read: clients that are still sending get the answer.
+// Requests that are refused before their body is read: clients that are still sending get the answer.
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Somebody is told what becomes of approvals: a tenant's webhook, to a receiver on loopback.
+// A tenant's webhook, which sends the steps of approvals to a receiver on loopback.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuditEvent, IssuedWebhook } from "../support/api/types.gen.ts";

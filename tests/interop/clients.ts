@@ -1,5 +1,5 @@
-// The MCP clients that Gateward is shown to work with, and how each is started. Python ones have an
-// environment of their own, made from python/<environment>.txt by scripts/clients.sh.
+// The MCP clients that are tested with Gateward, and how each is started. Each Python client has its own environment,
+// which scripts/clients.sh makes from python/<environment>.txt.
 import { join } from "node:path";
 import type { Era } from "./node/driver.ts";
 

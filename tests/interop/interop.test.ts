@@ -1,4 +1,4 @@
-// The clients of `make interop` that CI drives: the SDKs' oldest and newest, in both eras.
+// The clients of `make interop` that CI runs: the oldest and newest SDKs, in both eras.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CLIENTS, type ClientSpec, isInstalled } from "./clients.ts";
 import type { Era } from "./node/driver.ts";

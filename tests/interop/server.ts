@@ -1,5 +1,5 @@
-// The MCP server that every client is driven against. It answers with JSON bodies: so a call that is
-// cancelled has no response yet, not even a head, which is where a cancellation is lost most easily.
+// The MCP server that every client calls. It answers with JSON bodies, so a cancelled call has no response yet, not
+// even a head. In this situation a cancellation is lost most easily.
 import { fromJsonSchema, type McpServer, SdkError, type ServerContext } from "@modelcontextprotocol/server";
 import { type Arguments, type Calling, objectOf, type Schema, text } from "../conformance/fixture-tools.ts";
 import { Fixture } from "../conformance/fixture-server.ts";

@@ -1,4 +1,4 @@
-// Calls that wait for people, and people who decide on them.
+// Calls that wait for approval, and the people who decide on them.
 import { expect } from "vitest";
 import type { Approval, AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";
 import type { Api } from "./administration.ts";

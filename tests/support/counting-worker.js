@@ -1,6 +1,5 @@
-// The built worker behind bindings that count: every message to a lane, every statement to D1,
-// and every row that a lane's SQLite says it wrote, those of its indexes included. Each answer
-// says in headers what was spent so far.
+// The built worker behind bindings that count every message to a lane, every statement to D1, and every row that a
+// lane's SQLite reports as written, including indexes. Each answer has the counts so far in headers.
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 let hops = 0;

@@ -1,5 +1,4 @@
-// Runs in each test file: an answer that is not as the API's description says fails the test that
-// got it.
+// Runs in each test file: an answer that does not match the API's description fails the test that got it.
 import { afterAll, afterEach } from "vitest";
 import { takeViolations, watchFetch } from "./described-answers.ts";
 

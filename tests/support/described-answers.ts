@@ -1,9 +1,9 @@
-// Holds every answer that a Gateward gives to this process's `fetch` to the API's description.
+// Compares every answer of Gateward to this process's `fetch` with the API's description.
 import { Description } from "./description.ts";
 
-/** Origins of the Gatewards that run. */
+/** Origins of the running instances of Gateward. */
 const origins = new Set<string>();
-/** What was wrong with answers since they were last taken. */
+/** Violations that were found since they were last taken. */
 let violations: string[] = [];
 let description: Description | undefined;
 

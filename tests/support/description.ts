@@ -1,8 +1,8 @@
-// The API's description, docs/openapi.json, as a check of answers: an answer must be one that the
-// description lists for its method, path and status.
+// Checks answers against the API's description, docs/openapi.json: the description must list the answer for its method,
+// path and status.
 //
-// The document leaves its schemas open, so that a client goes on working when an answer has a new
-// member. This check closes them: a member that the document does not have is a violation.
+// The document's schemas are open, so that a client still works when an answer has a new member. This check closes
+// them: a member that the document does not have is a violation.
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";

@@ -1,4 +1,4 @@
-// The MCP project's own example server, in a process of its own.
+// The MCP project's own example server, in a separate process.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";

@@ -1,5 +1,5 @@
-// The built worker in workerd with real D1 and Durable Objects, and tenants to test it with.
-// Every test takes a tenant of its own, so that tests share a worker and nothing else.
+// The built worker in workerd with real D1 and Durable Objects, and tenants to test it with. Every test has its own
+// tenant, so that tests share only the worker.
 import { randomBytes } from "node:crypto";
 import type { Miniflare } from "miniflare";
 import type { AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";

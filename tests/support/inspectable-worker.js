@@ -1,5 +1,5 @@
-// The built worker, its lane behind a class that the test harness can open storage of: it wants
-// one that extends DurableObject, which a class from Wasm does not.
+// The built worker with a class for the lane whose storage the test harness can open. The harness needs a class that
+// extends DurableObject, which a class from Wasm does not.
 import { DurableObject } from "cloudflare:workers";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 

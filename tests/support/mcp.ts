@@ -4,7 +4,7 @@ import type { Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Gateward, TestAgent } from "./gateward.ts";
 import type { ServerRow, ToolRow } from "./registry.ts";
 
-/** How the keys begin that Gateward has in `_meta`. */
+/** The prefix of Gateward's keys in `_meta`. */
 export const PREFIX = "dev.gateward/";
 /** What is authorized as a tool of its server is, but is not one of its tools. */
 export const ACTIONS = ["resources/read", "prompts/get", "sampling/createMessage", "elicitation/create", "roots/list"];

@@ -1,6 +1,6 @@
-// The hindered worker with a look at its Wasm: GET /_test/memory says how many bytes of linear memory it
-// has. Linear memory never shrinks, so this is also the most that it ever had. Worker and lanes share
-// this module, and so the memory.
+// The worker with faults that also reports its memory: GET /_test/memory returns the bytes of linear memory. Linear
+// memory never shrinks, so this is also the largest size that it ever had. Worker and lanes share this module, and so
+// the memory.
 
 /** @type {WebAssembly.Instance[]} */
 const instances = [];

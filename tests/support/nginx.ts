@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { eventually } from "./gateward.ts";
 
-/** What it is configured with, as docs/forward-auth.md shows it. */
+/** Its configuration, as in docs/forward-auth.md. */
 export const CONFIGURATION = "tests/nginx/gateward.conf";
 
 export interface Answered {
@@ -65,7 +65,7 @@ export class Nginx {
 
 const socketIn = (directory: string) => join(directory, "socket");
 
-/** What stands around the configuration in the documentation too, but for files of its own. */
+/** The configuration around it, as in the documentation, with its own files. */
 function around(directory: string, gateward: URL, api: URL): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${directory}/${kind};`);
   return `

@@ -1,4 +1,4 @@
-// Vercel's AI SDK, as its agents use it: tools by name, which it makes of a list.
+// Vercel's AI SDK, as its agents use it: tools by name, which it creates from a list.
 import { fromPackages, serve, textOf } from "./driver.ts";
 
 interface Execute {

@@ -1,5 +1,5 @@
-// Has one MCP client library do what the runner asks, and says what it showed its user: the same
-// protocol as python/driver.py has.
+// Lets one MCP client library do what the runner asks, and reports what it showed its user. The protocol is that of
+// python/driver.py.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";

@@ -1,4 +1,4 @@
-// MCP Inspector's command line: each command is a process, with a session of its own.
+// MCP Inspector's command line: each command is a process with its own session.
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { pathInPackages, serve, textOf } from "./driver.ts";
