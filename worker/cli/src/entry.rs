@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, global = true, value_name = "APPROVAL_ID", help_heading = EVERYWHERE)]
     approval: Option<String>,
     #[command(subcommand)]
-    command: Command,
+    pub(crate) command: Command,
 }
 
 /// The command line as clap describes it: for the reference in `docs/cli.md`.
@@ -94,7 +94,7 @@ pub fn main() -> ExitCode {
 
 /// After a mistake, clap's usage line lists the options that were typed, or set in the environment,
 /// as if they were required. This replaces it by the command's own usage line.
-fn with_whole_usage(
+pub(crate) fn with_whole_usage(
     mut error: clap::Error,
     words: impl Iterator<Item = impl AsRef<OsStr>>,
 ) -> clap::Error {

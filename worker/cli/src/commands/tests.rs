@@ -84,7 +84,7 @@ fn the_usage_line_of_a_mistake_shows_no_optional_option_as_required() {
     ] {
         let words = || line.split_whitespace();
         let error = Arguments::try_parse_from(["gateward"].into_iter().chain(words())).unwrap_err();
-        let text = crate::with_whole_usage(error, words()).to_string();
+        let text = crate::entry::with_whole_usage(error, words()).to_string();
         let found = text.lines().find(|line| line.starts_with("Usage: "));
         assert_eq!(found, Some(usage), "{line}");
     }
