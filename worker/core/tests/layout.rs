@@ -14,18 +14,11 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Macro, UseTree};
 
 /// The sources to check, from the root of the repository.
-const CRATES: &[&str] = &[
-    // Not yet: "worker/core/src".
-    "worker/edge/src",
-    "worker/cli/src",
-    "policies/compiler/src",
-];
+const CRATES: &[&str] =
+    &["worker/core/src", "worker/edge/src", "worker/cli/src", "policies/compiler/src"];
 
 /// Crates whose top-level folders must not import each other in a circle either.
-const LAYERED_CRATES: &[&str] = &[
-    // Not yet: "worker/core/src".
-    "worker/edge/src",
-];
+const LAYERED_CRATES: &[&str] = &["worker/core/src", "worker/edge/src"];
 
 /// A module's path, from the root of its crate; empty for the root itself.
 type Module = Vec<String>;

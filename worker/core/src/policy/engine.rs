@@ -22,8 +22,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue,
-    Request, SlotEnv, Unknown, ValueKind,
+    Context, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue, Request,
+    SlotEnv, Unknown, ValueKind,
 };
 use cedar_policy_core::entities::{Dereference, Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
@@ -31,7 +31,7 @@ use cedar_policy_core::evaluator::Evaluator;
 use crate::policy::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
-use crate::policy::expression::{self, Expressions};
+use crate::policy::expression::{self, Expressions, entity_type, uid};
 use crate::policy::{decimal, hierarchy};
 use crate::schema::Schemas;
 
@@ -567,14 +567,6 @@ fn known(context: Fields) -> Context {
     Context::Value(Arc::new(
         context.into_iter().map(|(name, value)| (name.into(), value)).collect(),
     ))
-}
-
-pub(crate) fn entity_type(name: &'static str) -> EntityType {
-    expression::name(name).into()
-}
-
-pub(crate) fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
-    EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
 }
 
 #[cfg(test)]

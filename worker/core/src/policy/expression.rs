@@ -13,8 +13,8 @@
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    BinaryOp, Eid, EntityUID, Expr, ExprBuilder, ExprKind, Id, InternalName, Literal, Name,
-    PatternElem, Policy, UnaryOp, Var,
+    BinaryOp, Eid, EntityType, EntityUID, Expr, ExprBuilder, ExprKind, Id, InternalName, Literal,
+    Name, PatternElem, Policy, UnaryOp, Var,
 };
 use cedar_policy_core::expr_builder::ExprBuilder as _;
 use cedar_policy_core::parser::{Node, cst};
@@ -332,6 +332,16 @@ fn named(path: &[&str]) -> Result<Name, NotDecodable> {
 /// An identifier of Cedar, as its parser would make it of a word. Only `Id`'s other constructors parse.
 fn identifier(text: &str) -> Result<Id, NotDecodable> {
     Node::new(Some(cst::Ident::Ident(text.into()))).to_valid_ident().map_err(|_| NotDecodable)
+}
+
+/// The entity type of this name, without a namespace.
+pub(crate) fn entity_type(text: &'static str) -> EntityType {
+    name(text).into()
+}
+
+/// The entity of this type with this id.
+pub(crate) fn uid(entity_type: &EntityType, id: &str) -> EntityUID {
+    EntityUID::from_components(entity_type.clone(), Eid::new(id), None)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{BinaryOp, Entity, EntityUID, Expr, ExprKind, Literal, Policy};
 
-use crate::policy::{entity_type, uid};
+use crate::policy::expression::{entity_type, uid};
 
 /// A part of a condition that cannot be evaluated exactly.
 #[derive(Debug)]

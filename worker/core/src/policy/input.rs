@@ -7,10 +7,10 @@
 use std::fmt;
 
 use crate::json::Json;
-use crate::policy::Value;
 use crate::policy::bundle::{ArgumentType, RecordType};
 use crate::policy::decimal::{self, DECIMAL_DIGITS};
 use crate::schema::{MISMATCH, quoted};
+use cedar_policy_core::ast::Value;
 
 /// Cedar stores a decimal in 64 bits. A larger number does not fit.
 const MAX_DECIMAL: f64 = 922_337_203_685_477.0;
