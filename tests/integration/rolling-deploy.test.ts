@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Api } from "../support/administration.ts";
 import { SECURITY } from "../support/approvals.ts";
-import type { Problem, Reply } from "../support/client.ts";
+import type { AuthorizeResponse, Problem } from "../support/api/types.gen.ts";
+import type { Reply } from "../support/client.ts";
 import { Gateward, HINDERED, readCall, type Tenant, type TestAgent, writeCall } from "../support/gateward.ts";
-import type { Answer } from "../support/scenario.ts";
 
 const UNAVAILABLE = "503 lane_unavailable";
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   tenant = await gateward.tenant();
   agent = await tenant.agent();
   approver = await tenant.approver("sam", SECURITY);
-  const asked = await gateward.post<Answer>(agent.token, "/v1/authorize", writeCall({ context: { source_trust: "semi_trusted_customer" } }));
+  const asked = await gateward.post<AuthorizeResponse>(agent.token, "/v1/authorize", writeCall({ context: { source_trust: "semi_trusted_customer" } }));
   approvalId = asked.body.approval?.approval_id ?? "";
 });
 afterEach(() => gateward.skew({}));
