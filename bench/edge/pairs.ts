@@ -1,6 +1,6 @@
 // Compares two workers in pairs of short rounds, one right after the other. Both rounds of a pair meet the same
 // machine, and many pairs show how exact their median is.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { medianInterval } from "../report/statistics.ts";
 import type { Round } from "./load.ts";
@@ -36,7 +36,7 @@ export async function pairedRounds(workers: [Worker, Worker], { min, max }: Pair
   const all: [Round, Round][] = [];
   const calm: [Round, Round][] = [];
   while (all.length < max && (calm.length < min || !isExact(calm))) {
-    const othersSince = meterOthers(workers);
+    const othersSince = meterOthers();
     const pair = all.length % 2 === 0 ? await inOrder(workers, measure) : (await inOrder(workers.toReversed(), measure)).toReversed();
     all.push(pair as [Round, Round]);
     if (othersSince() <= MAX_OTHERS) calm.push(pair as [Round, Round]);
@@ -59,16 +59,33 @@ function isExact(pairs: [Round, Round][]): boolean {
   });
 }
 
-/** Starts to count. The function says which part of the processors others than the workers and this process took since. */
-function meterOthers(workers: Worker[]): () => number {
-  const ownMs = () => workers.reduce((sum, worker) => sum + worker.cpuMs(), 0) + (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
-  const [startMs, busyAtStart, ownAtStart] = [performance.now(), busyMs(), ownMs()];
-  return () => (busyMs() - busyAtStart - (ownMs() - ownAtStart)) / ((performance.now() - startMs) * availableParallelism());
+/** Starts to count. The function says which part of the processors other processes took since. */
+function meterOthers(): () => number {
+  const [startMs, othersAtStart] = [performance.now(), othersMs()];
+  return () => (othersMs() - othersAtStart) / ((performance.now() - startMs) * availableParallelism());
 }
 
-/** Milliseconds that all processors were busy, or taken by other machines, since the machine started. */
-function busyMs(): number {
-  // In hundredths of a second: user, nice, system, idle, iowait, irq, softirq, steal.
+/**
+ * Milliseconds that the processors were busy for other process groups and other machines. This process, the workers
+ * and their servers are one group.
+ */
+function othersMs(): number {
+  // All in hundredths of a second. First user, nice, system, idle, iowait, irq, softirq, steal, of all processors.
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = readFileSync("/proc/stat", "utf8").split("\n", 1).join().split(/ +/).slice(1).map(Number);
-  return (user + nice + system + irq + softirq + steal) * 10;
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(accountOf);
+  const group = processes.find(({ pid }) => pid === process.pid)?.group;
+  const own = processes.reduce((sum, account) => sum + (account.group === group ? account.hundredths : 0), 0);
+  return (user + nice + system + irq + softirq + steal - own) * 10;
+}
+
+function accountOf(name: string): { pid: number; group: number; hundredths: number } {
+  let stat = "";
+  try {
+    stat = readFileSync(`/proc/${name}/stat`, "utf8");
+  } catch {
+    // It ended since the directory was read.
+  }
+  // The second field is a name in parentheses, which may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number);
+  return { pid: Number(name), group: fields[2] ?? NaN, hundredths: (fields[11] ?? 0) + (fields[12] ?? 0) };
 }
