@@ -4,6 +4,8 @@
 //! arguments of a macro. A `mod` declaration is not an import; a re-export (`pub use`) is. Modules under
 //! `#[cfg(test)]` are left out.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -200,7 +202,7 @@ impl<'a> Paths<'a> {
             }
             UseTree::Name(tree) => {
                 let name = tree.ident.to_string();
-                ([prefix, &[name.clone()]].concat(), Some(name))
+                ([prefix, std::slice::from_ref(&name)].concat(), Some(name))
             }
             UseTree::Rename(tree) => {
                 let own = tree.ident != "self";
@@ -291,10 +293,12 @@ fn cycles(imports: &BTreeSet<Import>) -> String {
     lines
 }
 
-/// Each case: what it shows, the files of a crate, and the cycles that are found.
+/// What a case shows, the files of a crate, and the cycles that are found in them.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn a_cycle_is_found_however_a_file_names_another() {
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    let cases: &[Case] = &[
         ("a tree", &[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", "")], ""),
         (
             "a use on both sides",

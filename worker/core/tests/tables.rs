@@ -1,7 +1,7 @@
 //! The tables of docs/api.md and the lists in D1's CHECK constraints have exactly the values of the
 //! enums.
 
-#![allow(clippy::unwrap_used, reason = "tests only")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests only")]
 
 mod support;
 
