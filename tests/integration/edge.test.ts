@@ -76,7 +76,7 @@ describe("routes", () => {
     expectProblem(reply, status, code);
     if (allow === null) return;
     expect(reply.headers.get("allow")).toContain(allow);
-    expect(reply.body.detail).toBe(`this path takes ${reply.headers.get("allow")} only`);
+    expect(reply.body.detail).toBe(`this path only accepts ${reply.headers.get("allow")}`);
   });
 
   test.each(["/healthz", "/readyz", "/version", "/openapi.json", "/v1/agents", "/v1/agents/coder", "/v1/agents/nobody", "/v1/decisions", "/v1/nothing"])(

@@ -1,7 +1,7 @@
-//! Token buckets and sliding windows: how often is too often.
+//! Rate limits: token buckets and sliding windows.
 //!
-//! Integer arithmetic in millionths of a token: refill in thousandths a second times elapsed
-//! milliseconds is exact. Time that runs backwards refills nothing.
+//! All arithmetic is exact: it uses integers in millionths of a token, and a refill in thousandths of a token
+//! per second. A clock that runs backwards refills nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use crate::clock::repair_window;
 /// Millionths in one token.
 const MICRO: u64 = 1_000_000;
 
-/// The most tokens a bucket may hold, so that no product overflows.
+/// The largest capacity of a bucket, so that no product overflows.
 pub const MAX_CAPACITY: u32 = 1_000_000;
-/// The fastest refill, tokens a second.
+/// The fastest refill in tokens per second.
 pub const MAX_REFILL_PER_S: f64 = 1_000_000.0;
 
-/// How large a bucket is and how fast it fills.
+/// A bucket's capacity and its refill.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     capacity: u32,
@@ -23,7 +23,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Out-of-range values are brought into range: at least one token, and one per 1000 s.
+    /// Values out of range are clamped: at least one token, and at least one per 1,000 s.
     #[must_use]
     pub fn new(capacity: u32, refill_per_s: f64) -> Self {
         let refill = (refill_per_s.clamp(0.001, MAX_REFILL_PER_S) * 1_000.0).round();
@@ -42,7 +42,7 @@ impl Rate {
         )
     }
 
-    /// Seconds in which an empty bucket fills, rounded up: the `w` of `RateLimit-Policy`.
+    /// Seconds until an empty bucket is full, rounded up: the `w` of `RateLimit-Policy`.
     #[must_use]
     pub fn window_s(self) -> u64 {
         self.seconds_for(u64::from(self.capacity) * MICRO)
@@ -60,7 +60,7 @@ pub struct Bucket {
     at_ms: u64,
 }
 
-/// How an agent stands after a charge.
+/// The state of a bucket for response headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateStatus {
     pub limit: u32,
@@ -68,7 +68,7 @@ pub struct RateStatus {
     pub remaining: u32,
     /// Seconds until the bucket is full again.
     pub reset_s: u64,
-    /// Seconds until one token is there; 0 when one is.
+    /// Seconds until one token is available; 0 if one is.
     pub retry_after_s: u64,
 }
 
@@ -78,7 +78,7 @@ impl Bucket {
         Self { micro: u64::from(rate.capacity) * MICRO, at_ms: now_ms }
     }
 
-    /// Refills, then takes these tokens. False when there are fewer; nothing is taken then.
+    /// Refills, then takes these tokens. Returns false and takes nothing when there are fewer.
     pub fn charge(&mut self, rate: Rate, now_ms: u64, tokens: u32) -> bool {
         let elapsed_ms = now_ms.saturating_sub(self.at_ms);
         let full = u64::from(rate.capacity) * MICRO;
@@ -90,12 +90,12 @@ impl Bucket {
         left.is_some()
     }
 
-    /// Refills from now on if the last charge lies in the future. Its tokens stay as they are.
+    /// If the last charge is in the future, lets the refill start now. The tokens stay.
     pub fn repair_clock(&mut self, now_ms: u64) -> bool {
         repair_window(&mut self.at_ms, 1, now_ms)
     }
 
-    /// Seconds until so many tokens are there; 0 when they are.
+    /// Seconds until this many tokens are available; 0 if they are.
     #[must_use]
     pub fn retry_after_s(&self, rate: Rate, tokens: u32) -> u64 {
         rate.seconds_for((u64::from(tokens) * MICRO).saturating_sub(self.micro))
@@ -114,7 +114,8 @@ impl Bucket {
     }
 }
 
-/// Events in about the last `width`: the current window's count and a share of the last one's.
+/// An approximate count of the events in the last `width_ms`: the count of the current window, and a share of
+/// the previous one's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlidingCount {
     window: u64,
@@ -132,7 +133,7 @@ impl SlidingCount {
         }
     }
 
-    /// Counts from now on if the window lies in the future. What was counted stays.
+    /// If the window is in the future, moves it to the present. The counts stay.
     pub fn repair_clock(&mut self, now_ms: u64, width_ms: u64) -> bool {
         repair_window(&mut self.window, width_ms, now_ms)
     }
@@ -157,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_window_forgets_what_is_two_widths_old() {
+    fn a_window_forgets_events_after_two_widths() {
         let mut count = SlidingCount::default();
         (0..10).for_each(|_| count.add(1_000, 1_000));
         let seen: Vec<u32> = [1_999, 2_000, 2_500, 3_000].map(|now| count.count(now, 1_000)).into();
@@ -165,8 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any order of times, forwards or backwards: never more than the capacity and what time
-        /// itself refilled.
+        /// Whatever the order of the times, a bucket gives at most its capacity plus the refill.
         #[test]
         fn a_bucket_never_gives_more_than_its_bound(
             capacity in 1u32..50,

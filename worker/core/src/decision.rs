@@ -1,9 +1,8 @@
-//! What is decided about a call, and why, as stable codes.
+//! Decisions and reason codes.
 
 use serde::{Deserialize, Serialize};
 
-/// What a call may do, strongest restriction first: where several policies determine, the first
-/// of these wins.
+/// The decision on a call, most restrictive first. If several policies apply, the most restrictive wins.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -20,7 +19,7 @@ impl Decision {
     pub const ALL: [Self; 5] =
         [Self::Quarantine, Self::Deny, Self::RequireApproval, Self::Redact, Self::Allow];
 
-    /// Whether the call goes on.
+    /// Whether the call may run.
     #[must_use]
     pub const fn passes(self) -> bool {
         matches!(self, Self::Allow | Self::Redact)
@@ -32,7 +31,7 @@ impl Decision {
         matches!(self, Self::Deny | Self::Quarantine)
     }
 
-    /// The decision of this name.
+    /// The decision with this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|decision| decision.as_str() == text)
@@ -50,10 +49,10 @@ impl Decision {
     }
 }
 
-/// Defines [`ReasonCode`] from its list, so that a code is added in one line.
+/// Defines [`ReasonCode`] from a list, so that adding a code takes one line.
 macro_rules! reason_codes {
     ($($name:ident = $code:literal, $sentence:literal;)+) => {
-        /// Why, as a stable code. Callers may compare it; the sentence is for people.
+        /// The reason for a decision, as a stable code. Programs compare the code; the sentence is for people.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ReasonCode {
@@ -70,7 +69,7 @@ macro_rules! reason_codes {
                 }
             }
 
-            /// What callers are told where no policy gives a better sentence.
+            /// The reason that callers get if no policy has a sentence of its own.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self {
@@ -81,7 +80,7 @@ macro_rules! reason_codes {
     };
 }
 
-// docs/api.md has a row for each; a test compares.
+// docs/api.md has a row for each. A test compares them.
 reason_codes! {
     PolicyAllow = "policy_allow", "A policy permits this call.";
     PolicyRedact = "policy_redact", "A policy permits this call without the redacted fields.";
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_what_is_serialized() {
+    fn codes_and_decisions_are_serialized_as_their_names() {
         for code in ReasonCode::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.code());
         }

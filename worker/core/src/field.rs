@@ -1,5 +1,5 @@
-//! What the fields of a request may be: parsed once, valid ever after. A field that is not what it
-//! must be is a 422 that names it.
+//! The types of a request's fields. A value is checked once, when it is parsed. A field that is not valid is
+//! a 422 with the field's name.
 
 use std::ops::Deref;
 
@@ -17,14 +17,14 @@ use crate::problem::Problem;
 ///
 /// # Errors
 ///
-/// `malformed_request` when it is not JSON, `input_invalid` when it is ambiguous, else `invalid_field`.
+/// `malformed_request` if the body is not JSON, `input_invalid` if it is ambiguous, else `invalid_field`.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    // Depth, values and keys have their bounds, whatever the body says. A number has that of its field.
+    // Checks the bounds on depth, values and keys. The bounds of numbers depend on their fields.
     crate::json::parse_definition(body)?;
     parse_within("", body)
 }
 
-/// Reads what stands in the field `within` of a body that was found to be within the bounds.
+/// Reads the JSON of the field `within`. The whole body was checked against the bounds before.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn parse_within<T: DeserializeOwned>(within: &str, text: &[u8]) -> Result<T,
     })
 }
 
-/// Apart from what is made anew for every type.
+/// Not generic, so that it is compiled only once.
 fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
     let path = match (within, path.as_str()) {
         ("", _) => path,
@@ -45,7 +45,7 @@ fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
         (within, path) => format!("{within}.{path}"),
     };
     let text = error.to_string();
-    // The place in the text says less than the path does.
+    // The path is more useful than line and column.
     let text = text.split(" at line ").next().unwrap_or_default();
     let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     let field = match (missing, path.as_str()) {
@@ -56,7 +56,7 @@ fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
     Problem::field(&field, format!("`{field}`: {text}"))
 }
 
-/// For a field of a patch, where absent and null are not the same: what is there, null included.
+/// For a field of a patch, where `null` differs from absent: returns `Some` also for `null`.
 pub fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -65,7 +65,7 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
-/// A text that was checked.
+/// Defines a newtype of a string with a check.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $check:expr, $expected:expr, $schema:meta) => {
         $(#[$doc])*
@@ -77,7 +77,7 @@ macro_rules! text {
         impl $name {
             /// # Errors
             ///
-            /// A sentence that says what it must be.
+            /// A sentence that says which values are allowed.
             pub fn parse(text: &str) -> Result<Self, String> {
                 if $check(text) { Ok(Self(text.to_owned())) } else { Err($expected.to_owned()) }
             }
@@ -107,11 +107,11 @@ text!(
     schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$", example = "coder")
 );
 text!(
-    /// A tool's name, as its server has it.
+    /// A tool's name, as its server lists it.
     ToolName,
-    // A path cannot carry these two, however they are encoded.
+    // URL parsers remove `.` and `..` from paths, even if they are encoded.
     |text: &str| is_tool_name(text) && text != "." && text != "..",
-    "must be a tool's name: 1 to 128 of `[A-Za-z0-9_./-]`, and neither `.` nor `..`",
+    "must be a tool's name: 1 to 128 of `[A-Za-z0-9_./-]`, but not `.` or `..`",
     schema(pattern = "^[A-Za-z0-9_./-]{1,128}$", example = "get_issue")
 );
 text!(

@@ -1,7 +1,7 @@
 //! Globs: which servers and tools an agent or a credential may use.
 //!
-//! `*` stands for any run of characters, also for `/` and for none, as in Cedar's `like`. There is no
-//! sign for exactly one character: with it, comparing could cost the product of both lengths.
+//! `*` matches any number of characters, including none and including `/`, as in Cedar's `like`. No sign
+//! matches exactly one character: with one, matching could take the product of both lengths.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,14 +17,14 @@ use crate::bounds::{MAX_GLOB_BYTES, MAX_GLOB_STARS};
 #[serde(try_from = "String", into = "String")]
 pub struct Glob(String);
 
-/// The text is no glob.
+/// The text is not a glob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GlobError;
 
 impl Glob {
-    /// As JSON Schema has patterns.
+    /// The syntax as a pattern of JSON Schema.
     pub const PATTERN: &str = r"^[A-Za-z0-9_./-]*(\*[A-Za-z0-9_./-]*){0,2}$";
-    /// What a text must be, after "must be".
+    /// The syntax in words, to follow "must be".
     pub const EXPECTED: &str = "a glob: 1 to 192 of `[A-Za-z0-9_./*-]`, with at most 2 `*`";
 
     #[must_use]
@@ -32,7 +32,7 @@ impl Glob {
         &self.0
     }
 
-    /// Whether the whole of `text` fits. Costs no more than reading both.
+    /// Whether the glob matches the whole text, in linear time.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let Some((start, rest)) = self.0.split_once('*') else { return self.0 == text };
@@ -41,7 +41,7 @@ impl Glob {
         between.is_some_and(|text| text.contains(middle))
     }
 
-    /// Whether a text can fit that begins with `prefix` and is longer.
+    /// Whether the glob can match a text that begins with `prefix` and is longer.
     #[must_use]
     pub fn can_match_within(&self, prefix: &str) -> bool {
         match self.0.split_once('*') {
@@ -50,8 +50,8 @@ impl Glob {
         }
     }
 
-    /// Whether one text may fit both globs. False is certain. True is not: only what stands before
-    /// the first `*` and after the last one is compared, which costs no more than reading both.
+    /// Whether a text may match both globs, in linear time. False is certain. True is not: only the parts
+    /// before the first `*` and after the last one are compared.
     #[must_use]
     pub fn may_overlap(&self, other: &Self) -> bool {
         fn agree(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> bool {
@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_glob_fits_whole_texts() {
+    fn a_glob_matches_whole_texts() {
         for (glob, text, expected) in [
             ("github/*", "github/list_issues", true),
             ("github/*", "github/a/b", true),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_glob_is_refused_and_what_is_one_is_written_as_it_was() {
+    fn a_text_that_is_not_a_glob_is_rejected_and_a_glob_keeps_its_text() {
         let (long, starry) = ("a".repeat(193), "*".repeat(3));
         for text in ["", "a b", "[a]", "{a,b}", "a\\*", "ä", "!a", "a?", &long, &starry] {
             assert_eq!(text.parse::<Glob>(), Err(GlobError), "{text}");
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// What a glob means, said as plainly as can be.
+    /// A slow and simple implementation.
     fn fits(glob: &[u8], text: &[u8]) -> bool {
         match (glob.split_first(), text.split_first()) {
             (None, first) => first.is_none(),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_that_differ_at_an_end_have_no_text_in_common() {
+    fn globs_with_different_ends_do_not_overlap() {
         for (one, other, expected) in [
             ("crm/*", "crm/get", true),
             ("crm/get_*", "crm/set_*", false),
@@ -221,14 +221,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_glob_that_matches_within_a_prefix_is_said_to(
+        fn can_match_within_is_true_exactly_if_a_text_matches(
             glob in "[ab/]{0,3}[*]?[ab/]{1,2}[*]?", prefix in "[ab]{1,2}/", rest in "[ab/]{1,5}",
         ) {
             let parsed: Glob = glob.parse().unwrap();
             if fits(glob.as_bytes(), format!("{prefix}{rest}").as_bytes()) {
                 prop_assert!(parsed.can_match_within(&prefix));
             }
-            // What it can match is found among texts as long as the glob and the prefix together.
+            // If it can match, then one of these texts matches.
             let texts = |length: usize| (0..1_usize << length).map(move |bits| -> String {
                 (0..length).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect()
             });
@@ -240,7 +240,7 @@ mod tests {
         }
 
         #[test]
-        fn globs_that_share_a_text_are_never_said_not_to(
+        fn globs_that_match_one_text_may_overlap(
             one in "[ab/]{0,2}[*]?[ab/]{1,2}[*]?[ab]{0,2}", other in "[ab/]{0,2}[*]?[ab/]{1,2}[*]?[ab]{0,2}",
             text in "[ab/]{0,6}",
         ) {
@@ -251,7 +251,7 @@ mod tests {
         }
 
         #[test]
-        fn a_glob_means_what_is_said_of_it(
+        fn a_glob_matches_as_the_simple_implementation_does(
             glob in "[ab/]{0,3}([*][ab/]{0,3}){0,2}", text in "[ab/]{0,12}",
         ) {
             let expected = fits(glob.as_bytes(), text.as_bytes());

@@ -1,9 +1,9 @@
-//! Identifiers that carry their lane and sequence number, so that what they name is found
-//! without an index: in D1 by key, in a lane's journal by its row.
+//! Ids that contain their lane and sequence number. So a record is found without an index: in D1 by its key,
+//! in a lane's journal by its row.
 //!
-//! A decision id is a UUID version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then
-//! 12 bits of lane, 40 bits of sequence number and 22 bits taken from the chain, which keep apart
-//! the decisions of two tenants that fall on the same millisecond, lane and number.
+//! A decision id is a UUID version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, 12 bits of lane,
+//! 40 bits of sequence number, and 22 bits from the hash chain. The last ones distinguish decisions of two
+//! tenants with the same millisecond, lane and sequence number.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -15,12 +15,13 @@ pub const MAX_SEQ: u64 = (1 << 40) - 1;
 
 const SALT_BITS: u32 = 22;
 
-/// The 48 bits that an id has for its time: up to the year 10889.
+/// The latest time of an id: 48 bits last up to the year 10889.
 const MAX_MS: u64 = (1 << 48) - 1;
 
 const _: () = assert!(MAX_LANES == 1 << 12, "a decision id has 12 bits for the lane");
 
-/// The id of the decision at `seq` of `lane`. Where `at_ms` never goes back, ids increase. `seq` 0 is for answers that are not journalled.
+/// The id of the decision at `seq` of `lane`. As long as `at_ms` does not decrease, ids increase. `seq` 0 is for
+/// decisions that are not journalled.
 #[must_use]
 pub fn decision_id(at_ms: u64, lane: u16, seq: u64, salt: &[u8; 32]) -> String {
     let [a, b, c, d, ..] = *salt;
@@ -30,13 +31,13 @@ pub fn decision_id(at_ms: u64, lane: u16, seq: u64, salt: &[u8; 32]) -> String {
     Uuid::from_u64_pair(high, low).hyphenated().to_string()
 }
 
-/// The least id of a decision made at `at_ms` or later: decision ids sort by time.
+/// The smallest id of a decision at `at_ms` or later. Decision ids sort by time.
 #[must_use]
 pub fn first_decision_id_at(at_ms: u64) -> String {
     Uuid::from_u64_pair((at_ms << 16) | (7 << 12), 2 << 62).hyphenated().to_string()
 }
 
-/// Lane and sequence number of a decision id; `None` when this is none.
+/// Lane and sequence number of a decision id; `None` if the text is not one.
 #[must_use]
 pub fn decision_position(id: &str) -> Option<(u16, u64)> {
     let uuid = Uuid::try_parse(id).ok().filter(|_| id.len() == 36)?;
@@ -57,7 +58,7 @@ pub fn receipt_position(id: &str) -> Option<(u16, u64)> {
     position(id.strip_prefix("rcpt_")?)
 }
 
-/// The id of the approval that the decision at `seq` of `lane` asks for.
+/// The id of the approval that the decision at `seq` of `lane` requests.
 #[must_use]
 pub fn approval_id(lane: u16, seq: u64) -> String {
     format!("appr_{lane}_{seq}")
@@ -75,14 +76,14 @@ fn position(text: &str) -> Option<(u16, u64)> {
     Some((lane_number(lane)?, seq))
 }
 
-/// RFC 3339 in UTC with milliseconds. A time past the year 9999 reads as the epoch.
+/// RFC 3339 in UTC with milliseconds. A time after the year 9999 becomes the epoch.
 #[must_use]
 pub fn rfc3339(at_ms: u64) -> String {
     let time = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", time.unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// A lane number in its one spelling: decimal, no sign, no leading zero.
+/// Parses a lane number: decimal, without a sign or leading zeros.
 #[must_use]
 pub fn lane_number(text: &str) -> Option<u16> {
     let canonical = text == "0" || !text.starts_with(['0', '+']);

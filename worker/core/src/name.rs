@@ -1,4 +1,4 @@
-//! Names: parsed once, valid ever after.
+//! The syntax of names.
 
 use crate::bounds::{MAX_NAME_BYTES, MAX_TOOL_BYTES};
 
@@ -19,7 +19,7 @@ pub fn is_tool_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'-'))
 }
 
-/// What Gateward says to upstreams, and to callers, in its own name.
+/// The prefix of Gateward's own headers.
 pub const OWN_PREFIX: &str = "x-gateward-";
 
 #[cfg(test)]

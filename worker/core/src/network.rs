@@ -1,7 +1,7 @@
-//! Networks: the addresses that a credential may be used from, and those that are banned.
+//! Networks: the addresses from which a credential may be used, and the banned addresses.
 //!
-//! A network has one spelling: the least address and the prefix's length, IPv4 inside of IPv6
-//! (`::ffff:0:0/96`) as IPv4, since that is what such an address is.
+//! A network has one spelling: its first address and the length of the prefix. IPv4-mapped IPv6 networks
+//! (`::ffff:0:0/96`) are written as IPv4.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{Object, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Bits before the IPv4 address in an IPv6 address that stands for one.
+/// Bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED_PREFIX: u8 = 96;
 
 /// A network of IPv4 or IPv6 addresses.
@@ -20,15 +20,15 @@ const MAPPED_PREFIX: u8 = 96;
 #[serde(try_from = "String", into = "String")]
 pub struct Network(IpNet);
 
-/// The text is no network.
+/// The text is not a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkError;
 
 impl Network {
-    /// What a text must be, after "must be".
+    /// The syntax in words, to follow "must be".
     pub const EXPECTED: &str = "an IPv4 or IPv6 address, or a network in CIDR notation without \
          bits beyond its prefix, such as `10.0.0.0/8`";
-    /// As JSON Schema has patterns: which characters there can be. [`FromStr`] decides.
+    /// The allowed characters as a pattern of JSON Schema. [`FromStr`] checks the syntax.
     pub const PATTERN: &str = r"^[0-9A-Fa-f.:]{2,45}(/[0-9]{1,3})?$";
 
     /// Whether all of `other` is in this network.
@@ -60,7 +60,7 @@ impl FromStr for Network {
             Ok(address) => IpNet::from(address),
             Err(_) => text.parse::<IpNet>().map_err(|_| NetworkError)?,
         };
-        // `10.1.2.3/8` says two things; which one is meant is for its writer to say.
+        // `10.1.2.3/8` is ambiguous: it may mean the address or the network.
         if network.addr() != network.network() {
             return Err(NetworkError);
         }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_in_its_networks_however_it_is_written() {
+    fn an_address_is_in_a_network_in_every_spelling() {
         for (network, address, expected) in [
             ("10.0.0.0/8", "10.255.0.1", true),
             ("10.0.0.0/8", "11.0.0.1", false),

@@ -1,8 +1,8 @@
-//! Percent-encoding (RFC 3986, section 2.1), undone.
+//! Percent-decoding (RFC 3986, section 2.1).
 
 use crate::json::folded;
 
-/// Undoes percent-encoding once; `None` when it is not whole, or not UTF-8.
+/// Decodes once. `None` when an encoding is incomplete, or the result is not UTF-8.
 pub fn decode(text: &str) -> Option<String> {
     let mut pieces = text.split('%');
     let mut decoded = pieces.next()?.as_bytes().to_vec();
@@ -16,16 +16,16 @@ pub fn decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// A name as the most lenient reader matches it: percent-encoding undone as often as can be, and case
-/// folded.
-pub fn lenient(name: &str) -> String {
+/// A name decoded repeatedly, until no encoding is left, with its case folded. Equal results mean that some
+/// API takes the names for the same.
+pub fn fully_decoded(name: &str) -> String {
     if name.bytes().all(|byte| byte.is_ascii() && byte != b'%' && byte != 0) {
         return name.to_ascii_lowercase();
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(name.len());
     for byte in name.bytes() {
         bytes.push(byte);
-        // What was decoded may be the end of another encoding: `%2561` is `%61` is `a`.
+        // A decoded byte may complete another encoding: `%2561` is `%61` is `a`.
         while let [.., b'%', high, low] = bytes.as_slice()
             && let (Some(high), Some(low)) = (digit(*high), digit(*low))
         {

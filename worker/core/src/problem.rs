@@ -1,19 +1,19 @@
-//! What a caller is told when there is no decision: RFC 9457 problem details.
+//! Problems: the responses to requests that get no decision (RFC 9457 problem details).
 //!
-//! Codes are stable and their list is closed. `detail` is for the caller and holds nothing
-//! internal; what the log needs travels separately.
+//! Codes are stable, and no others exist. `detail` is for the caller and contains nothing internal; details
+//! for the log are passed separately.
 
 use serde::Serialize;
 
 use crate::json::JsonError;
 
-/// Prefix of `type`; the code follows.
+/// The prefix of `type`, before the code.
 pub const PROBLEM_TYPE_BASE: &str = "https://gateward.dev/problems/";
 
-/// Defines [`ProblemCode`] from its list, so that a code is added in one line.
+/// Defines [`ProblemCode`] from a list, so that adding a code takes one line.
 macro_rules! problem_codes {
     ($($name:ident = $code:literal, $status:literal, $title:literal;)+) => {
-        /// Why a request got no decision, as a stable code. Callers may compare it.
+        /// Why a request got no decision, as a stable code for programs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ProblemCode {
@@ -48,49 +48,49 @@ macro_rules! problem_codes {
     };
 }
 
-// docs/api.md has a row for each; a test compares.
+// docs/api.md has a row for each. A test compares them.
 problem_codes! {
     MalformedRequest = "malformed_request", 400, "The request is malformed";
     InputInvalid = "input_invalid", 400, "The JSON is ambiguous";
     Unauthorized = "unauthorized", 401, "The credential is not valid";
     CredentialExpired = "credential_expired", 401, "The credential has expired";
     SignatureInvalid = "signature_invalid", 401, "The signature is not valid";
-    SignatureRequired = "signature_required", 401, "The credential needs signed requests";
-    Forbidden = "forbidden", 403, "The credential does not open this";
+    SignatureRequired = "signature_required", 401, "The credential requires signed requests";
+    Forbidden = "forbidden", 403, "The credential does not allow this";
     ApprovalRequired = "approval_required", 403, "Members of a protected group must approve this";
-    SourceAddressForbidden = "source_address_forbidden", 403, "The credential is not for this address";
+    SourceAddressForbidden = "source_address_forbidden", 403, "The credential must not be used from this address";
     AgentMismatch = "agent_mismatch", 403, "The body names another agent";
     EnvironmentMismatch = "environment_mismatch", 403, "The body names another environment";
     CallDenied = "call_denied", 403, "The call is not allowed";
-    OriginalRequestUnknown = "original_request_unknown", 403, "The gateway does not tell the request";
-    OriginalRequestConflict = "original_request_conflict", 403, "The gateway tells two requests";
-    NotFound = "not_found", 404, "There is no such thing";
-    MethodNotAllowed = "method_not_allowed", 405, "The path does not take this method";
+    OriginalRequestUnknown = "original_request_unknown", 403, "The gateway does not describe the original request";
+    OriginalRequestConflict = "original_request_conflict", 403, "The gateway describes two different requests";
+    NotFound = "not_found", 404, "It does not exist";
+    MethodNotAllowed = "method_not_allowed", 405, "The path does not support this method";
     RequestIdConflict = "request_id_conflict", 409, "The request id belongs to another call";
     NonceReplayed = "nonce_replayed", 409, "The nonce was used before";
-    TimestampStale = "timestamp_stale", 409, "The timestamp is too far off";
+    TimestampStale = "timestamp_stale", 409, "The timestamp is too far from the current time";
     NameTaken = "name_taken", 409, "The name is taken";
     StateConflict = "state_conflict", 409, "The state does not allow this";
-    LimitReached = "limit_reached", 409, "There can be no more of these";
-    AlreadyBootstrapped = "already_bootstrapped", 409, "There is an administrator already";
-    LastAdministrator = "last_administrator", 409, "Nobody would be left to administer this";
-    PreconditionFailed = "precondition_failed", 412, "It was changed in the meantime";
+    LimitReached = "limit_reached", 409, "The limit is reached";
+    AlreadyBootstrapped = "already_bootstrapped", 409, "An administrator already exists";
+    LastAdministrator = "last_administrator", 409, "The last administrator cannot be removed";
+    PreconditionFailed = "precondition_failed", 412, "The record was changed in the meantime";
     BodyTooLarge = "body_too_large", 413, "The body is too large";
     UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
     InvalidField = "invalid_field", 422, "A field is not valid";
     IdempotencyKeyReused = "idempotency_key_reused", 422, "The idempotency key belongs to another request";
     RateLimited = "rate_limited", 429, "The agent is over its rate";
     Internal = "internal", 500, "Gateward failed";
-    UpstreamForbidden = "upstream_forbidden", 502, "The server is not where it may be";
+    UpstreamForbidden = "upstream_forbidden", 502, "The server's address is not allowed";
     UpstreamUnreachable = "upstream_unreachable", 502, "The server cannot be reached";
-    UpstreamInvalid = "upstream_invalid", 502, "The server's answer cannot be passed on";
+    UpstreamInvalid = "upstream_invalid", 502, "The server's response cannot be forwarded";
     UpstreamTimeout = "upstream_timeout", 504, "The server took too long";
     JournalFull = "journal_full", 503, "The journal is full";
-    LaneUnavailable = "lane_unavailable", 503, "The lane cannot answer";
-    RegistryUnavailable = "registry_unavailable", 503, "The registry cannot answer";
+    LaneUnavailable = "lane_unavailable", 503, "The lane is unavailable";
+    RegistryUnavailable = "registry_unavailable", 503, "The registry is unavailable";
     Misconfigured = "misconfigured", 503, "Gateward is not configured";
     DefinitionChanged = "definition_changed", 409, "The tool's definition is not the reviewed one";
-    Overloaded = "overloaded", 503, "Too much is under way";
+    Overloaded = "overloaded", 503, "Too many requests are in progress";
 }
 
 /// A problem with its sentence for the caller.
@@ -100,11 +100,11 @@ pub struct Problem {
     pub detail: String,
     /// The field that is wrong, as a dotted path, when the code is `invalid_field`.
     pub field: Option<String>,
-    /// The approval that was asked for, when the code is `approval_required`.
+    /// The approval that was requested, when the code is `approval_required`.
     pub approval_id: Option<String>,
-    /// Seconds after which trying again makes sense.
+    /// Seconds after which the caller may retry.
     pub retry_after_s: Option<u32>,
-    /// What the header `Allow` says, when the code is `method_not_allowed`.
+    /// The value of the header `Allow`, when the code is `method_not_allowed`.
     pub allow: Option<String>,
 }
 
@@ -131,16 +131,15 @@ pub(crate) struct Body<'a> {
     request_id: &'a str,
 }
 
-/// Seconds that a caller is asked to wait when a part is unavailable: long enough for a lane to
-/// start anew, short enough that an agent does not give up.
+/// Seconds until a retry when a part of Gateward is unavailable: long enough for a lane to restart, short
+/// enough that an agent does not give up.
 pub const RETRY_AFTER_UNAVAILABLE_S: u32 = 2;
 
-/// Seconds that a caller is asked to wait when the isolate's memory is in use: most calls end within a
-/// fraction of one.
+/// Seconds until a retry when the isolate's memory is in use. Most calls end within a fraction of a second.
 pub const RETRY_AFTER_OVERLOADED_S: u32 = 1;
 
 impl From<JsonError> for Problem {
-    /// `input_invalid` for what two readers could read differently, else `malformed_request`.
+    /// `input_invalid` for ambiguous JSON, else `malformed_request`.
     fn from(error: JsonError) -> Self {
         let code = match error.ambiguous {
             true => ProblemCode::InputInvalid,
@@ -158,14 +157,14 @@ impl Problem {
         Self { code, detail: detail.into(), field, approval_id, retry_after_s, allow }
     }
 
-    /// `method_not_allowed`; `methods` are those that the path takes, as `Allow` lists them.
+    /// `method_not_allowed`. `methods` is the value of `Allow`.
     #[must_use]
     pub fn method_not_allowed(methods: String) -> Self {
-        let detail = format!("this path takes {methods} only");
+        let detail = format!("this path only accepts {methods}");
         Self { allow: Some(methods), ..Self::new(ProblemCode::MethodNotAllowed, detail) }
     }
 
-    /// `not_found`: there is no such thing, or the caller may not know of it.
+    /// `not_found`: the record does not exist, or the caller may not see it.
     #[must_use]
     pub fn not_found(what: &str) -> Self {
         Self::new(ProblemCode::NotFound, format!("there is no such {what}"))
@@ -182,8 +181,8 @@ impl Problem {
     #[must_use]
     pub fn approval_required(approval_id: &str) -> Self {
         let detail = format!(
-            "members of a protected group must approve this change: once they approved \
-             `{approval_id}`, send the same request with it"
+            "members of a protected group must approve this change: after they approved \
+             `{approval_id}`, send the same request with this approval id"
         );
         let approval_id = Some(approval_id.to_owned());
         Self { approval_id, ..Self::new(ProblemCode::ApprovalRequired, detail) }
@@ -192,7 +191,7 @@ impl Problem {
     /// `overloaded`: the isolate's memory is in use by other requests.
     #[must_use]
     pub fn overloaded() -> Self {
-        let detail = "other requests hold the memory that this one needs; try again";
+        let detail = "other requests use the memory that this one needs; try again";
         let retry_after_s = Some(RETRY_AFTER_OVERLOADED_S);
         Self { retry_after_s, ..Self::new(ProblemCode::Overloaded, detail) }
     }
@@ -203,7 +202,7 @@ impl Problem {
         self.to_json_as(self.code.status(), request_id)
     }
 
-    /// The same where the answer has another status than the code's.
+    /// The same for a response with another status than the code's.
     #[must_use]
     pub fn to_json_as(&self, status: u16, request_id: &str) -> String {
         let code = self.code.code();
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_problem_with_a_field_names_one() {
+    fn the_body_has_a_field_only_if_the_problem_is_about_one() {
         let named = Problem::field("limits.rate", "it must be a number").to_json("r");
         assert_eq!(
             named,

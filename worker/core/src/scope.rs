@@ -1,13 +1,13 @@
-//! Scopes: what a credential opens.
+//! Scopes: what a credential may be used for.
 //!
-//! INVARIANT (no default): what a tool needs is looked up in [`Scope::ACTION_GROUPS`]; a group
-//! that is not there opens to nobody. A scope that this version does not know grants nothing.
+//! INVARIANT (no default): [`Scope::ACTION_GROUPS`] says which scope a tool needs. A tool whose group is
+//! missing there cannot be called. A scope that this version does not know grants nothing.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a credential opens: the closed list.
+/// What a credential may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 pub enum Scope {
     #[serde(rename = "tools:read")]
@@ -28,7 +28,7 @@ pub enum Scope {
     TenantsAdmin,
 }
 
-/// The text is no scope.
+/// The text is not a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopeError;
 
@@ -44,8 +44,8 @@ impl Scope {
         Self::TenantsAdmin,
     ];
 
-    /// The schema's groups of actions, with the scope that their actions need. `None`: nothing of
-    /// the group's own, since each of its actions is in `read` or `write` too, which say it.
+    /// The action groups of the Cedar schema, with the scope that their actions need. `None`: the group needs
+    /// no scope of its own, because each of its actions is also in `read` or `write`.
     pub const ACTION_GROUPS: [(&str, Option<Self>); 5] = [
         ("call", None),
         ("read", Some(Self::ToolsRead)),
@@ -68,23 +68,23 @@ impl Scope {
         }
     }
 
-    /// What an action of this group needs; `None` is refused.
+    /// The scope that an action of this group needs. `None`: the action is denied.
     #[must_use]
     pub fn of_action_group(group: &str) -> Option<Self> {
         Self::ACTION_GROUPS.into_iter().find(|(name, _)| *name == group)?.1
     }
 
-    /// Whether an agent's credential can have it: an agent never administers or approves.
+    /// Whether an agent's credential can have this scope. Agents never administer or approve.
     #[must_use]
     pub const fn agent_may_have(self) -> bool {
         matches!(self, Self::ToolsRead | Self::ToolsWrite)
     }
 
-    /// A stored list, without what this version does not know.
+    /// Reads a stored list. Unknown scopes are dropped.
     ///
     /// # Errors
     ///
-    /// When it is no list of texts.
+    /// The value is not a list of strings.
     pub fn deserialize_known<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Self>, D::Error> {
         let names = Vec::<String>::deserialize(from)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_reads_back_and_one_that_is_not_known_grants_nothing() {
+    fn a_scope_is_parsed_from_its_name_and_an_unknown_one_grants_nothing() {
         for scope in Scope::ALL {
             assert_eq!(scope.as_str().parse(), Ok(scope));
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.as_str());

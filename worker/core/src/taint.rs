@@ -1,62 +1,62 @@
-//! Taint, as callers, approvers and receipts are told of it. What a lane remembers of it is in
+//! Taint as it is shown to callers and approvers, and stored in receipts. A lane's own state of it is in
 //! `gate/taint_state.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::trust::SourceTrust;
 
-/// The most that a tainted call is trusted.
+/// The highest trust of a tainted call.
 pub const TAINTED_TRUST: SourceTrust = SourceTrust::UntrustedExternal;
 
-/// How long a mark lasts after the last text of an untrusted server, unless the tenant registered
-/// another period: an agent's context seldom outlives a day.
+/// How long a taint lasts after the last text of an untrusted server, unless the tenant's limits say
+/// otherwise. An agent's context seldom lasts longer than a day.
 pub const DEFAULT_TAINT_S: u32 = 24 * 60 * 60;
 
-/// Whose calls a mark concerns.
+/// The calls that a taint applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// All calls of the agent.
     Agent,
-    /// The calls of a run that a harness assigned.
+    /// The calls of one run that a harness assigned.
     Run(&'a str),
 }
 
-/// A call that was let pass to an untrusted server. Decision ids sort by time, so the greatest is the
-/// newest. Fields are in the order that receipts need.
+/// A call to an untrusted server that was allowed. Decision ids sort by time, so the greatest is the newest.
+/// Fields are in the order that receipts need.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
 pub struct TaintingCall {
-    /// The decision that let it pass.
+    /// The decision that allowed it.
     pub decision_id: String,
     pub server: String,
     pub tool: String,
 }
 
-/// Where taint comes from and how it ends, for people. A part of decisions, receipts, approvals and
-/// audit events: the fields are in the order that receipts need.
+/// The cause and the end of a taint, for people. It is a part of decisions, receipts, approvals and audit
+/// events. Fields are in the order that receipts need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Taint)]
 pub struct TaintExplanation {
-    /// The newest call to an untrusted server; absent when none is known, as for text that answers no
-    /// call.
+    /// The newest call to an untrusted server; absent when none is known, for example because the text was
+    /// not the result of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintingCall)]
     pub call: Option<TaintingCall>,
-    /// When it ends, unless more text comes or an administrator lifts it.
+    /// When it ends, unless more text arrives or an administrator removes the taint.
     #[schema(format = DateTime)]
     pub ends_at: String,
-    /// When the last text came.
+    /// When the last text arrived.
     #[schema(format = DateTime)]
     pub last_at: String,
-    /// Whose text it was. The newest last; at most four.
+    /// The servers whose text it was, the newest last; at most four.
     pub servers: Vec<String>,
     #[schema(format = DateTime)]
     pub since: String,
 }
 
 impl TaintExplanation {
-    /// In words that a model can pass on. All names in it are registered ones.
+    /// The explanation in sentences that a model can pass on. All names in it are registered.
     #[must_use]
     pub fn sentences(&self, scope: Scope<'_>, agent: &str) -> String {
         let Self { call, ends_at, servers, since, .. } = self;

@@ -1,23 +1,22 @@
-//! Where requests of the worker's own may go: addresses that a tenant's administrator names must
-//! not reach what only the worker's network can.
+//! URLs to which the worker itself may send requests. A URL that an administrator registers must not reach
+//! hosts inside of the worker's own network.
 //!
-//! INVARIANT (what is checked is what is called): the address is read by the WHATWG URL parser, as
-//! the runtime reads it, so that `0x7f.1` is seen as the `127.0.0.1` that it means; and what is
-//! given back is what was read, written anew.
+//! INVARIANT (the checked URL is the called URL): the WHATWG URL parser reads the URL, as the runtime does,
+//! so `0x7f.1` is recognized as `127.0.0.1`. The parsed URL is written anew, and only that text is used.
 //!
-//! Out of scope: what a name resolves to, which the core cannot ask. The runtime must not connect
-//! to private addresses either; Cloudflare's and, unless told otherwise, workerd do not.
+//! Out of scope: what a host name resolves to, which the core cannot find out. The runtime must not connect
+//! to private addresses either. Cloudflare's does not, and workerd does not by default.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-/// Bytes of an address, as it is written: what servers and proxies take.
+/// Bytes of a URL: what servers and proxies accept.
 pub const MAX_TARGET_BYTES: usize = 2_048;
 
-/// Networks that are not the internet: IANA's special-purpose addresses (RFC 6890 and its
-/// registry) and multicast, and the one metadata service with an address outside of them.
+/// IPv4 networks that are not part of the public internet: IANA's special-purpose addresses (RFC 6890 and its
+/// registry), multicast, and a cloud's metadata service whose address is in none of these.
 const NOT_PUBLIC_V4: [(Ipv4Net, &str); 16] = [
     (v4([0, 0, 0, 0], 8), "an unspecified address"),
     (v4([10, 0, 0, 0], 8), "a private address"),
@@ -37,8 +36,8 @@ const NOT_PUBLIC_V4: [(Ipv4Net, &str); 16] = [
     (v4([240, 0, 0, 0], 4), "a reserved address"),
 ];
 
-/// The same of IPv6. Whatever carries an IPv4 address is among them: no server needs to be called
-/// by one, and each would have to be looked into.
+/// The same for IPv6. All addresses that embed an IPv4 address are included: no server needs one, and the
+/// embedded address would have to be checked too.
 const NOT_PUBLIC_V6: [(Ipv6Net, &str); 13] = [
     (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "an unspecified address"),
     (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "a loopback address"),
@@ -55,11 +54,11 @@ const NOT_PUBLIC_V6: [(Ipv6Net, &str); 13] = [
     (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "a multicast address"),
 ];
 
-/// All that is given out (RFC 4291, section 2.4).
+/// The addresses that are assigned on the public internet (RFC 4291, section 2.4).
 const GLOBAL_UNICAST_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Domains that never are on the internet: RFC 6761, RFC 6762, and ICANN's for private use, where
-/// clouds have their metadata services too.
+/// Top-level domains that are never on the public internet (RFC 6761, RFC 6762, and ICANN's for private use,
+/// which clouds also use for their metadata services).
 const NOT_PUBLIC_DOMAINS: [&str; 3] = ["localhost", "local", "internal"];
 
 const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {
@@ -72,17 +71,16 @@ const fn v6(segments: [u16; 8], prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
 }
 
-/// An address that requests may go to.
+/// A URL to which requests may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target(Url);
 
 impl Target {
-    /// Reads an address. With `local_targets`, which is for development, it may be of any host, and
-    /// `http`.
+    /// Parses a URL. With `local_targets`, which is for development, any host and `http` are allowed.
     ///
     /// # Errors
     ///
-    /// A sentence that says why nothing is sent there.
+    /// A sentence that says what is wrong with the URL, to follow its name.
     pub fn parse(text: &str, local_targets: bool) -> Result<Self, String> {
         if text.len() > MAX_TARGET_BYTES {
             return Err(format!("must have at most {MAX_TARGET_BYTES} bytes"));
@@ -92,14 +90,14 @@ impl Target {
             return Err("must begin with `https://`".to_owned());
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("must not hold a user or a password".to_owned());
+            return Err("must not contain a user or a password".to_owned());
         }
-        // It is never sent.
+        // Clients never send a fragment.
         url.set_fragment(None);
         let refused = url.host().map_or(Some("no host"), |host| not_public(&host));
         match refused {
             Some(what) if !local_targets => {
-                Err(format!("must be on the internet, and its host is {what}"))
+                Err(format!("must be on the public internet, but its host is {what}"))
             }
             _ => Ok(Self(url)),
         }
@@ -110,14 +108,14 @@ impl Target {
         self.0.as_str()
     }
 
-    /// Scheme, host and port: what may be shown of an address whose path may be secret.
+    /// Scheme, host and port. The path is left out, since it may contain a secret.
     #[must_use]
     pub fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
 }
 
-/// What a host is that is not on the internet.
+/// What kind of host this is, if it is not on the public internet.
 fn not_public(host: &Host<&str>) -> Option<&'static str> {
     match host {
         Host::Ipv4(address) => {
@@ -129,7 +127,7 @@ fn not_public(host: &Host<&str>) -> Option<&'static str> {
             .map(|(_, what)| *what)
             .or((!GLOBAL_UNICAST_V6.contains(address)).then_some("a reserved address")),
         Host::Domain(name) => {
-            // A dot at the end only says that the name is whole.
+            // A trailing dot only marks the name as complete.
             let name = name.strip_suffix('.').unwrap_or(name);
             let last = name.rsplit('.').next().unwrap_or_default();
             if NOT_PUBLIC_DOMAINS.contains(&last) {
@@ -148,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_on_the_internet_may_be_called_and_is_written_in_one_way() {
+    fn a_url_on_the_public_internet_is_accepted_and_normalized() {
         for (text, expected) in [
             ("https://example.com", "https://example.com/"),
             (" HTTPS://Example.COM:443/Hook?a=b#c\n", "https://example.com/Hook?a=b"),
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_on_the_internet_is_refused_however_it_is_written() {
+    fn a_host_that_is_not_on_the_public_internet_is_rejected_in_every_spelling() {
         let hosts = [
             ("0.0.0.0", "unspecified"),
             ("0.1.2.3", "unspecified"),
@@ -247,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_be_sent_there_is_refused() {
+    fn a_url_that_is_not_valid_is_rejected() {
         let long = format!("https://example.com/{}", "x".repeat(MAX_TARGET_BYTES));
         for (text, expected) in [
             ("", "must be a URL"),

@@ -1,9 +1,9 @@
-//! Where the content that led to a call came from, and how far it is trusted.
+//! Source trust: where the content that led to a call came from, and how far it is trusted.
 
 use crate::text_enum::text_enum;
 
 text_enum! {
-    /// Provenance, from most to least trusted; the order is the ranking.
+    /// The source trust levels, from the most to the least trusted.
     #[derive(PartialOrd, Ord)]
     SourceTrust {
         TrustedInternalSigned = "trusted_internal_signed",
@@ -16,7 +16,7 @@ text_enum! {
 }
 
 impl SourceTrust {
-    /// Any value outside the list counts as unknown, the least trusted.
+    /// Reads a claim. A value that is not in the list counts as unknown, the least trusted.
     #[must_use]
     pub fn from_claim(text: &str) -> Self {
         Self::ALL.into_iter().find(|level| level.as_str() == text).unwrap_or(Self::Unknown)

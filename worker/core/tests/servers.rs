@@ -486,7 +486,7 @@ fn a_number_that_no_argument_can_be_skips_no_tool_and_no_change_of_it_goes_unnot
 
 #[test]
 fn a_bound_that_no_argument_can_meet_is_reported_and_its_tool_registered() {
-    let why = |keyword: &str| format!("no argument can meet `{keyword}` at `/properties/n`");
+    let why = |keyword: &str| format!("no argument can satisfy `{keyword}` at `/properties/n`");
     for (schema, keyword) in [
         (r#"{"maximum":9223372036854775807}"#, None),
         (r#"{"minimum":-1.79e308}"#, None),
@@ -989,7 +989,7 @@ fn a_listing_compiles_no_pattern_and_looks_at_a_bounded_number_of_them() {
     let skipped = created.body["skipped_tools"].as_array().unwrap();
     let why = |at: usize| skipped[at]["why"].as_str().unwrap_or_default();
     assert!(
-        why(0).contains("compiles to too much") && why(99).contains("before it"),
+        why(0).contains("compiled form is too large") && why(99).contains("before it"),
         "{skipped:?}"
     );
     let names = registry.list("/v1/servers/s/tools");

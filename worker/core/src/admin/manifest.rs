@@ -226,7 +226,7 @@ impl ToolManifest {
         let name = definition.get("name").and_then(Json::as_str);
         let canonical = definition.canonical();
         if let Json::Object(members) = definition
-            && envelope::mistaken(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some()
+            && envelope::confusable(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some()
         {
             let why = "one of its members can be mistaken for another".to_owned();
             return self.refuse(at, name, &canonical, why);

@@ -1,5 +1,5 @@
-//! What the caller of a proxy states of its call, beside the call itself. None of it is believed
-//! further than the credential goes.
+//! The claims that the caller of a proxy makes about its call. A claim never raises the trust above the
+//! credential's.
 
 use crate::bounds::{MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES};
 use crate::call::shield::Findings;
@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
 
-/// What is stated; what is not, is `None`.
+/// The claims. An absent claim is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     source_trust: Option<SourceTrust>,
@@ -20,11 +20,11 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Reads it through `text`, which gives the value of a name, or what is wrong with it.
+    /// Reads the claims. `text` returns the value of a name.
     ///
     /// # Errors
     ///
-    /// `malformed_request`, naming what is not as it must be.
+    /// `malformed_request`, with the name of the claim that is not valid.
     pub fn read(text: impl Fn(&str) -> Result<Option<String>, Problem>) -> Result<Self, Problem> {
         let bounded = |name: &str, max_bytes: usize| match text(name)? {
             Some(value) if value.is_empty() || value.len() > max_bytes => {
@@ -48,7 +48,7 @@ impl Claims {
         })
     }
 
-    /// The same from headers: `X-Gateward-Source-Trust` and so on.
+    /// Reads the claims from headers: `X-Gateward-Source-Trust` and so on.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Claims {
         })
     }
 
-    /// The same, with the less trusted of both origins where `other` states one too.
+    /// These claims with the lower source trust of both.
     #[must_use]
     pub fn at_most(self, other: &Self) -> Self {
         let lowest = match (self.source_trust, other.source_trust) {
@@ -69,7 +69,8 @@ impl Claims {
         Self { source_trust: lowest, ..self }
     }
 
-    /// The call of a tool with all this. What a credential may claim is its default claim.
+    /// A call of a tool with these claims. Without a source trust, the call claims the highest one; the
+    /// credential's own limits it.
     #[must_use]
     pub fn call(
         self,
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_caller_states_is_bounded_and_never_guessed_at() {
+    fn a_claim_that_is_too_long_or_not_valid_is_rejected() {
         let long = "x".repeat(MAX_LABEL_BYTES + 1);
         for (name, value, expected) in [
             ("x-gateward-run-id", "r", true),
@@ -125,17 +126,17 @@ mod tests {
             ("x-gateward-contains-sensitive-data", "yes", false),
             ("x-gateward-source-trust", "made_up", true),
         ] {
-            let stated = Claims::from_headers(|asked| (asked == name).then(|| value.to_owned()));
-            assert_eq!(stated.is_ok(), expected, "{name}: {value}");
+            let claims = Claims::from_headers(|asked| (asked == name).then(|| value.to_owned()));
+            assert_eq!(claims.is_ok(), expected, "{name}: {value}");
         }
     }
 
     #[test]
-    fn a_claim_outside_of_the_list_is_the_least_trusted_and_none_is_the_credentials() {
+    fn an_unknown_source_trust_is_the_lowest_and_an_absent_one_the_highest() {
         let call = |claim: Option<&str>| {
             let claim = claim.map(str::to_owned);
-            let stated = Claims::read(|name| Ok(claim.clone().filter(|_| name == "source_trust")));
-            stated.unwrap().call(("t", "a"), ("s", "x", ""), Json::Object(Vec::new()))
+            let claims = Claims::read(|name| Ok(claim.clone().filter(|_| name == "source_trust")));
+            claims.unwrap().call(("t", "a"), ("s", "x", ""), Json::Object(Vec::new()))
         };
         assert_eq!(call(Some("made_up")).source_trust, SourceTrust::Unknown);
         assert_eq!(call(None).source_trust, SourceTrust::TrustedInternalSigned);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_origins_that_are_stated_the_less_trusted_holds() {
+    fn of_two_claims_the_lower_source_trust_counts() {
         let of = |claim: &str| {
             Claims::read(|name| Ok((name == "source_trust").then(|| claim.to_owned()))).unwrap()
         };

@@ -1,4 +1,4 @@
-//! Step 5: a call as the worker sends it to its lane. `lane/protocol.rs` encodes it.
+//! Step 5: the command that the worker sends to the lane. `lane/protocol.rs` encodes it.
 
 use std::net::IpAddr;
 
@@ -9,10 +9,10 @@ use crate::call::http_tool::{HttpRequest, Unresolved};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
 
-/// Tools, resources or prompts of one listing that the lane looks at. A page of more is refused.
+/// Items of one page of a list. A longer page is rejected.
 pub const MAX_CANDIDATES: usize = 1_000;
 
-/// A call with the credential that makes it; its MAC was checked.
+/// A call and its credential, whose MAC was verified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateCommand {
     pub tenant: String,
@@ -20,67 +20,64 @@ pub struct GateCommand {
     pub key_id: String,
     /// SHA-256 of the credential's secret.
     pub secret_hash: [u8; 32],
-    /// Names this request in answers and logs.
+    /// The id of this request in responses and logs.
     pub http_request_id: String,
-    /// The connecting address, as the platform says it.
+    /// The address of the client, as the platform reports it.
     pub source_address: Option<IpAddr>,
     /// Whether the worker verified the request's signature.
     pub signed: bool,
-    /// What makes the signed request good for one use. One HTTP request may make several commands;
-    /// only the first has it.
+    /// The nonce of the signed request. If one HTTP request makes several commands, only the first has it.
     pub signature_nonce: Option<SignatureNonce>,
     pub purpose: Purpose,
-    /// The MCP session that the call came in, if there is one. Approvers see it.
+    /// The MCP session of the call. Approvers see it.
     pub session: Option<String>,
-    /// The `Mcp-Param-*` headers that an MCP call came with, decoded: what follows, in lower case,
-    /// and the value.
+    /// The `Mcp-Param-*` headers of an MCP call: the rest of the name in lower case, and the decoded
+    /// value.
     pub parameters: Vec<(String, String)>,
     pub call: ToolCall,
 }
 
-/// What is wanted of the lane. Unless it is [`Purpose::Authorize`], the call names no environment.
+/// What the lane must do. Only the call of a [`Purpose::Authorize`] names an environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Purpose {
-    /// A decision, which the caller obeys.
+    /// Decide. The caller obeys the decision.
     Authorize,
-    /// A decision, and where the call goes if it is allowed: Gateward forwards it itself.
+    /// Decide, and return the upstream if the call is allowed. Gateward forwards the call.
     Forward,
-    /// The same of an HTTP request, whose tool and input the server's routes say.
+    /// The same for an HTTP request. The server's routes determine its tool and input.
     Route(HttpRequest),
-    /// [`Purpose::Forward`] of an HTTP request, by the route of this path. The lane's own finding.
+    /// A [`Purpose::Route`] whose route was found; contains the route's path. Only the lane makes it.
     Routed(String),
-    /// An HTTP request that is no call: why. The lane's own finding.
+    /// A [`Purpose::Route`] that does not call a tool. Only the lane makes it.
     Unroutable(Unresolved),
-    /// No decision: who asks is checked and charged, the server must be granted and active, and the
-    /// answer says where it is. The call's tool is the method, for the record of a denial. It costs
-    /// this many requests of the agent's rate: one for each name that it subscribes to.
+    /// Check and charge the agent, check that the server is granted and active, and return its upstream.
+    /// Policies are not evaluated. The call's tool is the method, for the record of a denial. `cost`
+    /// counts against the agent's rate: one for each name that the message subscribes to.
     Message { cost: u32 },
-    /// A decision on what a server asks of its client, in the agent's session. It is charged like a
-    /// request of the agent, but counts neither as its call nor as its denial, and no approval is
-    /// asked for.
+    /// Decide on a server's request to the client, in the agent's session. It is charged like a request
+    /// of the agent, but counts neither as a call nor as a denial, and never requests an approval.
     Ask,
-    /// What of a listing the agent could use at all; nothing is charged.
+    /// Which items of a list the agent may use. Nothing is charged.
     Filter(Vec<Candidate>),
-    /// No decision: the agent reads its own records. Its credential is checked and one request is
-    /// charged. The call names the agent and nothing else.
+    /// Check and charge the agent, which reads its own records. The call names only the agent.
     Read,
 }
 
-/// An item of a listing.
+/// The use of a list's item, for [`Purpose::Filter`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     pub tool: String,
-    /// The call's input, where all of it is known.
+    /// The input, if all of it is known.
     pub input: Option<Json>,
-    /// What the call is about, where that is known.
+    /// The resource, if it is known.
     pub resource: Option<String>,
-    /// Of a tool's definition as it is listed, in lower-case hex.
+    /// The hash of a tool's listed definition, in lower-case hex.
     pub definition_sha256: Option<String>,
 }
 
 impl GateCommand {
-    /// Bytes of memory that its arguments hold while a lane decides: those of an HTTP request twice, as
-    /// they came and as the call's input.
+    /// Bytes of memory that the arguments need while a lane decides. The body of an HTTP request counts
+    /// twice: it is copied into the call's input.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let purpose = match &self.purpose {

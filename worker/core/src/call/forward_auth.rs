@@ -1,11 +1,10 @@
-//! What a gateway in front of an API asks about: the original request, as nginx, Traefik, Caddy and
-//! Envoy tell it.
+//! Forward authentication: reads the original request, as nginx, Traefik, Caddy and Envoy describe it.
 //!
-//! INVARIANT (one request): what is decided is the request that the gateway has. A client can send
-//! the headers of another gateway than the one that it is behind, so whatever is told must agree,
-//! and method and URI count only when they come from the same gateway.
+//! INVARIANT (one request): policies decide on the request that the gateway received. A client can send
+//! the headers that another kind of gateway would set. So all descriptions must agree, and method and URI
+//! must come from the same kind of gateway.
 //!
-//! Out of scope: bodies, which these gateways keep, and so the arguments in them.
+//! Out of scope: bodies and the arguments in them, because these gateways do not send them.
 
 use url::form_urlencoded;
 
@@ -16,31 +15,31 @@ use crate::problem::{Problem, ProblemCode};
 /// Bytes of a method: the longest that is registered is `UPDATEREDIRECTREF`.
 const MAX_METHOD_BYTES: usize = 32;
 
-/// Bytes of a URI: what nginx takes of a request line unless told otherwise.
+/// Bytes of a URI: nginx's default limit for a request line.
 const MAX_URI_BYTES: usize = 8 * 1_024;
 
-/// A question, as it came.
+/// A gateway's request to Gateward.
 #[derive(Debug)]
 pub struct Question<'a> {
     pub method: &'a str,
-    /// That the path names.
+    /// The server in the path.
     pub server: Option<&'a str>,
-    /// What follows in the path.
+    /// The rest of the path after the server.
     pub rest: Option<&'a str>,
     pub query: &'a str,
 }
 
-/// What is asked about.
+/// The request that the gateway received.
 #[derive(Debug, PartialEq)]
 pub struct Original {
     pub server: String,
     pub request: HttpRequest,
-    /// How an agent over its rate is answered: 429 where the gateway passes that on, else 403.
+    /// The status for an agent over its rate: 429 if the gateway passes it to the client, else 403.
     pub rate_limited_status: u16,
 }
 
-/// Reads what is asked about. Envoy sends the original method, and the original path and query after
-/// the server's; all others send headers, and the query holds options of the gateway's own.
+/// Reads the original request. Envoy sends the original method, and appends the original path and query to
+/// the server's path. The others send headers; their query has the options in the gateway's configuration.
 ///
 /// # Errors
 ///
@@ -56,7 +55,11 @@ pub fn original(
     let server = match (question.server, &options.server) {
         (Some(server), None) => server,
         (None, Some(server)) if is_name(server) => server,
-        _ => return Err(unknown("the address that the gateway asks must name one server")),
+        _ => {
+            return Err(unknown(
+                "the URL that the gateway calls must name one server, in its path or as the option `server`",
+            ));
+        }
     };
     let uri = |name| header(name).map(|uri| without_origin(&uri).to_owned());
     let original = header("x-original-method");
@@ -73,8 +76,8 @@ pub fn original(
     ];
     let whole = told.iter().find_map(|(method, uri)| Some((method.as_ref()?, uri.as_ref()?)));
     let Some((method, uri)) = whole else {
-        let detail = "neither `X-Original-Method` and `X-Original-URI` nor `X-Forwarded-Method` and \
-            `X-Forwarded-Uri` are there";
+        let detail = "the gateway must send `X-Original-Method` and `X-Original-URI`, or \
+            `X-Forwarded-Method` and `X-Forwarded-Uri`";
         return Err(unknown(detail));
     };
     let agrees = |(other_method, other_uri): &(Option<String>, Option<String>)| {
@@ -82,11 +85,13 @@ pub fn original(
             && other_uri.as_ref().is_none_or(|other| other == uri)
     };
     if !told.iter().all(agrees) {
-        let detail = "the headers of two gateways tell of two requests";
+        let detail = "the headers describe two different requests";
         return Err(Problem::new(ProblemCode::OriginalRequestConflict, detail));
     }
     if method.len() > MAX_METHOD_BYTES || uri.len() > MAX_URI_BYTES {
-        return Err(unknown("the original method or URI is too long"));
+        return Err(unknown(
+            "the original method must have at most 32 bytes, and the URI at most 8,192",
+        ));
     }
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     Ok(Original {
@@ -101,8 +106,8 @@ pub fn original(
     })
 }
 
-/// How a problem is answered: gateways take 401 and 403 for a refusal, and most of the rest for a
-/// failure, which one that is told to fail open lets pass.
+/// The HTTP status for a problem. Gateways take 401 and 403 for a denial, and most other statuses for a
+/// failure. A gateway that is configured to fail open would let the request pass.
 #[must_use]
 pub const fn status(code: ProblemCode, rate_limited_status: u16) -> u16 {
     match code.status() {
@@ -112,7 +117,7 @@ pub const fn status(code: ProblemCode, rate_limited_status: u16) -> u16 {
     }
 }
 
-/// What the gateway's own configuration says in the query.
+/// The options in the query, which the gateway's configuration sets.
 struct Options {
     server: Option<String>,
     rate_limited_status: u16,
@@ -127,13 +132,17 @@ fn options(query: &str) -> Result<Options, Problem> {
             }
             ("rate_limited", "403") => options.rate_limited_status = 403,
             ("rate_limited", "429") => options.rate_limited_status = 429,
-            _ => return Err(unknown("the address that the gateway asks has an unknown option")),
+            _ => {
+                return Err(unknown(
+                    "the URL that the gateway calls has an option that is unknown or repeated",
+                ));
+            }
         }
     }
     Ok(options)
 }
 
-/// Some are configured to tell the whole URL.
+/// The path and query of a URI. Some gateways send the whole URL.
 fn without_origin(uri: &str) -> &str {
     let after = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"));
     after.and_then(|rest| rest.split_at_checked(rest.find('/')?)).map_or(uri, |(_, path)| path)
@@ -149,7 +158,7 @@ mod tests {
 
     type Told<'a> = Result<(String, String, String, String, u16), &'a str>;
 
-    /// What `method address` with these headers asks about, or the code of the problem.
+    /// The original request for `method address` and these headers, or the code of the problem.
     fn told(line: &str, headers: &[(&str, &str)]) -> Told<'static> {
         let (method, address) = line.split_once(' ').unwrap();
         let (server_and_rest, query) = address.split_once('?').unwrap_or((address, ""));
@@ -171,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_original_request_is_what_the_gateway_tells() {
+    fn the_original_request_is_read_from_every_kind_of_gateway() {
         let nginx = [("X-Original-Method", "PUT"), ("X-Original-URI", "/a%20b?c=d?e")];
         let ingress = [("X-Original-Method", "PUT"), ("X-Original-URL", "https://h:1/a%20b?c=d?e")];
         let traefik = [("X-Forwarded-Method", "PUT"), ("X-Forwarded-Uri", "/a%20b?c=d?e")];
@@ -196,7 +205,7 @@ mod tests {
             );
             assert_eq!(told(line, headers), Ok(expected), "{line} {headers:?}");
         }
-        // What looks like an option is the caller's own, and the path is as it was sent.
+        // After a server's path, the query is the caller's, and the path stays as it was sent.
         let expected = ("crm".into(), "GET".into(), "//a/../b".into(), "server=x".into(), 429);
         assert_eq!(told("GET crm//a/../b?server=x", &[]), Ok(expected));
         let expected = ("crm".into(), "GET".into(), "".into(), "".into(), 403);
@@ -205,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_whole_or_is_told_twice_is_refused() {
+    fn an_incomplete_or_contradictory_description_is_rejected() {
         const UNKNOWN: Told<'static> = Err("original_request_unknown");
         const CONFLICT: Told<'static> = Err("original_request_conflict");
         let (method, uri) = (("X-Original-Method", "GET"), ("X-Original-URI", "/a"));
@@ -216,7 +225,7 @@ mod tests {
             ("GET crm", &[][..], UNKNOWN),
             ("GET crm", &[method], UNKNOWN),
             ("GET crm", &[uri], UNKNOWN),
-            // Of two gateways, half each: one half is the client's.
+            // Half of each of two kinds of gateways: one half is the client's.
             ("GET crm", &[other_method, uri], UNKNOWN),
             ("GET crm", &[method, other_uri], UNKNOWN),
             ("GET ", &[method, uri], UNKNOWN),
@@ -243,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_allowed_is_answered_as_a_refusal() {
+    fn every_problem_has_a_status_that_gateways_take_for_a_denial() {
         for code in ProblemCode::ALL.iter().copied() {
             let expected = match code.status() {
                 status @ (401 | 429) => status,

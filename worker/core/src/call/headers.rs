@@ -1,9 +1,9 @@
-//! Which headers a proxy passes on, in each direction, and who may store an answer.
+//! Which headers a proxy forwards in each direction, and which caches may store a response.
 
 use crate::name::OWN_PREFIX;
 use std::collections::HashSet;
 
-/// Between two hops, not between the ends (RFC 9110, section 7.6.1).
+/// Headers for one connection only (RFC 9110, section 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -16,10 +16,8 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// What of a caller's goes to every upstream: which form of the answer it takes, which version of
-/// the resource it knows, which request this is, and who sends it. None of these changes what a
-/// request does or for whom, and so they need no decision. `Prefer` and `Baggage` are not among them:
-/// some APIs act on what these say.
+/// The caller's headers that go to every upstream. None of them changes what a request does or for whom, so
+/// policies need not see them. `Prefer` and `Baggage` are missing because some APIs act on them.
 const ALLOWED: [&str; 16] = [
     "accept",
     "accept-charset",
@@ -39,9 +37,9 @@ const ALLOWED: [&str; 16] = [
     "x-request-id",
 ];
 
-/// What a caller sends for Gateward alone, or what is made anew: its credential and signature, its
-/// cookies for this host name, where it came from, and what says how the body is to be read.
-const CALLERS_OWN: [&str; 20] = [
+/// The caller's headers that are never forwarded: for Gateward only (credential, signature), for this host
+/// name only (cookies), about the caller's address, or about the body, for which Gateward sets them anew.
+const NEVER_FORWARDED: [&str; 20] = [
     "accept-encoding",
     "authorization",
     "client-ip",
@@ -64,7 +62,7 @@ const CALLERS_OWN: [&str; 20] = [
     "x-remote-user",
 ];
 
-/// With these some APIs take a request for another one than it is.
+/// Headers by which some APIs replace the method or the URL of a request.
 const OVERRIDES: [&str; 6] = [
     "x-http-method",
     "x-http-method-override",
@@ -74,15 +72,15 @@ const OVERRIDES: [&str; 6] = [
     "x-rewrite-url",
 ];
 
-/// How names begin that say where a request came from.
+/// Prefixes of headers that say where a request came from.
 const ORIGIN_PREFIXES: [&str; 2] = ["cf-", "x-forwarded-"];
 
-/// Bytes of a header's name that can be registered: the longest in IANA's registry has some 50.
+/// Bytes of the name of a header that can be registered. The longest in IANA's registry has some 50.
 pub const MAX_HEADER_NAME_BYTES: usize = 64;
 
-/// What an upstream says of itself, of a body that comes in another form from here, or of its own
-/// host name, which the caller does not know it by.
-const UPSTREAMS_OWN: [&str; 11] = [
+/// An upstream's headers that are not forwarded: about the upstream itself, about its host name, which the
+/// caller does not use, or about the body, for which Gateward sets them anew.
+const NOT_RETURNED: [&str; 11] = [
     "alt-svc",
     "clear-site-data",
     "content-encoding",
@@ -98,8 +96,7 @@ const UPSTREAMS_OWN: [&str; 11] = [
 
 const CACHE_CONTROL: &str = "cache-control";
 
-/// How the names of headers end that say the same to some caches alone, before `Cache-Control`
-/// (RFC 9213, and what was there before it).
+/// Suffixes of headers that take precedence over `Cache-Control` in some caches (RFC 9213 and older ones).
 const TARGETED: [&str; 2] = ["cdn-cache-control", "surrogate-control"];
 
 /// Whether `name` is a header's name in lower case (RFC 9110, section 5.6.2).
@@ -111,23 +108,23 @@ pub fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(token)
 }
 
-/// Whether a header of a caller's can be registered to go to an upstream: it has a name of its own,
-/// and is neither for this hop alone nor about who the caller is or which request this is.
+/// Whether a caller's header can be registered for forwarding. Headers for this connection, and headers
+/// that say who the caller is or which request it makes, cannot.
 #[must_use]
 pub fn is_forwardable(name: &str) -> bool {
-    // CGI and its like cannot tell an underscore from a hyphen, and take `x_gateward_agent` for ours.
+    // CGI does not distinguish underscores from hyphens, so `x_gateward_agent` would pass for Gateward's.
     is_header_name(name)
         && name.len() <= MAX_HEADER_NAME_BYTES
         && !name.contains('_')
         && !HOP_BY_HOP.contains(&name)
-        && !CALLERS_OWN.contains(&name)
+        && !NEVER_FORWARDED.contains(&name)
         && !OVERRIDES.contains(&name)
         && !name.starts_with(OWN_PREFIX)
         && !ORIGIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Those of a caller's headers that go to an upstream: what goes to every one, and what is registered
-/// for this one. Names are in lower case.
+/// The caller's headers that go to an upstream: those for every upstream, and those that are registered for
+/// this one. Names are in lower case.
 #[must_use]
 pub fn to_upstream(headers: Vec<(String, String)>, registered: &[String]) -> Vec<(String, String)> {
     end_to_end(headers, |name| {
@@ -136,22 +133,22 @@ pub fn to_upstream(headers: Vec<(String, String)>, registered: &[String]) -> Vec
     })
 }
 
-/// Those of an upstream's headers that go to the caller; names are in lower case. Unless the answer is
-/// for shared caches too, none may store it: another agent was not asked whether it may see it.
+/// The upstream's headers that go to the caller. Names are in lower case. Unless `shared_cache` is set, no
+/// shared cache may store the response: it would serve it to agents that no policy decided on.
 #[must_use]
 pub fn to_caller(headers: Vec<(String, String)>, shared_cache: bool) -> Vec<(String, String)> {
     let headers =
-        end_to_end(headers, |name| !UPSTREAMS_OWN.contains(&name) && !name.starts_with(OWN_PREFIX));
+        end_to_end(headers, |name| !NOT_RETURNED.contains(&name) && !name.starts_with(OWN_PREFIX));
     if shared_cache { headers } else { private(headers) }
 }
 
-/// The headers of an answer that only the caller's own cache may store. Whatever else the upstream
-/// says of storing it stays, so that nothing becomes weaker.
+/// The headers of a response that only the caller's own cache may store. The upstream's other cache
+/// directives stay, so the result is never weaker than the upstream's.
 fn private(headers: Vec<(String, String)>) -> Vec<(String, String)> {
-    let (said, mut headers): (Vec<_>, Vec<_>) =
+    let (cache_control, mut headers): (Vec<_>, Vec<_>) =
         headers.into_iter().partition(|(name, _)| name == CACHE_CONTROL);
     headers.retain(|(name, _)| !TARGETED.iter().any(|end| name.ends_with(end)));
-    let kept = said.iter().flat_map(|(_, value)| directives(value)).filter(|directive| {
+    let kept = cache_control.iter().flat_map(|(_, value)| directives(value)).filter(|directive| {
         let name = directive.split('=').next().unwrap_or_default().trim();
         // `private="x"` makes only that field private.
         !["public", "s-maxage", "private"].iter().any(|gone| gone.eq_ignore_ascii_case(name))
@@ -161,7 +158,7 @@ fn private(headers: Vec<(String, String)>) -> Vec<(String, String)> {
     headers
 }
 
-/// The directives of a `Cache-Control`; a comma within quotes ends none.
+/// The directives of a `Cache-Control`. A comma inside of quotes does not end a directive.
 fn directives(value: &str) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     let ends = move |character: char| {
@@ -177,12 +174,12 @@ fn directives(value: &str) -> impl Iterator<Item = &str> {
     value.split(ends).map(str::trim).filter(|directive| !directive.is_empty())
 }
 
-/// The headers that go from end to end and that are `wanted`.
+/// The end-to-end headers that are `wanted`.
 fn end_to_end(
     headers: Vec<(String, String)>,
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<(String, String)> {
-    // A sender may name more that is for the next hop alone.
+    // `Connection` names further headers that are for one connection only.
     let named: HashSet<String> = headers
         .iter()
         .filter(|(name, _)| name == "connection")
@@ -209,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_callers_headers_an_upstream_gets_those_that_are_listed() {
+    fn an_upstream_gets_only_allowed_and_registered_headers() {
         let headers = || {
             sent(&[
                 ("accept", "*/*"),
@@ -242,7 +239,7 @@ mod tests {
                 &["x-api-version", "x-trace"],
                 &["accept", "idempotency-key", "x-api-version", "x-trace"],
             ),
-            // What was registered by the rules of another version is still held to these.
+            // Headers that an older version let register are still checked.
             (
                 &["cookie", "x-gateward-agent", "x-forwarded-for", "x-hop"],
                 &["accept", "idempotency-key"],
@@ -256,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_who_the_caller_is_or_which_request_this_is_is_never_forwarded() {
+    fn headers_about_the_caller_or_the_request_cannot_be_registered() {
         for (name, expected) in [
             ("x-api-version", true),
             ("x-tenant", true),
@@ -287,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shared_cache_stores_an_answer_unless_it_may() {
+    fn no_shared_cache_stores_a_response_unless_allowed() {
         for (headers, shared, expected) in [
             (&[][..], "", "cache-control: private"),
             (
@@ -330,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upstream_says_nothing_of_itself() {
+    fn an_upstreams_headers_about_itself_are_not_returned() {
         let headers = sent(&[
             ("content-encoding", "gzip"),
             ("content-type", "text/html"),

@@ -1,4 +1,4 @@
-//! How a request becomes a call: what is called, with which arguments, and what the caller claims.
+//! How a request becomes a call: which tool, with which arguments, and with which claims.
 
 pub mod claims;
 pub mod command;

@@ -1,12 +1,12 @@
-//! `Mcp-Param-*` headers, which mirror arguments of a call (revision 2026-07-28).
+//! The `Mcp-Param-*` headers, which repeat arguments of a call (revision 2026-07-28).
 //!
-//! Which argument a header mirrors, the tool's schema says: a property with `x-mcp-header` names the
-//! header. Proxies on the way route by these headers, so one that is not the mapped argument's value
-//! would have them act on what was not decided. Here the mapping is the registered schema's, and a
-//! header that it does not have is refused: the specification lets those pass that an intermediary
-//! does not know, but Gateward cannot tell what the server would make of them.
+//! In the tool's schema, a property with `x-mcp-header` names the header that repeats it. Proxies route by
+//! these headers, so a header that differs from its argument would make them act on a value that policies
+//! did not see. Gateward takes the mapping from the registered schema and rejects every other header. The
+//! specification lets an intermediary forward unknown headers, but Gateward cannot know what the server
+//! does with them.
 //!
-//! A header that is missing is the server's to refuse: nothing undecided is passed on without it.
+//! A missing header is not an error here: the server checks it.
 
 use crate::json::Json;
 use crate::schema::Schema;
@@ -14,14 +14,14 @@ use crate::schema::Schema;
 /// The keyword of a property that names the header behind `Mcp-Param-`.
 const KEYWORD: &str = "x-mcp-header";
 
-/// Characters of a header's name in a message, which is written down.
+/// Characters of a header's name in a message, which is stored.
 const MAX_SHOWN_CHARS: usize = 64;
 
-/// Holds headers, decoded and in lower case, against the arguments.
+/// Compares the decoded headers with the arguments.
 ///
 /// # Errors
 ///
-/// A sentence that says which header is not as the schema says. It names no value.
+/// A sentence that says which header is wrong. It contains no values.
 pub fn check(
     schema: Option<&Schema>,
     headers: &[(String, String)],
@@ -37,10 +37,10 @@ pub fn check(
     for (name, value) in headers {
         let mut of_name = mapped.iter().filter(|(header, _)| header.eq_ignore_ascii_case(name));
         let why = match (of_name.next(), of_name.next()) {
-            (None, _) => "mirrors no argument in the tool's registered schema",
-            (Some(_), Some(_)) => "mirrors several arguments in the tool's registered schema",
-            (Some((_, Some(argument))), None) if mirrors(argument, value) => continue,
-            (Some(_), None) => "is not the value of its argument",
+            (None, _) => "repeats no argument of the tool's registered schema",
+            (Some(_), Some(_)) => "repeats several arguments of the tool's registered schema",
+            (Some((_, Some(argument))), None) if repeats(argument, value) => continue,
+            (Some(_), None) => "differs from its argument",
         };
         let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
         return Err(format!("Mcp-Param-{name} {why}."));
@@ -48,8 +48,8 @@ pub fn check(
     Ok(())
 }
 
-/// Every header that a schema maps, with the argument at the place of its property. Only properties
-/// of properties count, as the specification has it.
+/// Collects the headers in a schema, each with the argument of its property. Only nested `properties` count,
+/// as the specification says.
 fn collect<'s, 'i>(
     schema: &'s Json,
     input: Option<&'i Json>,
@@ -65,9 +65,9 @@ fn collect<'s, 'i>(
     }
 }
 
-/// Whether `text` is how a header has this value: strings as they are, `42` for `42.0` too.
+/// Whether a header's value repeats an argument. Numbers are compared by value: `42` repeats `42.0`.
 #[must_use]
-pub fn mirrors(value: &Json, text: &str) -> bool {
+pub fn repeats(value: &Json, text: &str) -> bool {
     match value {
         Json::String(value) => value == text,
         Json::Integer(value) => text.parse::<f64>().is_ok_and(|number| number == *value as f64),
@@ -83,7 +83,7 @@ mod tests {
     use crate::json;
 
     #[test]
-    fn a_header_is_the_value_of_the_argument_that_the_schema_maps_it_to() {
+    fn a_header_must_repeat_the_argument_that_the_schema_maps_it_to() {
         let schema = r#"{"properties":{
             "region":{"type":"string","x-mcp-header":"Region"},
             "query":{"type":"string"},
@@ -100,21 +100,21 @@ mod tests {
                 None,
             ),
             ("{}", &[], None),
-            // The value of another argument, which was decided as something else.
-            (schema, &[("region", "us")], Some("region is not")),
-            (schema, &[("region", "EU")], Some("region is not")),
-            (schema, &[("dry", "1")], Some("dry is not")),
-            (schema, &[("limit", "43")], Some("limit is not")),
-            (schema, &[("query", "us")], Some("query mirrors no")),
-            (schema, &[("item", "1")], Some("item mirrors no")),
-            (schema, &[("twice", "1")], Some("twice mirrors several")),
-            (schema, &[("region", "eu"), ("tenant", "eu")], Some("tenant mirrors no")),
+            // The value of another argument.
+            (schema, &[("region", "us")], Some("region differs")),
+            (schema, &[("region", "EU")], Some("region differs")),
+            (schema, &[("dry", "1")], Some("dry differs")),
+            (schema, &[("limit", "43")], Some("limit differs")),
+            (schema, &[("query", "us")], Some("query repeats no")),
+            (schema, &[("item", "1")], Some("item repeats no")),
+            (schema, &[("twice", "1")], Some("twice repeats several")),
+            (schema, &[("region", "eu"), ("tenant", "eu")], Some("tenant repeats no")),
             (
                 r#"{"properties":{"gone":{"x-mcp-header":"Region"}}}"#,
                 &[("region", "eu")],
-                Some("region is not"),
+                Some("region differs"),
             ),
-            ("{}", &[("region", "eu")], Some("region mirrors no")),
+            ("{}", &[("region", "eu")], Some("region repeats no")),
         ] {
             let schema = Schema::compile(schema).unwrap();
             let headers: Vec<(String, String)> =

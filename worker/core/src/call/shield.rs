@@ -1,20 +1,20 @@
-//! Step 4: what the texts among a call's arguments look like.
+//! Step 4: searches the texts in a call's arguments for phrases that are typical of attacks.
 //!
-//! Findings are facts for policies (`context.shield`), never verdicts: text that speaks of an
-//! attack is common in honest tickets. A short list of telling phrases, matched without case.
+//! A finding is a fact for policies (`context.shield`), never a decision by itself: honest tickets often
+//! describe attacks. The list of phrases is short, and case is ignored.
 
 use serde::{Deserialize, Serialize};
 
 use crate::json::Json;
 
-/// What was found: each name at most once, sorted, and the sum of the weights up to 100.
+/// The names that were found, sorted and without duplicates, and the sum of their weights up to 100.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     pub names: Vec<String>,
     pub score: u8,
 }
 
-/// Name of the finding, its weight, and the lower-case text that gives it away.
+/// The name of a finding, its weight, and the phrase in lower case.
 const SIGNS: &[(&str, u8, &str)] = &[
     ("prompt_injection", 60, "ignore previous instructions"),
     ("prompt_injection", 60, "ignore all previous"),
@@ -34,7 +34,7 @@ const SIGNS: &[(&str, u8, &str)] = &[
 /// The highest score.
 const MAX_SCORE: u8 = 100;
 
-/// Scans every string in `arguments`, keys included.
+/// Scans every string in `arguments`, including keys.
 #[must_use]
 pub fn scan(arguments: &Json) -> Findings {
     let mut findings = Findings::default();
@@ -77,7 +77,7 @@ mod tests {
     use crate::json::parse;
 
     #[test]
-    fn finds_signs_at_any_depth_and_once_each() {
+    fn finds_phrases_at_any_depth_and_names_each_finding_once() {
         let cases: [(&str, &[&str], u8); 4] = [
             (r#"{"title":"Fix the build"}"#, &[], 0),
             (

@@ -1,7 +1,7 @@
-//! Step 3: the body becomes one tool call, with its digests.
+//! Step 3: the body becomes one tool call with its digests.
 //!
-//! Nothing here is believed yet: who is calling comes from the credential, what the tool does
-//! from the registry. A field that is present must have its type; unknown fields are ignored.
+//! These are claims of the caller. The credential determines who is calling, and the registry what the
+//! tool does. A field that is present must have its type; unknown fields are ignored.
 
 use std::mem;
 
@@ -16,7 +16,7 @@ use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
 
-/// One call of one tool, as the caller states it.
+/// One call of one tool, as the caller claims it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub agent: String,
@@ -24,11 +24,11 @@ pub struct ToolCall {
     pub server: String,
     pub tool: String,
     pub resource: String,
-    /// The caller's word; it can make a read stricter, never a write laxer.
+    /// The caller's claim. It can make a read a write, but never a write a read.
     pub mutates_state: bool,
     /// Always [`Json::Object`].
     pub input: Json,
-    /// The method and the registered route's path of an HTTP request; the lane finds them.
+    /// The method and the path of the registered route, for an HTTP request. The lane sets them.
     pub route: Option<(String, String)>,
     pub source_trust: SourceTrust,
     pub contains_sensitive_data: bool,
@@ -42,9 +42,9 @@ pub struct ToolCall {
     pub timestamp_ms: Option<i64>,
     pub dry_run: bool,
     pub findings: Findings,
-    /// SHA-256 over the RFC 8785 form of what is to be done and by whom: what an approval binds.
+    /// The SHA-256 that an approval is bound to: see [`Action::hash`].
     pub action_hash: [u8; 32],
-    /// SHA-256 over everything that the decision can depend on: what a request id binds.
+    /// The SHA-256 that a request id is bound to. It covers everything that the decision depends on.
     pub fingerprint: [u8; 32],
 }
 
@@ -60,10 +60,10 @@ impl ToolCall {
 ///
 /// # Errors
 ///
-/// `body_too_large`, `input_invalid` or `malformed_request`, saying where.
+/// `body_too_large`, `input_invalid` or `malformed_request`. The detail says where.
 pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
     if body.len() > MAX_BODY_BYTES {
-        let detail = format!("the body has more than {MAX_BODY_BYTES} bytes");
+        let detail = format!("the body must have at most {MAX_BODY_BYTES} bytes");
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
     let mut document = json::parse(body)?;
@@ -97,7 +97,7 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         },
     };
     if nonce.is_some() && timestamp_ms.is_none() {
-        return Err(root.malformed("timestamp", "present when there is a nonce"));
+        return Err(root.malformed("timestamp", "present if there is a nonce"));
     }
     for (field, value) in [("request_id", root.field("request_id")), ("nonce", root.field("nonce"))]
     {
@@ -132,10 +132,10 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
         action_hash: [0; 32],
         fingerprint: [0; 32],
     };
-    // Traces are bounded too, though only the run's id is kept.
+    // The other fields of the trace are not used, but must be valid too.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
-    // Taken, not copied: arguments are most of a large body.
+    // The arguments are moved, not copied: they are most of a large body.
     let input = document.get_mut("tool_call").and_then(|call| call.get_mut("parameters"));
     call.input = input.map_or(Json::Object(Vec::new()), |input| mem::replace(input, Json::Null));
     drop(document);
@@ -143,14 +143,14 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
     Ok(call)
 }
 
-/// Works out what follows from the rest of a call: findings and digests.
+/// Computes a call's findings and digests.
 pub fn complete(call: &mut ToolCall, tenant: &str) {
     call.findings = shield::scan(&call.input);
     call.action_hash = Action::of(call, tenant).hash();
     call.fingerprint = fingerprint(call);
 }
 
-/// What an action hash covers: exactly this is what an approval is for.
+/// Everything that an action hash covers. An approval is for exactly this.
 #[derive(Debug, Clone, Copy)]
 pub struct Action<'a> {
     pub tenant: &'a str,
@@ -161,8 +161,8 @@ pub struct Action<'a> {
     pub input: &'a Json,
     /// Method and path of the registered route.
     pub route: Option<(&'a str, &'a str)>,
-    /// The user and the run, where a harness states them; empty ones are left out. What any other
-    /// caller says about them is shown to approvers and not covered, since clients reconnect.
+    /// The user and the run, if a harness assigned them; empty otherwise. Claims of other callers about
+    /// them are shown to approvers but not covered, since clients reconnect.
     pub user: &'a str,
     pub run: &'a str,
 }
@@ -213,8 +213,8 @@ impl<'a> Action<'a> {
     }
 }
 
-/// SHA-256 over the action hash and the rest of what decides, each part ended by a NUL, which no
-/// part can be mistaken across: texts are written as JSON strings, which escape it.
+/// SHA-256 over the action hash and the other inputs of the decision. Each part is a JSON string that ends
+/// with a NUL. JSON strings escape NULs, so different parts never have the same bytes.
 fn fingerprint(call: &ToolCall) -> [u8; 32] {
     let mut text = String::new();
     for part in [
@@ -234,7 +234,7 @@ fn fingerprint(call: &ToolCall) -> [u8; 32] {
     Sha256::new().chain_update(call.action_hash).chain_update(text.as_bytes()).finalize().into()
 }
 
-/// An object of the body and the path that leads to it, for messages that say where.
+/// An object of the body and its path, which error messages contain.
 struct Section<'a> {
     path: &'static str,
     value: Option<&'a Json>,

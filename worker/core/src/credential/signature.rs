@@ -1,12 +1,12 @@
 //! Signed requests: HTTP Message Signatures (RFC 9421) with `hmac-sha256`, and Content-Digest
-//! (RFC 9530). docs/signing.md is the same for clients.
+//! (RFC 9530). docs/signing.md describes the same for clients.
 //!
-//! Owns what a signature must cover and whether it verifies. Out of scope: the keys
+//! This module decides what a signature must cover, and verifies it. Out of scope: the keys
 //! ([`crate::credential::token`]), whether a credential must sign (`gate/identity.rs` and the worker), and
-//! remembering nonces (the lane for calls, D1 for everything else).
+//! storing nonces (the lane for calls, D1 for other requests).
 //!
-//! INVARIANT (whatever changes the meaning is signed): method, path, query, body, and every header
-//! that [`must_be_covered`] names are covered by a signature that verifies.
+//! INVARIANT (the whole meaning is signed): a signature that verifies covers the method, path, query, body,
+//! and every header for which [`must_be_covered`] is true.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +20,16 @@ use crate::credential::token::{MacKeys, Token};
 use crate::name::OWN_PREFIX;
 use crate::problem::{Problem, ProblemCode};
 
-/// The one algorithm: HMAC-SHA-256 under the credential's signing key.
+/// The only algorithm: HMAC-SHA-256 with the credential's signing key.
 pub const ALGORITHM: &str = "hmac-sha256";
 
 /// Components that every signature covers.
 const ALWAYS_COVERED: [&str; 3] = ["@method", "@path", "@query"];
 
-/// Covered whenever there is a body.
+/// Covered if the request has a body.
 const DIGEST: &str = "content-digest";
 
-/// Parameters that are understood. Another one could restrict the signature, so it is refused.
+/// The supported parameters. Others are rejected, because they could restrict the signature.
 const PARAMETERS: [&str; 6] = ["alg", "created", "expires", "keyid", "nonce", "tag"];
 
 /// A request as it was received.
@@ -47,32 +47,32 @@ pub struct SignedRequest<'a> {
 /// A signature that verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Present if the request needs one: then it must be used up before anything is done.
+    /// Present if the request needs one. The nonce must be recorded as used before anything else is done.
     pub nonce: Option<SignatureNonce>,
 }
 
-/// Makes a signed request good for one use.
+/// The nonce of a signed request, which prevents a replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureNonce {
     pub nonce: String,
-    /// When the request was signed, by the signer's clock.
+    /// When the request was signed, on the signer's clock.
     pub created_ms: u64,
 }
 
 impl SignatureNonce {
-    /// Whether the request was signed too long ago, or too far in the future.
+    /// Whether the request was signed too long ago or too far in the future.
     #[must_use]
     pub fn is_stale(&self, now_ms: u64) -> bool {
         now_ms.abs_diff(self.created_ms) > MAX_CLOCK_SKEW_MS
     }
 }
 
-/// Verifies the request's signature by the credential of `token`.
+/// Verifies the request's signature with the signing key of `token`'s credential.
 ///
 /// # Errors
 ///
-/// `signature_invalid`, which says what is missing; `timestamp_stale` if the signature verifies but is
-/// too old.
+/// `signature_invalid`, whose detail says what is wrong; `timestamp_stale` if the signature verifies but
+/// is too old.
 pub fn verify(
     request: &SignedRequest<'_>,
     keys: &MacKeys,
@@ -92,7 +92,9 @@ pub fn verify(
         _ => None,
     };
     let mac = mac.ok_or_else(|| {
-        invalid("`Signature` must hold the bytes of the one signature that `Signature-Input` names")
+        invalid(
+            "`Signature` must contain the one signature that `Signature-Input` describes, as bytes",
+        )
     })?;
     let covered = covered(input)?;
     let required = ALWAYS_COVERED
@@ -115,7 +117,9 @@ pub fn verify(
         name => headers.get(name).copied().map(Cow::Borrowed),
     })?;
     if !keys.verify_signature(token, base.as_bytes(), mac) {
-        return Err(invalid("the signature is not this credential's over this request"));
+        return Err(invalid(
+            "the signature does not match: sign this request with the signing key of its credential",
+        ));
     }
     if covered.contains(DIGEST) && !digest_matches(&headers, request.body)? {
         return Err(invalid("`Content-Digest` must have the SHA-256 of the body as `sha-256`"));
@@ -128,7 +132,7 @@ pub fn verify(
         return Err(stale());
     }
     if parameters.expires_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-        let detail = "the signature has expired: `expires` is over";
+        let detail = "the signature has expired: `expires` is in the past";
         return Err(Problem::new(ProblemCode::TimestampStale, detail));
     }
     if needs_nonce && nonce.nonce.is_empty() {
@@ -137,23 +141,24 @@ pub fn verify(
     Ok(Verified { nonce: needs_nonce.then_some(nonce) })
 }
 
-/// The signature verifies, but `created` is outside of its window.
+/// The problem for a signature that verifies, but whose `created` is too far from now.
 #[must_use]
 pub fn stale() -> Problem {
     let seconds = MAX_CLOCK_SKEW_MS / 1_000;
-    let detail = format!("the signature's `created` is more than {seconds} s off");
+    let detail =
+        format!("the signature's `created` must be within {seconds} s of the current time");
     Problem::new(ProblemCode::TimestampStale, detail)
 }
 
-/// The signature verifies, and its nonce was used before.
+/// The problem for a signature that verifies, but whose nonce was used before.
 #[must_use]
 pub fn replayed() -> Problem {
-    let detail = "the signature's `nonce` was used before; sign every request anew";
+    let detail = "the signature's `nonce` was used before: sign every request with a new nonce";
     Problem::new(ProblemCode::NonceReplayed, detail)
 }
 
-/// Whether a header that is present changes what the request means to Gateward. Headers that Gateward
-/// does not read are the signer's choice: they may be covered, and are then verified.
+/// Whether a signature must cover this header if it is present: Gateward acts on it. A signature may cover
+/// other headers too; they are verified.
 fn must_be_covered(name: &str) -> bool {
     matches!(name, DIGEST | "idempotency-key" | "if-match" | "last-event-id")
         || name.starts_with(OWN_PREFIX)
@@ -176,7 +181,7 @@ fn dictionary(headers: &BTreeMap<&str, &str>, name: &str) -> Result<Dictionary, 
     }
 }
 
-/// The names of what is covered. Components with parameters are not understood.
+/// The names of the covered components. Components with parameters are not supported.
 fn covered(input: &InnerList) -> Result<BTreeSet<&str>, Problem> {
     let mut names = BTreeSet::new();
     for item in &input.items {
@@ -191,7 +196,7 @@ fn covered(input: &InnerList) -> Result<BTreeSet<&str>, Problem> {
     Ok(names)
 }
 
-/// What the parameters of a signature say.
+/// The parameters of a signature.
 struct Parameters<'a> {
     created_ms: u64,
     expires_ms: Option<u64>,
@@ -202,7 +207,7 @@ struct Parameters<'a> {
 impl<'a> Parameters<'a> {
     fn read(input: &'a InnerList) -> Result<Self, Problem> {
         if let Some(name) = input.params.keys().find(|name| !PARAMETERS.contains(&name.as_str())) {
-            return Err(invalid(format!("the parameter `{}` is not understood", name.as_str())));
+            return Err(invalid(format!("the parameter `{}` is not supported", name.as_str())));
         }
         let text = |name: &str| match input.params.get(name) {
             None => Ok(None),
@@ -235,7 +240,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// The signature base (RFC 9421, section 2.5); `value` gives each component's.
+/// The signature base (RFC 9421, section 2.5). `value` returns the value of a component.
 fn base<'a>(
     input: &InnerList,
     value: impl Fn(&str) -> Option<Cow<'a, str>>,
@@ -255,11 +260,11 @@ fn base<'a>(
 
 fn digest_matches(headers: &BTreeMap<&str, &str>, body: &[u8]) -> Result<bool, Problem> {
     let digests = dictionary(headers, DIGEST)?;
-    let stated = match digests.get("sha-256") {
+    let claimed = match digests.get("sha-256") {
         Some(ListEntry::Item(item)) => item.bare_item.as_byte_sequence(),
         _ => None,
     };
-    Ok(stated == Some(Sha256::digest(body).as_slice()))
+    Ok(claimed == Some(Sha256::digest(body).as_slice()))
 }
 
 #[cfg(test)]

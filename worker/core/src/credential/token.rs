@@ -1,10 +1,10 @@
-//! Credentials: their form, and the MAC that proves Gateward issued them.
+//! Tokens: their form, and the MAC that proves that Gateward issued them.
 //!
-//! `gw_<tenant>.<agent>.<lane>.<key>.<secret>.<mac>` for agents and
-//! `gwa_<tenant>.<key>.<secret>.<mac>` for administrators. The secret is 32 random bytes in
-//! base64url without padding; the MAC is HMAC-SHA-256 (RFC 2104) under the worker's secret over
-//! everything before the last dot, cut to 64 bits: enough that guessing one takes 2^63 requests,
-//! and it only keeps strangers from waking lanes; the 256-bit secret is what authenticates.
+//! An agent's token is `gw_<tenant>.<agent>.<lane>.<key>.<secret>.<mac>`, an administrator's is
+//! `gwa_<tenant>.<key>.<secret>.<mac>`. The secret is 32 random bytes in base64url without padding; it
+//! authenticates the caller. The MAC is HMAC-SHA-256 (RFC 2104) with the worker's key over everything
+//! before the last dot, truncated to 64 bits. It only prevents strangers from waking lanes, and guessing
+//! one takes 2^63 requests.
 //!
 //! Out of scope: whether the credential is still valid, which only the registry knows.
 
@@ -24,21 +24,21 @@ pub const SECRET_BYTES: usize = 32;
 const SECRET_CHARS: usize = 43;
 /// Characters of a MAC: 8 bytes in base64url.
 const MAC_CHARS: usize = 11;
-/// Bytes of HMAC output that a token carries.
+/// Bytes of a MAC: HMAC output, truncated.
 const MAC_BYTES: usize = 8;
 /// Bytes of HMAC output in a seal.
 const SEAL_BYTES: usize = 16;
-/// Characters of the worker's MAC key: as many as a 128-bit key has in hex.
+/// The least characters of the worker's MAC key: a 128-bit key in hex.
 pub const MIN_MAC_KEY_CHARS: usize = 32;
 
-/// The worker's secrets: the current one, and the previous one while it is rotated.
+/// The worker's MAC keys: the current one, and the previous one during a rotation.
 pub struct MacKeys {
     current: Hmac<Sha256>,
     previous: Option<Hmac<Sha256>>,
 }
 
 impl MacKeys {
-    /// `None` when a key is too short to protect anything.
+    /// `None` when a key has fewer than [`MIN_MAC_KEY_CHARS`] characters.
     #[must_use]
     pub fn new(current: &str, previous: Option<&str>) -> Option<Self> {
         let key = |text: &str| {
@@ -63,7 +63,7 @@ impl MacKeys {
         matches(&self.current) || self.previous.as_ref().is_some_and(matches)
     }
 
-    /// A new agent's token; the secret is as [`encode_secret`] gives it.
+    /// An agent's token. The secret comes from [`encode_secret`].
     #[must_use]
     pub fn agent_token(
         &self,
@@ -76,7 +76,7 @@ impl MacKeys {
         self.sign(format!("gw_{tenant}.{agent}.{lane}.{key_id}.{secret}"))
     }
 
-    /// A new administrator's token.
+    /// An administrator's token.
     #[must_use]
     pub fn administrator_token(&self, tenant: &str, key_id: &str, secret: &str) -> String {
         self.sign(format!("gwa_{tenant}.{key_id}.{secret}"))
@@ -90,8 +90,8 @@ impl MacKeys {
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(mac))
     }
 
-    /// What marks a text as having come through Gateward: 32 hexadecimal digits, 128 bits of a MAC.
-    /// `message` says what for, in a way that no other message of these keys begins with.
+    /// A seal: 128 bits of a MAC over the message, as 32 hexadecimal digits. The message must begin with
+    /// its purpose, so that no seal is valid for another purpose.
     #[must_use]
     pub fn seal(&self, message: &str) -> String {
         let mut hmac = self.current.clone();
@@ -107,15 +107,15 @@ impl MacKeys {
         hex::decode_to_slice(seal, &mut mac).is_ok() && self.verify(message.as_bytes(), &mac)
     }
 
-    /// The key that signs requests made with a credential: derived, so that it is stored nowhere.
-    /// 64 hexadecimal digits.
+    /// The key that signs requests with a credential: 64 hexadecimal digits. It is derived from the MAC
+    /// key, so it is not stored.
     #[must_use]
     pub fn signing_key(&self, tenant: &str, key_id: &str) -> String {
         signing_key(&self.current, tenant, key_id)
     }
 
-    /// The keys that sign a webhook's messages, 32 bytes each, derived likewise from the current key
-    /// and then the previous one.
+    /// The keys that sign a webhook's messages, 32 bytes each: derived from the current MAC key, then from
+    /// the previous one.
     pub fn webhook_keys(&self, tenant: &str, salt: &str) -> impl Iterator<Item = [u8; 32]> {
         let message = format!("webhook-key:{tenant}.{salt}");
         [Some(&self.current), self.previous.as_ref()].into_iter().flatten().map(move |key| {
@@ -125,8 +125,8 @@ impl MacKeys {
         })
     }
 
-    /// Whether `mac` is HMAC-SHA-256 over the message under the credential's signing key, whose 64
-    /// characters are the key's bytes. Compares in constant time.
+    /// Whether `mac` is the HMAC-SHA-256 of the message with the credential's signing key. The key's bytes
+    /// are its 64 hexadecimal digits. Compares in constant time.
     #[must_use]
     pub fn verify_signature(&self, token: &Token<'_>, message: &[u8], mac: &[u8]) -> bool {
         [Some(&self.current), self.previous.as_ref()].into_iter().flatten().any(|key| {
@@ -145,13 +145,13 @@ fn signing_key(key: &Hmac<Sha256>, tenant: &str, key_id: &str) -> String {
     hex::encode(hmac.finalize().into_bytes())
 }
 
-/// The characters of a secret of random bytes.
+/// Encodes random bytes as a secret.
 #[must_use]
 pub fn encode_secret(random: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(random)
 }
 
-/// A credential whose MAC holds, borrowed from the header.
+/// A token whose MAC was verified, borrowed from the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
     pub tenant: &'a str,
@@ -160,21 +160,23 @@ pub struct Token<'a> {
     pub holder: Holder<'a>,
 }
 
-/// Whose credential it is.
+/// Who holds the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder<'a> {
     Agent { agent: &'a str, lane: u16 },
     Administrator,
 }
 
-/// Why a credential was not believed. Callers get the same 401 for both.
+/// Why a token was rejected. Callers get the same 401 for both reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenError {
+    /// It does not have the form of a token.
     Malformed,
+    /// Its MAC does not verify.
     Forged,
 }
 
-/// Reads a credential and checks its MAC. The shape is checked first: garbage costs nanoseconds.
+/// Reads a token and verifies its MAC. The form is checked first, which is fast.
 ///
 /// # Errors
 ///
@@ -182,7 +184,7 @@ pub enum TokenError {
 pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
     let token = parse_shape(text).ok_or(TokenError::Malformed)?;
     let (message, mac) = text.rsplit_once('.').ok_or(TokenError::Malformed)?;
-    // One byte more than a MAC: the decoder wants room for its own upper estimate.
+    // The decoder needs one byte more than a MAC has.
     let mut buffer = [0; MAC_BYTES + 1];
     let length =
         URL_SAFE_NO_PAD.decode_slice(mac, &mut buffer).map_err(|_| TokenError::Malformed)?;
@@ -219,7 +221,7 @@ fn secret_shape(tenant: &str, key_id: &str, secret: &str, mac: &str) -> bool {
     secret.len() == SECRET_CHARS && mac.len() == MAC_CHARS && is_name(tenant) && is_name(key_id)
 }
 
-/// What the registry stores of a secret: SHA-256 over its characters.
+/// The hash of a secret that the registry stores: the SHA-256 of its characters.
 #[must_use]
 pub fn secret_hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minted_token_is_read_back_and_a_rotated_key_still_counts() {
+    fn a_token_verifies_with_the_current_and_the_previous_key() {
         let secret = "s".repeat(SECRET_CHARS);
         let old = "fedcba9876543210fedcba9876543210";
         let keys = MacKeys::new(KEY, Some(old)).unwrap();
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_shape_or_mac_is_refused() {
+    fn a_token_with_another_form_or_mac_is_rejected() {
         let secret = "s".repeat(SECRET_CHARS);
         let keys = MacKeys::new(KEY, None).unwrap();
         let good = mint(&format!("gw_acme.bot.7.k1.{secret}"), KEY);
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_issued_is_believed() {
+    fn an_issued_token_verifies() {
         let keys = MacKeys::new(KEY, None).unwrap();
         let secret = encode_secret(&[7; SECRET_BYTES]);
         let text = keys.agent_token("acme", "bot", 7, "k1", &secret);
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_over_the_message_and_of_this_credential() {
+    fn a_signature_verifies_only_for_its_message_and_credential() {
         let old = "fedcba9876543210fedcba9876543210";
         let (before, after) =
             (MacKeys::new(old, None).unwrap(), MacKeys::new(KEY, Some(old)).unwrap());
@@ -327,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_mac_key_is_no_key() {
+    fn a_short_mac_key_is_rejected() {
         assert!(MacKeys::new("short", None).is_none());
         assert!(MacKeys::new(KEY, Some("short")).is_none());
     }

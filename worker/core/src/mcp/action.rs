@@ -1,7 +1,7 @@
-//! What a request is as an action that is decided: which tool of the server, with which input.
+//! The action that policies decide on: which tool of the server a request calls, with which input.
 //!
-//! Reading a resource and getting a prompt are actions of their own, registered and authorized like
-//! tools, under the names of their methods; and so is whatever a server asks of a client.
+//! Reading a resource, getting a prompt, and everything that a server asks of a client are actions too.
+//! They are registered and authorized like tools, under the names of their methods.
 
 use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
@@ -10,8 +10,8 @@ use crate::call::command::{Candidate, MAX_CANDIDATES};
 use crate::json::Json;
 use crate::name::is_tool_name;
 
-/// Actions of MCP that are registered like tools, under names of their own. Those that read and
-/// that every server with the capability offers are registered with it.
+/// The methods that are registered like tools. `resources/read` and `prompts/get` are registered together
+/// with a server that has the capability.
 pub const RESOURCES_READ: &str = "resources/read";
 pub const PROMPTS_GET: &str = "prompts/get";
 pub const ACTIONS: [&str; 5] =
@@ -21,17 +21,17 @@ pub const ACTIONS: [&str; 5] =
 #[derive(Debug, PartialEq)]
 pub struct Action {
     pub tool: String,
-    /// What it is about: a resource's URI, a prompt's name; else empty.
+    /// The resource's URI or the prompt's name; empty for a tool.
     pub resource: String,
     /// Always [`Json::Object`].
     pub input: Json,
 }
 
-/// What `tools/call`, `resources/read` and `prompts/get` are.
+/// The action of a `tools/call`, `resources/read` or `prompts/get`.
 ///
 /// # Errors
 ///
-/// The parameters are not those of the method.
+/// A parameter is missing or not valid.
 pub fn of(message: &Message) -> Result<Action, RpcError> {
     let text = |key: &str| {
         let text = message.params.get(key).and_then(Json::as_str);
@@ -59,7 +59,9 @@ pub fn of(message: &Message) -> Result<Action, RpcError> {
         _ => {
             let tool = text("name")?;
             if !is_tool_name(&tool) || ACTIONS.contains(&tool.as_str()) {
-                return Err(invalid("`name` is no name that a tool can have"));
+                return Err(invalid(
+                    "`name` must be the name of a tool: 1 to 128 of `[A-Za-z0-9_./-]`, and no method",
+                ));
             }
             let input = arguments.unwrap_or(Json::Object(Vec::new()));
             Ok(Action { tool, resource: String::new(), input })
@@ -67,18 +69,18 @@ pub fn of(message: &Message) -> Result<Action, RpcError> {
     }
 }
 
-/// Whether an action other than a tool's call has one of these fields for a part: what it reads or
-/// gets cannot be taken out of it, and a prompt's arguments can.
+/// Whether one of these fields identifies what an action reads or gets, such as `uri` or `name`. Such a
+/// field cannot be redacted; a prompt's arguments can.
 #[must_use]
-pub fn is_about(input: &Json, fields: &[String]) -> bool {
+pub fn identifies(input: &Json, fields: &[String]) -> bool {
     fields.iter().any(|field| input.get(field).is_some())
 }
 
-/// What a request names that its agent must be able to use.
+/// The resources and prompts that a request names. The agent must be allowed to use each of them.
 ///
 /// # Errors
 ///
-/// The parameters are not those of the method.
+/// The parameters are not valid for the method.
 pub fn named(message: &Message) -> Result<Vec<Candidate>, RpcError> {
     let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
     let params = &message.params;
@@ -87,7 +89,7 @@ pub fn named(message: &Message) -> Result<Vec<Candidate>, RpcError> {
         "completion/complete" => {
             params.get("ref").and_then(|of| match of.get("type")?.as_str()? {
                 "ref/prompt" => Some(vec![prompt(&text(of.get("name"))?)]),
-                // Of a template, what is completed is not known yet.
+                // The URI is not known yet: the template is still being completed.
                 "ref/resource" => Some(vec![template()]),
                 _ => None,
             })
@@ -101,21 +103,21 @@ pub fn named(message: &Message) -> Result<Vec<Candidate>, RpcError> {
             Some(_) => None,
         },
     };
-    named.ok_or_else(|| invalid("the parameters are not those of the method"))
+    named.ok_or_else(|| invalid("the parameters are not valid for this method"))
 }
 
 fn invalid(message: &str) -> RpcError {
     RpcError::in_band(INVALID_PARAMS, message)
 }
 
-/// Reading this resource.
+/// The candidate for reading this resource.
 #[must_use]
 pub fn resource(uri: &str) -> Candidate {
     let input = Json::Object(vec![("uri".to_owned(), Json::String(uri.to_owned()))]);
     Candidate { input: Some(input), resource: Some(uri.to_owned()), ..template() }
 }
 
-/// Reading a resource of which it is not known which.
+/// The candidate for reading a resource whose URI is not known.
 #[must_use]
 pub fn template() -> Candidate {
     Candidate {
@@ -126,7 +128,7 @@ pub fn template() -> Candidate {
     }
 }
 
-/// Getting this prompt, with whatever arguments.
+/// The candidate for getting this prompt with any arguments.
 #[must_use]
 pub fn prompt(name: &str) -> Candidate {
     Candidate { tool: PROMPTS_GET.to_owned(), resource: Some(name.to_owned()), ..template() }
@@ -150,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_decided_as_what_it_does() {
+    fn a_request_becomes_the_action_that_it_does() {
         for (method, params, expected) in [
             ("tools/call", r#"{"name":"t"}"#, Some("t||{}")),
             ("tools/call", r#"{"name":"t","arguments":{"a":1}}"#, Some(r#"t||{"a":1}"#)),
             ("tools/call", r#"{"name":"t","arguments":null}"#, Some("t||{}")),
             ("tools/call", r#"{"name":"t","arguments":[]}"#, None),
             ("tools/call", r#"{"name":"a b"}"#, None),
-            // The name of an action is no tool's.
+            // A method is not the name of a tool.
             ("tools/call", r#"{"name":"resources/read"}"#, None),
             ("tools/call", "{}", None),
             ("tools/call", "null", None),
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_is_about_cannot_be_taken_out_of_it() {
+    fn a_field_that_identifies_the_resource_or_prompt_is_found() {
         for (method, params, field, expected) in [
             ("resources/read", r#"{"uri":"a://b"}"#, "uri", true),
             ("resources/read", r#"{"uri":"a://b"}"#, "name", false),
@@ -191,12 +193,16 @@ mod tests {
             ("prompts/get", r#"{"name":"p","arguments":{"email":"x"}}"#, "email", false),
         ] {
             let action = of(&message(method, params)).unwrap();
-            assert_eq!(is_about(&action.input, &[field.to_owned()]), expected, "{method} {field}");
+            assert_eq!(
+                identifies(&action.input, &[field.to_owned()]),
+                expected,
+                "{method} {field}"
+            );
         }
     }
 
     #[test]
-    fn what_a_request_names_must_be_usable() {
+    fn a_requests_resources_and_prompts_become_candidates() {
         for (method, params, expected) in [
             ("resources/subscribe", r#"{"uri":"a"}"#, Some(vec![resource("a")])),
             ("resources/subscribe", "{}", None),

@@ -1,9 +1,9 @@
-//! What comes from a server: which kind of message it is, and what is changed of an answer.
+//! Messages from a server: which kind each is, and what is changed in a response.
 
 use super::denial;
 use super::envelope::{self, INPUT_REQUEST, MESSAGE, is_own};
 use super::error::RpcError;
-use super::raw::{RawObject, array};
+use super::raw::{self, RawObject};
 use super::seal::{Handle, Seal};
 use super::{Era, META_PREFIX, TASKS_EXTENSION};
 use crate::gate::proxy::ProxyDecision;
@@ -12,8 +12,8 @@ use crate::json::{self, Json};
 /// A message from a server.
 #[derive(Debug)]
 pub enum Incoming {
-    /// To the request that has this id, a JSON text in canonical form; `None` for an error that is
-    /// about no request.
+    /// A response. The id is a JSON text in canonical form; `None` for an error that belongs to no
+    /// request.
     Answer {
         id: Option<String>,
         message: RawObject,
@@ -31,17 +31,18 @@ pub enum Incoming {
     },
 }
 
-/// Reads a message; what is passed on of it has the members of its kind and no others. `None` when
-/// it is not a message of JSON-RPC, or when other readers may take it for another one.
+/// Reads a message and drops members that its kind does not have. Returns `None` when it is not a
+/// JSON-RPC message, or when a client could read it as a different one.
 #[must_use]
 pub fn read(text: &str) -> Option<Incoming> {
     let mut message = RawObject::parse(text)?;
-    if envelope::mistaken(MESSAGE, message.names()).is_some() || message.text("jsonrpc")? != "2.0" {
+    if envelope::confusable(MESSAGE, message.names()).is_some() || message.text("jsonrpc")? != "2.0"
+    {
         return None;
     }
     let id = match message.get("id") {
         None => None,
-        // Only an error may be about no request.
+        // Only an error may belong to no request.
         Some("null") if message.get("error").is_some() => None,
         Some(id) => match json::parse(id.as_bytes()) {
             Ok(id @ (Json::String(_) | Json::Integer(_))) => Some(id.canonical()),
@@ -55,7 +56,7 @@ pub fn read(text: &str) -> Option<Incoming> {
         return answers.then_some(Incoming::Answer { id, message });
     }
     if result || error {
-        // Some readers would take it for an answer.
+        // Some clients would read it as a response.
         return None;
     }
     message.retain(|name| matches!(name, "jsonrpc" | "id" | "method" | "params"));
@@ -65,53 +66,53 @@ pub fn read(text: &str) -> Option<Incoming> {
         Some(params) => json::parse(params.as_bytes()),
     };
     let Some(id) = id else {
-        // What cannot be read within the bounds passes, and counts as text.
+        // Parameters beyond the bounds are forwarded, and count as unreviewed text.
         let params = params.unwrap_or(Json::Null);
         return Some(Incoming::Notification { method, params, message });
     };
     let params = params.ok()?;
-    let is_clear = matches!(params, Json::Object(_)) && params.twin().is_none();
+    let is_clear = matches!(params, Json::Object(_)) && params.confusable_key().is_none();
     is_clear.then_some(Incoming::Request { id, method, params, message })
 }
 
-/// The result of an answer. `None` when it is not an object, or when other readers may find in it
-/// what Gateward does not.
+/// The result of a response. `None` when it is not an object, or has a key that a client could read as
+/// one that Gateward checks.
 #[must_use]
 pub fn result(message: &RawObject) -> Option<RawObject> {
-    unmistakable("result", message)
+    unambiguous("result", message)
 }
 
-/// The error of an answer, likewise.
+/// The error of a response, likewise.
 #[must_use]
 pub fn error(message: &RawObject) -> Option<RawObject> {
-    unmistakable("error", message)
+    unambiguous("error", message)
 }
 
-fn unmistakable(name: &str, message: &RawObject) -> Option<RawObject> {
-    message.object(name).filter(|object| envelope::misread(name, object).is_none())
+fn unambiguous(name: &str, message: &RawObject) -> Option<RawObject> {
+    message.object(name).filter(|object| envelope::confusable_within(name, object).is_none())
 }
 
-/// What a server asks of the client in one answer: each costs a hop to the lane.
-const MAX_ASKED: usize = 16;
+/// Requests to the client in one response. Each costs a hop to the lane.
+const MAX_INPUT_REQUESTS: usize = 16;
 
-/// What a stateless server's result asks of the client: methods with their parameters. `None` when
-/// that cannot be read, or is too much.
+/// The requests to the client in a stateless server's result: methods with their parameters. `None`
+/// when they cannot be read, or are more than [`MAX_INPUT_REQUESTS`].
 #[must_use]
-pub fn asked(result: &RawObject) -> Option<Vec<(String, Json)>> {
+pub fn input_requests(result: &RawObject) -> Option<Vec<(String, Json)>> {
     let Some(requests) = result.get("inputRequests") else { return Some(Vec::new()) };
     let requests = json::parse(requests.as_bytes()).ok()?;
-    if requests.twin().is_some() {
+    if requests.confusable_key().is_some() {
         return None;
     }
     let Json::Object(requests) = requests else { return None };
-    if requests.len() > MAX_ASKED {
+    if requests.len() > MAX_INPUT_REQUESTS {
         return None;
     }
     let mut asked = Vec::new();
     for (_, request) in requests {
         let Json::Object(members) = &request else { return None };
         let names = members.iter().map(|(name, _)| name.as_str());
-        if envelope::mistaken(INPUT_REQUEST, names).is_some() {
+        if envelope::confusable(INPUT_REQUEST, names).is_some() {
             return None;
         }
         let method = request.get("method")?.as_str()?.to_owned();
@@ -123,17 +124,17 @@ pub fn asked(result: &RawObject) -> Option<Vec<(String, Json)>> {
 }
 
 /// What an error asks of the client before it calls again (-32042): parameters of
-/// `elicitation/create`. `None` when that cannot be read, or is too much.
+/// `elicitation/create`. `None` when they cannot be read, or are more than [`MAX_INPUT_REQUESTS`].
 #[must_use]
-pub fn elicited(error: &RawObject) -> Option<Vec<Json>> {
+pub fn elicitations(error: &RawObject) -> Option<Vec<Json>> {
     let data = match error.get("data") {
         Some(data) if data.starts_with('{') => RawObject::parse(data)?,
         _ => return Some(Vec::new()),
     };
     let Some(asked) = data.get("elicitations") else { return Some(Vec::new()) };
-    match json::parse(asked.as_bytes()).ok().filter(|asked| asked.twin().is_none())? {
+    match json::parse(asked.as_bytes()).ok().filter(|asked| asked.confusable_key().is_none())? {
         Json::Array(asked)
-            if asked.len() <= MAX_ASKED
+            if asked.len() <= MAX_INPUT_REQUESTS
                 && asked.iter().all(|params| matches!(params, Json::Object(_))) =>
         {
             Some(asked)
@@ -142,22 +143,22 @@ pub fn elicited(error: &RawObject) -> Option<Vec<Json>> {
     }
 }
 
-/// Takes out of an error what no server says in Gateward's place, and members that JSON-RPC does not
-/// know.
+/// Removes from an error Gateward's own keys, which no server may set, and members that JSON-RPC does not
+/// define.
 pub fn clean(error: &mut RawObject) {
     error.retain(|name| matches!(name, "code" | "data" | "message"));
     if let Some(mut data) = error.object("data")
         && data.retain(|key| !is_own(key))
     {
-        error.set("data", data.write());
+        error.set("data", &data);
     }
 }
 
-/// What is changed of the result of `method`; `decision` is what let it through, if one was made.
+/// Changes the result of `method` for the client. `decision` allowed the call, if it was one.
 ///
 /// # Errors
 ///
-/// The result is of a kind that does not pass.
+/// The result's type is not supported.
 pub fn finish(
     method: &str,
     result: &mut RawObject,
@@ -177,39 +178,39 @@ pub fn finish(
     if era == Era::Stateless {
         let kind = result.text("resultType").unwrap_or_else(|| "complete".to_owned());
         if !matches!(kind.as_str(), "complete" | "input_required") {
-            return Err(RpcError::upstream("the server's result is of a kind that does not pass"));
+            return Err(RpcError::upstream("the type of the server's result is not supported"));
         }
         if let Some(state) = result.text("requestState") {
-            result.set_text("requestState", &seal.seal(Handle::RequestState, &state));
+            result.set("requestState", &seal.seal(Handle::RequestState, &state));
         }
-        // Whoever shares a cache has not been asked whether it may see this.
+        // A shared cache would show the result to agents that no policy decided on.
         if result.get("cacheScope").is_some() {
-            result.set_text("cacheScope", "private");
+            result.set("cacheScope", "private");
         }
     }
     let mut meta = result.object("_meta").unwrap_or_default();
-    // What Gateward says there, no server says in its place.
+    // No server may set Gateward's own keys.
     let mut changed = meta.retain(|key| !is_own(key));
     if let Some(decision) = decision {
         let all = denial::meta(decision);
         for key in ["decision_id", "redacted_fields", "engine_mode"] {
             let key = [META_PREFIX, key].concat();
-            if let Some(json) = all.get(&key) {
-                meta.set(&key, json);
+            if let Some(value) = all.raw(&key) {
+                meta.set_raw(&key, value.to_owned());
                 changed = true;
             }
         }
     }
     if changed {
-        result.set("_meta", meta.write());
+        result.set("_meta", &meta);
     }
     Ok(())
 }
 
-/// The error that a server gets whose request the client is not asked.
+/// The error response to a server's request that is not forwarded to the client.
 #[must_use]
 pub fn refusal(id: &str, method: &str, reason: &str) -> String {
-    /// What clients say when a user rejects a request to sample.
+    /// The code that clients use when a user rejects a sampling request.
     const REJECTED: i32 = -1;
     let code = match method {
         "sampling/createMessage" | "elicitation/create" => REJECTED,
@@ -218,19 +219,19 @@ pub fn refusal(id: &str, method: &str, reason: &str) -> String {
     RpcError::in_band(code, reason).with_id(Some(id)).body(Era::Session)
 }
 
-/// Several messages as the one batch that they came in.
+/// The body for these messages: an array if they were received as a batch.
 #[must_use]
 pub fn together(messages: &[String], batch: bool) -> String {
     match messages {
         [one] if !batch => one.clone(),
-        messages => array(messages),
+        messages => raw::array(messages),
     }
 }
 
-/// The answer with this result, or this error.
+/// The response with another `result` or `error`.
 #[must_use]
 pub fn with(mut message: RawObject, field: &str, value: &RawObject) -> String {
-    message.set(field, value.write());
+    message.set(field, value);
     message.write()
 }
 
@@ -241,7 +242,7 @@ mod tests {
     use crate::decision::{Decision, ReasonCode};
 
     #[test]
-    fn a_servers_message_is_known_for_what_it_is() {
+    fn a_servers_message_is_classified_or_rejected() {
         for (text, expected) in [
             (r#"{"jsonrpc":"2.0","id":1.0,"result":{"x":12345678901234567890}}"#, "answer 1"),
             (r#"{"jsonrpc":"2.0","id":"a","error":{}}"#, "answer \"a\""),
@@ -258,7 +259,7 @@ mod tests {
                 "notification notifications/progress",
             ),
             (r#"{"id":1,"result":{}}"#, "none"),
-            // Members that some readers take for others, or whose kind they tell otherwise.
+            // Members that some clients read as others, or that change the kind of the message.
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/message","Method":"sampling/createMessage","id":1,"params":{}}"#,
                 "none",
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_json_rpc_does_not_know_are_not_passed_on() {
+    fn members_that_json_rpc_does_not_define_are_not_forwarded() {
         for (text, expected) in [
             (
                 r#"{"jsonrpc":"2.0","x":1,"id":1,"result":{"y": 1.0}}"#,
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_or_error_of_two_readings_is_not_read() {
+    fn a_result_or_error_with_a_confusable_key_is_not_read() {
         for (text, is_read) in [
             (r#"{"result":{"tools":[],"structuredContent":{"a":1,"A":2}}}"#, true),
             (r#"{"result":{"tools":[],"Tools":[{"name":"x"}]}}"#, false),
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_result_asks_of_the_client_is_read_or_refused() {
+    fn a_results_requests_to_the_client_are_read_or_rejected() {
         for (text, expected) in [
             ("{}", Some(vec![])),
             (r#"{"inputRequests":{"k":{"method":"roots/list"}}}"#, Some(vec!["roots/list {}"])),
@@ -349,7 +350,7 @@ mod tests {
             (r#"{"inputRequests":{"k":{"method":"a"},"K":{"method":"b"}}}"#, None),
             (r#"{"inputRequests":{"k":{"method":"a","params":{"x":1,"X":2}}}}"#, None),
         ] {
-            let asked = asked(&RawObject::parse(text).unwrap()).map(|asked| {
+            let asked = input_requests(&RawObject::parse(text).unwrap()).map(|asked| {
                 asked.iter().map(|(m, p)| format!("{m} {}", p.canonical())).collect::<Vec<_>>()
             });
             let expected = expected.map(|texts| texts.iter().map(|t| (*t).to_owned()).collect());
@@ -358,9 +359,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_error_asks_of_the_client_is_read_or_refused() {
-        let many =
-            format!(r#"{{"data":{{"elicitations":[{}]}}}}"#, ["{}"; MAX_ASKED + 1].join(","));
+    fn an_errors_elicitations_are_read_or_rejected() {
+        let many = format!(
+            r#"{{"data":{{"elicitations":[{}]}}}}"#,
+            ["{}"; MAX_INPUT_REQUESTS + 1].join(",")
+        );
         for (text, expected) in [
             ("{}", Some(0)),
             (r#"{"data":"elicitations"}"#, Some(0)),
@@ -373,13 +376,13 @@ mod tests {
             (r#"{"data":{"x":1,"elicitations":[],"elicitations":[{}]}}"#, None),
             (&many, None),
         ] {
-            let asked = elicited(&RawObject::parse(text).unwrap());
+            let asked = elicitations(&RawObject::parse(text).unwrap());
             assert_eq!(asked.map(|asked| asked.len()), expected, "{text}");
         }
     }
 
     #[test]
-    fn an_error_says_nothing_in_gatewards_place() {
+    fn an_error_cannot_set_gatewards_own_keys() {
         for (text, expected) in [
             (
                 r#"{"code":1,"data":{"dev.gateward/decision_id":"x","a":1.0}}"#,
@@ -396,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_result_only_what_must_change_does() {
+    fn a_result_changes_only_where_it_must() {
         let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
         let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s" };
         let state = seal.seal(Handle::RequestState, "x");

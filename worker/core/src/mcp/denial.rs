@@ -1,23 +1,44 @@
-//! What a model is told when a call does not go on.
+//! The response to a call that is not forwarded.
 //!
-//! A model reads a tool's result; an error of the protocol, its client may keep to itself. So a call
-//! that is denied has a result, unless the server is registered to have errors. Arguments that do not
-//! match have a result in any case: the specification says so (SEP-1303), since the model can correct
-//! them. What is no call of a tool has no such results, and gets errors.
+//! A client shows a tool's result to the model, but may hide a protocol error from it. So a denied call
+//! gets a result, unless the server is registered with errors as the form of a denial. A call whose
+//! arguments do not match the schema always gets a result, as the specification requires (SEP-1303):
+//! the model can correct the arguments. Messages that do not call a tool get errors.
+
+use serde::Serialize;
 
 use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
-use super::raw::{RawObject, array, quoted};
+use super::jsonrpc;
+use super::raw::RawObject;
 use super::{Era, META_PREFIX};
 use crate::decision::{Decision, ReasonCode};
 use crate::gate::proxy::ProxyDecision;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::registry::upstream::DenialForm;
 
-/// The reason codes of arguments that can be corrected: they do not match the tool's schema, or cannot
-/// be read in one way only.
+/// The reason codes of arguments that the model can correct: they do not match the tool's schema, or are
+/// ambiguous.
 const INPUT_ERRORS: [ReasonCode; 2] = [ReasonCode::InputSchemaMismatch, ReasonCode::InputInvalid];
 
-/// The answer to a call of `what` that was decided and does not go on: its HTTP status and body.
+/// The result of a call, as the specification defines it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallToolResult {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: [TextContent; 1],
+    is_error: bool,
+    #[serde(rename = "_meta")]
+    meta: RawObject,
+}
+
+#[derive(Serialize)]
+struct TextContent {
+    r#type: &'static str,
+    text: String,
+}
+
+/// The response to a call of `what` that is not allowed: its HTTP status and body.
 #[must_use]
 pub fn answer(
     decision: &ProxyDecision,
@@ -32,16 +53,13 @@ pub fn answer(
         let error = error(decision, what);
         return (error.status, error.with_id(Some(id)).body(era));
     }
-    let mut result = RawObject::default();
-    if era == Era::Stateless {
-        result.set_text("resultType", "complete");
-    }
-    let text = quoted(&text(decision, what));
-    result.set("content", ["[{\"type\":\"text\",\"text\":", &text, "}]"].concat());
-    result.set("isError", "true");
-    result.set("_meta", meta(decision).write());
-    let body = ["{\"jsonrpc\":\"2.0\",\"id\":", id, ",\"result\":", &result.write(), "}"].concat();
-    (200, body)
+    let result = CallToolResult {
+        result_type: (era == Era::Stateless).then_some("complete"),
+        content: [TextContent { r#type: "text", text: text(decision, what) }],
+        is_error: true,
+        meta: meta(decision),
+    };
+    (200, jsonrpc::response(jsonrpc::id(id), &result))
 }
 
 /// The same as a JSON-RPC error.
@@ -57,44 +75,43 @@ pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
         }
         _ => RpcError::in_band(DENIED, text(decision, what)),
     };
-    error.with_data(meta(decision).write())
+    error.with_data(&meta(decision))
 }
 
-/// What stands in `_meta` about a decision.
+/// The members of `_meta` that describe a decision.
 #[must_use]
 pub fn meta(decision: &ProxyDecision) -> RawObject {
+    let own = |name: &str| [META_PREFIX, name].concat();
     let mut meta = RawObject::default();
-    let mut set = |key: &str, json: String| meta.set(&[META_PREFIX, key].concat(), json);
-    set("decision_id", quoted(&decision.decision_id));
-    set("decision", quoted(decision.decision.as_str()));
-    set("reason_code", quoted(decision.reason_code.code()));
-    let texts = |texts: &[String]| array(&texts.iter().map(|t| quoted(t)).collect::<Vec<_>>());
-    set("policies", texts(&decision.matched_policies));
+    meta.set(&own("decision_id"), &decision.decision_id);
+    meta.set(&own("decision"), &decision.decision);
+    meta.set(&own("reason_code"), &decision.reason_code);
+    meta.set(&own("policies"), &decision.matched_policies);
     if let Some(approval) = &decision.approval {
-        set("approval_id", quoted(&approval.approval_id));
-        set("approval_expires_at", quoted(&approval.expires_at));
+        meta.set(&own("approval_id"), &approval.approval_id);
+        meta.set(&own("approval_expires_at"), &approval.expires_at);
     }
     if !decision.redacted_fields.is_empty() {
-        set("redacted_fields", texts(&decision.redacted_fields));
+        meta.set(&own("redacted_fields"), &decision.redacted_fields);
     }
     if let Some(mode) = &decision.engine_mode {
-        set("engine_mode", quoted(mode));
+        meta.set(&own("engine_mode"), mode);
     }
     meta
 }
 
-/// What was denied, why, and what can be done about it.
+/// Says what was denied, why, and what the model can do.
 fn text(decision: &ProxyDecision, what: &str) -> String {
     let advice = match (decision.decision, decision.reason_code) {
         (Decision::Quarantine, _) => {
-            "The agent is stopped now: make no further calls, and tell the user.".to_owned()
+            "The agent is now stopped: make no further calls, and tell the user.".to_owned()
         }
         (Decision::RequireApproval, _) | (_, ReasonCode::ApprovalPending) => {
             match &decision.approval {
                 Some(approval) => format!(
-                    "Approval {id} is asked for; people have until {until} to decide. Once it is approved, \
-                 make the same call again with `\"{META_PREFIX}approval_id\": \"{id}\"` in `_meta`. \
-                 Until then, repeating the call does not help.",
+                    "Approval {id} was requested; approvers have until {until} to decide. Once it is \
+                 approved, make the same call again with `\"{META_PREFIX}approval_id\": \"{id}\"` in \
+                 `_meta`. Until then, repeating the call does not help.",
                     id = approval.approval_id,
                     until = approval.expires_at,
                 ),
@@ -109,9 +126,9 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             | ReasonCode::ApprovalExpired
             | ReasonCode::ApprovalUsed
             | ReasonCode::ApprovalCancelled,
-        ) => "Making the call without an approval id asks for another approval.".to_owned(),
+        ) => "Make the call without an approval id to request another approval.".to_owned(),
         (_, ReasonCode::ApprovalsExhausted) => {
-            "Use approvals that were granted, or let open ones expire, and try again.".to_owned()
+            "Use granted approvals or let open ones expire, then try again.".to_owned()
         }
         (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {
             "Correct the arguments and make the call again.".to_owned()
@@ -127,25 +144,27 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
     format!("The call of {what} {happened} did not run. {reason}. {advice}")
 }
 
+#[derive(Serialize)]
+struct ProblemData<'a> {
+    code: ProblemCode,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_s: Option<u32>,
+}
+
 /// A problem as a JSON-RPC error with the problem's status.
 #[must_use]
 pub fn problem(problem: &Problem, request_id: &str) -> RpcError {
-    let (code, status, title) = (problem.code.code(), problem.code.status(), problem.code.title());
-    let mut data = RawObject::default();
-    data.set_text("code", code);
-    data.set_text("request_id", request_id);
-    if let Some(seconds) = problem.retry_after_s {
-        data.set("retry_after_s", seconds.to_string());
-    }
-    let message = [title, ": ", &problem.detail].concat();
-    RpcError::new(status, own_code(status), message).with_data(data.write())
+    let (code, status) = (problem.code, problem.code.status());
+    let message = [code.title(), ": ", &problem.detail].concat();
+    let data = ProblemData { code, request_id, retry_after_s: problem.retry_after_s };
+    RpcError::new(status, own_code(status), message).with_data(&data)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gate::proxy::ProxyApproval;
-    use crate::problem::ProblemCode;
 
     fn decision(decision: Decision, reason_code: ReasonCode, approval: bool) -> ProxyDecision {
         ProxyDecision {
@@ -165,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_reads_what_was_denied_why_and_what_would_help() {
+    fn a_denial_tells_the_model_what_was_denied_why_and_what_to_do() {
         for (what, code, approval, expected) in [
             (
                 Decision::Deny,
@@ -177,19 +196,19 @@ mod tests {
                 Decision::Deny,
                 ReasonCode::ApprovalUsed,
                 true,
-                "The call of s/t was denied and did not run. Because. Making the call without an approval id asks for another approval.",
+                "The call of s/t was denied and did not run. Because. Make the call without an approval id to request another approval.",
             ),
             (
                 Decision::RequireApproval,
                 ReasonCode::PolicyRequireApproval,
                 true,
-                "The call of s/t needs approval and did not run. Because. Approval a1 is asked for; people have until 2026-01-01T00:00:00Z to decide. Once it is approved, make the same call again with `\"dev.gateward/approval_id\": \"a1\"` in `_meta`. Until then, repeating the call does not help.",
+                "The call of s/t needs approval and did not run. Because. Approval a1 was requested; approvers have until 2026-01-01T00:00:00Z to decide. Once it is approved, make the same call again with `\"dev.gateward/approval_id\": \"a1\"` in `_meta`. Until then, repeating the call does not help.",
             ),
             (
                 Decision::Quarantine,
                 ReasonCode::PolicyQuarantine,
                 false,
-                "The call of s/t was denied and did not run. Because. The agent is stopped now: make no further calls, and tell the user.",
+                "The call of s/t was denied and did not run. Because. The agent is now stopped: make no further calls, and tell the user.",
             ),
         ] {
             let decision = decision(what, code, approval);
@@ -208,7 +227,7 @@ mod tests {
             body
         };
         let meta = r#"{"dev.gateward/decision_id":"d1","dev.gateward/decision":"deny","dev.gateward/reason_code":"policy_forbid","dev.gateward/policies":["p","q"]}"#;
-        let text = quoted(&super::text(&denied, "s/t"));
+        let text = serde_json::to_string(&super::text(&denied, "s/t")).unwrap();
         let result = format!(
             r#""content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{meta}}}}}"#
         );
@@ -229,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_to_correct_are_a_result_and_a_header_to_correct_is_an_error() {
+    fn wrong_arguments_are_a_result_and_a_wrong_header_is_an_error() {
         let corrected = r#""isError":true"#;
         let header = r#""error":{"code":-32020,"message":"Header mismatch: Because.""#;
         for (reason_code, status, expected) in [
@@ -251,12 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_keeps_its_status_and_says_when_to_try_again() {
+    fn a_problem_keeps_its_status_and_retry_time() {
         let error = super::problem(&Problem::new(ProblemCode::LaneUnavailable, "try again"), "r1");
         assert_eq!((error.status, error.code), (503, -31_503));
-        assert_eq!(error.message, "The lane cannot answer: try again");
+        assert_eq!(error.message, "The lane is unavailable: try again");
         assert_eq!(
-            error.data.unwrap(),
+            error.data.unwrap().get(),
             r#"{"code":"lane_unavailable","request_id":"r1","retry_after_s":2}"#
         );
     }

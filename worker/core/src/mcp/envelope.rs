@@ -1,32 +1,31 @@
-//! The members of messages that Gateward reads by name, and the one rule about keys that other
-//! readers may take for them.
+//! The members of messages that Gateward reads by name, and the rule about keys that differ from them in
+//! case only.
 //!
-//! INVARIANT (one reading): JSON-RPC names are case-sensitive, and yet many libraries match them
-//! without case (Go's `encoding/json` does by default; CVE-2026-27896 and its like). Gateward decides
-//! on exact names. So where it reads an object by name, a key that a lenient reader may take for one
-//! of these names, and Gateward does not, refuses the message. The rule is the same for clients and
-//! servers.
+//! INVARIANT (one reading): JSON-RPC names are case-sensitive, but many libraries ignore case (Go's
+//! `encoding/json` does by default; see CVE-2026-27896). Gateward decides on exact names. So a message is
+//! rejected if an object that Gateward reads has a confusable key: one that such a library would take for
+//! a name in the table, and Gateward would not. The rule is the same for clients and servers.
 //!
-//! Out of scope: free data. A tool's arguments, `structuredContent` and texts may have any keys.
+//! Out of scope: a tool's arguments, `structuredContent` and texts, which may have any keys.
 
 use super::raw::RawObject;
 use super::{META_PREFIX, TASKS_EXTENSION};
-use crate::json::{begins_folded, is_mistakable};
+use crate::json::{begins_folded, is_confusable};
 
-/// Where a request of the stateless era says its revision.
+/// The key in `_meta` of a stateless request's protocol revision.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Where it says what the client can do.
+/// The key in `_meta` of the client's capabilities.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A whole message.
 pub const MESSAGE: &str = "envelope";
 /// An item of a list: a tool, a prompt, a resource or a template.
 pub const ITEM: &str = "item";
-/// What a stateless server asks of the client: one value of `inputRequests`.
+/// A request of a stateless server to the client: one value of `inputRequests`.
 pub const INPUT_REQUEST: &str = "inputRequest";
 
-/// The names that Gateward reads or changes in each object. An object is called by the member that
-/// holds it; [`MESSAGE`], [`ITEM`] and [`INPUT_REQUEST`] have names of their own.
+/// The names that Gateward reads or changes in each object. An object has the name of the member that
+/// contains it; [`MESSAGE`], [`ITEM`] and [`INPUT_REQUEST`] are not members.
 #[rustfmt::skip]
 const READ: &[(&str, &[&str])] = &[
     (MESSAGE, &["error", "id", "jsonrpc", "method", "params", "result"]),
@@ -51,34 +50,34 @@ const READ: &[(&str, &[&str])] = &[
     (INPUT_REQUEST, &["method", "params"]),
 ];
 
-/// The names that Gateward reads in the object; none when it reads none.
+/// The names that Gateward reads in the object.
 fn read_in(object: &str) -> &'static [&'static str] {
     READ.iter().find(|(name, _)| *name == object).map_or(&[], |(_, read)| read)
 }
 
-/// The first of an object's keys that a lenient reader may take for a name that Gateward reads in it.
-pub fn mistaken<'k>(object: &str, mut keys: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+/// The first confusable key of an object.
+pub fn confusable<'k>(object: &str, mut keys: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let read = read_in(object);
-    keys.find(|key| is_mistakable(key, read))
+    keys.find(|key| is_confusable(key, read))
 }
 
-/// The same of an object and of the objects that Gateward reads in it. One of these that has a key
-/// twice is such a key itself: Gateward cannot read what another reader can.
+/// The first confusable key of an object, or of an object in it that Gateward reads. An inner object that
+/// Gateward cannot read, for example because it has a duplicate key, counts too: its own key is returned.
 #[must_use]
-pub fn misread(name: &str, object: &RawObject) -> Option<String> {
-    if let Some(key) = mistaken(name, object.names()) {
+pub fn confusable_within(name: &str, object: &RawObject) -> Option<String> {
+    if let Some(key) = confusable(name, object.names()) {
         return Some(key.to_owned());
     }
     read_in(name).iter().filter(|inner| !read_in(inner).is_empty()).find_map(|inner| {
         let text = object.get(inner).filter(|text| text.starts_with('{'))?;
         match RawObject::parse(text) {
-            Some(object) => misread(inner, &object),
+            Some(object) => confusable_within(inner, &object),
             None => Some((*inner).to_owned()),
         }
     })
 }
 
-/// Whether a key of `_meta`, or of an error's data, is Gateward's own, however it is written.
+/// Whether a key of `_meta`, or of an error's data, is Gateward's own, in any case.
 #[must_use]
 pub fn is_own(key: &str) -> bool {
     begins_folded(key, META_PREFIX)
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_could_be_taken_for_one_that_is_read_is_found_where_that_is_read() {
+    fn a_confusable_key_is_found_in_every_object_that_is_read() {
         for (object, text, expected) in [
             (MESSAGE, r#"{"id":1,"method":"a","Method":"b"}"#, Some("Method")),
             (MESSAGE, r#"{"id":1,"meth\u006fd\u0000":"b"}"#, Some("method\0")),
@@ -109,10 +108,10 @@ mod tests {
                 r#"{"capabilities":{"extensions":{"IO.modelcontextprotocol/tasks":{}}}}"#,
                 Some("IO.modelcontextprotocol/tasks"),
             ),
-            // Gateward would leave such an object as it is.
+            // Gateward cannot change an object with a duplicate key.
             ("result", r#"{"_meta":{"a":1,"a":2}}"#, Some("_meta")),
             ("result", r#"{"capabilities":{"tasks":{},"x":1,"x":2}}"#, Some("capabilities")),
-            // Free data, however it is written.
+            // Free data.
             (
                 "result",
                 r#"{"structuredContent":{"a":1,"A":2,"Tools":[],"tools":[]},"content":[{"Text":"x"}]}"#,
@@ -127,19 +126,23 @@ mod tests {
             (INPUT_REQUEST, r#"{"method":"a","PARAMS":{}}"#, Some("PARAMS")),
         ] {
             let object_read = RawObject::parse(text).unwrap();
-            assert_eq!(misread(object, &object_read).as_deref(), expected, "{object} {text}");
+            assert_eq!(
+                confusable_within(object, &object_read).as_deref(),
+                expected,
+                "{object} {text}"
+            );
         }
     }
 
     #[test]
-    fn no_two_names_that_are_read_in_one_object_can_be_taken_for_each_other() {
+    fn the_names_that_are_read_in_one_object_are_not_confusable() {
         for (object, read) in READ {
-            assert_eq!(mistaken(object, read.iter().copied()), None, "{object}");
+            assert_eq!(confusable(object, read.iter().copied()), None, "{object}");
         }
     }
 
     #[test]
-    fn gatewards_own_keys_are_known_in_any_case() {
+    fn gatewards_own_keys_are_recognized_in_any_case() {
         for (key, expected) in [
             ("dev.gateward/decision_id", true),
             ("Dev.Gateward/decision_id", true),

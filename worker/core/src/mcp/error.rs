@@ -1,42 +1,47 @@
-//! JSON-RPC errors that Gateward answers with, and the HTTP status of each.
+//! The JSON-RPC errors that Gateward responds with, and the HTTP status of each.
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::Era;
-use super::raw::{RawObject, quoted};
+use super::jsonrpc::{self, ErrorObject};
+use super::raw::RawObject;
 
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
 pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
-/// What the session revisions' own implementations use for the transport's errors.
+/// An error of the transport. MCP's SDKs use this code in the session revisions.
 pub const TRANSPORT: i32 = -32000;
 pub const SESSION_NOT_FOUND: i32 = -32001;
-/// Header and body disagree (revision 2026-07-28).
+/// A header is missing or differs from the body (revision 2026-07-28).
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The revision is not served (revision 2026-07-28).
+/// The server does not support the requested revision (revision 2026-07-28).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
-/// Gateward's own codes are this less the HTTP status that says the same: outside of what JSON-RPC and
-/// MCP keep for themselves.
+/// Gateward's own codes are this number minus an HTTP status. They lie outside of the ranges that
+/// JSON-RPC and MCP reserve.
 const OWN_CODES: i32 = -31000;
-/// A call that was denied, where the server is registered to have that answered as an error.
+/// A denied call, if the server is registered with errors as the form of a denial.
 pub const DENIED: i32 = own_code(403);
 
-/// An id that is not known.
+/// The id of an error whose request is not known.
 const NULL: &str = "null";
 
-/// The HTTP status of a refused credential: clients obtain another one when they see it.
+/// The HTTP status of a rejected credential. Clients obtain another credential when they see it.
 const UNAUTHORIZED: u16 = 401;
 
-/// The code of a problem that has this status.
+/// The error code for a problem with this HTTP status.
 #[must_use]
 pub const fn own_code(status: u16) -> i32 {
     OWN_CODES - status as i32
 }
 
-/// The HTTP status of an answer that has only an error. An error of one message is an answer like any
-/// other, so its status is 200: clients end the whole session, or hide the message, when a request is
-/// answered with another status. The stateless revision names 400 and 404 for some errors. What concerns
-/// the connection or the credential, and not one message, keeps its status.
+/// The HTTP status of a response that is only an error.
+///
+/// An error about one message has status 200, as any other response to it: with another status, clients
+/// end the whole session or hide the error from the user. The stateless revision requires 400 and 404
+/// for some errors. Errors about the connection or the credential keep their status.
 const fn http_status(era: Era, status: u16, code: i32, has_id: bool) -> u16 {
     let is_transports =
         matches!(code, TRANSPORT | SESSION_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_VERSION);
@@ -49,7 +54,7 @@ const fn http_status(era: Era, status: u16, code: i32, has_id: bool) -> u16 {
     }
 }
 
-/// The same for an error that a server answered with this status.
+/// The same for an error that a server sent with this status.
 #[must_use]
 pub fn status_of_answer(era: Era, status: u16, body: &str) -> u16 {
     let read = RawObject::parse(body).and_then(|message| {
@@ -59,13 +64,13 @@ pub fn status_of_answer(era: Era, status: u16, body: &str) -> u16 {
     read.map_or(status, |(code, has_id)| http_status(era, status, code, has_id))
 }
 
-/// An answer to one request that is sent as an event. The HTTP status of an event stream says nothing of
-/// it, so an error without an id gets the request's: a client could not tell what it answers.
+/// A response to one request that is sent as an event. An error without an id gets the request's id:
+/// otherwise a client could not match it, since the HTTP status of the stream was sent before.
 #[must_use]
 pub fn as_event(body: String, id: &str) -> String {
     match RawObject::parse(&body) {
         Some(mut message) if message.get("id").is_none_or(|id| id == NULL) => {
-            message.set("id", id);
+            message.set_raw("id", jsonrpc::id(id).to_owned());
             message.write()
         }
         _ => body,
@@ -73,16 +78,15 @@ pub fn as_event(body: String, id: &str) -> String {
 }
 
 /// A JSON-RPC error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RpcError {
-    /// The HTTP status that says the same; see [`RpcError::http_status`].
+    /// The corresponding HTTP status. A response may have another one: see [`RpcError::http_status`].
     pub status: u16,
     pub code: i32,
     pub message: String,
-    /// A JSON text.
-    pub data: Option<String>,
-    /// The request's id as JSON text, if it could be read.
-    pub id: Option<String>,
+    pub data: Option<Box<RawValue>>,
+    /// The request's id, if it could be read.
+    pub id: Option<Box<RawValue>>,
 }
 
 impl RpcError {
@@ -91,49 +95,46 @@ impl RpcError {
         Self { status, code, message: message.into(), data: None, id: None }
     }
 
-    /// An answer that a handler could give too: its HTTP status is that of any answer.
+    /// An error about one message. Its HTTP status is 200.
     #[must_use]
     pub fn in_band(code: i32, message: impl Into<String>) -> Self {
         Self::new(200, code, message)
     }
 
-    /// What the upstream sent is no answer, and nothing of it is passed on.
+    /// The upstream did not send a valid response. Nothing of what it sent is forwarded.
     #[must_use]
     pub fn upstream(message: impl Into<String>) -> Self {
         Self::new(502, INTERNAL_ERROR, message)
     }
 
+    /// `id` is a JSON text.
     #[must_use]
     pub fn with_id(self, id: Option<&str>) -> Self {
-        Self { id: id.map(str::to_owned), ..self }
+        Self { id: id.map(|id| jsonrpc::id(id).to_owned()), ..self }
     }
 
     #[must_use]
-    pub fn with_data(self, data: String) -> Self {
-        Self { data: Some(data), ..self }
+    pub fn with_data(self, data: &impl Serialize) -> Self {
+        Self { data: to_raw_value(data).ok(), ..self }
     }
 
-    /// The HTTP status of an answer that has only this error.
+    /// The HTTP status of a response that is only this error.
     #[must_use]
     pub fn http_status(&self, era: Era) -> u16 {
         http_status(era, self.status, self.code, self.id.is_some())
     }
 
-    /// The message. The session revisions have `null` for an id that is not known, the stateless
-    /// one has none.
+    /// The response. If the id is not known, it is `null` in the session revisions and absent in the
+    /// stateless one.
     #[must_use]
     pub fn body(&self, era: Era) -> String {
         let id = match (&self.id, era) {
-            (Some(id), _) => ["\"id\":", id, ","].concat(),
-            (None, Era::Session) => "\"id\":null,".to_owned(),
-            (None, Era::Stateless) => String::new(),
+            (Some(id), _) => Some(&**id),
+            (None, Era::Session) => Some(RawValue::NULL),
+            (None, Era::Stateless) => None,
         };
-        let data = self.data.as_ref().map_or(String::new(), |data| [",\"data\":", data].concat());
-        let message = quoted(&self.message);
-        format!(
-            "{{\"jsonrpc\":\"2.0\",{id}\"error\":{{\"code\":{},\"message\":{message}{data}}}}}",
-            self.code
-        )
+        let (message, data) = (self.message.as_str(), self.data.as_deref());
+        jsonrpc::error_response(id, ErrorObject { code: self.code, message, data })
     }
 }
 
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_has_the_requests_id_or_what_its_era_has_for_none() {
+    fn an_error_without_an_id_is_written_as_its_era_requires() {
         let error = RpcError::new(400, INVALID_REQUEST, "say \"x\"");
         for (error, era, expected) in [
             (
@@ -156,7 +157,7 @@ mod tests {
                 r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"say \"x\""}}"#,
             ),
             (
-                error.with_id(Some("\"a\"")).with_data("[1]".to_owned()),
+                error.with_id(Some("\"a\"")).with_data(&[1]),
                 Era::Stateless,
                 r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"say \"x\"","data":[1]}}"#,
             ),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_one_message_is_an_answer_with_status_200() {
+    fn an_error_about_one_message_has_status_200() {
         for (status, code, id, session, stateless) in [
             (400, INVALID_REQUEST, Some("1"), 200, 400),
             (400, INVALID_REQUEST, None, 400, 400),
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_known_as_the_answer_to_its_request() {
+    fn an_error_that_is_sent_as_an_event_has_its_requests_id() {
         for (body, expected) in [
             (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, r#"{"jsonrpc":"2.0","id":7,"error":{}}"#),
             (r#"{"jsonrpc":"2.0","error":{}}"#, r#"{"jsonrpc":"2.0","error":{},"id":7}"#),

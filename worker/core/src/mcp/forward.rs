@@ -1,4 +1,6 @@
-//! What is changed of a client's message before it is forwarded: as little as can be.
+//! The changes to a client's message before it is forwarded. Everything else keeps its bytes.
+
+use serde_json::value::RawValue;
 
 use super::TASKS_EXTENSION;
 use super::envelope::{META_CAPABILITIES, is_own};
@@ -8,16 +10,16 @@ use super::raw::RawObject;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
 
-/// Where a request of the stateless era has what the client answered to a server that asked.
+/// The parameter of a stateless request with the client's responses to the server's requests.
 pub const INPUT_RESPONSES: &str = "inputResponses";
 
-/// The message's text as it is forwarded. What Gateward alone is told stays here; tasks, which do not
-/// pass through it, are not asked for; redacted fields are taken out, into `removed`; and a state is
-/// opened if it was sealed for whoever brings it.
+/// The message's text as it is forwarded: without Gateward's own keys, without tasks, which Gateward does
+/// not support, and without the redacted fields, whose values are added to `removed`. A sealed
+/// `requestState` is opened.
 ///
 /// # Errors
 ///
-/// The state is not this agent's.
+/// The `requestState` was not sealed for this agent and server.
 pub fn rewrite(
     message: &Message,
     redacted: &[String],
@@ -36,28 +38,32 @@ pub fn rewrite(
         let mut edited = meta.retain(|key| !is_own(key));
         edited |= meta.remove(&[META_CAPABILITIES, "extensions", TASKS_EXTENSION]);
         if edited {
-            params.set("_meta", meta.write());
+            params.set("_meta", &meta);
             changed = true;
         }
     }
     if params.get("requestState").is_some() {
         let invalid = || RpcError::in_band(INVALID_PARAMS, "`requestState` must be a string");
         let sealed = params.text("requestState").ok_or_else(invalid)?;
-        params.set_text("requestState", seal.open(Handle::RequestState, &sealed)?);
+        params.set("requestState", seal.open(Handle::RequestState, &sealed)?);
         changed = true;
     }
     for field in ["arguments", INPUT_RESPONSES] {
         if let Some(value) = params.get(field)
-            && let Some(value) = redact(value, redacted, removed)
+            && let Some(redacted) = redact(value, redacted, removed)
         {
-            params.set(field, value);
+            match RawValue::from_string(redacted) {
+                Ok(redacted) => params.set_raw(field, redacted),
+                // A value that cannot be redacted is not forwarded.
+                Err(_) => params.set(field, RawValue::NULL),
+            }
             changed = true;
         }
     }
     if !changed {
         return unchanged();
     }
-    whole.set("params", params.write());
+    whole.set("params", &params);
     Ok(whole.write())
 }
 
@@ -81,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_forwarded_as_it_came_but_for_what_must_not_go_on() {
+    fn a_message_is_forwarded_with_its_bytes_except_for_what_must_change() {
         let keys = MacKeys::new("a-mac-key-for-tests-of-40-characters-000", None).unwrap();
         let seal = Seal { keys: &keys, tenant: "t", agent: "a", server: "s" };
         let state = seal.seal(Handle::RequestState, "st\"");

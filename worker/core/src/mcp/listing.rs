@@ -1,91 +1,89 @@
-//! Lists of what a server offers, without what no call of the agent could use.
+//! Lists of what a server offers, filtered to what the agent may use.
+
+use serde_json::value::RawValue;
 
 use super::Era;
 use super::action::ACTIONS;
 use super::action::{prompt, resource, template};
 use super::envelope::{self, ITEM};
 use super::method::Listed;
-use super::raw::{RawObject, array, items_within};
+use super::raw::{RawObject, items_within};
 use crate::call::command::{Candidate, MAX_CANDIDATES};
 use crate::gate::proxy::Visibility;
 use crate::json::{self, Json};
 use crate::name::is_tool_name;
 use crate::registry::definition_sha256;
 
-/// How long a client may keep a list: what it shows may be forbidden by the next minute, and is then
-/// denied when called.
+/// How long a client may cache a list. A tool that is forbidden in the meantime stays in the cached list,
+/// and calls of it are denied.
 pub const MAX_LIST_TTL_MS: u64 = 60_000;
 
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page {
     listed: Listed,
-    /// The items as they came, and what each would be called as; `None` for what never could be.
-    items: Vec<(Box<str>, Option<Candidate>)>,
+    /// The items, each with the candidate for its use; `None` for an item that cannot be used.
+    items: Vec<(Box<RawValue>, Option<Candidate>)>,
 }
 
 impl Page {
-    /// `None` when the result has no such list, or more items than a lane looks at.
+    /// `None` when the result has no such list, or the list has more than [`MAX_CANDIDATES`] items.
     #[must_use]
     pub fn read(listed: Listed, result: &RawObject) -> Option<Self> {
         let items = items_within(result.get(listed.field())?, MAX_CANDIDATES)?;
-        let items = items.into_iter().map(|text| (Box::from(text), candidate(listed, text)));
+        let items = items.into_iter().map(|item| (item.to_owned(), candidate(listed, item.get())));
         Some(Self { listed, items: items.collect() })
     }
 
-    /// Every list of a result of which it is not known what was asked for; `None` when one cannot be
-    /// read.
+    /// Every list of a result whose request is not known. `None` when one of them cannot be read.
     #[must_use]
     pub fn all(result: &RawObject) -> Option<Vec<Self>> {
         let there = Listed::ALL.into_iter().filter(|listed| result.get(listed.field()).is_some());
         there.map(|listed| Self::read(listed, result)).collect()
     }
 
-    /// What the lane is asked about.
+    /// What the lane must decide on.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         self.items.iter().filter_map(|(_, candidate)| candidate.clone()).collect()
     }
 
-    /// The definitions of tools that are not registered as they are listed, given what the lane says
-    /// of each candidate.
+    /// The definitions of tools that are not registered, or differ from the registered ones. `visible` is
+    /// the lane's result for each candidate.
     #[must_use]
-    pub fn news(&self, visible: &[Visibility]) -> Vec<&str> {
+    pub fn unregistered(&self, visible: &[Visibility]) -> Vec<&str> {
         let is_new = |seen| matches!(seen, Visibility::Unknown | Visibility::Changed);
         self.judged(visible)
             .filter(|(_, seen)| self.listed == Listed::Tools && is_new(*seen))
-            .map(|(text, _)| text)
+            .map(|(item, _)| item.get())
             .collect()
     }
 
-    /// The result with the items that the agent could use, in their order and their bytes.
+    /// Removes from the result the items that the agent may not use. The others keep order and bytes.
     pub fn filter(&self, visible: &[Visibility], era: Era, result: &mut RawObject) {
-        let kept: Vec<&str> = self
-            .judged(visible)
-            .filter(|(_, seen)| seen.is_usable())
-            .map(|(text, _)| text)
-            .collect();
-        result.set(self.listed.field(), array(&kept));
+        let kept = self.judged(visible).filter(|(_, seen)| seen.is_usable());
+        result.set(self.listed.field(), &kept.map(|(item, _)| item).collect::<Vec<_>>());
         if era == Era::Stateless {
             let ttl = result.get("ttlMs").and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-            result.set("ttlMs", ttl.min(MAX_LIST_TTL_MS).to_string());
-            result.set_text("cacheScope", "private");
+            result.set("ttlMs", &ttl.min(MAX_LIST_TTL_MS));
+            result.set("cacheScope", "private");
         }
     }
 
-    /// The candidates with the lane's word on each; without one, an item is hidden.
-    fn judged(&self, visible: &[Visibility]) -> impl Iterator<Item = (&str, Visibility)> {
+    /// The items that have a candidate, with the lane's result for each. An item without a result is
+    /// hidden.
+    fn judged(&self, visible: &[Visibility]) -> impl Iterator<Item = (&RawValue, Visibility)> {
         let candidates = self.items.iter().filter(|(_, candidate)| candidate.is_some());
         let visible = visible.iter().copied().chain(std::iter::repeat(Visibility::Hidden));
-        candidates.zip(visible).map(|((text, _), seen)| (&**text, seen))
+        candidates.zip(visible).map(|((item, _), seen)| (&**item, seen))
     }
 }
 
-/// What the item would be called as; `None` when it cannot be read in one way only.
+/// The candidate for using the item. `None` when the item cannot be read or is ambiguous.
 fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
     let item = json::parse_definition(text.as_bytes()).ok()?;
     let Json::Object(members) = &item else { return None };
-    if envelope::mistaken(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some() {
+    if envelope::confusable(ITEM, members.iter().map(|(name, _)| name.as_str())).is_some() {
         return None;
     }
     let field = |name: &str| item.get(name).and_then(Json::as_str).map(str::to_owned);
@@ -108,9 +106,9 @@ mod tests {
     use Visibility::{Changed, Hidden, Unknown, Visible};
 
     #[test]
-    fn a_list_keeps_the_order_and_the_bytes_of_what_stays() {
+    fn the_items_that_stay_keep_their_order_and_bytes() {
         let text = r#"{"tools":[{"name":"a","inputSchema":{"$defs":{"x":1.50}}},{"name":"b"}, {"name":"c d"},{"name":"e","name":"f"},{"name":"g"}],"nextCursor":"","ttlMs":90000}"#;
-        for (visible, era, expected, news) in [
+        for (visible, era, expected, unregistered) in [
             (
                 &[Visible, Hidden, Visible][..],
                 Era::Session,
@@ -127,19 +125,19 @@ mod tests {
         ] {
             let mut result = RawObject::parse(text).unwrap();
             let page = Page::read(Listed::Tools, &result).unwrap();
-            assert_eq!(page.news(visible), news);
+            assert_eq!(page.unregistered(visible), unregistered);
             page.filter(visible, era, &mut result);
             assert_eq!(result.write(), expected);
         }
     }
 
     #[test]
-    fn an_item_is_judged_as_what_it_would_be_called_as() {
+    fn an_item_becomes_the_candidate_for_its_use() {
         for (listed, text, expected) in [
             (Listed::Resources, r#"{"resources":[{"uri":"a://b"}]}"#, vec![resource("a://b")]),
             (Listed::Resources, r#"{"resources":[{"name":"b"},5]}"#, vec![]),
             (Listed::Prompts, r#"{"prompts":[{"name":"p"}]}"#, vec![prompt("p")]),
-            // Some readers show the second name, which would not be the one that is judged.
+            // Some clients show the second name, which is not the one that is decided on.
             (Listed::Prompts, r#"{"prompts":[{"name":"p","Name":"q"}]}"#, vec![]),
             (Listed::Tools, r#"{"tools":[{"name":"a","NAME":"b"}]}"#, vec![]),
             (Listed::Tools, r#"{"tools":[{"name":"a","InputSchema":{}}]}"#, vec![]),
@@ -179,18 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_known_by_its_canonical_form() {
+    fn a_definitions_hash_covers_its_canonical_form() {
         let hash = |text: &str| candidate(Listed::Tools, text).unwrap().definition_sha256.unwrap();
         assert_eq!(hash(r#"{"name":"a","x":1.0}"#), hash(r#"{ "x": 1, "name": "a" }"#));
         assert_ne!(hash(r#"{"name":"a","x":1}"#), hash(r#"{"name":"a","x":2}"#));
-        // No double tells these two apart.
+        // As doubles, these two would be equal.
         let large = |number: &str| hash(&format!(r#"{{"name":"a","maximum":{number}}}"#));
         assert_ne!(large("9223372036854775807"), large("9223372036854775808"));
         assert_ne!(large("1e300"), large("1e301"));
     }
 
     #[test]
-    fn what_is_no_list_or_too_long_a_one_is_not_read() {
+    fn a_value_that_is_not_a_list_or_is_too_long_is_not_read() {
         let long = format!(r#"{{"tools":[{}]}}"#, vec!["{}"; MAX_CANDIDATES + 1].join(","));
         for text in ["{}", r#"{"tools":{}}"#, r#"{"tools":null}"#, &long] {
             assert!(Page::read(Listed::Tools, &RawObject::parse(text).unwrap()).is_none());

@@ -1,25 +1,25 @@
-//! Every method of both eras, and what becomes of each. What is not here is refused.
+//! Every method of both eras, and what happens to it. A method that is not here is rejected.
 
 use super::Era;
 
-/// What becomes of a message that a client sends.
+/// What happens to a client's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientRule {
-    /// Decided as a call of the tool that it names.
+    /// Policies decide on it as a call of the tool that it names.
     Call,
-    /// Decided as a call of this method: an action of its own, registered like a tool.
+    /// Policies decide on it as a call of the method itself, which is registered like a tool.
     Action,
-    /// Passed if the agent may use the server; what the answer lists is filtered.
+    /// Forwarded if the agent may use the server. The list in the response is filtered.
     List(Listed),
-    /// Passed if the agent could use what it names.
+    /// Forwarded if the agent may use the resources and prompts that it names.
     Named,
-    /// Passed if the agent may use the server.
+    /// Forwarded if the agent may use the server.
     Pass,
-    /// Refused by name; the text says why.
+    /// Rejected; the text says why.
     Refuse(&'static str),
 }
 
-/// What a list lists.
+/// The kinds of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
     Tools,
@@ -28,19 +28,20 @@ pub enum Listed {
     Templates,
 }
 
-/// What becomes of a message that a server sends; its answers to requests are another matter.
+/// What happens to a server's request or notification. For responses, see `answer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRule {
+    /// Forwarded.
     Pass,
-    /// Passed if policy allows the server to ask: an action of its own, registered like a tool.
+    /// Policies decide on it as a call of the method itself, which is registered like a tool.
     Decide,
-    /// Dropped; whoever asked is told so.
+    /// Dropped. A request gets an error response.
     Refuse,
 }
 
-const NO_TASKS: ClientRule = ClientRule::Refuse("tasks do not pass through Gateward");
+const NO_TASKS: ClientRule = ClientRule::Refuse("Gateward does not support tasks");
 
-/// What clients send: method, in session revisions, in stateless ones.
+/// Clients' methods, each with its rule in the session revisions and in the stateless one.
 #[rustfmt::skip]
 const FROM_CLIENT: &[(&str, Option<ClientRule>, Option<ClientRule>)] = &[
     ("tools/call",               Some(ClientRule::Call), Some(ClientRule::Call)),
@@ -70,7 +71,7 @@ const FROM_CLIENT: &[(&str, Option<ClientRule>, Option<ClientRule>)] = &[
     ("tasks/result",             Some(NO_TASKS), None),
 ];
 
-/// What servers send, in either era; a stateless one asks in its results alone.
+/// Servers' methods, in both eras. A stateless server sends requests only inside of its results.
 #[rustfmt::skip]
 const FROM_SERVER: &[(&str, ServerRule)] = &[
     ("sampling/createMessage", ServerRule::Decide),
@@ -98,7 +99,7 @@ pub fn from_client(method: &str, era: Era) -> Option<ClientRule> {
     }
 }
 
-/// A method that is not known is refused.
+/// Unknown methods are rejected.
 #[must_use]
 pub fn from_server(method: &str) -> ServerRule {
     let known = FROM_SERVER.iter().find(|(name, _)| *name == method);
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_is_known_in_its_own_era_alone() {
+    fn a_method_is_known_only_in_its_own_era() {
         for (method, session, stateless) in [
             ("tools/call", true, true),
             ("initialize", true, false),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_may_not_send_is_refused() {
+    fn a_method_that_a_server_may_not_send_is_rejected() {
         for (method, expected) in [
             ("notifications/progress", ServerRule::Pass),
             ("sampling/createMessage", ServerRule::Decide),

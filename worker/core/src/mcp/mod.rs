@@ -1,8 +1,9 @@
-//! MCP, as a proxy sees it: what each message is, what becomes of it, and what is changed on the way.
+//! MCP as a proxy handles it: reading each message, choosing what happens to it, and the few changes to
+//! what is forwarded.
 //!
-//! Two eras of the protocol run side by side: revisions with sessions (2025-03-26 to 2025-11-25), and
-//! the stateless one (2026-07-28). Each message is of one era, and is forwarded in it: Gateward
-//! filters, and does not translate.
+//! Two eras of the protocol are served: the revisions with sessions (2025-03-26 to 2025-11-25) and the
+//! stateless one (2026-07-28). Each message belongs to one era and is forwarded in it. Gateward filters
+//! messages; it does not translate between eras.
 //!
 //! Out of scope: whether a call is allowed, which the lane decides; and all I/O.
 
@@ -12,6 +13,7 @@ pub mod denial;
 pub mod envelope;
 pub mod error;
 pub mod forward;
+pub mod jsonrpc;
 pub mod listing;
 pub mod message;
 pub mod method;
@@ -22,12 +24,12 @@ pub mod review;
 pub mod seal;
 pub mod sse;
 
-/// Which kind of protocol a message speaks.
+/// Which era of the protocol a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// `initialize`, sessions, GET streams, requests from the server.
+    /// The revisions with `initialize`, sessions, GET streams and requests from the server.
     Session,
-    /// Every request says all that it needs.
+    /// The revision in which every request is complete by itself.
     Stateless,
 }
 
@@ -35,11 +37,11 @@ pub enum Era {
 pub const STATELESS_VERSION: &str = "2026-07-28";
 /// The revisions of [`Era::Session`].
 pub const SESSION_VERSIONS: [&str; 3] = [BATCH_VERSION, "2025-06-18", "2025-11-25"];
-/// The one revision that has batches, and the one that a request without a version is of.
+/// The only revision with batches. A request without a version belongs to it.
 pub const BATCH_VERSION: &str = "2025-03-26";
 
-/// How Gateward's own keys in `_meta` begin.
+/// The prefix of Gateward's own keys in `_meta`.
 pub const META_PREFIX: &str = "dev.gateward/";
 
-/// The extension of the stateless revision that does not pass through Gateward.
+/// The extension of the stateless revision that Gateward does not support.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";

@@ -1,12 +1,11 @@
-//! Which web pages may send requests here.
+//! Which web pages may send requests: pages of the same `https` origin and, locally, pages of this machine.
 //!
-//! A page that has its own host name point to this machine (DNS rebinding) sends that name both as
-//! the host and in `Origin`, so that they agree proves nothing, unless the connection proved the
-//! name: with TLS. So pages of the same `https` origin may, and locally pages of this machine.
+//! With DNS rebinding, a hostile page points its own host name to this machine. It then sends that name
+//! both as the host and in `Origin`. So equal names prove nothing without TLS.
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Whether a request from a page of `origin` is served; `own` is the origin that it was sent to.
+/// Whether a request from a page of `origin` is served. `own` is the origin that received it.
 #[must_use]
 pub fn is_allowed(origin: &str, own: &str) -> bool {
     let secure = own.starts_with("https://") && origin.eq_ignore_ascii_case(own);
@@ -27,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_the_same_secure_origin_may_and_locally_those_of_this_machine() {
+    fn only_pages_of_the_same_https_origin_or_of_this_machine_are_served() {
         for (origin, own, expected) in [
             ("https://gate.example.com", "https://gate.example.com", true),
             ("https://other.example.com", "https://gate.example.com", false),

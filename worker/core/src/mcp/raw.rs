@@ -1,37 +1,43 @@
-//! JSON that is passed on: an object whose fields keep their order, and each its own bytes.
+//! JSON that is passed on: an object that keeps the order of its fields and the bytes of each value.
 //!
-//! What is not changed leaves as it came, to the last digit: neither a number nor the order of keys
-//! is anything that Gateward may write differently than the server did.
+//! INVARIANT (same bytes): a value that Gateward does not change is written with the bytes that it came
+//! with. Numbers keep their digits, and nested objects keep the order of their keys.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::bounds::MAX_RAW_PARTS;
-use crate::json::write_string;
 
-/// An object; the values are JSON texts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// An object whose values are JSON texts.
+#[derive(Debug, Clone, Default)]
 pub struct RawObject {
-    fields: Vec<(String, Box<str>)>,
+    fields: Vec<(String, Box<RawValue>)>,
 }
 
 impl RawObject {
-    /// `None` when `text` is no object, has more than [`MAX_RAW_PARTS`] fields, or names a field
-    /// twice: which of the two a reader takes is not known.
+    /// Returns `None` when `text` is not an object, has more than [`MAX_RAW_PARTS`] fields, or has a
+    /// duplicate key: readers differ in which of the two values they take.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// The field's JSON text.
+    /// The field's value.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub fn raw(&self, key: &str) -> Option<&RawValue> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| &**value)
     }
 
-    /// Whether it has no field but these.
+    /// The field's JSON text.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.raw(key).map(RawValue::get)
+    }
+
+    /// Whether all its keys are among `keys`.
     #[must_use]
     pub fn has_only(&self, keys: &[&str]) -> bool {
         self.fields.iter().all(|(name, _)| keys.contains(&name.as_str()))
@@ -49,37 +55,38 @@ impl RawObject {
         serde_json::from_str(self.get(key)?).ok()
     }
 
-    /// Puts a JSON text in the field's place, or at the end.
-    pub fn set(&mut self, key: &str, json: impl Into<Box<str>>) {
-        let json = json.into();
+    /// Replaces the field's value, or adds the field at the end. A value that cannot be written as JSON,
+    /// which no caller has, becomes `null`.
+    pub fn set(&mut self, key: &str, value: &(impl Serialize + ?Sized)) {
+        self.set_raw(key, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()));
+    }
+
+    /// The same with a value that is passed on.
+    pub fn set_raw(&mut self, key: &str, value: Box<RawValue>) {
         match self.fields.iter_mut().find(|(name, _)| name == key) {
-            Some((_, value)) => *value = json,
-            None => self.fields.push((key.to_owned(), json)),
+            Some((_, present)) => *present = value,
+            None => self.fields.push((key.to_owned(), value)),
         }
     }
 
-    pub fn set_text(&mut self, key: &str, text: &str) {
-        self.set(key, quoted(text));
-    }
-
-    /// Keeps the fields for which it holds; whether any is gone.
+    /// Keeps the fields whose key passes `keep`. Returns whether a field was removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> bool {
         let before = self.fields.len();
         self.fields.retain(|(name, _)| keep(name));
         self.fields.len() < before
     }
 
-    /// The fields with their JSON texts, in their order.
+    /// The keys with their values' JSON texts, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.fields.iter().map(|(name, value)| (name.as_str(), &**value))
+        self.fields.iter().map(|(name, value)| (name.as_str(), value.get()))
     }
 
-    /// The fields' names, in their order.
+    /// The keys, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields().map(|(name, _)| name)
     }
 
-    /// Removes what `path` leads to through objects; whether it was there.
+    /// Removes the field at `path`, which leads through nested objects. Returns whether it was there.
     pub fn remove(&mut self, path: &[&str]) -> bool {
         match path {
             [] => false,
@@ -88,7 +95,7 @@ impl RawObject {
                 let Some(mut inner) = self.object(key) else { return false };
                 let removed = inner.remove(rest);
                 if removed {
-                    self.set(key, inner.write());
+                    self.set(key, &inner);
                 }
                 removed
             }
@@ -98,30 +105,27 @@ impl RawObject {
     /// The object's JSON text.
     #[must_use]
     pub fn write(&self) -> String {
-        let mut out = String::from("{");
-        for (name, value) in &self.fields {
-            if out.len() > 1 {
-                out.push(',');
-            }
-            write_string(name, &mut out);
-            out.push(':');
-            out.push_str(value);
-        }
-        out.push('}');
-        out
+        // Keys are strings and values are JSON already, so writing them cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// The JSON texts of an array's items; `None` when it is no array, or has more than
-/// [`MAX_RAW_PARTS`].
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.fields.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// The items of an array. Returns `None` when `text` is not an array, or has more than
+/// [`MAX_RAW_PARTS`] items.
 #[must_use]
-pub fn items(text: &str) -> Option<Vec<&str>> {
+pub fn items(text: &str) -> Option<Vec<&RawValue>> {
     items_within(text, MAX_RAW_PARTS)
 }
 
-/// The same; `None` also when there are more than `max`, as soon as that is known.
+/// The same with another bound. Stops reading at the first item beyond `max`.
 #[must_use]
-pub fn items_within(text: &str, max: usize) -> Option<Vec<&str>> {
+pub fn items_within(text: &str, max: usize) -> Option<Vec<&RawValue>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let items = reader.deserialize_seq(Items(max)).ok()?;
     reader.end().is_ok().then_some(items)
@@ -130,7 +134,7 @@ pub fn items_within(text: &str, max: usize) -> Option<Vec<&str>> {
 struct Items(usize);
 
 impl<'de> Visitor<'de> for Items {
-    type Value = Vec<&'de str>;
+    type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array")
@@ -138,36 +142,21 @@ impl<'de> Visitor<'de> for Items {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element::<&RawValue>()? {
+        while let Some(item) = seq.next_element()? {
             if items.len() == self.0 {
-                return Err(A::Error::custom("too many"));
+                return Err(A::Error::custom("too many items"));
             }
-            items.push(item.get());
+            items.push(item);
         }
         Ok(items)
     }
 }
 
-/// The array of JSON texts.
+/// An array of messages, each a JSON text. A text that is not JSON, which no caller has, is left out.
 #[must_use]
-pub fn array<T: AsRef<str>>(items: &[T]) -> String {
-    let mut out = String::from("[");
-    for item in items {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(item.as_ref());
-    }
-    out.push(']');
-    out
-}
-
-/// A string as JSON text.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    write_string(text, &mut out);
-    out
+pub fn array(messages: &[String]) -> String {
+    let messages = messages.iter().filter_map(|text| serde_json::from_str::<&RawValue>(text).ok());
+    serde_json::to_string(&messages.collect::<Vec<_>>()).unwrap_or_default()
 }
 
 impl<'de> Deserialize<'de> for RawObject {
@@ -186,19 +175,19 @@ impl<'de> Visitor<'de> for Fields {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
-        let mut object = RawObject::default();
-        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            if object.fields.len() == MAX_RAW_PARTS {
+        let mut fields: Vec<(String, Box<RawValue>)> = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            if fields.len() == MAX_RAW_PARTS {
                 return Err(A::Error::custom("too many fields"));
             }
-            object.fields.push((key, value.into()));
+            fields.push(field);
         }
-        // Sorted, so that many keys take little more time than few, whichever they are.
-        let mut names: Vec<&str> = object.fields.iter().map(|(name, _)| name.as_str()).collect();
+        // Sorted, so that finding a duplicate among many keys stays fast.
+        let mut names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         match names.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
-            true => Err(A::Error::custom("a key stands twice")),
-            false => Ok(object),
+            true => Err(A::Error::custom("a duplicate key")),
+            false => Ok(RawObject { fields }),
         }
     }
 }
@@ -208,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_changed_keeps_its_bytes() {
+    fn a_value_that_is_not_changed_keeps_its_bytes() {
         for (text, path, expected) in [
             (r#"{"b":1.50,"a":{"$defs":{"x": 1e2}}}"#, &["c"][..], None),
             (
@@ -230,11 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn only_objects_without_a_doubled_key_are_read() {
+    fn only_objects_without_a_duplicate_key_are_read() {
         for text in
             ["[]", "1", r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#, r#"{"a":}"#, "{} {}", ""]
         {
-            assert_eq!(RawObject::parse(text), None, "{text}");
+            assert!(RawObject::parse(text).is_none(), "{text}");
         }
     }
 
@@ -250,16 +239,19 @@ mod tests {
         assert!(RawObject::parse(&object(MAX_RAW_PARTS + 1, "last")).is_none());
         let list = |items: usize| format!("[{}1]", "1,".repeat(items - 1));
         assert_eq!(items(&list(MAX_RAW_PARTS)).unwrap().len(), MAX_RAW_PARTS);
-        assert_eq!(items(&list(MAX_RAW_PARTS + 1)), None);
+        assert!(items(&list(MAX_RAW_PARTS + 1)).is_none());
     }
 
     #[test]
-    fn a_field_that_is_set_takes_the_place_of_the_old() {
+    fn setting_a_field_replaces_its_value_in_place() {
         let mut object = RawObject::parse(r#"{"a":1,"b":2}"#).unwrap();
-        object.set_text("a", "\"x\n");
-        object.set("c", "[]");
-        assert_eq!(object.write(), r#"{"a":"\"x\n","b":2,"c":[]}"#);
+        object.set("a", "\"x\n");
+        object.set_raw("c", RawValue::from_string("[1.0]".to_owned()).unwrap());
+        assert_eq!(object.write(), r#"{"a":"\"x\n","b":2,"c":[1.0]}"#);
         assert_eq!(object.text("a").unwrap(), "\"x\n");
-        assert_eq!(items(" [1.0, {\"a\" :2}] ").unwrap(), ["1.0", "{\"a\" :2}"]);
+        let items = items(" [1.0, {\"a\" :2}] ").unwrap();
+        let texts: Vec<&str> = items.into_iter().map(RawValue::get).collect();
+        assert_eq!(texts, ["1.0", "{\"a\" :2}"]);
+        assert_eq!(array(&["{\"a\": 1.0}".to_owned(), "2e0".to_owned()]), "[{\"a\": 1.0},2e0]");
     }
 }

@@ -1,17 +1,16 @@
-//! Takes named fields out of a call's arguments, and out of what its client answered, before they are
-//! forwarded.
+//! Removes the redacted fields from a call's arguments and from the client's responses in it.
 
 use super::message::decode;
 use crate::bounds::MAX_JSON_DEPTH;
-use crate::call::parameters::mirrors;
+use crate::call::parameters::repeats;
 use crate::json::{self, Json, Names};
 
-/// What was taken out.
+/// The values that were removed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Removed(Vec<Json>);
 
 impl Removed {
-    /// Whether a header's value shows any of it.
+    /// Whether a header contains one of them. A header that cannot be decoded counts as one.
     #[must_use]
     pub fn shows(&self, header: &str) -> bool {
         let Ok(text) = decode(header) else { return true };
@@ -23,18 +22,19 @@ fn shows(value: &Json, text: &str) -> bool {
     match value {
         Json::Array(items) => items.iter().any(|item| shows(item, text)),
         Json::Object(fields) => fields.iter().any(|(_, value)| shows(value, text)),
-        value => mirrors(value, text),
+        value => repeats(value, text),
     }
 }
 
-/// The JSON text without any field that a lenient reader may take for one of these, at any depth;
-/// `None` when there is no such field, and the text stays as it is. The text was read before, so it is
-/// known to be JSON within its bounds. It is gone through once, and what stays keeps its bytes.
+/// Returns the JSON text without these fields, at any depth and in any case; `None` when it has no such
+/// field. What stays keeps its bytes.
+///
+/// The text was parsed before, so it is JSON within the bounds.
 pub fn redact(text: &str, names: &[String], removed: &mut Removed) -> Option<String> {
     let names = Names::new(names);
     let mut redactor = Redactor { text, at: 0, out: String::new(), copied: 0, names, removed };
     if redactor.value(MAX_JSON_DEPTH, true).is_none() {
-        // It cannot be read after all: nothing of it goes on.
+        // Unreachable for parsed JSON. Nothing of the text is forwarded.
         return Some("{}".to_owned());
     }
     if redactor.copied == 0 {
@@ -46,10 +46,10 @@ pub fn redact(text: &str, names: &[String], removed: &mut Removed) -> Option<Str
 
 struct Redactor<'t> {
     text: &'t str,
-    /// Where the next byte is that was not looked at.
+    /// The offset of the next byte to read.
     at: usize,
     out: String,
-    /// How far the text was copied, or left out.
+    /// The offset up to which the text was copied or left out.
     copied: usize,
     names: Names,
     removed: &'t mut Removed,
@@ -57,7 +57,7 @@ struct Redactor<'t> {
 
 /// `None` when the text cannot be read.
 impl<'t> Redactor<'t> {
-    /// Goes through a value; where it `redacts`, named fields are left out.
+    /// Reads a value. If `redacts`, the named fields are left out.
     fn value(&mut self, levels: usize, redacts: bool) -> Option<()> {
         match self.next()? {
             b'{' => self.object(levels.checked_sub(1)?, redacts),
@@ -107,7 +107,7 @@ impl<'t> Redactor<'t> {
                         self.copied = self.at;
                     }
                 }
-                // The last field: the comma before it goes too, if there is another before it.
+                // After the last field, remove the comma that was copied before it.
                 _ if taken => {
                     let kept = self.out.trim_end();
                     let kept = kept.strip_suffix(',').unwrap_or(kept).len();
@@ -120,7 +120,7 @@ impl<'t> Redactor<'t> {
         Some(())
     }
 
-    /// A string's text, with its quotation marks.
+    /// Reads a string; returns it with its quotation marks.
     fn string(&mut self) -> Option<&'t str> {
         let begin = self.at;
         self.at += 1;
@@ -129,7 +129,7 @@ impl<'t> Redactor<'t> {
             self.at += rest.find(['"', '\\'])?;
             match self.text.as_bytes().get(self.at)? {
                 b'"' => break,
-                // What follows is escaped, and is one byte at least.
+                // An escape has at least two bytes.
                 _ => self.at += 2,
             }
         }
@@ -137,7 +137,7 @@ impl<'t> Redactor<'t> {
         self.text.get(begin..self.at)
     }
 
-    /// The next byte that is no white space.
+    /// The next byte that is not white space.
     fn next(&mut self) -> Option<u8> {
         loop {
             match self.text.as_bytes().get(self.at)? {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_fields_are_taken_out_at_any_depth() {
+    fn named_fields_are_removed_at_any_depth() {
         for (text, expected) in [
             (r#"{"a":1,"token":"x"}"#, Some(r#"{"a":1}"#)),
             (r#"{"token":{"a":1}}"#, Some("{}")),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is left is what leaving the fields out of the parsed value leaves.
+        /// The redacted text has the same value as the parsed text without the fields.
         #[test]
         fn redacting_text_is_redacting_its_value(
             text in value(),
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// JSON with white space where it may be, and fields that are redacted.
+    /// JSON with white space in many places, and with fields that are redacted.
     fn value() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             Just("1".to_owned()),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_mirrors_what_was_taken_out_shows_it() {
+    fn a_header_that_repeats_a_removed_value_is_found() {
         let mut removed = Removed::default();
         redact(r#"{"a":{"token":["x",{"n":5}]},"b":"y"}"#, &["token".to_owned()], &mut removed);
         for (header, expected) in [

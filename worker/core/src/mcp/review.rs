@@ -1,10 +1,11 @@
-//! Whether a message that passes to a client holds text which an untrusted server chose and nobody
-//! reviewed. Such text taints.
+//! Whether a message to a client contains text from an untrusted server that nobody reviewed. Such text
+//! taints the agent.
 //!
-//! Definitions that an administrator approved by their hash, and instructions that were pinned when
-//! the server was registered, do not: else every client would be tainted when it connects.
+//! Tool definitions that an administrator approved by their hash do not taint, nor do the instructions
+//! that were pinned when the server was registered. Otherwise every client would be tainted when it
+//! connects.
 //!
-//! Out of scope: answers to calls that were decided. The decision itself marks those.
+//! Out of scope: responses to calls that policies decided on. The decision itself taints the agent.
 
 use super::method::Listed;
 use super::raw::{self, RawObject};
@@ -12,43 +13,42 @@ use crate::gate::proxy::Visibility;
 use crate::json::Json;
 use crate::registry::instructions_sha256;
 
-/// What an answer's result was asked for as.
+/// The request that a result belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// Empty when that is not known.
+    /// Empty when it is not known.
     pub method: &'a str,
     pub listed: Option<Listed>,
-    /// What the lane said of each listed item.
+    /// The lane's result for each listed item.
     pub visible: &'a [Visibility],
 }
 
-/// Whether a result holds unreviewed text; `pinned` is the hash of the pinned instructions.
+/// Whether a result contains unreviewed text. `pinned` is the hash of the pinned instructions.
 #[must_use]
 pub fn is_unreviewed(result: &RawObject, asked: Asked<'_>, pinned: Option<&str>) -> bool {
     match (asked.method, asked.listed) {
-        // The server's own name and version were replaced: see `name_as_registered`.
+        // `name_as_registered` replaced the server's own name and version.
         ("initialize" | "server/discover", _) => result.fields().any(|(name, value)| match name {
             "serverInfo" => false,
             "instructions" => !is_pinned(value, pinned),
             "capabilities" => !is_capabilities(value),
             "protocolVersion" | "resultType" | "cacheScope" => !is_identifier_text(value),
-            "supportedVersions" => {
-                !raw::items(value).is_some_and(|items| items.into_iter().all(is_identifier_text))
-            }
+            "supportedVersions" => !raw::items(value)
+                .is_some_and(|items| items.iter().all(|item| is_identifier_text(item.get()))),
             "ttlMs" => value.parse::<u64>().is_err(),
             _ => true,
         }),
         (_, Some(Listed::Tools)) => asked.visible.contains(&Visibility::Unreviewed),
-        // A list without an item that the agent could use says nothing.
+        // A list without a usable item is sent without items.
         (_, Some(_)) => asked.visible.iter().any(|seen| seen.is_usable()),
-        // The answers to `ping`, `logging/setLevel` and the like are empty.
+        // The results of `ping`, `logging/setLevel` and the like are empty.
         _ => !result.has_only(&["resultType"]),
     }
 }
 
-/// Calls an untrusted server what it was registered as, in its answer to `initialize` and to
-/// `server/discover`: nobody reviewed what it calls itself, and tainting by that would taint every
-/// client when it connects.
+/// Replaces the name of an untrusted server by its registered name, in the results of `initialize` and
+/// `server/discover`. Nobody reviewed the name that the server gives itself, and tainting because of it
+/// would taint every client when it connects.
 pub fn name_as_registered(result: &mut RawObject, method: &str, name: &str) {
     if !matches!(method, "initialize" | "server/discover") {
         return;
@@ -60,29 +60,28 @@ pub fn name_as_registered(result: &mut RawObject, method: &str, name: &str) {
     };
     let version = result.object("serverInfo").and_then(|info| info.text("version"));
     let mut info = RawObject::default();
-    info.set_text("name", name);
-    info.set_text("version", version.filter(is_version).as_deref().unwrap_or("0"));
-    result.set("serverInfo", info.write());
+    info.set("name", name);
+    info.set("version", version.filter(is_version).as_deref().unwrap_or("0"));
+    result.set("serverInfo", &info);
 }
 
-/// Bytes of a version: a semantic one with a commit.
+/// Bytes of a version: a semantic version with a commit hash.
 const MAX_VERSION_BYTES: usize = 32;
 
-/// Whether these are the instructions that were pinned, or none.
+/// Whether the value is `null` or the pinned instructions.
 fn is_pinned(value: &str, pinned: Option<&str>) -> bool {
-    // What cannot be read as a string is no text that was pinned.
     let text = serde_json::from_str::<Option<String>>(value);
     text.is_ok_and(|text| {
         text.is_none_or(|text| pinned == Some(instructions_sha256(&text).as_str()))
     })
 }
 
-/// What MCP's schema names in a server's capabilities.
+/// The server capabilities that MCP's schema defines.
 const CAPABILITIES: [&str; 7] =
     ["completions", "experimental", "extensions", "logging", "prompts", "resources", "tools"];
 
-/// Whether a server's capabilities are those that MCP names, and say no more than yes or no. What a
-/// server names an experiment or an extension is free text.
+/// Whether all of a server's capabilities are defined by MCP, and all their values are flags. The names of
+/// experiments and extensions are free text.
 fn is_capabilities(value: &str) -> bool {
     let is_flag = |(name, value): (&str, &str)| {
         matches!(name, "listChanged" | "subscribe") && matches!(value, "true" | "false")
@@ -102,14 +101,14 @@ fn is_identifier(text: &str) -> bool {
     text.len() <= MAX_IDENTIFIER_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The subscription that a notification belongs to.
+/// The key in `_meta` of a notification's subscription.
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Bytes of an identifier: a UUID with a prefix. More may be a sentence.
+/// Bytes of an identifier: a UUID with a prefix. A longer text may be a sentence.
 const MAX_IDENTIFIER_BYTES: usize = 64;
 
-/// Whether a notification, or a request that is passed on undecided, holds unreviewed text: anything
-/// beyond what says which list changed or which subscription it belongs to.
+/// Whether the parameters of a notification, or of a request that policies do not decide on, contain
+/// unreviewed text: anything but the lists that changed, the subscription, and an elicitation's id.
 #[must_use]
 pub fn params_are_unreviewed(params: &Json) -> bool {
     let is_identifier = |value: &Json| match value {
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_server_is_called_what_it_was_registered_as() {
+    fn an_untrusted_servers_name_is_replaced_by_its_registered_name() {
         for (method, text, expected) in [
             (
                 "initialize",
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_that_only_names_what_changed_holds_no_text() {
+    fn a_notification_that_only_names_what_changed_has_no_unreviewed_text() {
         for (params, expected) in [
             ("{}", false),
             (r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"1"}}"#, false),

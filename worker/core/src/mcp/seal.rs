@@ -1,8 +1,7 @@
-//! Handles that servers give out, sealed to whom they were given: a session's id and a
-//! `requestState` are good for the agent and the server that they came through Gateward for, and
-//! for nobody who merely learnt them.
+//! Sealed handles: session ids and `requestState` values of servers, bound to an agent and a server by a
+//! MAC. Another agent that learns a handle cannot use it.
 //!
-//! `<32 hexadecimal digits>.<what the server gave>`.
+//! The form is `<MAC, 32 hexadecimal digits>.<the server's value>`.
 
 use super::error::{INVALID_PARAMS, RpcError, SESSION_NOT_FOUND};
 use crate::credential::token::MacKeys;
@@ -10,14 +9,14 @@ use crate::credential::token::MacKeys;
 /// Characters of the MAC and the dot.
 const SEAL_CHARS: usize = 33;
 
-/// What is sealed. The texts are part of the MACs.
+/// What is sealed. The kind is part of the MAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handle {
     Session,
     RequestState,
 }
 
-/// Whose handles these are.
+/// The agent and server that handles are bound to.
 #[derive(Clone, Copy)]
 pub struct Seal<'a> {
     pub keys: &'a MacKeys,
@@ -32,7 +31,7 @@ impl Seal<'_> {
             Handle::Session => "mcp-session",
             Handle::RequestState => "mcp-request-state",
         };
-        // No name has a dot or a colon in it.
+        // Names contain neither dots nor colons, so no two handles have the same message.
         format!("{purpose}:{}.{}.{}:{text}", self.tenant, self.agent, self.server)
     }
 
@@ -44,11 +43,11 @@ impl Seal<'_> {
         sealed
     }
 
-    /// What was sealed, if it was for this agent and server.
+    /// The server's value, if it was sealed for this agent and server.
     ///
     /// # Errors
     ///
-    /// What the era has for a session or a state that it does not know.
+    /// The error that the era defines for an unknown session or state.
     pub fn open<'t>(&self, handle: Handle, sealed: &'t str) -> Result<&'t str, RpcError> {
         let opened = sealed
             .split_at_checked(SEAL_CHARS)
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_is_good_for_its_agent_and_server_alone() {
+    fn a_handle_opens_only_for_its_agent_and_server() {
         let keys = keys(KEY, None);
         let seal = |tenant, agent, server| Seal { keys: &keys, tenant, agent, server };
         let own = seal("t", "a", "s");
@@ -110,9 +109,9 @@ mod tests {
         assert_eq!((error.status, error.code), (404, SESSION_NOT_FOUND));
     }
 
-    /// Clients keep session ids across a deployment.
+    /// Clients keep session ids across a deploy.
     #[test]
-    fn the_form_of_a_seal_stays() {
+    fn the_form_of_a_sealed_handle_is_unchanged() {
         let keys = keys(KEY, None);
         let seal = Seal { keys: &keys, tenant: "acme", agent: "bot", server: "github" };
         assert_eq!(seal.seal(Handle::Session, "s1"), "7eddde2b4874fdbe9a97b2c8f681f8de.s1");

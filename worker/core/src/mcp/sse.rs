@@ -1,4 +1,4 @@
-//! Server-sent events, as bytes: where one ends, what it carries, and the same event with other data.
+//! Server-sent events: splitting a stream into events, reading one, and writing it with other data.
 
 /// The media type.
 pub const EVENT_STREAM: &str = "text/event-stream";
@@ -12,57 +12,57 @@ pub fn is_stream(content_type: &str) -> bool {
     media_type.eq_ignore_ascii_case(EVENT_STREAM)
 }
 
-/// Cuts a stream into whole events. What ends a line is LF, CR, or both.
+/// Splits a stream into whole events. A line ends with LF, CR or CRLF.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: Vec<u8>,
-    /// Where the line begins that is not whole yet, and how far it was looked at.
+    /// The start of the unfinished line, and the offset up to which it was read.
     line: usize,
-    looked: usize,
-    /// The last byte that was taken was a CR: an LF that follows belongs to it.
+    scanned: usize,
+    /// Whether the last byte was a CR: an LF that follows belongs to the same line end.
     after_cr: bool,
-    begun: bool,
+    started: bool,
 }
 
 impl Splitter {
-    /// The events that are whole with these bytes, each with the empty line that ends it; `None` when
-    /// one is beyond `max_bytes`.
+    /// Adds bytes; returns the events that they complete, each with the empty line that ends it. `None`
+    /// when an unfinished event has more than `max_bytes`.
     pub fn push(&mut self, bytes: &[u8], max_bytes: usize) -> Option<Vec<Vec<u8>>> {
         let mut events = Vec::new();
         self.buffer.extend_from_slice(bytes);
-        if !self.begun && (self.buffer.len() >= BOM.len() || !BOM.starts_with(&self.buffer)) {
-            self.begun = true;
+        if !self.started && (self.buffer.len() >= BOM.len() || !BOM.starts_with(&self.buffer)) {
+            self.started = true;
             if self.buffer.starts_with(BOM) {
                 self.buffer.drain(..BOM.len());
             }
         }
-        // Where the event begins that is not whole yet.
+        // The start of the unfinished event.
         let mut begin = 0;
-        while self.begun
-            && let Some(byte) = self.buffer.get(self.looked).copied()
+        while self.started
+            && let Some(byte) = self.buffer.get(self.scanned).copied()
         {
-            // The second half of a line's end.
+            // The LF of a CRLF.
             let continued = self.after_cr && byte == b'\n';
-            self.looked += 1;
+            self.scanned += 1;
             self.after_cr = byte == b'\r';
             if !continued && !matches!(byte, b'\r' | b'\n') {
                 continue;
             }
-            // An empty line ends an event; after it, another ends none.
+            // An empty line ends an event. Further empty lines are skipped.
             let between = self.line == begin;
             if continued && between {
-                begin = self.looked;
-            } else if !continued && self.looked == self.line + 1 {
+                begin = self.scanned;
+            } else if !continued && self.scanned == self.line + 1 {
                 if !between {
-                    events.extend(self.buffer.get(begin..self.looked).map(<[u8]>::to_vec));
+                    events.extend(self.buffer.get(begin..self.scanned).map(<[u8]>::to_vec));
                 }
-                begin = self.looked;
+                begin = self.scanned;
             }
-            self.line = self.looked;
+            self.line = self.scanned;
         }
         self.buffer.drain(..begin);
         self.line -= begin;
-        self.looked -= begin;
+        self.scanned -= begin;
         (self.buffer.len() <= max_bytes).then_some(events)
     }
 }
@@ -70,21 +70,21 @@ impl Splitter {
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its type; empty when it names none, which stands for `message`.
+    /// Its type; empty when it has none, which means `message`.
     pub kind: String,
-    /// What it carries; `None` when it has no data at all, as a comment that keeps a connection alive.
+    /// Its data; `None` when it has no `data` line, such as a comment that keeps a connection alive.
     pub data: Option<String>,
-    /// Every other line that goes on, as it does.
+    /// Every other line that is forwarded, as it is written.
     others: Vec<String>,
 }
 
 impl Event {
-    /// Reads a whole event; what is not UTF-8 is none.
+    /// Reads a whole event. `None` when it is not UTF-8.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut event = Self { kind: String::new(), data: None, others: Vec::new() };
-        // Both bytes of a line's end that has two: what is between them is empty.
+        // A CRLF is split twice; the empty text between its bytes is dropped.
         for line in text.split(['\n', '\r']).filter(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':').unwrap_or((line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
@@ -113,8 +113,7 @@ impl Event {
         Some(event)
     }
 
-    /// Whether it carries a message of MCP; an event without data carries none, and one whose data
-    /// are empty only names its id.
+    /// Whether its data is an MCP message. An event with empty data only sets its id.
     #[must_use]
     pub fn is_message(&self) -> bool {
         matches!(self.kind.as_str(), "" | "message")
@@ -127,11 +126,13 @@ impl Event {
         self.others.iter().any(|line| line.starts_with("id:"))
     }
 
-    /// The event as it goes on, with these data, which are JSON; with none, what is left of it, so that
-    /// a connection stays alive, and the id known that a client resumes from. It is always written
-    /// anew: what the specification does not know could be read by some as another event. So
-    /// comments lose their text, and what only some readers end a line at, as Python's `splitlines`
-    /// does, is escaped in data and does not go on elsewhere.
+    /// The event with this data, which is JSON. Without data, the other lines are written: they keep the
+    /// connection alive, and tell the client the id to resume from.
+    ///
+    /// The event is always written anew, because clients differ in how they read lines that the
+    /// specification does not define. So comments lose their text. Characters that only some clients end
+    /// a line at, as Python's `splitlines` does, are escaped in the data; other lines that contain one are
+    /// dropped.
     #[must_use]
     pub fn with(&self, data: Option<&str>) -> String {
         let mut out = String::new();
@@ -158,7 +159,7 @@ impl Event {
     }
 }
 
-/// An event of Gateward's own.
+/// A message of Gateward's own as an event.
 #[must_use]
 pub fn message(data: &str) -> String {
     Event { kind: String::new(), data: None, others: vec!["event: message".to_owned()] }
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_end_where_a_line_is_empty_however_lines_end_and_bytes_arrive() {
+    fn an_empty_line_ends_an_event_whatever_the_line_ends_and_chunks_are() {
         for (stream, expected) in [
             ("data: a\n\ndata: b\n\n", vec!["data: a\n\n", "data: b\n\n"]),
             ("data: a\r\n\r\ndata: b\r\n\r\n", vec!["data: a\r\n\r", "data: b\r\n\r"]),
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_known_by_its_media_type_alone() {
+    fn only_the_media_type_decides_whether_a_body_is_a_stream() {
         for (content_type, expected) in [
             ("text/event-stream", true),
             ("Text/Event-Stream ; charset=utf-8", true),
@@ -209,19 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_events_is_not_kept() {
+    fn empty_lines_between_events_are_not_buffered() {
         let mut splitter = Splitter::default();
         let mut bytes = vec![b'\n'; 1 << 20];
         bytes.extend(b"data: a\n\n");
         assert_eq!(splitter.push(&bytes, 10), Some(vec![b"data: a\n\n".to_vec()]));
         assert!(splitter.buffer.is_empty());
-        // Each event has no more than its own bytes.
+        // Each event allocates its own bytes only.
         let events = splitter.push(&b":\n\n".repeat(1 << 16), 10).unwrap();
         assert_eq!((events.len(), events.iter().map(Vec::capacity).max()), (1 << 16, Some(3)));
     }
 
     #[test]
-    fn an_event_without_end_is_not_held() {
+    fn an_unfinished_event_is_bounded() {
         let mut splitter = Splitter::default();
         assert!(splitter.push(&[b'x'; 10], 10).is_some());
         assert!(splitter.push(b"x", 10).is_none());

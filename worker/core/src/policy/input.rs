@@ -133,7 +133,7 @@ fn typed_record(value: &Json, types: &RecordType) -> Converted {
         match known.and_then(|at| types.fields.get(at)) {
             Some(field) => typed(value, &field.kind),
             None if types.open => untyped(value),
-            None => Err(InputError::mismatch("additionalProperties", "must not be there")),
+            None => Err(InputError::mismatch("additionalProperties", "must be absent")),
         }
     })
 }

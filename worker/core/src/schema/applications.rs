@@ -1,43 +1,42 @@
-//! How often checking arguments applies a schema: bounded before it is done.
+//! Bounds the number of subschemas that are applied while arguments are checked.
 //!
-//! Each of a chain of definitions may apply the next one twice (`allOf` of two equal `$ref`), and so
-//! may each level of a recursive schema: some kilobytes then take 2^n steps. The library follows them
-//! all. So they are counted first, as the library would take them but without its shortcuts, up to a
-//! bound: on an empty object when the schema is compiled, and on the arguments when they could take
-//! more. The work that is counted is then below the bound for every schema and all arguments: a
-//! keyword that looks at a whole text, list or value counts for what it looks at.
+//! In a chain of definitions, each may apply the next one twice (`allOf` of two equal `$ref`), and so may
+//! each level of a recursive schema. A schema of some kilobytes can then take 2^n steps, and the library
+//! follows them all. So Gateward first counts the applications, up to a bound: on an empty object when the
+//! schema is compiled, and on the arguments if they could exceed the bound. Keywords that read a whole
+//! text, list or value count for what they read.
 
 use crate::json::Json;
 use crate::percent::decode;
 
-/// Schemas applied in one check. Arguments have at most 10,000 values, of which each takes a few. In
-/// an unoptimised build, this many that all fail took 60 ms and 15 MB.
+/// Applications in one check. Arguments have at most 10,000 values, and each needs a few applications. In an
+/// unoptimised build, this many failing applications took 60 ms and 15 MB.
 pub const MAX_APPLICATIONS: usize = 100_000;
 
-/// Applications within each other: arguments nest 32 levels, of which each takes a few. The library
-/// takes stack for each, out of 1 MiB.
+/// Nested applications. Arguments have at most 32 levels, and each needs a few. The library uses stack for
+/// each, out of 1 MiB.
 const MAX_LEVELS: usize = 128;
 
-/// Bytes that are matched against a pattern while one schema is applied.
+/// Bytes of text that cost as much to match as one application.
 const PATTERN_BYTES: usize = 16;
 
-/// Keywords that are looked at while one schema is applied.
+/// Keywords that cost as much to read as one application.
 const KEYWORDS: usize = 16;
 
-/// Schemas applied to an empty object: what any arguments take. Counted for each tool that a server
-/// lists, so it is far less than arguments may take.
-const MAX_APPLICATIONS_TO_NOTHING: usize = 1_000;
+/// Applications to an empty object, which every check needs. They are counted for each tool that a server
+/// lists, so the bound is far below [`MAX_APPLICATIONS`].
+const MAX_APPLICATIONS_TO_EMPTY: usize = 1_000;
 
-/// Whether the schema can be applied to the arguments within the bound.
+/// Whether checking these arguments stays within the bound.
 #[must_use]
 pub fn are_bounded(schema: &Json, input: &Json) -> bool {
     count(schema, input, MAX_APPLICATIONS)
 }
 
-/// Whether the schema can be applied to any arguments at all.
+/// Whether checking an empty object stays within its bound.
 #[must_use]
-pub fn are_bounded_on_nothing(schema: &Json) -> bool {
-    count(schema, &Json::Object(Vec::new()), MAX_APPLICATIONS_TO_NOTHING)
+pub fn are_bounded_on_empty(schema: &Json) -> bool {
+    count(schema, &Json::Object(Vec::new()), MAX_APPLICATIONS_TO_EMPTY)
 }
 
 fn count(schema: &Json, input: &Json, left: usize) -> bool {
@@ -45,12 +44,12 @@ fn count(schema: &Json, input: &Json, left: usize) -> bool {
     Count { root: schema, left, remembers }.apply(schema, input, MAX_LEVELS).is_some()
 }
 
-/// The most that any schema without references takes per unit of [`weight`]: each of its parts is
-/// applied to a value once at most. `None` when it refers to parts of its own.
+/// The largest number of applications per unit of [`weight`], for a schema without references: each part is
+/// applied at most once to each value. `None` if the schema refers to parts of itself.
 ///
 /// # Errors
 ///
-/// It refers to them in another way than by pointers into the whole: then they are not followed.
+/// A reference is not a JSON Pointer from the root. Such references cannot be counted.
 pub fn size(schema: &Json) -> Result<Option<usize>, String> {
     let is_local = |to: &str| to == "#" || to.starts_with("#/");
     if !any(schema, true, &|key, _, _| is_reference(key)) {
@@ -64,28 +63,31 @@ pub fn size(schema: &Json) -> Result<Option<usize>, String> {
         key => is_reference(key) && !is_local(text),
     };
     match any(schema, true, &elsewhere) {
-        true => Err("what it refers to must be named from its root, as `#/…`".to_owned()),
+        true => {
+            Err("its references must be JSON Pointers from its root, such as `#/$defs/x`"
+                .to_owned())
+        }
         false => Ok(None),
     }
 }
 
-/// Whether the keyword refers to another part of the schema.
+/// Whether the keyword is a reference.
 #[must_use]
 pub fn is_reference(key: &str) -> bool {
     matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef")
 }
 
-/// Whether it has a keyword that can take more than its own weight for each unit of a value's.
+/// Whether a keyword can cost more than its own weight for each unit of a value's weight.
 fn takes_more(key: &str, value: &Json) -> bool {
     remembers(key) || (key == "format" && value.as_str() == Some("regex"))
 }
 
-/// With these the library remembers which parts of a value no schema was applied to.
+/// For these keywords, the library records which parts of a value no schema was applied to.
 fn remembers(key: &str) -> bool {
     matches!(key, "unevaluatedItems" | "unevaluatedProperties")
 }
 
-/// Whether it holds for any field at any depth.
+/// Whether `holds` is true for a field at any depth.
 fn has(schema: &Json, holds: fn(&str, &Json) -> bool) -> bool {
     match schema {
         Json::Object(fields) => {
@@ -96,7 +98,7 @@ fn has(schema: &Json, holds: fn(&str, &Json) -> bool) -> bool {
     }
 }
 
-/// What arguments weigh: their values, and their texts as patterns take them.
+/// The weight of arguments: their number of values, plus the cost of matching their texts.
 #[must_use]
 pub fn weight(value: &Json) -> usize {
     match value {
@@ -107,7 +109,8 @@ pub fn weight(value: &Json) -> usize {
     }
 }
 
-/// Whether it holds for any field that is a text: its key, the text, and whether it is the root's.
+/// Whether `holds` is true for a string field at any depth. It gets the key, the string, and whether the field
+/// belongs to the root.
 fn any(json: &Json, root: bool, holds: &dyn Fn(&str, &str, bool) -> bool) -> bool {
     match json {
         Json::Object(fields) => fields.iter().any(|(key, value)| match value {
@@ -122,12 +125,12 @@ fn any(json: &Json, root: bool, holds: &dyn Fn(&str, &str, bool) -> bool) -> boo
 struct Count<'s> {
     root: &'s Json,
     left: usize,
-    /// Whether applying a schema to a value takes as much as the value has parts.
+    /// Whether each application costs as much as the value has parts.
     remembers: bool,
 }
 
 impl Count<'_> {
-    /// Counts what applying it takes; `None` when that is beyond the bounds.
+    /// Counts the applications of a schema to a value; `None` beyond the bounds.
     fn apply(&mut self, schema: &Json, value: &Json, levels: usize) -> Option<()> {
         let levels = levels.checked_sub(1)?;
         let parts = match value {
@@ -157,7 +160,7 @@ impl Count<'_> {
                 ("enum", given, _) => self.take(weight(given))?,
                 ("const" | "uniqueItems", ..)
                 | ("pattern" | "format" | "minLength" | "maxLength", _, Json::String(_)) => {
-                    // The library reads a pattern anew for each class in it.
+                    // The library parses a pattern again for each class in it.
                     let is_pattern = given.as_str() == Some("regex") && keyword == "format";
                     let times = if is_pattern { weight(value) * PATTERN_BYTES } else { 1 };
                     self.take(weight(value).saturating_mul(times))?;
@@ -214,11 +217,11 @@ impl Count<'_> {
     }
 }
 
-/// What `#` or `#/…` leads to.
+/// Resolves `#` or `#/…`.
 pub(super) fn part<'s>(root: &'s Json, pointer: &str) -> Option<&'s Json> {
     let pointer = decode(pointer.strip_prefix('#')?)?;
     pointer.split('/').skip(1).try_fold(root, |at, name| match at {
-        // Written in another way, as `01`, it would be compiled once more.
+        // The library would compile the part again for another spelling, such as `01`.
         Json::Array(items) => {
             let index = name.parse::<usize>().ok().filter(|index| index.to_string() == name)?;
             items.get(index)
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_applied_is_counted() {
+    fn applications_are_counted() {
         let fields: Vec<String> = (0..3_000).map(|n| format!(r#""f{n}":[1,"x"]"#)).collect();
         let wide = format!("{{{}}}", fields.join(","));
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(200_000));
@@ -266,7 +269,7 @@ mod tests {
             (r##"{"items":[{"$ref":"#/items/1"},true],"$ref":"#/none"}"##, &wide, false),
             (r##"{"$ref":"#"}"##, &nested(0), false),
             (r##"{"anyOf":[{"not":{"$ref":"#/anyOf/0"}}]}"##, &nested(0), false),
-            // Each level of a tree is one application more, of a doubled one twice as many.
+            // `filter` needs one more application per level, `twice` doubles them.
             (filter, &nested(30), true),
             (filter, &wide, true),
             (twice, &nested(10), true),
@@ -274,7 +277,7 @@ mod tests {
             (&twice.replace("properties", "patternProperties"), &nested(20), false),
             (&format!(r#"{{"properties":{{"a":{{"allOf":[{patterns}]}}}}}}"#), &long, false),
             (r#"{"properties":{"a":{"pattern":"x"}}}"#, &long, true),
-            // Each of these looked at some hundred megabytes, or wrote down as much.
+            // Each of these read or recorded some hundred megabytes.
             (&format!(r#"{{"properties":{{"a":{{"allOf":[{lengths}]}}}}}}"#), &long, false),
             (&format!(r#"{{"items":{{"required":[{names}]}}}}"#), &objects, false),
             (&format!(r#"{{"items":{{"enum":[{names}]}}}}"#), &objects, false),
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_are_not_followed_are_refused() {
+    fn references_that_cannot_be_counted_are_rejected() {
         for (schema, expected) in [
             (r#"{"type":"object","$id":"urn:x"}"#, Ok(Some(3))),
             (r#"{"items":{"$id":"urn:x"}}"#, Ok(Some(3))),

@@ -1,4 +1,4 @@
-//! The schemas that an isolate keeps compiled.
+//! The compiled schemas that an isolate caches.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -6,35 +6,34 @@ use std::rc::Rc;
 use super::compiled::Schema;
 use crate::json::Json;
 
-/// Bytes of all schemas that are kept, as [`Schema::bytes`] has them; beyond it all are dropped, and
-/// compiled again when they are needed. The isolate has 128 MB, which all its tenants share.
+/// Bytes of all cached schemas, by [`Schema::bytes`]. Beyond it the cache is emptied. The isolate has 128 MB,
+/// which all its tenants share.
 pub const MAX_CACHED_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a schema that cannot be used takes: its text, and a sentence.
+/// Bytes of a cache entry without the schema: an error message and overhead.
 const ENTRY_BYTES: usize = 512;
 
-/// Why a call's arguments do not pass; each has a sentence.
+/// Why a call's arguments are rejected, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// They do not match the schema: where, and what is allowed there.
+    /// They do not match the schema. The sentence says where, and what is allowed there.
     Arguments(String),
-    /// The schema itself cannot be used, so that nothing matches it.
+    /// The schema cannot be used, so no arguments match it.
     Schema(String),
 }
 
-/// Compiled schemas by their text, so that one which is equal is compiled once, and one that was
-/// changed is another.
+/// The compiled schemas by their text: equal schemas are compiled once, and a changed schema is a new entry.
 #[derive(Default)]
 pub struct Schemas {
     compiled: HashMap<Rc<str>, Result<Rc<Schema>, String>>,
 }
 
 impl Schemas {
-    /// The schema, if the arguments fit it; compiled if it is not kept.
+    /// Checks arguments; compiles the schema if it is not cached, and returns it.
     ///
     /// # Errors
     ///
-    /// They do not match it, or it cannot be used.
+    /// The arguments do not match the schema, or it cannot be used.
     pub fn check(&mut self, text: &str, input: &Json) -> Result<Rc<Schema>, Misfit> {
         let compiled = match self.compiled.get(text) {
             Some(compiled) => compiled.clone(),
@@ -44,7 +43,7 @@ impl Schemas {
             Ok(schema) => schema.check(input).map(|()| schema).map_err(Misfit::Arguments),
             Err(error) => Err(Misfit::Schema(format!("The tool's schema cannot be used: {error}"))),
         };
-        // What patterns remember grows by being used.
+        // A schema grows when it is used: its patterns cache states.
         if self.bytes() > MAX_CACHED_BYTES {
             self.compiled.clear();
         }
@@ -54,20 +53,20 @@ impl Schemas {
     fn compile(&mut self, text: &str) -> Result<Rc<Schema>, String> {
         let compiled = Schema::compile(text).map(Rc::new);
         self.compiled.insert(Rc::from(text), compiled.clone());
-        // Before it is used: what was kept besides may be large.
+        // Make room before the schema is used.
         if self.bytes() > MAX_CACHED_BYTES {
             self.compiled.retain(|kept, _| &**kept == text);
         }
         compiled
     }
 
-    /// Whether the schema is kept.
+    /// Whether the schema is cached.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         self.compiled.contains_key(text)
     }
 
-    /// The most bytes that all of them take.
+    /// The largest number of bytes that all entries can use.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let bytes = |(text, compiled): (&Rc<str>, &Result<Rc<Schema>, String>)| {
@@ -92,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_compiled_once_and_what_is_kept_stays_within_its_bytes() {
+    fn a_schema_is_compiled_once_and_the_cache_stays_within_its_bytes() {
         let mut schemas = Schemas::default();
         let text = |length: usize| Json::Array(vec![Json::String("a".repeat(length))]);
         assert!(schemas.check(&schema(0, 1), &text(10)).is_ok());
         let first = schemas.compiled.values().next().unwrap().clone().unwrap();
         assert!(schemas.check(&schema(0, 1), &text(10)).is_ok());
         assert!(Rc::ptr_eq(&first, schemas.compiled.values().next().unwrap().as_ref().unwrap()));
-        // Many schemas, of which some cannot be used.
+        // Many schemas, some of which cannot be used.
         let mut most = 0;
         for at in 1..200 {
             let text = match at % 2 {
@@ -111,7 +110,7 @@ mod tests {
             assert!(schemas.holds(&text));
         }
         assert!(most <= MAX_CACHED_BYTES && most > MAX_CACHED_BYTES / 2, "{most}");
-        // Many arguments, which patterns remember states of.
+        // Many arguments, for which patterns cache states.
         let heavy = schema(0, 16);
         assert!(schemas.check(&heavy, &text(10)).is_ok());
         assert!(schemas.holds(&heavy));

@@ -1,4 +1,4 @@
-//! A schema that is compiled, and the checks before that.
+//! Compiling a schema, and the checks before that.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -15,56 +15,56 @@ use crate::json::{self, Json};
 /// Bytes of a schema: a hundred arguments, each with a description of a paragraph.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// Bytes of a message's part that comes from a schema or from the arguments' own names.
+/// Bytes of a part of a message that comes from a schema or from an argument's name.
 const MAX_PART_BYTES: usize = 128;
 
-/// Where the library takes the schema to be; nothing is ever fetched.
+/// The URL by which the library refers to the schema. Nothing is fetched.
 const LOCATION: &str = "urn:tool:input";
 
-/// Bytes that a schema takes for each byte of its text: as values, and as the text itself.
+/// Bytes of memory for each byte of a schema's text: the parsed values and the text itself.
 const BYTES_PER_TEXT: usize = 8;
 
-/// Bytes that a schema takes for each unit that it costs.
+/// Bytes of memory for each unit of a schema's cost.
 const BYTES_PER_COST: usize = 64;
 
-/// The most that matching one pattern makes the engine remember: two caches of states.
+/// The largest memory that the engine uses for matching one pattern: two caches of states.
 const MAX_REMEMBERED_BYTES: usize = 2 * 2 * 1024 * 1024;
 
-/// Bytes that the engine may remember for each byte of a text that it matches: a state.
+/// Bytes that the engine may cache for each byte of matched text: one state.
 const BYTES_PER_STATE: usize = 1_024;
 
-/// A schema that arguments can be held against.
+/// A compiled schema.
 pub struct Schema {
     document: Json,
     text_bytes: usize,
     schemas: boon::Schemas,
     root: SchemaIndex,
-    /// What it takes per unit of the arguments' weight at most; `None` when that must be counted.
+    /// The largest number of applications per unit of the arguments' weight; `None` if they must be counted.
     size: Option<usize>,
     cost: Cost,
-    /// Bytes of arguments that were held against it.
+    /// Bytes of arguments that were checked so far.
     matched: Cell<usize>,
 }
 
-/// What is known of a schema within the bounds.
+/// A parsed schema that is within the bounds.
 struct Bounded {
     document: Json,
     size: Option<usize>,
     cost: Cost,
 }
 
-/// Whether a schema is within the bounds of what may be compiled; compiles nothing. What its patterns
-/// would cost is taken off `patterns_left`: to find it out takes the most of the time.
+/// Checks that a schema may be compiled, without compiling it. The cost of its patterns is subtracted from
+/// `patterns_left`, since computing that cost takes most of the time.
 ///
 /// # Errors
 ///
-/// A sentence that says which bound it is beyond.
+/// Says which bound is exceeded.
 pub fn check(text: &str, patterns_left: &mut usize) -> Result<(), String> {
     bounded(text, patterns_left).map(drop)
 }
 
-/// What no argument can meet: a sentence for each, as far as the bounds go. A call that it applies to is
-/// denied.
+/// The keywords that no argument can satisfy, with a sentence for each of the first ones. Calls to which such
+/// a keyword applies are denied.
 #[must_use]
 pub fn unsatisfiable(schema: &Json) -> Vec<String> {
     let sentence = |(place, keyword): (String, &str)| {
@@ -73,36 +73,38 @@ pub fn unsatisfiable(schema: &Json) -> Vec<String> {
         } else {
             quoted(&shortened(&place, MAX_PART_BYTES))
         };
-        format!("no argument can meet `{keyword}` at {place}")
+        format!("no argument can satisfy `{keyword}` at {place}")
     };
     numbers::unsatisfiable(schema).into_iter().map(sentence).collect()
 }
 
 fn bounded(text: &str, patterns_left: &mut usize) -> Result<Bounded, String> {
     if text.len() > MAX_SCHEMA_BYTES {
-        return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
+        return Err(format!("it must have at most {MAX_SCHEMA_BYTES} bytes"));
     }
     let document = json::parse_definition(text.as_bytes()).map_err(|error| error.message)?;
     let size = applications::size(&document)?;
     let cost = cost::cost(&document, patterns_left)?;
-    if !applications::are_bounded_on_nothing(&document) {
-        return Err("it applies too many schemas to one value, or one without end".to_owned());
+    if !applications::are_bounded_on_empty(&document) {
+        return Err(
+            "it applies too many schemas to one value, or endlessly refers to itself".to_owned()
+        );
     }
     Ok(Bounded { document, size, cost })
 }
 
 impl Schema {
-    /// Compiles a schema: draft 2020-12 unless it says otherwise.
+    /// Compiles a schema. Without `$schema`, it is read as draft 2020-12.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with it.
+    /// Says what is wrong with the schema.
     pub fn compile(text: &str) -> Result<Self, String> {
         let Bounded { document, size, cost } = bounded(text, &mut { MAX_COST })?;
         let schema = numbers::value(&document);
         let mut compiler = Compiler::new();
         compiler.set_default_draft(Draft::V2020_12);
-        compiler.use_loader(Box::new(Nowhere));
+        compiler.use_loader(Box::new(NoLoader));
         compiler
             .add_resource(LOCATION, schema)
             .map_err(|error| shortened(&error.to_string(), MAX_PART_BYTES))?;
@@ -114,11 +116,11 @@ impl Schema {
         Ok(Self { document, text_bytes, schemas, root, size, cost, matched })
     }
 
-    /// Whether the arguments fit.
+    /// Checks arguments.
     ///
     /// # Errors
     ///
-    /// A sentence that says where they do not and by which keyword.
+    /// A sentence that says where they do not match, and by which keyword.
     pub fn check(&self, input: &Json) -> Result<(), String> {
         let weight = applications::weight(input);
         let most = self.size.map(|size| size.saturating_mul(weight));
@@ -134,8 +136,8 @@ impl Schema {
         checked.map_err(|error| mismatch::describe(&error))
     }
 
-    /// The most bytes that it takes: what it was compiled to, and what its patterns remember of the
-    /// arguments so far.
+    /// The largest number of bytes that the schema can use: its compiled form, and the states that its
+    /// patterns cached for the arguments so far.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let remembered = self.matched.get().saturating_mul(BYTES_PER_STATE);
@@ -144,30 +146,32 @@ impl Schema {
             + self.cost.patterns * remembered.min(MAX_REMEMBERED_BYTES)
     }
 
-    /// What was compiled.
+    /// The parsed schema.
     #[must_use]
     pub fn document(&self) -> &Json {
         &self.document
     }
 
-    /// Whether no argument has a name that an API may take for another one of the schema's.
+    /// Checks that no argument's name is confusable with a property of the schema.
     ///
     /// # Errors
     ///
-    /// A sentence that says which name can be taken so.
+    /// A sentence with the confusable name.
     pub fn check_names(&self, input: &Json) -> Result<(), String> {
-        match names::mistaken(&self.document, input) {
+        match names::confusable(&self.document, input) {
             None => Ok(()),
             Some("") => Err("The names of the arguments take too long to check.".to_owned()),
             Some(name) => {
                 let name = quoted(&shortened(name, MAX_PART_BYTES));
-                Err(format!("{name} can be taken for another name of the tool's schema."))
+                Err(format!(
+                    "{name} differs from a name in the tool's schema in case or encoding only."
+                ))
             }
         }
     }
 }
 
-/// Bytes of all texts of the arguments, names included.
+/// Bytes of all strings in the arguments, including names.
 fn bytes(json: &Json) -> usize {
     match json {
         Json::String(text) => text.len(),
@@ -177,12 +181,12 @@ fn bytes(json: &Json) -> usize {
     }
 }
 
-/// Refuses what a schema refers to elsewhere.
-struct Nowhere;
+/// Rejects external references.
+struct NoLoader;
 
-impl UrlLoader for Nowhere {
+impl UrlLoader for NoLoader {
     fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("what a schema refers to must be in it".into())
+        Err("a schema must not refer to another document".into())
     }
 }
 
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_reaches_elsewhere_or_is_none_is_refused() {
+    fn an_invalid_schema_or_one_with_external_references_is_rejected() {
         let deep = format!("{}true{}", r#"{"not":"#.repeat(40), "}".repeat(40));
         let large = format!(r#"{{"description":"{}"}}"#, "x".repeat(MAX_SCHEMA_BYTES));
         for schema in [
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_ends() {
+    fn a_recursive_schema_can_be_checked() {
         let list = r##"{"type":"object","properties":{"next":{"$ref":"#"}}}"##;
         assert_eq!(check(list, r#"{"next":{"next":{}}}"#), Ok(()));
         assert!(check(list, r#"{"next":{"next":1}}"#).is_err());
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_takes_too_long_is_not_applied() {
+    fn a_schema_with_too_many_applications_is_not_applied() {
         let chain: Vec<String> = (0..40)
             .map(|n| {
                 format!(
@@ -248,7 +252,7 @@ mod tests {
             format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{chain}}}}}"##);
         assert_eq!(check(&below, r#"{"b":1}"#), Ok(()));
         assert!(check(&below, r#"{"a":1}"#).unwrap_err().contains("too long"));
-        // One without references needs many arguments.
+        // A schema without references exceeds the bound only with many arguments.
         let many =
             format!(r#"{{"items":{{"anyOf":[{}{{}}]}}}}"#, r#"{"type":"string"},"#.repeat(100));
         let items = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_patterns_that_each_compile_to_megabytes_are_not_compiled() {
+    fn patterns_that_compile_to_megabytes_are_not_compiled() {
         let bomb = |at| format!(r#""p{at}":{{"type":"string","pattern":"^\\p{{L}}{{0,60}}$"}}"#);
         let bombs = (0..200).map(bomb).collect::<Vec<_>>().join(",");
         for schema in [
@@ -265,7 +269,7 @@ mod tests {
             format!(r#"{{"properties":{{{}}}}}"#, bomb(0)),
         ] {
             let refused = super::check(&schema, &mut { MAX_COST }).unwrap_err();
-            assert_eq!(refused, "it has a pattern that compiles to too much");
+            assert_eq!(refused, "it has a pattern whose compiled form is too large");
             assert_eq!(Schema::compile(&schema).unwrap_err(), refused);
             let mut schemas = Schemas::default();
             let misfit = schemas.check(&schema, &Json::Object(Vec::new())).unwrap_err();

@@ -1,12 +1,11 @@
-//! What a schema costs to compile, known before it is compiled.
+//! The cost of compiling a schema, computed before it is compiled.
 //!
-//! Two things are added up: the programs of its patterns ([`patterns`]), and its parts. The library
-//! looks each part up in a list of all others, holds it against the meta-schema, and writes down the
-//! path that leads to it; so a part costs more the deeper it is and the longer its path. What a
-//! reference leads to may be held against the meta-schema once more.
+//! The cost is that of its patterns ([`patterns`]) plus that of its parts. The library searches a list of all
+//! parts for each part, validates it against the meta-schema, and stores its path. So a part costs more if
+//! it is deeper or its path is longer. The target of a reference may be validated once more.
 //!
-//! A keyword is counted wherever it is, though it may be the name of an argument or part of an example:
-//! references can make a schema of anything.
+//! Every keyword counts, even if it is the name of an argument or part of an example: a reference can make
+//! a schema of anything.
 
 use std::collections::HashSet;
 
@@ -14,37 +13,37 @@ use super::applications::{is_reference, part};
 use super::patterns::{self, MAX_PATTERN_COST};
 use crate::json::Json;
 
-/// What one schema may cost: some 700 arguments without patterns, or 500 and a dozen patterns. A unit
-/// takes some 0.1 µs natively. The costliest schema that there can be must take less than 20 ms and
-/// 4 MB as Wasm (benches `worst_case_schema_compile_*`).
+/// The largest cost of one schema: some 700 arguments without patterns, or 500 with a dozen patterns. One unit
+/// takes some 0.1 µs natively. The most expensive schema must take less than 20 ms and 4 MB as Wasm
+/// (benches `worst_case_schema_compile_*`).
 pub const MAX_COST: usize = 50_000;
 
-/// Patterns of one schema. Matching fills a cache of up to 2 MB for each.
+/// Patterns of one schema. Matching uses a cache of up to 2 MB for each.
 pub const MAX_PATTERNS: usize = 16;
 
-/// What a part of a schema costs that may be a schema itself.
+/// The cost of a part that may be a schema itself.
 const PART: usize = 60;
 
-/// What any other value costs.
+/// The cost of any other value.
 const VALUE: usize = 2;
 
-/// Bytes of a text, or of a path, that cost one unit.
+/// Bytes of a text, or of a path, for one unit of cost.
 const TEXT_BYTES: usize = 64;
 const PATH_BYTES: usize = 8;
 
-/// What compiling takes.
+/// The cost of compiling.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     pub total: usize,
     pub patterns: usize,
 }
 
-/// What compiling the schema takes. To find out what a pattern costs takes as long as that cost, or
-/// less, and is taken off `patterns_left`; when nothing is left, no more patterns are looked at.
+/// Computes the cost of compiling a schema. Computing the cost of a pattern takes at most as long as that
+/// cost, which is subtracted from `patterns_left`. At zero, no more patterns are examined.
 ///
 /// # Errors
 ///
-/// A sentence that says which bound it is beyond.
+/// Says which bound is exceeded.
 pub fn cost(schema: &Json, patterns_left: &mut usize) -> Result<Cost, String> {
     let (cost, seen) = (Cost::default(), HashSet::new());
     let mut counter = Counter { root: schema, cost, seen, patterns_left };
@@ -61,7 +60,7 @@ struct Counter<'s, 'l> {
 }
 
 impl<'s> Counter<'s, '_> {
-    /// Counts a value, to which a path of this length leads; what it refers to only the first time.
+    /// Counts a value with this length of its path. If `first`, references are counted too.
     fn count(
         &mut self,
         json: &'s Json,
@@ -106,7 +105,7 @@ impl<'s> Counter<'s, '_> {
             }
         }
         if *self.patterns_left == 0 {
-            return Err("the patterns before it cost too much".to_owned());
+            return Err("the patterns of the tools before it cost too much".to_owned());
         }
         let cost = patterns::cost(pattern);
         let took = cost.unwrap_or(MAX_PATTERN_COST);
@@ -119,7 +118,7 @@ impl<'s> Counter<'s, '_> {
             return Ok(());
         }
         let Some(target) = part(self.root, to) else {
-            return Err("what it refers to is not in it".to_owned());
+            return Err("it refers to a part that it does not have".to_owned());
         };
         self.count(target, to.matches('/').count(), to.len(), false)
     }
@@ -129,7 +128,7 @@ impl<'s> Counter<'s, '_> {
         match self.cost.total <= MAX_COST {
             true => Ok(()),
             false => {
-                Err("it takes too much to compile: it has too many parts or patterns".to_owned())
+                Err("it costs too much to compile: it has too many parts or patterns".to_owned())
             }
         }
     }
@@ -141,7 +140,7 @@ mod tests {
     use crate::json;
 
     #[test]
-    fn a_schema_is_refused_before_it_is_compiled_when_that_takes_too_much() {
+    fn a_schema_that_costs_too_much_is_rejected_before_it_is_compiled() {
         let parts = |count: usize| vec!["{}"; count].join(",");
         let patterns = |count: usize| vec![r#"{"pattern":"^a+$"}"#; count].join(",");
         let long = "k".repeat(2_000);
@@ -163,15 +162,15 @@ mod tests {
             (format!(r#"{{"anyOf":[{}]}}"#, patterns(MAX_PATTERNS + 1)), Some("16 patterns")),
             (
                 r#"{"patternProperties":{"^\\p{L}{0,60}$":{}}}"#.to_owned(),
-                Some("compiles to too much"),
+                Some("compiled form is too large"),
             ),
-            (format!(r#"{{"anyOf":[{bombs}]}}"#), Some("compiles to too much")),
-            // Each path is long.
+            (format!(r#"{{"anyOf":[{bombs}]}}"#), Some("compiled form is too large")),
+            // Long paths.
             (
                 format!(r#"{{"{long}":{{"{long}":{{"anyOf":[{}]}}}}}}"#, parts(100)),
                 Some("too much"),
             ),
-            // Each level is held against the meta-schema by itself.
+            // Each level is validated against the meta-schema again.
             (
                 format!(
                     r#"{{"anyOf":[{pointers}],"x":{}}}"#,
@@ -179,7 +178,7 @@ mod tests {
                 ),
                 Some("too much"),
             ),
-            (r##"{"$ref":"#/allOf/00","allOf":[{}]}"##.to_owned(), Some("not in it")),
+            (r##"{"$ref":"#/allOf/00","allOf":[{}]}"##.to_owned(), Some("does not have")),
         ] {
             let found = cost(&json::parse(schema.as_bytes()).unwrap(), &mut { MAX_COST });
             match (found, expected) {

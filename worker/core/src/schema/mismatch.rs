@@ -1,38 +1,38 @@
-//! The sentence about arguments that do not match a schema: each place as a JSON Pointer, the keyword,
-//! and what it allows, so that a model can correct its call.
+//! The sentence about arguments that do not match a schema. For each mismatch it has the place as a JSON
+//! Pointer, the keyword, and what is allowed, so that a model can correct its call.
 //!
-//! Schemas come from servers and arguments from agents, and both may be hostile. So the sentence has a
-//! bound, and so has each part of it; what cannot be seen is escaped; and of the arguments it holds
-//! names and places, and no values. To write it takes no longer than to look at each cause once.
+//! Schemas come from servers and arguments from agents, and both may be hostile. So the sentence and each
+//! part of it are bounded, and invisible characters are escaped. It contains names and places of arguments,
+//! but no values. Writing it takes time linear in the number of causes.
 
 use std::fmt::Write as _;
 
 use boon::{ErrorKind as Kind, InstanceLocation, InstanceToken, ValidationError};
 use serde_json::{Number, Value};
 
-/// What the sentence begins with, wherever the tool's arguments are described.
+/// The beginning of the sentence.
 pub const MISMATCH: &str = "The arguments do not match the tool's schema";
 
 /// Bytes of the sentence: some ten causes with short names.
 pub const MAX_SENTENCE_BYTES: usize = 640;
 
-/// Bytes of a place, of a name or of a pattern.
+/// Bytes of a place, a name or a pattern.
 const MAX_PART_BYTES: usize = 128;
 
-/// Bytes of all values that are allowed.
+/// Bytes of the list of allowed values.
 const MAX_VALUES_BYTES: usize = 256;
 
-/// Causes that are told. A model that mends these may be told of others.
+/// Causes in the sentence. A model that corrects these may get others next.
 const MAX_CAUSES: usize = 4;
 
-/// Names that are listed.
+/// Names in a list.
 const MAX_NAMES: usize = 8;
 
-/// Everything that does not match, as far as the bounds go.
+/// Describes the mismatches, up to the bounds.
 pub fn describe(error: &ValidationError<'_, '_>) -> String {
     let mut causes = Causes { left: MAX_CAUSES };
-    let told = causes.tell(error);
-    let sentence = shortened(&told, MAX_SENTENCE_BYTES);
+    let description = causes.describe(error);
+    let sentence = shortened(&description, MAX_SENTENCE_BYTES);
     format!("{MISMATCH}: {sentence}.")
 }
 
@@ -41,11 +41,11 @@ struct Causes {
 }
 
 impl Causes {
-    /// What does not match: of all causes, joined by `;`, or of alternatives, joined by `or`.
-    fn tell(&mut self, error: &ValidationError<'_, '_>) -> String {
-        // What is wrong with a name is told as the name being wrong.
-        let is_told = matches!(error.kind, Kind::PropertyName { .. });
-        if error.causes.is_empty() || is_told {
+    /// Describes an error: several causes are joined by `;`, alternatives by `or`.
+    fn describe(&mut self, error: &ValidationError<'_, '_>) -> String {
+        // For a property's name, the causes inside are not described.
+        let is_leaf = matches!(error.kind, Kind::PropertyName { .. });
+        if error.causes.is_empty() || is_leaf {
             self.left = self.left.saturating_sub(1);
             return clause(error);
         }
@@ -53,37 +53,37 @@ impl Causes {
             Kind::AnyOf | Kind::OneOf(None) => (", or ", ", or another alternative"),
             _ => ("; ", "; and more"),
         };
-        let mut told = String::new();
+        let mut description = String::new();
         for (at, cause) in error.causes.iter().enumerate() {
             if at > 0 && self.left == 0 {
-                told.push_str(rest);
+                description.push_str(rest);
                 break;
             }
-            let cause = self.tell(cause);
-            // Alternatives that are refused alike say nothing new.
-            if !told.contains(&cause) {
-                told.push_str(if told.is_empty() { "" } else { join });
-                told.push_str(&cause);
+            let cause = self.describe(cause);
+            // Equal alternatives are described once.
+            if !description.contains(&cause) {
+                description.push_str(if description.is_empty() { "" } else { join });
+                description.push_str(&cause);
             }
         }
-        told
+        description
     }
 }
 
-/// Where, what is allowed, and by which keyword.
+/// One mismatch: the place, what is allowed, and the keyword.
 fn clause(error: &ValidationError<'_, '_>) -> String {
     let (must, keyword) = rule(&error.kind);
     format!("{} {must} (`{keyword}`)", place(&error.instance_location))
 }
 
-/// The value that is not as it must be.
+/// The place of the value that does not match.
 fn place(location: &InstanceLocation<'_>) -> String {
     if location.tokens.is_empty() {
         return "the arguments".to_owned();
     }
     let mut pointer = String::new();
     for token in &location.tokens {
-        // What follows is cut.
+        // The rest would be cut off.
         if pointer.len() > MAX_PART_BYTES {
             break;
         }
@@ -101,7 +101,7 @@ fn place(location: &InstanceLocation<'_>) -> String {
     quoted(&pointer)
 }
 
-/// What a value must be, after its place, and the keyword that says so.
+/// What the value must be, to follow its place, and the keyword.
 fn rule(kind: &Kind<'_, '_>) -> (String, &'static str) {
     match kind {
         Kind::Type { want, .. } => {
@@ -151,15 +151,15 @@ fn rule(kind: &Kind<'_, '_>) -> (String, &'static str) {
         Kind::MultipleOf { want, .. } => {
             (format!("must be a multiple of {}", number(want)), "multipleOf")
         }
-        Kind::FalseSchema => ("must not be there".to_owned(), "false"),
+        Kind::FalseSchema => ("must be absent".to_owned(), "false"),
         Kind::Not => ("must not match what the schema excludes".to_owned(), "not"),
         Kind::OneOf(Some((one, other))) => {
-            (format!("must match one alternative only, and matches {one} and {other}"), "oneOf")
+            (format!("must match exactly one alternative, but matches {one} and {other}"), "oneOf")
         }
-        Kind::OneOf(None) => ("must match one alternative".to_owned(), "oneOf"),
-        Kind::AnyOf => ("must match an alternative".to_owned(), "anyOf"),
-        Kind::AllOf => ("must match all parts".to_owned(), "allOf"),
-        _ => ("must match what the schema refers to".to_owned(), "$ref"),
+        Kind::OneOf(None) => ("must match exactly one alternative".to_owned(), "oneOf"),
+        Kind::AnyOf => ("must match at least one alternative".to_owned(), "anyOf"),
+        Kind::AllOf => ("must match all of the schemas".to_owned(), "allOf"),
+        _ => ("must match the referenced schema".to_owned(), "$ref"),
     }
 }
 
@@ -171,7 +171,7 @@ fn most(count: usize, what: &str) -> String {
     format!("must have at most {count} {what}")
 }
 
-/// As JSON has it. A large integer of a schema is a double here.
+/// A number as in JSON. Large integers of a schema are doubles here.
 fn number(number: &Number) -> String {
     match (number.as_i64(), number.as_f64()) {
         (None, Some(value)) => ryu_js::Buffer::new().format(value).to_owned(),
@@ -179,39 +179,39 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// Values as JSON texts, as many as there is room for.
+/// Values as JSON texts, up to the bound.
 fn values<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
-    let mut told = String::new();
+    let mut list = String::new();
     for value in values {
-        if told.len() > MAX_VALUES_BYTES {
-            return told + ", …";
+        if list.len() > MAX_VALUES_BYTES {
+            return list + ", …";
         }
         let value = match value {
             Value::Number(value) => number(value),
-            // No more of a long text is written as JSON than is shown.
+            // A long text is shortened before it is written as JSON.
             Value::String(text) => Value::String(shortened(text, MAX_PART_BYTES)).to_string(),
             value => value.to_string(),
         };
-        told.push_str(if told.is_empty() { "" } else { ", " });
-        told.push_str(&quoted(&shortened(&value, MAX_PART_BYTES)));
+        list.push_str(if list.is_empty() { "" } else { ", " });
+        list.push_str(&quoted(&shortened(&value, MAX_PART_BYTES)));
     }
-    told
+    list
 }
 
-/// Names, as many as there is room for.
+/// Names, up to the bound.
 fn names<T: AsRef<str>>(names: &[T]) -> String {
-    let mut told: Vec<String> = names
+    let mut list: Vec<String> = names
         .iter()
         .take(MAX_NAMES)
         .map(|name| quoted(&shortened(name.as_ref(), MAX_PART_BYTES)))
         .collect();
     if names.len() > MAX_NAMES {
-        told.push("…".to_owned());
+        list.push("…".to_owned());
     }
-    told.join(", ")
+    list.join(", ")
 }
 
-/// The text, if it is not longer, or its beginning.
+/// The text, shortened to `max_bytes`.
 pub fn shortened(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
@@ -223,7 +223,7 @@ pub fn shortened(text: &str, max_bytes: usize) -> String {
     [text.get(..end).unwrap_or_default(), "…"].concat()
 }
 
-/// In backticks, with what cannot be seen, and backticks, escaped as Rust does it.
+/// The text in backticks. Invisible characters and backticks are escaped as in Rust.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("`");
     for character in text.chars() {
@@ -243,7 +243,7 @@ mod tests {
     use crate::json;
     use crate::schema::Schema;
 
-    fn told(schema: &str, input: &str) -> Option<String> {
+    fn description(schema: &str, input: &str) -> Option<String> {
         let schema = Schema::compile(schema).unwrap();
         schema.check(&json::parse(input.as_bytes()).unwrap()).err()
     }
@@ -271,7 +271,7 @@ mod tests {
                 r#"{"repo":"a/b","x":1,"y":2}"#,
                 "the arguments must not have `x`, `y` (`additionalProperties`)",
             ),
-            // All that is wrong is told.
+            // All mismatches are described.
             (
                 merge,
                 r#"{"repo":7,"number":0}"#,
@@ -362,7 +362,7 @@ mod tests {
                 r#"{"a":1}"#,
                 "the arguments must have `b` if it has `a` (`dependentRequired`)",
             ),
-            (r#"{"properties":{"a":false}}"#, r#"{"a":1}"#, "`/a` must not be there (`false`)"),
+            (r#"{"properties":{"a":false}}"#, r#"{"a":1}"#, "`/a` must be absent (`false`)"),
             (
                 r#"{"properties":{"a":{"not":{"type":"null"}}}}"#,
                 r#"{"a":null}"#,
@@ -373,7 +373,7 @@ mod tests {
                 r#"{"a":"x"}"#,
                 "`/a` must have the format date (`format`)",
             ),
-            // Alternatives are told as such, and the same one once.
+            // Alternatives are joined by `or`, and equal ones appear once.
             (
                 r#"{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#,
                 r#"{"a":1}"#,
@@ -387,7 +387,7 @@ mod tests {
             (
                 r#"{"properties":{"a":{"oneOf":[{"minimum":1},{"minimum":2}]}}}"#,
                 r#"{"a":3}"#,
-                "`/a` must match one alternative only, and matches 0 and 1 (`oneOf`)",
+                "`/a` must match exactly one alternative, but matches 0 and 1 (`oneOf`)",
             ),
             (
                 r#"{"properties":{"a":{"anyOf":[{"const":1},{"const":2},{"const":3},{"const":4},{"const":5}]}}}"#,
@@ -396,12 +396,12 @@ mod tests {
             ),
         ] {
             let expected = (!expected.is_empty()).then(|| format!("{MISMATCH}: {expected}."));
-            assert_eq!(told(schema, input), expected, "{schema} {input}");
+            assert_eq!(description(schema, input), expected, "{schema} {input}");
         }
     }
 
     #[test]
-    fn a_sentence_is_bounded_holds_no_value_of_an_argument_and_nothing_that_cannot_be_seen() {
+    fn a_sentence_is_bounded_and_has_no_argument_values_or_invisible_characters() {
         let long = "x".repeat(60_000);
         let many: Vec<String> = (0..5_000).map(|at| format!(r#""v{at}""#)).collect();
         let (some, many) = (many[..500].join(","), many.join(","));
@@ -430,15 +430,15 @@ mod tests {
             (r#"{"propertyNames":{"maxLength":9}}"#.to_owned(), &format!(r#"{{"{name}":1}}"#)),
             (of_deep, &deep),
         ] {
-            let told = told(&schema, input).unwrap();
+            let description = description(&schema, input).unwrap();
             assert!(
-                told.len() <= MISMATCH.len() + MAX_SENTENCE_BYTES + 8,
-                "{}: {told}",
-                told.len()
+                description.len() <= MISMATCH.len() + MAX_SENTENCE_BYTES + 8,
+                "{}: {description}",
+                description.len()
             );
-            assert!(!told.contains("SECRET"), "{told}");
+            assert!(!description.contains("SECRET"), "{description}");
         }
-        let unseen = told(
+        let unseen = description(
             r#"{"properties":{"a\n\u202e`":{"enum":["\u0007\u200b\u2028`","é"]}}}"#,
             r#"{"a\n\u202e`":1}"#,
         );

@@ -1,11 +1,14 @@
-//! A tool's JSON Schema: what its arguments must be before policies are asked.
+//! A tool's JSON Schema: the arguments are checked against it before policies are evaluated.
 //!
-//! The schemas come from servers that nobody vouches for. So nothing is compiled because a server said
-//! it: a listing is only held against bounds ([`check`]), and a schema is compiled when a call needs
-//! it, after everything else about the tool is known to be in order ([`Schemas`]). What compiling
-//! takes is bounded before it is done ([`cost`]), and so is what applying a schema takes
-//! ([`applications`]). What schemas refer to elsewhere is never fetched; patterns are matched in linear
-//! time, by an engine that knows no backtracking; and a message never quotes an argument.
+//! The schemas come from untrusted servers. Therefore:
+//!
+//! - When a server lists a tool, its schema is only checked against bounds ([`check`]). It is compiled when
+//!   a call needs it, after all other checks of the tool ([`Schemas`]).
+//! - The cost of compiling is bounded beforehand ([`cost`]), and so is the cost of applying the schema
+//!   ([`applications`]).
+//! - External references are never fetched.
+//! - Patterns are matched in linear time, by an engine without backtracking.
+//! - Error messages never contain argument values.
 
 mod applications;
 mod cache;

@@ -1,23 +1,22 @@
-//! Argument names that an API may take for names of a tool's schema, and are none of them.
+//! Argument names that are confusable with properties of a tool's schema.
 //!
-//! A schema bounds `amount`, and says nothing of `Amount`: an API that matches names without case
-//! takes it for `amount` all the same, unbounded. So a name that equals a property of the schema but
-//! for case or percent-encoding is refused, at the place where the schema has the property.
+//! A schema that bounds `amount` does not bound `Amount`. An API that ignores case takes `Amount` for
+//! `amount`, without the bound. So an argument name that differs from a property in case or
+//! percent-encoding only is rejected where the schema has that property.
 
 use super::applications::{MAX_APPLICATIONS, part};
 use crate::json::{Json, utf16_order};
-use crate::percent::lenient;
+use crate::percent::fully_decoded;
 
-/// Schemas applied within each other; see `applications`.
+/// Schemas that are applied inside of each other; see `applications`.
 const MAX_LEVELS: usize = 128;
 
-/// Bytes of a name that are folded for the price of one application.
+/// Bytes of a name that cost as much to decode and fold as one application.
 const NAME_BYTES: usize = 16;
 
-/// The first name in `input` that can be taken for a property of the schema at its place, and is none;
-/// `None` when there is none. An input that takes too long to look through has one.
+/// The first confusable name in `input`; empty when the search takes too long; `None` when there is none.
 #[must_use]
-pub fn mistaken<'i>(schema: &Json, input: &'i Json) -> Option<&'i str> {
+pub fn confusable<'i>(schema: &Json, input: &'i Json) -> Option<&'i str> {
     let mut search = Search { root: schema, left: MAX_APPLICATIONS };
     match search.look(schema, input, MAX_LEVELS) {
         Ok(()) => None,
@@ -31,7 +30,7 @@ fn find<'s>(properties: &'s [(String, Json)], name: &str) -> Option<&'s Json> {
     properties.get(at).map(|(_, schema)| schema)
 }
 
-/// The name; empty where the search was given up.
+/// The confusable name; empty where the search was given up.
 struct Found<'i>(&'i str);
 
 struct Search<'s> {
@@ -48,7 +47,7 @@ impl Search<'_> {
         for (keyword, given) in keywords {
             match (keyword.as_str(), given, value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Json::String(to), _) => {
-                    // A schema whose references lead nowhere fits nothing.
+                    // Nothing matches a schema with a dangling reference.
                     let Some(schema) = part(self.root, to) else { return Err(Found("")) };
                     self.look(schema, value, levels)?;
                 }
@@ -104,9 +103,10 @@ impl Search<'_> {
         let names = properties.iter().map(|(name, _)| name).chain(unknown.iter().copied());
         let cost = names.map(|name| 1 + name.len() / NAME_BYTES).sum();
         self.left = self.left.checked_sub(cost).ok_or(Found(""))?;
-        let mut known: Vec<String> = properties.iter().map(|(name, _)| lenient(name)).collect();
+        let mut known: Vec<String> =
+            properties.iter().map(|(name, _)| fully_decoded(name)).collect();
         known.sort_unstable();
-        match unknown.into_iter().find(|name| known.binary_search(&lenient(name)).is_ok()) {
+        match unknown.into_iter().find(|name| known.binary_search(&fully_decoded(name)).is_ok()) {
             Some(name) => Err(Found(name)),
             None => Ok(()),
         }
@@ -119,7 +119,7 @@ mod tests {
     use crate::json;
 
     #[test]
-    fn a_name_that_an_api_may_take_for_a_property_is_found_where_the_schema_has_it() {
+    fn a_name_that_is_confusable_with_a_property_is_found_where_the_schema_has_it() {
         let amount = r#"{"properties":{"amount":{"maximum":100}}}"#;
         let nested = r##"{"properties":{"payment":{"$ref":"#/$defs/p"},"all":{"items":{"$ref":"#/$defs/p"}},
             "map":{"additionalProperties":{"type":"string"}}},"$defs":{"p":{"allOf":[{"properties":{"amount":{}}}]}}}"##;
@@ -133,7 +133,7 @@ mod tests {
             (nested, r#"{"payment":{"Amount":1}}"#, Some("Amount")),
             (nested, r#"{"all":[{"amount":1},{"AMOUNT":1}]}"#, Some("AMOUNT")),
             (nested, r#"{"Payment":{}}"#, Some("Payment")),
-            // What the schema says nothing of there is free.
+            // At these places the schema has no such property.
             (nested, r#"{"map":{"Amount":"1","Payment":"2"}}"#, None),
             (
                 r#"{"properties":{"a":{}},"additionalProperties":{"properties":{"x":{}}}}"#,
@@ -147,12 +147,12 @@ mod tests {
             ),
             ("{}", r#"{"Amount":1}"#, None),
             ("true", r#"{"Amount":1}"#, None),
-            // It never ends.
+            // An endless reference.
             (r##"{"$ref":"#"}"##, "{}", Some("")),
         ] {
             let schema_read = json::parse(schema.as_bytes()).unwrap();
             let input_read = json::parse(input.as_bytes()).unwrap();
-            assert_eq!(mistaken(&schema_read, &input_read), expected, "{schema} {input}");
+            assert_eq!(confusable(&schema_read, &input_read), expected, "{schema} {input}");
         }
     }
 }

@@ -1,29 +1,29 @@
-//! Numbers of a schema that no argument can be.
+//! Numbers of a schema that are out of the range of arguments.
 //!
-//! Arguments have integers within ±2^53 and what lies between them. A schema may name others: servers
-//! write the largest integer or double of their language where they mean "no bound". Such a number
-//! stays in the schema as a double that no argument equals and that is on the same side of every
-//! argument. So a bound that every argument meets lets all of them pass, one that no argument meets
-//! refuses them all, and a `const` of that value is never met.
+//! Numbers in arguments are within ±2^53. A schema may have larger ones: servers write the largest integer
+//! or double of their language to mean "no bound". Such a number becomes a double beyond ±2^53 with the
+//! same sign. It equals no argument, and every argument compares with it as with the original. So a bound
+//! that every argument satisfies accepts all, a bound that none satisfies rejects all, and a `const` of
+//! that value is never satisfied.
 
 use serde_json::{Map, Number, Value};
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_JSON_NODES};
 use crate::json::{Json, MAX_INTEGER, decimal};
 
-/// The double after 2^53: the least that no argument can be.
+/// The double after 2^53: the smallest one that is out of range.
 const LEAST_BEYOND: f64 = 9_007_199_254_740_994.0;
 
-/// What of a schema no argument can meet is named so many times: who reads more has seen enough.
+/// Unsatisfiable keywords that are reported. More would not help the reader.
 const MAX_UNSATISFIABLE: usize = 3;
 
-/// The schema as the library takes it.
+/// Converts a schema or arguments for the library.
 pub fn value(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),
-        // The library cuts larger integers off where it counts characters or items in 32 bits; what
-        // it reads as a double becomes the largest count.
+        // On 32 bits, the library truncates larger counts of characters or items. As doubles, they
+        // become the largest count.
         Json::Integer(value) if value.unsigned_abs() > u64::from(u32::MAX) => number(*value as f64),
         Json::Integer(value) => Value::from(*value),
         Json::Number(value) => number(*value),
@@ -32,8 +32,8 @@ pub fn value(json: &Json) -> Value {
         Json::Array(items) => Value::Array(items.iter().map(value).collect()),
         Json::Object(fields) => {
             let field = |(name, field): &(String, Json)| match (name.as_str(), field) {
-                // Of these only zero is a multiple. The library divides, and small numbers divided by
-                // the largest ones are zero.
+                // Only zero is a multiple of such a number. The library divides, and a small number
+                // divided by a very large one would be zero.
                 ("multipleOf", Json::Verbatim(text)) => {
                     let value = double(text);
                     (name.clone(), number(value.clamp(-LEAST_BEYOND, LEAST_BEYOND)))
@@ -45,12 +45,12 @@ pub fn value(json: &Json) -> Value {
     }
 }
 
-/// It is finite: no text of a document is read that is not.
+/// The value is finite, since the parser rejects other numbers.
 fn number(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// The double nearest to a number's text; if no argument can be that number, one that none can be.
+/// The double for a number's text. A number out of range becomes a double out of range.
 fn double(text: &str) -> f64 {
     let value = text.parse::<f64>().unwrap_or_default();
     let is_beyond = value.abs() == MAX_INTEGER as f64
@@ -58,7 +58,7 @@ fn double(text: &str) -> f64 {
     if is_beyond { LEAST_BEYOND.copysign(value) } else { value }
 }
 
-/// What no argument can meet: the place in the schema as a JSON Pointer, and the keyword.
+/// The keywords that no argument can satisfy, each with its place as a JSON Pointer.
 pub fn unsatisfiable(schema: &Json) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     look(schema, &mut String::new(), &mut found);
@@ -71,13 +71,13 @@ fn look<'s>(schema: &'s Json, at: &mut String, found: &mut Vec<(String, &'s str)
         if found.len() == MAX_UNSATISFIABLE {
             return;
         }
-        if is_beyond_all(keyword, given) {
+        if is_unsatisfiable(keyword, given) {
             found.push((at.clone(), keyword));
         }
         let length = at.len();
         push(at, keyword);
         match (keyword.as_str(), given) {
-            // What is in these are values, and no schemas.
+            // These contain values, not schemas.
             ("const" | "default" | "enum" | "example" | "examples", _) => {}
             (
                 "$defs" | "definitions" | "dependentSchemas" | "patternProperties" | "properties",
@@ -109,12 +109,12 @@ fn push(at: &mut String, name: &str) {
     at.push_str(&name.replace('~', "~0").replace('/', "~1"));
 }
 
-/// Whether no argument can meet the keyword.
-fn is_beyond_all(keyword: &str, given: &Json) -> bool {
+/// Whether no argument can satisfy the keyword.
+fn is_unsatisfiable(keyword: &str, given: &Json) -> bool {
     let most = MAX_INTEGER as f64;
     match (keyword, given) {
-        ("const", value) => holds_beyond(value),
-        ("enum", Json::Array(values)) => !values.is_empty() && values.iter().all(holds_beyond),
+        ("const", value) => is_out_of_range(value),
+        ("enum", Json::Array(values)) => !values.is_empty() && values.iter().all(is_out_of_range),
         ("minimum", given) => as_double(given).is_some_and(|least| least > most),
         ("exclusiveMinimum", given) => as_double(given).is_some_and(|least| least >= most),
         ("maximum", given) => as_double(given).is_some_and(|greatest| greatest < -most),
@@ -136,12 +136,12 @@ fn as_double(json: &Json) -> Option<f64> {
     }
 }
 
-/// Whether a number is in the value that no argument can be.
-fn holds_beyond(value: &Json) -> bool {
+/// Whether the value contains a number out of range.
+fn is_out_of_range(value: &Json) -> bool {
     match value {
         Json::Verbatim(text) => double(text).abs() > MAX_INTEGER as f64,
-        Json::Array(items) => items.iter().any(holds_beyond),
-        Json::Object(fields) => fields.iter().any(|(_, value)| holds_beyond(value)),
+        Json::Array(items) => items.iter().any(is_out_of_range),
+        Json::Object(fields) => fields.iter().any(|(_, value)| is_out_of_range(value)),
         _ => false,
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_every_argument_meets_is_ignored_and_one_that_none_meets_denies() {
+    fn a_bound_out_of_range_accepts_or_rejects_every_argument() {
         let numbers = ["0", "-9007199254740992", "9007199254740992", "0.5", "-1e-300"];
         for large in LARGE {
             for input in numbers {
@@ -209,7 +209,7 @@ mod tests {
                 assert_eq!(unsatisfiable(&parse_definition(least.as_bytes()).unwrap()).len(), 1);
             }
         }
-        // 32 bits hold no such count.
+        // These counts do not fit into 32 bits.
         for count in ["4294967296", "4294967297", "9007199254740991"] {
             assert!(is_met(&format!(r#"{{"maxLength":{count}}}"#), r#""x""#), "{count}");
             assert!(!is_met(&format!(r#"{{"minLength":{count}}}"#), r#""x""#), "{count}");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_argument_can_meet_is_found_where_schemas_are_and_not_in_values() {
+    fn unsatisfiable_keywords_are_found_in_schemas_and_not_in_values() {
         for (schema, expected) in [
             (
                 r#"{"properties":{"a/b":{"items":{"minimum":1e300}},"minimum":{"maximum":1e300}}}"#,

@@ -1,9 +1,8 @@
-//! What a pattern of a schema costs to compile, known before it is compiled.
+//! The cost of compiling a schema's pattern, computed before it is compiled.
 //!
-//! A short pattern can compile to megabytes: `^\p{L}{0,60}$` repeats a class of some 600 ranges sixty
-//! times. The library compiles patterns with limits of its own, which are far too high and cannot be
-//! set. So the pattern is parsed here, as the library parses it, and the size of its program is added
-//! up: nothing is repeated to find out how large the repetition is.
+//! A short pattern can compile to megabytes: `^\p{L}{0,60}$` repeats a class of some 600 ranges sixty times.
+//! The library's own limits are far too high and cannot be changed. So the pattern is parsed here, as the
+//! library parses it, and the size of its program is computed from the syntax tree.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -17,48 +16,49 @@ use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
 use regex_syntax::utf8::Utf8Sequences;
 
-/// Bytes of one pattern: those of URLs, dates and identifiers take a tenth.
+/// Bytes of one pattern. Patterns of URLs, dates and identifiers need a tenth.
 pub const MAX_PATTERN_BYTES: usize = 512;
 
-/// What one pattern may cost. `\p{L}` costs 3,000, `.{1,255}` some 7,000. A unit takes some 0.1 µs to
+/// The largest cost of one pattern. `\p{L}` costs 3,000, `.{1,255}` some 7,000. One unit takes some 0.1 µs to
 /// compile, natively and without optimisation, and up to 40 bytes.
 pub const MAX_PATTERN_COST: usize = 10_000;
 
-/// Groups and classes within each other: what is counted by recursion.
+/// Nested groups and classes, which are counted recursively.
 const MAX_NESTING: u32 = 32;
 
-/// What a class of Unicode costs at least, whichever it is: finding its ranges alone takes a part.
+/// The least cost of a Unicode class: finding its ranges takes a part of it.
 const UNICODE_CLASS: usize = 1_000;
 
-/// With groups that capture, or boundaries of words, a table is built besides, of up to 1 MB.
+/// The factor for patterns with capturing groups or word boundaries, for which the engine builds another table
+/// of up to 1 MB.
 const TABLE: usize = 4;
 
-/// A byte of the literals that a search begins with: it becomes up to two rows of a table.
+/// The cost of one byte of the literals that a search begins with: up to two rows of a table.
 const LITERAL_BYTE: usize = 8;
 
-/// What looking for literals costs in each part of a pattern that may match anywhere.
+/// The cost of searching for literals in each part of a pattern that is not anchored.
 const PART: usize = 50;
 
-/// What it costs to compile the pattern. One that is no pattern costs what reading it does: the
-/// library refuses it, if it is meant for one.
+/// The cost of compiling the pattern. For an invalid pattern, it is the cost of parsing: the library rejects
+/// such a pattern when it compiles the schema.
 ///
 /// # Errors
 ///
-/// What the pattern is or has that is not compiled, after "a pattern".
+/// Why the pattern is not compiled, to follow "a pattern".
 pub fn cost(pattern: &str) -> Result<usize, &'static str> {
-    const TOO_LARGE: &str = "that compiles to too much";
+    const TOO_LARGE: &str = "whose compiled form is too large";
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err("of more than 512 bytes");
     }
-    // A parser reads one pattern only.
+    // Each parser can be used once.
     let parser = || ParserBuilder::new().nest_limit(MAX_NESTING).build();
     let ast = match parser().parse(pattern) {
         Ok(ast) => ast,
         Err(error) => {
             let span = error.span();
             return match error.kind() {
-                ErrorKind::NestLimitExceeded(_) => Err("that nests too deep"),
-                // The library writes these anew, and compiles what comes of it.
+                ErrorKind::NestLimitExceeded(_) => Err("with too many levels"),
+                // The library rewrites these escapes and compiles the result.
                 ErrorKind::EscapeUnrecognized if within(pattern, span) == r"\c" => {
                     Err(r"with the escape `\c`")
                 }
@@ -68,11 +68,11 @@ pub fn cost(pattern: &str) -> Result<usize, &'static str> {
     };
     let Ok(found) = ast::visit(&ast, Found::default());
     if found.flags {
-        // They are none of ECMA-262, and one letter folds the case of a million characters.
+        // ECMA-262 has no flags in patterns, and one flag can fold the case of a million characters.
         return Err("with flags");
     }
-    // The library reads the pattern anew for each class that it writes anew, and does so up to three
-    // times: the meta-schema checks patterns too.
+    // The library parses the pattern again for each class that it rewrites. It does so up to three times,
+    // because the meta-schema checks patterns too.
     let translated = found.translate(pattern);
     let readings = (found.perl.len() + 1).saturating_mul(translated.len()).saturating_mul(3) / 2;
     let mut total = readings.saturating_add(found.unicode.saturating_mul(UNICODE_CLASS));
@@ -95,10 +95,10 @@ fn within<'p>(pattern: &'p str, span: &Span) -> &'p str {
     pattern.get(span.start.offset..span.end.offset).unwrap_or_default()
 }
 
-/// What is known of a pattern before it is translated.
+/// What the syntax tree of a pattern contains.
 #[derive(Default)]
 struct Found {
-    /// Where the library writes a class of Perl anew, and as what: in ECMA-262 they are of ASCII.
+    /// The Perl classes with the text by which the library replaces them: in ECMA-262 they are ASCII.
     perl: Vec<(Range<usize>, &'static str)>,
     unicode: usize,
     flags: bool,
@@ -121,7 +121,7 @@ impl Found {
         self.perl.push((class.span.start.offset..class.span.end.offset, written));
     }
 
-    /// The pattern as the library writes it.
+    /// The pattern as the library rewrites it.
     fn translate(&self, pattern: &str) -> String {
         let (mut translated, mut at) = (String::new(), 0);
         for (span, written) in &self.perl {
@@ -167,7 +167,7 @@ impl Visitor for Found {
     }
 }
 
-/// States and transitions of the program, as it matches bytes of UTF-8.
+/// The number of states and transitions of the program, which matches bytes of UTF-8.
 fn program(hir: &Hir) -> usize {
     let sum = |parts: &[Hir]| {
         parts.iter().map(|part| program(part).saturating_add(1)).fold(0, usize::saturating_add)
@@ -195,9 +195,9 @@ fn program(hir: &Hir) -> usize {
     }
 }
 
-/// What it costs to find where a match can begin: the engine looks for literals at the beginning, at
-/// the end and in each part of the pattern, and makes a table of those that it chooses. At most
-/// `most` is looked at, and a bit.
+/// The cost of finding where a match can begin. The engine searches for literals at the beginning, at the end
+/// and in each part of the pattern, and builds a table of those that it chooses. The computation stops soon
+/// after the cost exceeds `most`.
 fn search(hir: &Hir, most: usize) -> usize {
     let literals = |kind: ExtractKind, hir: &Hir| {
         let found = Extractor::new().kind(kind).extract(hir);
@@ -246,25 +246,25 @@ mod tests {
             ("^(main|dev|release/.*)$", Ok(1_000)),
             (r"^\p{L}[\p{L}\p{N} ]*$", Ok(10_000)),
             (r"^.{1,255}$", Ok(10_000)),
-            // What is no pattern is refused where it is compiled.
+            // An invalid pattern is rejected when the schema is compiled.
             ("(?=a)b", Ok(6)),
             ("**/*.rs", Ok(7)),
-            (r"^\p{L}{0,60}$", Err("that compiles to too much")),
-            ("^(((a{100}){100}){100}){100}$", Err("that compiles to too much")),
-            // It is nothing, however often.
+            (r"^\p{L}{0,60}$", Err("whose compiled form is too large")),
+            ("^(((a{100}){100}){100}){100}$", Err("whose compiled form is too large")),
+            // Repeating an empty group costs nothing.
             ("(?:){4294967295}", Ok(200)),
-            ("(?:a?){4294967295}", Err("that compiles to too much")),
-            ("^(?:a{0,1000}){0,1000}$", Err("that compiles to too much")),
-            (".{1000}", Err("that compiles to too much")),
-            ("[a-j][a-j](?:abcdefghij){9}", Err("that compiles to too much")),
-            ("x*[a-j][a-j](?:abcdefghij){9}y*", Err("that compiles to too much")),
-            ("^(.{200})$", Err("that compiles to too much")),
-            (&r"\d".repeat(128), Err("that compiles to too much")),
-            (&r"\pL".repeat(20), Err("that compiles to too much")),
+            ("(?:a?){4294967295}", Err("whose compiled form is too large")),
+            ("^(?:a{0,1000}){0,1000}$", Err("whose compiled form is too large")),
+            (".{1000}", Err("whose compiled form is too large")),
+            ("[a-j][a-j](?:abcdefghij){9}", Err("whose compiled form is too large")),
+            ("x*[a-j][a-j](?:abcdefghij){9}y*", Err("whose compiled form is too large")),
+            ("^(.{200})$", Err("whose compiled form is too large")),
+            (&r"\d".repeat(128), Err("whose compiled form is too large")),
+            (&r"\pL".repeat(20), Err("whose compiled form is too large")),
             (r"(?i)[\x00-\u{10FFFF}]", Err("with flags")),
             (r"(?i:a)", Err("with flags")),
             (r"\cA{10000}", Err(r"with the escape `\c`")),
-            (&["(".repeat(40), ")".repeat(40)].concat(), Err("that nests too deep")),
+            (&["(".repeat(40), ")".repeat(40)].concat(), Err("with too many levels")),
             (&"a".repeat(513), Err("of more than 512 bytes")),
         ] {
             match (cost(pattern), expected) {
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Whether the library's engine takes no more than this for a program.
+    /// Whether the library's engine needs at most this many bytes for the program.
     fn compiles_within(pattern: &str, bytes: usize) -> bool {
         let found = ParserBuilder::new().build().parse(pattern);
         let Ok(found) = found else { return true };
@@ -288,11 +288,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_pattern_costs_bounds_what_it_compiles_to(
+        fn the_cost_of_a_pattern_bounds_the_size_of_its_program(
             pattern in r"(([a-c.^$|]|\\d|\\S|\\pL|\[a-j\]|\[\^x\]|\(a\)|\(\?:b[ac]\)|é)([*+?]|\{[0-9],[1-9][0-9]?\})?){1,12}",
         ) {
             if let Ok(cost) = cost(&pattern) {
-                // One state takes up to 40 bytes, and the engine has some of its own.
+                // One state needs up to 40 bytes, and the engine adds some states of its own.
                 prop_assert!(compiles_within(&pattern, 4_096 + 64 * cost), "{} {}", pattern, cost);
             }
         }

@@ -5,12 +5,14 @@
 use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};
-use gateward_core::mcp::raw::{RawObject, quoted};
+use gateward_core::mcp::jsonrpc;
+use gateward_core::mcp::raw::RawObject;
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{SESSION_VERSIONS, STATELESS_VERSION};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use worker::Date;
 
@@ -24,7 +26,21 @@ const MAX_PAGES: usize = 100;
 /// Bytes of a response that are split into events at a time.
 const PIECE_BYTES: usize = 64 * 1_024;
 /// All capabilities of a client: some servers list only the tools that the client can use.
-const CAPABILITIES: &str = r#"{"elicitation":{},"roots":{},"sampling":{}}"#;
+const CAPABILITIES: [&str; 3] = ["elicitation", "roots", "sampling"];
+
+fn capabilities() -> RawObject {
+    let mut capabilities = RawObject::default();
+    for name in CAPABILITIES {
+        capabilities.set(name, &RawObject::default());
+    }
+    capabilities
+}
+
+#[derive(Serialize)]
+struct ClientInfo {
+    name: &'static str,
+    version: &'static str,
+}
 
 /// Reads every page of `tools/list`, the instructions, and whether the server has resources and prompts.
 pub async fn discover(
@@ -81,8 +97,13 @@ impl Server<'_> {
     async fn begin(&mut self) -> Result<RawObject, Problem> {
         self.version = STATELESS_VERSION;
         // Servers of the session era refuse this with various errors.
-        if let Ok(answer) =
-            self.send("POST", "server/discover", &self.request("server/discover", "{}")).await?
+        if let Ok(answer) = self
+            .send(
+                "POST",
+                "server/discover",
+                &self.request("server/discover", &RawObject::default()),
+            )
+            .await?
             && let Ok(result) = read(answer).await
             && result
                 .get("supportedVersions")
@@ -93,11 +114,10 @@ impl Server<'_> {
         }
         self.version = "";
         let newest = SESSION_VERSIONS.last().copied().unwrap_or_default();
-        let params = format!(
-            "{{\"protocolVersion\":{},\"capabilities\":{CAPABILITIES},\
-             \"clientInfo\":{{\"name\":\"gateward\",\"version\":\"1\"}}}}",
-            quoted(newest)
-        );
+        let mut params = RawObject::default();
+        params.set("protocolVersion", newest);
+        params.set("capabilities", &capabilities());
+        params.set("clientInfo", &ClientInfo { name: "gateward", version: "1" });
         let answer = self.post("initialize", &params).await?;
         self.session = answer.header("mcp-session-id");
         let result = read(answer).await?;
@@ -117,7 +137,7 @@ impl Server<'_> {
     async fn list(&self, tools: &mut Vec<Box<RawValue>>) -> Result<(), Problem> {
         let (mut params, mut bytes) = (RawObject::default(), 0);
         for _ in 0..MAX_PAGES {
-            let page = read(self.post("tools/list", &params.write()).await?).await?;
+            let page = read(self.post("tools/list", &params).await?).await?;
             let listed = page.get("tools").unwrap_or_default();
             bytes += listed.len();
             let listed: Vec<Box<RawValue>> =
@@ -129,7 +149,10 @@ impl Server<'_> {
                     return Ok(());
                 }
                 None | Some("null") => return Ok(()),
-                Some(cursor) => params.set("cursor", cursor),
+                Some(_) => {
+                    let cursor = page.raw("nextCursor").unwrap_or(RawValue::NULL);
+                    params.set_raw("cursor", cursor.to_owned());
+                }
             }
         }
         Err(invalid("its list has no end"))
@@ -144,21 +167,21 @@ impl Server<'_> {
         }
     }
 
-    async fn post(&self, method: &str, params: &str) -> Result<UpstreamAnswer, Problem> {
+    async fn post(&self, method: &str, params: &RawObject) -> Result<UpstreamAnswer, Problem> {
         self.send("POST", method, &self.request(method, params)).await?
     }
 
     /// A JSON-RPC request. Only one is in flight at a time, so all have the same id.
-    fn request(&self, method: &str, params: &str) -> String {
-        let mut params = RawObject::parse(params).unwrap_or_default();
-        if self.version == STATELESS_VERSION {
-            let mut meta = RawObject::default();
-            meta.set_text(META_VERSION, STATELESS_VERSION);
-            meta.set(META_CAPABILITIES, CAPABILITIES);
-            params.set("_meta", meta.write());
+    fn request(&self, method: &str, params: &RawObject) -> String {
+        if self.version != STATELESS_VERSION {
+            return jsonrpc::request(1, method, params);
         }
-        let (method, params) = (quoted(method), params.write());
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":{method},\"params\":{params}}}")
+        let mut meta = RawObject::default();
+        meta.set(META_VERSION, STATELESS_VERSION);
+        meta.set(META_CAPABILITIES, &capabilities());
+        let mut params = params.clone();
+        params.set("_meta", &meta);
+        jsonrpc::request(1, method, &params)
     }
 
     /// Sends a message. The inner problem is an error status of the server.

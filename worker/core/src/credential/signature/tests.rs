@@ -1,4 +1,4 @@
-//! What a signature must cover, as a table; and the signature base, by the RFC's own example.
+//! What a signature must cover, as tables, and the example of the RFC for the signature base.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,7 +23,7 @@ fn digest(body: &str) -> String {
     format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)))
 }
 
-/// A signed request, and what is changed of it after it was signed.
+/// A signed request, and changes to it after signing.
 #[derive(Clone)]
 struct Case {
     method: &'static str,
@@ -31,13 +31,13 @@ struct Case {
     query: &'static str,
     headers: Vec<(String, String)>,
     body: &'static str,
-    /// As the signer writes them.
+    /// The parameters as the signer writes them.
     covered: String,
     parameters: String,
 }
 
 impl Case {
-    /// As a client freezes an agent.
+    /// A client's request to freeze an agent.
     fn new() -> Self {
         Self {
             method: "POST",
@@ -64,7 +64,7 @@ impl Case {
         Self { covered: covered.to_owned(), ..self }
     }
 
-    /// Signs what it covers, as a client does: a text that is written by hand here.
+    /// Signs the request as a client does. The signature base is written by hand here.
     fn signed(self) -> Self {
         let input = format!("({}){}", self.covered, self.parameters);
         let mut base = String::new();
@@ -98,7 +98,7 @@ impl Case {
         verify(&request, &keys, &token, needs_nonce, now_ms)
     }
 
-    /// The code and detail of the refusal; empty if it verifies.
+    /// The code and detail of the problem; empty if the signature verifies.
     fn refusal(&self) -> String {
         match self.verify(true, NOW_MS) {
             Ok(_) => String::new(),
@@ -140,12 +140,12 @@ fn the_signature_base_is_the_one_of_rfc_9421_appendix_b_2_5() {
 }
 
 #[test]
-fn a_signed_request_verifies_and_gives_its_nonce_where_it_needs_one() {
+fn a_signed_request_verifies_and_returns_the_nonce_if_it_needs_one() {
     let nonce = SignatureNonce { nonce: "n1".to_owned(), created_ms: NOW_S * 1_000 };
     let case = Case::new().signed();
     assert_eq!(case.verify(true, NOW_MS).unwrap(), Verified { nonce: Some(nonce) });
     assert_eq!(case.verify(false, NOW_MS).unwrap(), Verified { nonce: None });
-    // A read without a body covers no digest, and needs no nonce.
+    // A read without a body has no digest and needs no nonce.
     let mut read = Case::new().covered(r#""@method" "@path" "@query""#);
     (read.method, read.query, read.body) = ("GET", "limit=2", "");
     read.headers.clear();
@@ -156,7 +156,7 @@ fn a_signed_request_verifies_and_gives_its_nonce_where_it_needs_one() {
 }
 
 #[test]
-fn what_is_added_to_the_required_parts_is_verified_too() {
+fn optional_components_are_verified_too() {
     let more = format!(r#"{COVERED} "date" "x-gateward-run-id""#);
     let case = Case::new().header("date", "today").header("x-gateward-run-id", "r1").covered(&more);
     let all = format!(
@@ -170,7 +170,7 @@ fn what_is_added_to_the_required_parts_is_verified_too() {
 }
 
 #[test]
-fn nothing_that_the_signature_covers_can_be_changed() {
+fn a_change_of_a_covered_component_is_rejected() {
     let header = "x-gateward-source-trust";
     let covered = format!(r#"{COVERED} "{header}""#);
     let signed = Case::new().header(header, "untrusted_external").covered(&covered).signed();
@@ -203,7 +203,7 @@ fn nothing_that_the_signature_covers_can_be_changed() {
 }
 
 #[test]
-fn a_signature_covers_everything_that_it_must() {
+fn a_signature_without_a_required_component_is_rejected() {
     for (case, expected) in [
         (Case::new().covered(r#""@path" "@query" "content-digest""#), "must cover `@method`"),
         (Case::new().covered(r#""@method" "@query" "content-digest""#), "must cover `@path`"),
@@ -233,7 +233,7 @@ fn a_signature_covers_everything_that_it_must() {
 }
 
 #[test]
-fn a_signature_is_of_this_credential_now_and_by_this_algorithm() {
+fn wrong_parameters_are_rejected() {
     let old = NOW_S - 301;
     for (parameters, expected) in [
         (r#";keyid="k1";nonce="n""#.to_owned(), "signature_invalid: `created` must be present"),
@@ -258,7 +258,7 @@ fn a_signature_is_of_this_credential_now_and_by_this_algorithm() {
         ),
         (
             format!(r#";created={NOW_S};keyid="k1";nonce="n";only-at="night""#),
-            "`only-at` is not understood",
+            "`only-at` is not supported",
         ),
         (format!(r#";created={old};keyid="k1";nonce="n""#), "timestamp_stale: "),
         (format!(r#";created={};keyid="k1";nonce="n""#, NOW_S + 302), "timestamp_stale: "),
@@ -301,7 +301,7 @@ fn exactly_one_signature_is_accepted_in_its_canonical_form() {
         let refusal = good.clone().header(name, &changed).refusal();
         assert!(refusal.starts_with("signature_invalid: "), "{name}: {changed}: {refusal}");
     }
-    // Spaces that the canonical form does not have are not what was signed, and change nothing.
+    // Spaces that the canonical form does not have are not signed, so they change nothing.
     let spaced = input.replace("(\"", "( \"").replace(";nonce", "; nonce");
     assert_eq!(good.clone().header("signature-input", &spaced).refusal(), "");
 }

@@ -432,7 +432,7 @@ async fn decide(
         return Err(Refusal { status, body, rate, retry_after_s: None });
     }
     let redacted = &decision.redacted_fields;
-    if rule == ClientRule::Action && action::is_about(&command.call.input, redacted) {
+    if rule == ClientRule::Action && action::identifies(&command.call.input, redacted) {
         relay::record_outcome(&client.app, &command, &decision, None, relay::not_sent());
         decision.reason = "The resource that it is about would have to be redacted.".to_owned();
         return Err(denied(client, &decision, &asked.tool, id, rate));

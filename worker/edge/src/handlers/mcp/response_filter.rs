@@ -22,7 +22,7 @@ use gateward_core::mcp::{Era, denial};
 use gateward_core::problem::Problem;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
-
+use serde_json::value::RawValue;
 use worker::{Date, console_error};
 
 use super::client::McpClient;
@@ -128,7 +128,11 @@ impl ResponseFilter {
     /// Filters a body that is not a stream. `None` when it does not answer the requests.
     pub async fn whole(&mut self, bytes: &[u8], status: u16, batch: bool) -> Option<String> {
         let text = std::str::from_utf8(bytes).ok()?;
-        let texts = if batch { raw::items(text).unwrap_or_else(|| vec![text]) } else { vec![text] };
+        let items = if batch { raw::items(text) } else { None };
+        let texts = items.map_or_else(
+            || vec![text],
+            |items| items.into_iter().map(RawValue::get).collect::<Vec<_>>(),
+        );
         for text in texts {
             match core::read(text)? {
                 Incoming::Answer { id: None, message } if status >= 400 => {
@@ -161,7 +165,7 @@ impl ResponseFilter {
     /// A filtered error.
     async fn failure(&self, id: Option<&str>, message: RawObject) -> String {
         let error = core::error(&message);
-        let read = error.and_then(|error| Some((core::elicited(&error)?, error)));
+        let read = error.and_then(|error| Some((core::elicitations(&error)?, error)));
         let refuse = |error: RpcError| error.with_id(id).body(self.client.era);
         let Some((elicited, mut error)) = read else {
             return refuse(RpcError::upstream("the server's error cannot be read"));
@@ -232,12 +236,12 @@ impl ResponseFilter {
                     visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
                 }
             };
-            self.register(page.news(&visible));
+            self.register(page.unregistered(&visible));
             page.filter(&visible, era, &mut result);
             seen.extend(visible);
         }
         if era == Era::Stateless {
-            for (method, params) in core::asked(&result).ok_or_else(unreadable)? {
+            for (method, params) in core::input_requests(&result).ok_or_else(unreadable)? {
                 let may_ask = method::from_server(&method) == ServerRule::Decide
                     && self.client.may_ask(&pending.claims, &method, params).await;
                 if !may_ask {
@@ -378,7 +382,7 @@ impl ResponseFilter {
             Some(items) => {
                 let mut passed = Vec::new();
                 for item in items {
-                    passed.extend(self.message(item).await);
+                    passed.extend(self.message(item.get()).await);
                 }
                 (!passed.is_empty()).then(|| raw::array(&passed))
             }

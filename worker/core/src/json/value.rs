@@ -1,0 +1,120 @@
+//! The value of a document.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+/// The largest integer that RFC 8785 distinguishes from its neighbours, 2^53.
+pub const MAX_INTEGER: i64 = 1 << 53;
+
+/// Bytes that the allocator adds to each allocation: dlmalloc's header, and rounding up to 8.
+const ALLOCATION_BYTES: usize = 8;
+
+/// A JSON value within the bounds of [`crate::bounds`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Json {
+    Null,
+    Bool(bool),
+    /// Every number that is an integer, within ±[`MAX_INTEGER`].
+    Integer(i64),
+    /// Every other number; finite.
+    Number(f64),
+    String(String),
+    Array(Vec<Json>),
+    /// Sorted by key in UTF-16 order, keys unique.
+    Object(Vec<(String, Json)>),
+    /// The text of a number that neither of the two above holds exactly. Only definitions have such
+    /// numbers: see [`crate::json::parse_definition`]. Arguments never do.
+    #[serde(skip)]
+    Verbatim(String),
+}
+
+/// The order of keys in RFC 8785: by UTF-16 code units. It differs from byte order for astral characters.
+pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+}
+
+impl Json {
+    /// The field `key` of an object; `None` if this is not an object or has no such field.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        match self {
+            Json::Object(fields) => {
+                let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
+                fields.get(at).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same, mutable.
+    #[must_use]
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        match self {
+            Json::Object(fields) => {
+                let at = fields.binary_search_by(|(name, _)| utf16_order(name, key)).ok()?;
+                fields.get_mut(at).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of memory that the value has allocated, including what the allocator adds to each part.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let part = |bytes: usize| if bytes == 0 { 0 } else { bytes + ALLOCATION_BYTES };
+        match self {
+            Json::String(text) | Json::Verbatim(text) => part(text.capacity()),
+            Json::Array(items) => {
+                let inner: usize = items.iter().map(Json::heap_bytes).sum();
+                part(items.capacity() * size_of::<Json>()) + inner
+            }
+            Json::Object(fields) => {
+                let inner =
+                    |(key, value): &(String, Json)| part(key.capacity()) + value.heap_bytes();
+                let inner: usize = fields.iter().map(inner).sum();
+                part(fields.capacity() * size_of::<(String, Json)>()) + inner
+            }
+            _ => 0,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The kind of the value, for error messages.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Integer(_) => "an integer",
+            Json::Number(_) | Json::Verbatim(_) => "a number",
+            Json::String(_) => "a string",
+            Json::Array(_) => "an array",
+            Json::Object(_) => "an object",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    #[test]
+    fn heap_bytes_counts_every_allocation() {
+        let text = format!("[{}{{}}]", r#"{"a":0},"#.repeat(4_000));
+        let value = parse(text.as_bytes()).unwrap();
+        // Each object has room for four fields, and a key.
+        let each = 4 * size_of::<(String, Json)>() + 1 + 2 * ALLOCATION_BYTES;
+        assert!(value.heap_bytes() >= 4_000 * (each + size_of::<Json>()), "{}", value.heap_bytes());
+        assert_eq!(parse(b"[]").unwrap().heap_bytes(), 0);
+        assert_eq!(Json::String("x".repeat(100)).heap_bytes(), 100 + ALLOCATION_BYTES);
+    }
+}
