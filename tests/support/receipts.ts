@@ -43,7 +43,7 @@ export function problemsOf(receipts: ReceiptRecord[], previous = GENESIS): strin
     check(seq, receipt.receipt_id === `rcpt_${receipt.lane}_${seq}`, `wrong id ${receipt.receipt_id}`);
     check(seq, body.seq === seq && body.lane === receipt.lane, "the body is another receipt's");
     check(seq, body.prev_hash === receipt.prev_receipt_hash, "body and row disagree on the previous hash");
-    check(seq, body.prev_hash === expectedPrevious, "the previous hash is not that of the receipt before");
+    check(seq, body.prev_hash === expectedPrevious, "the previous hash is not the hash of the receipt before");
     check(seq, sha256Hex(canonicalize(body)) === receipt.receipt_hash, "the hash is not that of the body");
     expectedPrevious = receipt.receipt_hash;
     expectedSeq = seq + 1;

@@ -167,7 +167,7 @@ impl Problem {
     /// `not_found`: the record does not exist, or the caller may not see it.
     #[must_use]
     pub fn not_found(what: &str) -> Self {
-        Self::new(ProblemCode::NotFound, format!("there is no such {what}"))
+        Self::new(ProblemCode::NotFound, format!("this {what} does not exist"))
     }
 
     /// `invalid_field`; `field` is a dotted path.

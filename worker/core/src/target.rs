@@ -133,7 +133,7 @@ fn not_public(host: &Host<&str>) -> Option<&'static str> {
             if NOT_PUBLIC_DOMAINS.contains(&last) {
                 Some("a name of a local network")
             } else if last == name {
-                Some("a name without a domain")
+                Some("a name without a dot")
             } else {
                 None
             }

@@ -65,7 +65,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         Found::Route(route, parameters) => (route, parameters),
         Found::OtherMethods(methods) => return Err(Problem::method_not_allowed(methods)),
         Found::Nothing => {
-            return Err(Problem::new(ProblemCode::NotFound, "there is no such path"));
+            return Err(Problem::new(ProblemCode::NotFound, "this path does not exist"));
         }
     };
     match route.access {
@@ -93,7 +93,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         .into_iter()
         .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))
         .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Problem::new(ProblemCode::NotFound, "there is no such path"))?;
+        .map_err(|_| Problem::new(ProblemCode::NotFound, "this path does not exist"))?;
     let first = parameters.first().map_or("", String::as_str);
     match route.operation {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,

@@ -35,7 +35,7 @@ pub fn settings(env: &Env) -> Result<Rc<Settings>, Problem> {
         console_error!("misconfigured: {message}");
         Problem::new(
             ProblemCode::Misconfigured,
-            "Gateward's settings are wrong; its log says which",
+            "a setting of Gateward is missing or invalid; its log says which",
         )
     })
 }

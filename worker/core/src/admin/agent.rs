@@ -1,4 +1,4 @@
-//! Agents: who calls tools, within which limits, and in which state.
+//! Agents, which call tools: their limits and states.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -310,7 +310,7 @@ impl Write for PatchAgent {
     }
 }
 
-/// What can be done to an agent.
+/// The actions on an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentAction {
     Freeze,
@@ -335,7 +335,7 @@ impl Write for ActOnAgent {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before = existing(at, loaded)?;
         if before.revoked && self.action != AgentAction::Revoke {
-            return Err(conflict("the agent is revoked, which is final"));
+            return Err(conflict("the agent is revoked, and this is final"));
         }
         let mut row = before.clone();
         let event = match self.action {

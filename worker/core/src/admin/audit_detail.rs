@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// A detail with what is different; a new record differs from nothing.
+/// A detail with the changed fields. A new record has none.
 pub(super) fn with_changes(mut detail: Json, changes: Option<Json>) -> Json {
     if let (Json::Object(fields), Some(changes)) = (&mut detail, changes) {
         fields.insert("changes".to_owned(), changes);
@@ -11,7 +11,7 @@ pub(super) fn with_changes(mut detail: Json, changes: Option<Json>) -> Json {
     detail
 }
 
-/// What is different between two views of a record, for the audit.
+/// The fields that differ between two views of a record, for the audit.
 pub(super) fn difference(before: &impl Serialize, after: &impl Serialize) -> Json {
     let (before, after) = (json!(before), json!(after));
     let Json::Object(after) = after else { return Json::Null };

@@ -15,7 +15,7 @@ use crate::registry::upstream::Upstream;
 use crate::scope::Scope;
 use crate::sql::administration::Statement;
 
-/// Who changes the registry.
+/// The administrator who changes the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
     /// The administrator's tenant.

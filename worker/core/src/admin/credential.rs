@@ -355,13 +355,13 @@ impl Write for IssueCredential<'_> {
                     return refuse("agent", "must name the agent");
                 }
                 if request.administrator.is_some() {
-                    return refuse("administrator", "must be left out of an agent's credential");
+                    return refuse("administrator", "must be left out for an agent's credential");
                 }
                 let Some(agent) = &context.agent else {
-                    return refuse("agent", "there is no such agent");
+                    return refuse("agent", "this agent does not exist");
                 };
                 if agent.revoked {
-                    return Err(conflict("the agent is revoked, which is final"));
+                    return Err(conflict("the agent is revoked, and this is final"));
                 }
                 lane = agent.lane;
                 let default = vec![Scope::ToolsRead, Scope::ToolsWrite];
@@ -376,7 +376,7 @@ impl Write for IssueCredential<'_> {
             }
             CredentialKind::Administrator => {
                 if request.agent.is_some() {
-                    return refuse("agent", "must be left out of an administrator's credential");
+                    return refuse("agent", "must be left out for an administrator's credential");
                 }
                 if request.assigns_runs {
                     return refuse("assigns_runs", "must be false: only agents have runs");
@@ -388,7 +388,7 @@ impl Write for IssueCredential<'_> {
                     return refuse("scopes", "must say what the administrator may do");
                 };
                 if !context.administrator {
-                    return refuse("administrator", "there is no such administrator");
+                    return refuse("administrator", "this administrator does not exist");
                 }
                 // Only this person protects groups, so nobody else may act under this name.
                 if context.first && request.administrator.as_deref() != Some(&at.actor.name) {
@@ -449,7 +449,7 @@ fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
         })
     };
     if !actor.allowed_networks.as_ref().is_none_or(inside) {
-        return refuse("your own credential is not for these networks".to_owned());
+        return refuse("your own credential does not allow these networks".to_owned());
     }
     if actor.signed && !row.signed {
         return refuse("your own credential must sign requests, so this one must, too".to_owned());
@@ -502,7 +502,7 @@ impl Write for RotateCredential<'_> {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let mut old = existing(at, loaded)?;
         if old.revoked || old.expired(at.now_ms) {
-            return Err(conflict("the credential has ended: create a new one"));
+            return Err(conflict("the credential is revoked or has expired: create a new one"));
         }
         let context: CredentialContext = loaded.extra()?;
         let lane = match (&context.agent, old.kind) {

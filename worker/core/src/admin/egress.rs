@@ -61,7 +61,7 @@ const FORMATS: [&str; 13] = [
     "urn",
 ];
 
-/// Types that hold no address.
+/// Types that cannot contain an address.
 const OTHER_TYPES: [&str; 4] = ["boolean", "integer", "null", "number"];
 
 /// Something in a definition that suggests egress.

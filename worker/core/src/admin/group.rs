@@ -194,7 +194,7 @@ impl Write for ProtectGroup {
         // Otherwise anybody with `registry:write` could fill a group with its own members and then
         // lock it.
         if !context.first {
-            let detail = "only the tenant's first administrator protects a group";
+            let detail = "only the tenant's first administrator can protect a group";
             return Err(Problem::new(ProblemCode::Forbidden, detail));
         }
         if context.administrators == 0 {
@@ -205,7 +205,7 @@ impl Write for ProtectGroup {
 }
 
 text_enum! {
-    /// What a member is.
+    /// The kind of a member.
     MemberKind {
         Agent = "agent",
         Administrator = "administrator",

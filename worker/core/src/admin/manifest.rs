@@ -42,7 +42,7 @@ pub const MAX_LISTING_PATTERN_COST: usize = 300_000;
 /// Tools that an answer names in one list of findings; more would not help the reader.
 const MAX_FINDINGS: usize = 100;
 
-/// What a server answered when it was asked for its tools.
+/// A server's answers when it was asked for its tools.
 #[derive(Debug)]
 pub struct Discovered {
     /// The tools of all pages, in order.
@@ -61,7 +61,7 @@ pub struct ToolManifest {
     /// SHA-256 over the canonical form of the manifest.
     pub(super) manifest_sha256: String,
     pub(super) tools: Vec<ListedTool>,
-    /// Where each tool is among them.
+    /// The position of each tool in the list.
     places: HashMap<String, usize>,
     /// How many of them are usable.
     usable: usize,
@@ -133,7 +133,7 @@ pub struct Finding {
     why: String,
 }
 
-/// What a tool's schema must be, whoever gives it.
+/// The rules for a tool's schema, for servers and administrators.
 pub(super) const NO_OBJECT: &str = "must be an object";
 
 impl ToolManifest {
@@ -148,7 +148,8 @@ impl ToolManifest {
             let definition = match json::parse_definition(text.get().as_bytes()) {
                 Ok(definition) if bytes <= MAX_LISTING_BYTES => definition,
                 found => {
-                    let too_large = || "the definitions before it are too large".to_owned();
+                    let too_large =
+                        || "the definitions of the tools before it are too large".to_owned();
                     let why = found.map_or_else(|error| error.message, |_| too_large());
                     // The definition is ambiguous: only its name is used.
                     let read: Detail = serde_json::from_str(text.get()).unwrap_or_default();
@@ -334,7 +335,7 @@ fn listed(
 fn is_own_name(name: &str) -> Result<(), String> {
     ToolName::parse(name).map_err(|must| format!("its name {must}"))?;
     match ACTIONS.contains(&name) {
-        true => Err("its name is that of an action of MCP".to_owned()),
+        true => Err("its name is reserved for an action of MCP".to_owned()),
         false => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use super::change::At;
 use crate::etag::matches_etag;
 use crate::problem::{Problem, ProblemCode};
 
-/// Whether `If-Match` lets a change of this revision through.
+/// Whether `If-Match` allows a change of this revision.
 pub(super) fn check_match(at: &At<'_>, revision: u64) -> Result<(), Problem> {
     if at.if_match.is_none_or(|header| matches_etag(header, revision)) {
         return Ok(());

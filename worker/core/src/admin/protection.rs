@@ -1,4 +1,4 @@
-//! Protected groups: who must approve a change of who can approve.
+//! Protected groups: members must approve each change that affects who can approve.
 //!
 //! A quorum is worth only as much as its group. So these changes wait until members of the
 //! protected group approve them: adding a member, issuing a credential to a member, and ending the
@@ -58,9 +58,7 @@ pub(super) fn guard(
         }));
     };
     if !groups.iter().all(|needed| approval.covers(needed)) {
-        return Err(conflict(
-            "the approval does not have all the approvals that the change needs now",
-        ));
+        return Err(conflict("the approval has fewer approvals than the change needs now"));
     }
     if let Some(detail) = change.detail.as_object_mut() {
         detail.insert("approval_id".to_owned(), approval.approval_id.as_str().into());

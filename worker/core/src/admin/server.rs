@@ -58,7 +58,7 @@ pub struct Server {
     /// SHA-256 of the instructions that the server gave when an administrator last asked it,
     /// lower-case hex. These do not taint; other instructions do.
     instructions_sha256: Option<String>,
-    /// Where its traffic goes; null when Gateward forwards nothing.
+    /// Its upstream. Null if Gateward forwards nothing to it.
     upstream: Option<Upstream>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -456,7 +456,7 @@ impl Write for ActOnServer {
     }
 }
 
-/// Deletes a server; none of its tools can be called any more.
+/// Deletes a server. Its tools can no longer be called.
 pub struct DeleteServer {
     pub server: Name,
 }

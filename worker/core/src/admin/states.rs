@@ -13,7 +13,7 @@ pub struct States {
     pub quarantined: bool,
 }
 
-/// What can be done to a server or a tool.
+/// The actions on a server or a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateAction {
     Approve,

@@ -117,7 +117,7 @@ impl TenantRow {
     }
 }
 
-/// What any change of a tenant's row reads.
+/// The statement that every change of a tenant's row reads.
 pub(super) fn load(at: &At<'_>) -> Statement {
     Statement::new(sql::LOAD_TENANT, vec![at.tenant.into(), (MAX_TENANTS + 1).into()])
 }

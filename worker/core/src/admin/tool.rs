@@ -452,7 +452,9 @@ impl ApproveTool {
             (None, None) => Ok(()),
             (None, Some(_)) => Err(Problem::field(
                 DEFINITION_SHA256,
-                format!("`{DEFINITION_SHA256}`: must be that of the definition that you reviewed"),
+                format!(
+                    "`{DEFINITION_SHA256}`: must be the hash of the definition that you reviewed"
+                ),
             )),
             (reviewed, known) if reviewed != known => Err(Problem::new(
                 ProblemCode::DefinitionChanged,

@@ -32,7 +32,7 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 /// Why a server on a local network is refused.
 macro_rules! no_local_targets {
     () => {
-        "this worker calls no local networks, since its var `LOCAL_TARGETS` is not \"true\""
+        "this worker calls no local networks, because its var `LOCAL_TARGETS` is not \"true\""
     };
 }
 const NO_LOCAL_TARGETS: &str = no_local_targets!();
@@ -43,7 +43,7 @@ fn refused(field: &str, must: &str) -> Problem {
     Problem::field(field, detail)
 }
 
-/// The upstream after a JSON Merge Patch (RFC 7396) of what is stored, or of nothing.
+/// The upstream after a JSON Merge Patch (RFC 7396) of the stored one, or of an empty one.
 ///
 /// # Errors
 ///
@@ -174,7 +174,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     }
     // A request with one of these in a segment is refused.
     if path.contains(|c: char| c.is_control() || c == '\\') {
-        return Err("must not have control characters and `\\`");
+        return Err("must not have control characters or `\\`");
     }
     // It is compared with the decoded path, so an encoded one would never match.
     if path.contains(['%', '?', '#']) {
@@ -194,7 +194,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
             }
             // No client sends these.
             None if segment == "." || segment == ".." => {
-                return Err("must not have the segments `.` and `..`");
+                return Err("must not have the segments `.` or `..`");
             }
             None => {}
         }
@@ -230,7 +230,7 @@ pub fn check_kind(kind: ServerKind, upstream: Option<&Upstream>) -> Result<(), P
         }
         // Paths are appended to it.
         ServerKind::Http if upstream.url.contains('?') => {
-            Err(refused("url", "must have no query: paths are appended to it"))
+            Err(refused("url", "must not have a query, because paths are appended to it"))
         }
         ServerKind::Mcp | ServerKind::Http => Ok(()),
     }

@@ -11,7 +11,7 @@ use crate::id::receipt_id;
 use crate::policy::bundle::Bundle;
 use crate::receipt::Ending;
 
-/// A decision as it was answered.
+/// A decision with its answer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DecisionRecord)]
 pub struct DecisionView {

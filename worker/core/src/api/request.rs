@@ -428,7 +428,7 @@ impl<'a> Request<'a> {
                 "cursor" if is_cursor(value) => cursor = value,
                 "cursor" => return Err(malformed("cursor", "the `next_cursor` of a page")),
                 other if filters.contains(&other) => {}
-                other => return Err(malformed(other, "left out: there is no such parameter")),
+                other => return Err(malformed(other, "left out: this parameter does not exist")),
             }
         }
         Ok((limit, cursor))

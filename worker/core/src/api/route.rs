@@ -8,7 +8,7 @@ use crate::approval::VerdictKind;
 use crate::name::is_name;
 use crate::scope::Scope;
 
-/// What a request must have before its handler runs.
+/// The authentication that a request needs before its handler runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Nothing.
@@ -23,7 +23,7 @@ pub enum Access {
     Administrator(Scope),
 }
 
-/// What a route does.
+/// The operation of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Health,

@@ -162,7 +162,7 @@ pub struct ApprovalInput {
     pub edited: Option<String>,
 }
 
-/// An approval as its lane holds it.
+/// An approval in its lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldApproval {
     pub approval: Approval,
@@ -442,7 +442,7 @@ impl Approval {
         }
         match &command.action_hash {
             Some(hash) if hash != self.good_hash() => {
-                return conflict("the call is another one now: read the approval again");
+                return conflict("the call has changed: read the approval again");
             }
             None if self.edited_action_hash.is_some() && command.if_match.is_none() => {
                 return conflict(
@@ -452,13 +452,13 @@ impl Approval {
             _ => {}
         }
         if status == ApprovalStatus::Approved {
-            return conflict("the approval has all the approvals that it needs");
+            return conflict("the approval already has all the approvals that it needs");
         }
         // There are never more approvers than the quorums need.
         let needed =
             |needed: &&ApproverGroup| groups.contains(&needed.group) && !self.covers(needed);
         if edited.is_none() && self.approver_groups.iter().find(needed).is_none() {
-            return conflict("your groups have all the approvals that are needed of them");
+            return conflict("your groups already have all the approvals that they need");
         }
         if let Some((hash, arguments)) = edited {
             self.edited_action_hash = Some(hash);
@@ -502,7 +502,7 @@ impl Approval {
             ApprovalStatus::Rejected if self.was_closed_by(command) => Ok(Decided::Already),
             ApprovalStatus::Approved => Err(Problem::new(
                 ProblemCode::StateConflict,
-                "the approval has all the approvals that it needs; cancel it instead",
+                "the approval already has all the approvals that it needs; cancel it instead",
             )),
             status => Err(closed(status)),
         }
@@ -527,7 +527,7 @@ impl Approval {
     fn groups_of(&self, command: &DecideCommand) -> Result<Vec<String>, Problem> {
         let forbidden = |detail| Err(Problem::new(ProblemCode::Forbidden, detail));
         if command.administrator == self.agent {
-            return forbidden("nobody decides on what it asked for itself");
+            return forbidden("you cannot decide on your own request");
         }
         let needed = self.approver_groups.iter().map(|needed| &needed.group);
         let groups: Vec<String> =
@@ -563,7 +563,8 @@ impl Approval {
         let arguments = read(&merged)?;
         let text = arguments.canonical();
         if text.len() > MAX_APPROVAL_INPUT_BYTES {
-            let detail = format!("the edited arguments exceed {MAX_APPROVAL_INPUT_BYTES} bytes");
+            let detail =
+                format!("the edited arguments must have at most {MAX_APPROVAL_INPUT_BYTES} bytes");
             return Err(Problem::field("edit", detail));
         }
         let action = Action {
@@ -610,7 +611,7 @@ impl Approval {
                 conflict("the approval is for another change, or somebody else requested it")
             }
             ApprovalStatus::Approved => Ok(()),
-            ApprovalStatus::Pending => conflict("the approval still waits for approvers"),
+            ApprovalStatus::Pending => conflict("the approval is not approved yet"),
             status => Err(closed(status)),
         }
     }
@@ -630,6 +631,6 @@ impl Approval {
 }
 
 fn closed(status: ApprovalStatus) -> Problem {
-    let detail = format!("the approval is {} already", status.as_str());
+    let detail = format!("the approval is already {}", status.as_str());
     Problem::new(ProblemCode::StateConflict, detail)
 }

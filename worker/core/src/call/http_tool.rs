@@ -6,7 +6,7 @@
 //! be equal to such an API, and no path may match a route's literal only without case. The tool's input
 //! schema must restrict names such as `a[]` and `a.b`, which APIs read in their own ways.
 //!
-//! Out of scope: what the method or the tool may do, and where the request goes.
+//! Out of scope: what the method or the tool may do, and the request's upstream.
 
 mod path;
 

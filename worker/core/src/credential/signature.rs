@@ -32,12 +32,12 @@ const DIGEST: &str = "content-digest";
 /// The supported parameters. Others are rejected, because they could restrict the signature.
 const PARAMETERS: [&str; 6] = ["alg", "created", "expires", "keyid", "nonce", "tag"];
 
-/// A request as it was received.
+/// A received request.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedRequest<'a> {
     pub method: &'a str,
     pub path: &'a str,
-    /// Without the question mark; empty if there is none.
+    /// Without the question mark. Empty if there is no query.
     pub query: &'a str,
     /// Names in lower case. The values of one name are joined by a comma and a space.
     pub headers: &'a [(String, String)],

@@ -102,7 +102,7 @@ pub fn prefer(refused: Option<ReasonCode>, ruling: Ruling) -> Ruling {
     }
 }
 
-/// The approval that lets a call pass which policies hold back.
+/// The approval that allows a call that policies hold back.
 pub fn granted<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
     draft.facts.approval.filter(|_| draft.presented == Presented::Granted)
 }
@@ -314,7 +314,9 @@ pub fn ask_change(
     change: &Change<'_>,
 ) -> Result<(String, JournalEntry, AgentState), Problem> {
     if facts.state.open_approvals >= MAX_OPEN_APPROVALS {
-        let detail = format!("{MAX_OPEN_APPROVALS} changes wait for approval already, the most");
+        let detail = format!(
+            "{MAX_OPEN_APPROVALS} changes, the limit, wait for approval: have some approved or cancelled"
+        );
         return Err(Problem::new(ProblemCode::LimitReached, detail));
     }
     if !facts.space.takes(facts.head, false) {

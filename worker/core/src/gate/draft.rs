@@ -39,7 +39,7 @@ pub enum Presented {
     Nothing,
     /// It is not decided yet.
     Pending,
-    /// It lets a call pass that policies hold back.
+    /// It allows a call that policies hold back.
     Granted,
     /// It is for another call.
     Tampered,

@@ -1,4 +1,4 @@
-//! Step 6: who calls, and whether it may call at all.
+//! Step 6: identifies the caller, and checks whether it may call.
 
 use super::draft::{Draft, Stop};
 use super::facts::Facts;
@@ -64,7 +64,7 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if let Some(networks) = &credential.allowed_networks
         && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))
     {
-        let detail = "the credential is not for use from this address";
+        let detail = "the credential must not be used from this address";
         return Err(refuse(ProblemCode::SourceAddressForbidden, detail));
     }
     if let Some(nonce) = &command.signature_nonce {
@@ -90,7 +90,7 @@ pub fn status(draft: &Draft<'_>, identity: &Identity<'_>) -> Result<Option<Rulin
     {
         let problem = Problem::new(
             ProblemCode::EnvironmentMismatch,
-            "`agent.environment` is not the environment that the agent is registered in",
+            "`agent.environment` is not the environment in which the agent is registered",
         );
         return Err(Stop::Problem(problem, None));
     }

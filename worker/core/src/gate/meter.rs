@@ -31,7 +31,9 @@ pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
     let (limit, window_s) = (status.limit, status.window_s);
     let detail = match cost {
         1 => format!("the agent has used its {limit} requests per {window_s} s"),
-        _ => format!("this counts as {cost} of the agent's {limit} requests per {window_s} s"),
+        _ => format!(
+            "this request counts as {cost} of the agent's {limit} requests per {window_s} s"
+        ),
     };
     let mut problem = Problem::new(ProblemCode::RateLimited, detail);
     let retry_after_s = bucket.retry_after_s(draft.rate, cost);

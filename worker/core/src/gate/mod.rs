@@ -1,6 +1,6 @@
 //! The lane's synchronous step: one call in, an answer and at most two journal rows out.
 //!
-//! [`decide`] is pure. The lane gives it what storage holds and writes what it returns; the lane's
+//! [`decide`] is pure. The lane passes it the contents of storage and writes its result. The lane's
 //! memory takes the new state only after that write succeeded.
 //!
 //! Out of scope: reading the registry, storing rows and flushing them (`lane/`).

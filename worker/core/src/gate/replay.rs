@@ -32,14 +32,17 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
         }
         return problem(
             ProblemCode::RequestIdConflict,
-            "`request_id` was used for a call with other contents or with another credential",
+            "`request_id` was used for a different call, or with another credential",
         );
     }
     let stale = call.timestamp_ms.is_some_and(|at| {
         i64::try_from(facts.now_ms).map_or(true, |now| now.abs_diff(at) > MAX_CLOCK_SKEW_MS)
     });
     if stale {
-        return problem(ProblemCode::TimestampStale, "`timestamp` is more than 300 s off");
+        return problem(
+            ProblemCode::TimestampStale,
+            "`timestamp` is more than 300 s before or after Gateward's clock",
+        );
     }
     if facts.nonce_used {
         return problem(ProblemCode::NonceReplayed, "`nonce` was used before");

@@ -20,9 +20,9 @@ use crate::registry::{
 use crate::schema::Misfit;
 use crate::scope::Scope;
 
-/// Whether the agent and its credential are granted what is called: the server, and the tool if it
-/// is known. If it is not known, the grants must be able to match a tool of the server. Without a
-/// grant, an agent can neither send the server anything nor get anything from it.
+/// Whether the lists of the agent and its credential allow the server, and the tool if it is known.
+/// If the tool is not known, the lists must be able to match one of the server's tools. An agent
+/// without such a grant can neither send anything to the server nor get anything from it.
 pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
     let call = &command.call;
     let servers = identity.credential.allowed_servers.as_deref();

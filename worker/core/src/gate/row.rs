@@ -84,7 +84,7 @@ pub struct ContainmentRow<'a> {
     pub risk_steps: u8,
     /// The audit event, if the decision does not imply it.
     pub event: Option<&'static str>,
-    /// Who caused the event: the agent, or an administrator.
+    /// The cause of the event: the agent, or an administrator.
     pub source: &'a str,
     pub detail: Option<ContainmentDetail<'a>>,
 }

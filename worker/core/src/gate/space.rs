@@ -35,6 +35,6 @@ impl JournalSpace<'_> {
 pub fn full() -> Problem {
     Problem::new(
         ProblemCode::JournalFull,
-        "decisions wait to be written to D1; no more are taken until they are",
+        "too many decisions wait to be written to D1; try again after they are written",
     )
 }

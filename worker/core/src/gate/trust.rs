@@ -23,7 +23,7 @@ pub enum LoweredBy {
     Taint,
 }
 
-/// The trust of what made the agent call.
+/// The trust of the text that made the agent call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[schema(as = CallTrust)]
 pub struct CallTrust {

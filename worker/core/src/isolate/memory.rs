@@ -1,4 +1,4 @@
-//! How many bytes the requests of an isolate may hold at a time.
+//! Bounds the bytes that the requests of an isolate may hold at the same time.
 //!
 //! An isolate has 128 MB, and Wasm's linear memory never shrinks. So a request's bytes are counted
 //! before they are read, and given back when they are dropped.

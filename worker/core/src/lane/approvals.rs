@@ -18,7 +18,7 @@ const MAX_EXPIRED_APPROVALS: i64 = 500;
 /// The result of an administrator's decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecideOutcome {
-    /// The approval as it is now, as JSON, and its revision.
+    /// The approval after the decision, as JSON, and its revision.
     Done { body: String, revision: u64 },
     /// The lane knows a newer epoch than the one at which the administrator was checked.
     Outdated,

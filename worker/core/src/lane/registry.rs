@@ -160,7 +160,7 @@ pub fn needed(command: &GateCommand) -> Vec<(RecordKind, String)> {
     RecordKind::ALL.into_iter().map(|kind| (kind, name_of(kind, command))).collect()
 }
 
-/// What was loaded for a command, as it is stored.
+/// The loaded records of a command, in their stored form.
 #[must_use]
 pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
     let null = || "null".to_owned();
@@ -180,11 +180,11 @@ pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
     .collect()
 }
 
-/// All tools of a command's server, as they are stored.
+/// All tools of a command's server, in their stored form.
 #[must_use]
 pub fn stored_listing(command: &GateCommand, loaded: &LoadedListing) -> StoredRecord {
     let kind = RecordKind::Listing;
-    // Plain data always serializes; what were empty could not be read.
+    // Plain data always serializes. An empty text could not be read.
     let text = serde_json::to_string(&loaded.tools).unwrap_or_default();
     StoredRecord { kind, name: name_of(kind, command), text }
 }

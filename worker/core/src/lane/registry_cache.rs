@@ -1,7 +1,8 @@
 //! A lane's copy of the registry.
 //!
-//! INVARIANT (one epoch): every record in the cache is as it was in D1 at the cache's epoch, and
-//! the cache never mixes epochs, so a decision never sees half of a change. Three things change it:
+//! INVARIANT (one epoch): every record in the cache is as it was in D1 at the cache's epoch. The
+//! cache never mixes epochs, so a decision never sees half of a change. Three events change the
+//! cache:
 //!
 //! - A load brings records that were read in one statement with the tenant's epoch. A load of a
 //!   newer epoch empties the cache first. A load of an older epoch is discarded, however late it
@@ -63,9 +64,9 @@ pub struct RegistryCache {
 }
 
 impl RegistryCache {
-    /// The records for `command` that are held; `None` when it is not known who calls, or when
-    /// the epoch was not confirmed within `ttl_ms`: then they must be read from D1 first. The flag
-    /// says whether server and tool are among them.
+    /// The cached records for `command`. `None` if the caller's records are not cached, or if the
+    /// epoch was not confirmed within `ttl_ms`: then they must be read from D1 first. The flag says
+    /// whether server and tool are included.
     #[must_use]
     pub fn records(
         &self,
@@ -79,8 +80,8 @@ impl RegistryCache {
         self.held(command)
     }
 
-    /// The same for when D1 does not answer: they are good for as long as the tenant registered for
-    /// such a call, and they say that they were not confirmed.
+    /// The same if D1 does not answer: the records may be used for as long as the tenant registered
+    /// for such a call, and they are marked as not confirmed.
     #[must_use]
     pub fn unconfirmed(
         &self,
@@ -122,8 +123,8 @@ impl RegistryCache {
         Some((records, complete))
     }
 
-    /// The command with the tool that an HTTP request calls, as the server's routes say; as it is
-    /// while the server is not held.
+    /// The command with the tool that an HTTP request calls, by the server's routes. Unchanged if
+    /// the server is not cached.
     #[must_use]
     pub fn routed<'a>(&self, command: &'a GateCommand) -> Cow<'a, GateCommand> {
         let Purpose::Route(request) = &command.purpose else { return Cow::Borrowed(command) };
@@ -188,8 +189,8 @@ impl RegistryCache {
         self.bans.is_none()
     }
 
-    /// Takes what D1 answered to the load for `command`; the time is when the read was begun,
-    /// since only what was true then is confirmed. Returns whether it may be kept.
+    /// Takes D1's answer to the load for `command`. The time is the start of the read, because only
+    /// the state at that time is confirmed. Returns whether the answer may be kept.
     pub fn accept(&mut self, command: &GateCommand, loaded: Loaded, asked_at_ms: u64) -> bool {
         let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
         if !self.confirm(epoch, asked_at_ms) {
@@ -262,8 +263,8 @@ impl RegistryCache {
         Ok(())
     }
 
-    /// D1 said at `asked_at_ms` or later that the tenant is at `epoch` (0: there is no tenant).
-    /// Returns whether what was read with that epoch may be kept.
+    /// D1 answered, to a read at `asked_at_ms`, that the tenant is at `epoch` (0: the tenant does
+    /// not exist). Returns whether the records that were read with that epoch may be kept.
     pub fn confirm(&mut self, epoch: u64, asked_at_ms: u64) -> bool {
         if epoch < self.epoch {
             return false;

@@ -26,7 +26,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`StorageError`]: then nothing may be deleted.
+    /// [`StorageError`]. Then nothing may be deleted.
     pub fn set_anchor(storage: &impl LaneSql, anchor: &ChainHead) -> Result<(), StorageError> {
         set_meta(storage, ANCHOR, format!("{}:{}", anchor.seq, anchor.hash))
     }

@@ -159,7 +159,7 @@ impl Lane {
     ) -> Result<(), StorageError> {
         match &self.identity {
             Some((t, l)) if t == tenant && *l == lane => Ok(()),
-            Some(_) => Err(StorageError("this is another lane's object".to_owned())),
+            Some(_) => Err(StorageError("this Durable Object belongs to another lane".to_owned())),
             None => {
                 // The head is written first: from now on, a lane without a head has lost it.
                 set_head(storage, &self.head)?;

@@ -76,7 +76,7 @@ pub struct PolicyRecord {
     pub text: &'static str,
     /// What the policy is evaluated by, as [`crate::policy::expression`] encodes it.
     pub expressions: &'static [u8],
-    /// The tenant whose overlay this is; `None` for base.
+    /// The tenant to which the policy belongs. `None` for base.
     pub tenant: Option<&'static str>,
     pub forbid: bool,
     pub annotations: Annotations,

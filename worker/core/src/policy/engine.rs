@@ -367,7 +367,7 @@ impl PolicyEngine {
             .bundle
             .policies
             .get(position as usize)
-            .ok_or_else(|| PolicyError(format!("there is no policy {position}")))?;
+            .ok_or_else(|| PolicyError(format!("policy {position} does not exist")))?;
         let rule = Rc::new(Rule::decode(record)?);
         self.decoded.borrow_mut().insert(position, Rc::clone(&rule));
         Ok(rule)

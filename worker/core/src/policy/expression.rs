@@ -28,7 +28,7 @@ const VERSION: u8 = 1;
 pub struct Expressions {
     /// Of principal, action and resource.
     pub scope: [Expr; 3],
-    /// What must be true besides; `None` when nothing must.
+    /// The condition. `None` if there is none.
     pub condition: Option<Expr>,
 }
 

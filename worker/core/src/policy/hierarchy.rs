@@ -61,7 +61,7 @@ pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
             | ExprKind::ExtHasAttr { expr, .. }
             | ExprKind::BinaryApp { op: BinaryOp::GetTag | BinaryOp::HasTag, arg1: expr, .. } => {
                 (!literals(expr).is_empty()).then_some(
-                    "cannot be evaluated, since only `principal` and `resource` have attributes:",
+                    "cannot be evaluated, because only `principal` and `resource` have attributes:",
                 )
             }
             _ => None,
@@ -76,14 +76,16 @@ pub fn unanswerable(policy: &Policy) -> Vec<Unanswerable> {
 /// tool and a server. These contain only themselves.
 fn why_not_in(left: &EntityUID, right: &[&EntityUID]) -> Option<&'static str> {
     if ancestor(left).is_none() {
-        return Some("cannot be evaluated, since it is not known what this entity is in:");
+        return Some(
+            "cannot be evaluated, because the groups and parents of this entity are not known:",
+        );
     }
     let is = |name: &EntityUID, expected: &str| name.entity_type().to_string() == expected;
     let is_kind = |name: &EntityUID| {
         is(name, "Action") && ["read", "write", "egress", "canary"].contains(&id(name))
     };
     if is(left, "Agent") && right.iter().any(|name| is(name, "Group")) {
-        return Some("cannot be evaluated, since only the groups of `principal` are known:");
+        return Some("cannot be evaluated, because only the groups of `principal` are known:");
     }
     // The ids of tools have a slash. Those of groups of tools do not.
     if is(left, "Action") && id(left).contains('/') && right.iter().any(|name| is_kind(name)) {

@@ -144,7 +144,7 @@ fn untyped(value: &Json) -> Converted {
         Json::Bool(value) => Ok(Value::from(*value)),
         Json::Integer(value) => Ok(Value::from(*value)),
         // No argument is such a number.
-        Json::Verbatim(_) => Err(InputError::new("is too large a number")),
+        Json::Verbatim(_) => Err(InputError::new("is a number that is too large")),
         Json::Number(value) => decimal(ryu_js::Buffer::new().format_finite(*value), *value),
         Json::String(text) => Ok(Value::from(text.as_str())),
         Json::Array(items) => set(items, untyped),

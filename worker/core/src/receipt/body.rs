@@ -25,8 +25,8 @@ pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a receipt says. Its member `kind` tells which schema it has. Hashes are SHA-256 in
-/// lower-case hex. A text that does not apply is empty.
+/// The body of a receipt. Its member `kind` selects the schema. Hashes are SHA-256 in lower-case
+/// hex. A text that does not apply is empty.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 #[schema(
@@ -365,11 +365,11 @@ fn verify_one(
         return Err("the body has another sequence number".to_owned());
     }
     if !same("prev_hash", &receipt.prev_receipt_hash) {
-        return Err("the body has another previous hash than the row".to_owned());
+        return Err("the previous hash in the body differs from the row's".to_owned());
     }
     match expected_previous {
         Some(previous) if previous != receipt.prev_receipt_hash => {
-            Err("the previous hash is not that of the receipt before".to_owned())
+            Err("the previous hash is not the hash of the receipt before".to_owned())
         }
         _ => Ok(()),
     }

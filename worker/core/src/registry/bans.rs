@@ -1,4 +1,4 @@
-//! What is banned, and whether a call meets a ban.
+//! Bans, and whether one of them applies to a call.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ struct Ban {
     expires_at_ms: Option<u64>,
 }
 
-/// A tenant's bans, by what they ban; the values are when they expire.
+/// A tenant's bans by subject. The values are the times of expiry.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Vec<Ban>")]
 pub struct Bans {
@@ -72,7 +72,7 @@ impl TryFrom<Vec<Ban>> for Bans {
 
     fn try_from(bans: Vec<Ban>) -> Result<Self, String> {
         if bans.len() > MAX_BANS {
-            return Err(format!("there are more than {MAX_BANS} bans"));
+            return Err(format!("the tenant has more than {MAX_BANS} bans"));
         }
         let mut read = Self::default();
         for Ban { kind, subject, expires_at_ms } in bans {

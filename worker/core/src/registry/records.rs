@@ -85,7 +85,7 @@ pub struct CredentialRecord {
     /// Compared with `server/tool`.
     #[serde(deserialize_with = "Option::deserialize")]
     pub allowed_tools: Option<Vec<Glob>>,
-    /// Where the connecting address must be.
+    /// The networks that must contain the connecting address.
     #[serde(deserialize_with = "Option::deserialize")]
     pub allowed_networks: Option<Vec<Network>>,
     /// Whether requests must be signed.

@@ -44,8 +44,9 @@ text_enum! {
 }
 
 text_enum! {
-    /// What a server is. Gateward forwards to `mcp` and `http` servers that have an upstream. A `named` one is
-    /// a name for tools that are called without Gateward, whose callers ask `/v1/authorize` first.
+    /// The kind of a server. Gateward forwards calls to `mcp` and `http` servers that have an
+    /// upstream. A `named` server is only a name for tools that are called without Gateward; their
+    /// callers ask `/v1/authorize` first.
     ServerKind {
         Mcp = "mcp",
         Http = "http",

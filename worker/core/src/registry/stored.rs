@@ -48,7 +48,7 @@ pub struct StoredRecord {
 }
 
 text_enum! {
-    /// What a stored record is of.
+    /// The kind of a stored record.
     RecordKind {
         Tenant = "tenant",
         Agent = "agent",

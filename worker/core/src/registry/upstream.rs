@@ -26,14 +26,15 @@ pub const MIN_RESULT_BYTES: u32 = 1_024;
 pub const MAX_ROUTES: usize = 256;
 /// Bytes of a route's path.
 pub const MAX_ROUTE_PATH_BYTES: usize = 512;
-/// Segments of a route's path: twice what the deepest APIs have. Each is compared for every request.
+/// Segments of a route's path: twice as many as the deepest APIs have. Each is compared for every
+/// request.
 pub const MAX_ROUTE_SEGMENTS: usize = 24;
 /// Headers that are registered to be forwarded: each is compared with each of a request's.
 pub const MAX_FORWARDED_HEADERS: usize = 32;
 /// The prefix of bindings that hold upstream credentials, so that no other secret can be named.
 pub const CREDENTIAL_BINDING_PREFIX: &str = "UPSTREAM_";
 
-/// Where requests for a server go.
+/// The upstream of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Upstream {

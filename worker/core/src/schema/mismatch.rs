@@ -152,7 +152,7 @@ fn rule(kind: &Kind<'_, '_>) -> (String, &'static str) {
             (format!("must be a multiple of {}", number(want)), "multipleOf")
         }
         Kind::FalseSchema => ("must be absent".to_owned(), "false"),
-        Kind::Not => ("must not match what the schema excludes".to_owned(), "not"),
+        Kind::Not => ("must not match the schema that is excluded".to_owned(), "not"),
         Kind::OneOf(Some((one, other))) => {
             (format!("must match exactly one alternative, but matches {one} and {other}"), "oneOf")
         }
@@ -366,7 +366,7 @@ mod tests {
             (
                 r#"{"properties":{"a":{"not":{"type":"null"}}}}"#,
                 r#"{"a":null}"#,
-                "`/a` must not match what the schema excludes (`not`)",
+                "`/a` must not match the schema that is excluded (`not`)",
             ),
             (
                 r#"{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"date"}}}"#,

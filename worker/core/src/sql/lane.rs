@@ -19,7 +19,8 @@ pub const SCHEMA: &[&str] = &[
        STRICT",
     "CREATE TABLE IF NOT EXISTS nonces (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
        nonce_key TEXT NOT NULL UNIQUE) STRICT",
-    // Nonces of signatures: of commands that journal nothing, too. id: their order in time.
+    // Nonces of signatures, including those of commands that journal nothing. id: their order in
+    // time.
     "CREATE TABLE IF NOT EXISTS signature_nonces (id INTEGER PRIMARY KEY, \
        at_ms INTEGER NOT NULL, nonce_key TEXT NOT NULL UNIQUE) STRICT",
     "CREATE TABLE IF NOT EXISTS approvals (approval_id TEXT NOT NULL PRIMARY KEY, \
@@ -29,8 +30,8 @@ pub const SCHEMA: &[&str] = &[
        WHERE closed_at_ms IS NULL",
     "CREATE INDEX IF NOT EXISTS approvals_closed ON approvals (closed_at_ms) \
        WHERE closed_at_ms IS NOT NULL",
-    // What is to be told of an approval's step. attempts: those that failed. due_at_ms: NULL when
-    // it was given up.
+    // Messages about steps of approvals. attempts: the number of failed attempts. due_at_ms: NULL
+    // if the message was given up.
     "CREATE TABLE IF NOT EXISTS webhook_outbox (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
        event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
        due_at_ms INTEGER) STRICT",
@@ -57,10 +58,10 @@ pub const SCHEMA: &[&str] = &[
          NEW.row->>'approval', 0, NEW.at_ms \
        WHERE NEW.row->>'approval' IS NOT NULL; \
      END",
-    // Records of the registry, all of one epoch. record: JSON, 'null' for what is not registered.
+    // Records of the registry, all of one epoch. record: JSON, 'null' if it is not registered.
     "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
        name TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, name)) STRICT",
-    // Lanes that did not take an epoch: only in the object that goes on telling them.
+    // Lanes that did not confirm an epoch. Only the object that tells them again has rows here.
     "CREATE TABLE IF NOT EXISTS pushes (tenant TEXT NOT NULL, lane INTEGER NOT NULL, \
        epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, \
        attempts INTEGER NOT NULL, PRIMARY KEY (tenant, lane)) STRICT, WITHOUT ROWID",
@@ -116,9 +117,9 @@ pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts FROM 
 pub const NEXT_DELIVERY: &str = "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
 pub const DELIVERY_FAILED: &str =
     "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
-/// Now, and the time beyond which none can be due.
+/// Now, and the latest time at which a row can be due.
 pub const REPAIR_DELIVERIES: &str = "UPDATE webhook_outbox SET due_at_ms = ?1 WHERE due_at_ms > ?2";
-/// Now, and the time beyond which none can have been asked for.
+/// Now, and the latest time at which an approval can have been requested.
 pub const REPAIR_APPROVALS: &str = "UPDATE approvals SET expires_at_ms = ?1 \
      WHERE closed_at_ms IS NULL AND expires_at_ms > ?2 AND record->>'created_at_ms' > ?2";
 /// A JSON array of sequence numbers.
@@ -138,7 +139,7 @@ pub const USE_SIGNATURE_NONCE: &str =
 /// The oldest that are past their time, a bounded number of them.
 pub const EXPIRE_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces WHERE id IN \
      (SELECT id FROM signature_nonces ORDER BY id LIMIT ?2) AND at_ms < ?1";
-/// Read by calls that write nothing, so that a superseded object fails instead of answering.
+/// Calls that write nothing read this, so that a superseded object fails instead of answering.
 pub const TOUCH: &str = "SELECT 1 FROM meta LIMIT 1";
 
 pub const ROWS: &str = "SELECT seq, receipt_hash, row FROM journal WHERE seq >= ?1 \
@@ -158,8 +159,8 @@ pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, s
      WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
      ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
 pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
-/// The oldest rows that are past their time, a bounded number of them: those from before a time, and
-/// those up to a number that bear a time after another, which a clock that was ahead gave them.
+/// A bounded number of the oldest expired rows: rows from before a time, and rows up to a sequence
+/// number whose time is after another time because the clock was ahead.
 pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
      (SELECT seq FROM replay ORDER BY seq LIMIT ?2) \
      AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";

@@ -101,7 +101,7 @@ pub async fn authenticate(
         Access::Administrator(scope) => {
             let caller = caller(request, app, body).await?;
             if caller.agent.is_some() {
-                let detail = "this needs an administrator's credential";
+                let detail = "this route needs an administrator's credential";
                 return Err(Problem::new(ProblemCode::Forbidden, detail));
             }
             with_scope(caller, scope)

@@ -34,7 +34,7 @@ pub struct RecordRow {
 /// How a commit ended.
 pub enum Committed {
     Whole,
-    /// Another change came first; nothing was written.
+    /// Another change was committed first. Nothing was written.
     Overtaken,
 }
 

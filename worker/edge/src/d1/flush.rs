@@ -13,11 +13,11 @@ use super::{BINDING, number, query, rows, statement};
 use crate::io;
 use crate::limits::D1_BACKGROUND_MS;
 
-/// What D1 holds after the batch.
+/// The contents of D1 after the batch.
 pub struct Flushed {
     /// Sequence number and hash of each receipt in the batch's range.
     pub stored: Vec<(u64, String)>,
-    /// The tenant's epoch; 0 when there is no tenant.
+    /// The tenant's epoch. 0 if the tenant does not exist.
     pub epoch: u64,
 }
 

@@ -79,7 +79,7 @@ pub async fn load_listing(
     let tools = row.tools.as_deref().map_or(Ok(Vec::new()), serde_json::from_str);
     let tools: Vec<ListedTool> = tools.map_err(unreadable)?;
     if tools.len() > MAX_SERVER_TOOLS {
-        return Err(unreadable("a server has too many tools"));
+        return Err(unreadable("the server has too many tools"));
     }
     Ok(LoadedListing { epoch: row.epoch, tools })
 }

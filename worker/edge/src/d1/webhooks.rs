@@ -9,7 +9,7 @@ use worker::{Env, Result};
 use super::{number, query, read, statement};
 use crate::limits::D1_BACKGROUND_MS;
 
-/// `None` when the tenant has none.
+/// `None` if the tenant has none.
 pub async fn of_tenant(env: &Env, tenant: &str) -> std::result::Result<Option<Webhook>, Problem> {
     let rows = read(env, WEBHOOK, &[tenant.into()]).await?;
     Ok(rows.into_iter().next())

@@ -72,7 +72,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
                     before.ok_or_else(|| malformed("cursor", "the `next_cursor` of a page"))?;
             }
             "limit" => filter.limit = page_limit(&value, MAX_PAGE)?,
-            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+            _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
     // A row leaves its lane only after D1 holds it. Reading flushes, lanes and D1 in this order therefore

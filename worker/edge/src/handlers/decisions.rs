@@ -76,7 +76,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
             }
             "cursor" => return Err(malformed("cursor", "the `next_cursor` of a page")),
             "limit" => filter.limit = page_limit(&value, MAX_PAGE)?,
-            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+            _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
     // Read first, so that `flushed_through` never claims rows that the list does not contain.

@@ -49,7 +49,7 @@ pub async fn list(request: &Request, app: &App, caller: &Caller) -> Answered {
                     .ok_or_else(|| malformed("from", "a sequence number"))?;
             }
             "limit" => limit = page_limit(&value, MAX_RECEIPT_PAGE)?,
-            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+            _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
     let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
@@ -66,7 +66,7 @@ pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
     for (name, value) in request.query() {
         match name.as_ref() {
             "lane" => lane = Some(value.parse().map_err(|_| malformed("lane", "a lane's number"))?),
-            _ => return Err(malformed(&name, "left out: there is no such parameter")),
+            _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
     let lane = own_lane(caller, lane.ok_or_else(|| malformed("lane", "present"))?)?;
@@ -82,7 +82,7 @@ pub async fn ends(request: &Request, app: &App, caller: &Caller) -> Answered {
 
 /// One receipt, flushed or not.
 pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
-    let not_found = || Problem::new(ProblemCode::NotFound, "there is no such receipt");
+    let not_found = || Problem::new(ProblemCode::NotFound, "this receipt does not exist");
     let (lane, seq) = receipt_position(id).ok_or_else(not_found)?;
     own_lane(caller, lane)?;
     let rows = acknowledged(app, &caller.tenant, lane, seq, 1).await?;
@@ -192,14 +192,14 @@ fn verify_rows(
     }
     receipt::verify(rows, next, previous)?;
     if rows.iter().any(|row| row.seq == head.seq && row.receipt_hash != head.hash) {
-        let problem = "the newest receipt is not the one that the lane issued".to_owned();
+        let problem = "the newest receipt does not have the hash that the lane holds".to_owned();
         return Err(receipt::Break { seq: head.seq, problem });
     }
     Ok(())
 }
 
 fn own_lane(caller: &Caller, lane: u16) -> Result<u16, Problem> {
-    let not_found = || Problem::new(ProblemCode::NotFound, "the tenant has no such lane");
+    let not_found = || Problem::new(ProblemCode::NotFound, "the tenant does not have this lane");
     (lane < caller.lanes).then_some(lane).ok_or_else(not_found)
 }
 

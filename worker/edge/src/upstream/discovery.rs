@@ -123,10 +123,10 @@ impl Server<'_> {
         let result = read(answer).await?;
         self.instructions = result.text("instructions");
         let spoken = result.text("protocolVersion").unwrap_or_default();
-        self.version = SESSION_VERSIONS
-            .into_iter()
-            .find(|known| *known == spoken)
-            .ok_or_else(|| invalid("it speaks no revision of MCP that Gateward knows"))?;
+        self.version =
+            SESSION_VERSIONS.into_iter().find(|known| *known == spoken).ok_or_else(|| {
+                invalid("it does not support any revision of MCP that Gateward knows")
+            })?;
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         if let Ok(answer) = self.send("POST", "", initialized).await? {
             answer.refuse(Ending::Complete);

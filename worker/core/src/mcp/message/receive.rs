@@ -17,7 +17,7 @@ pub const MAX_BATCH: usize = 16;
 /// thousand resources. A call may fill the whole body, since policies decide on its arguments.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// What was POSTed.
+/// The contents of a POST.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
     pub era: Era,

@@ -246,7 +246,7 @@ impl Change<'_> {
         );
         done.await.map_err(|problem| {
             let detail =
-                "the change is committed, but the agent's lane has not done its part; try again";
+                "the change is committed, but the agent's lane has not carried it out; try again";
             Problem::new(problem.code, detail)
         })
     }

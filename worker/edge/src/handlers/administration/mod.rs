@@ -43,7 +43,7 @@ pub async fn answer(
     if asked.takes_body() {
         request.require_json()?;
     } else if !body.is_empty() {
-        let detail = "this request takes no body";
+        let detail = "this request must not have a body";
         return Err(Problem::new(ProblemCode::MalformedRequest, detail));
     }
     let now_ms = Date::now().as_millis();

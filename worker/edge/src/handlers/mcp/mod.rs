@@ -51,19 +51,19 @@ pub async fn answer(request: &Rc<Request>, app: &App, server: &str) -> Answered 
     let fields = Fields(request.headers());
     let headers = fields.about_the_body();
     let era = message::era_of_header(&headers);
-    let answered = if fields
-        .get("origin")
-        .is_some_and(|origin| !origin::is_allowed(origin, request.origin()))
-    {
-        let error = RpcError::new(403, INVALID_REQUEST, "requests of this origin are not served");
-        Err(Refusal::new(era, &error))
-    } else {
-        match (request.method.as_str(), era) {
-            ("POST", _) => post(request, app, server, &fields, &headers).await,
-            ("GET" | "DELETE", Era::Session) => session(request, app, server, &fields).await,
-            _ => Err(Refusal::new(era, &RpcError::new(405, TRANSPORT, "Method not allowed"))),
-        }
-    };
+    let answered =
+        if fields.get("origin").is_some_and(|origin| !origin::is_allowed(origin, request.origin()))
+        {
+            let error =
+                RpcError::new(403, INVALID_REQUEST, "requests from this origin are not allowed");
+            Err(Refusal::new(era, &error))
+        } else {
+            match (request.method.as_str(), era) {
+                ("POST", _) => post(request, app, server, &fields, &headers).await,
+                ("GET" | "DELETE", Era::Session) => session(request, app, server, &fields).await,
+                _ => Err(Refusal::new(era, &RpcError::new(405, TRANSPORT, "Method not allowed"))),
+            }
+        };
     match answered {
         Ok(Answer::Stream(response)) => whole(Ok(response)),
         Ok(Answer::Message { head, body }) => whole(head.with(&body)),
@@ -340,7 +340,7 @@ async fn judge(
     let rule = match message.kind {
         Kind::Response => {
             if client.session.is_none() {
-                let detail = "a response belongs to a session";
+                let detail = "a response needs a session";
                 return Err(refuse(RpcError::new(400, INVALID_REQUEST, detail)));
             }
             ClientRule::Pass
@@ -417,7 +417,7 @@ async fn decide(
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
     if answers && command.call.approval_id.is_some() {
         // The approvers have not seen these responses.
-        let detail = "an approval is for the call without `inputResponses`";
+        let detail = "an approval cannot be used together with `inputResponses`";
         return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);

@@ -336,7 +336,7 @@ impl ResponseFilter {
         if self.client.server_asked_too_much() {
             return;
         }
-        let body = core::refusal(id, method, "Gateward does not let the server ask this");
+        let body = core::refusal(id, method, "Gateward does not allow this request of the server");
         let (client, upstream) = (Rc::clone(&self.client), Rc::clone(&self.upstream));
         Rc::clone(&client.app.context).wait_until(async move {
             let mut headers = relay::own_fields(&client.template, None);
