@@ -26,7 +26,7 @@ const ROUNDS = 5;
 const SECONDS = 4;
 /** Decisions, each with its receipt and audit event. */
 const D1_ROWS = [0, 10_000, 100_000, 1_000_000];
-/** The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/registry/cache.rs). */
+/** The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/lane/registry_cache.rs). */
 const AGENTS = [1, 100, 1_000, 10_000];
 const TOOLS = [1, 100, 1_000, 10_000];
 /** Below where writes are refused (JOURNAL_SOFT_ROWS in wrangler.toml). */

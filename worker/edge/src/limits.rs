@@ -1,7 +1,7 @@
-//! Time limits for everything that the shell waits for outside of its isolate. A caller or an
-//! administrator gets a response within five seconds, whatever hangs.
+//! Time limits for everything that the shell waits for outside of its isolate. A call gets a
+//! response within five seconds if D1 or a lane hangs. A push to many lanes that hang takes longer.
 //!
-//! The time limits of an upstream are registered with its server (`core/upstream.rs`).
+//! The time limits of an upstream are registered with its server (`core/src/registry/upstream.rs`).
 
 /// A read of D1 that a caller waits for: about two hundred times the usual duration.
 pub const D1_READ_MS: u32 = 4_000;

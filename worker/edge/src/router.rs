@@ -1,5 +1,5 @@
 //! Finds the handler of a request. The routes and the access that each needs are a table of the core
-//! (`admin/route.rs`). A path that is not in it returns 404.
+//! (`api/route.rs`). A path that is not in it returns 404.
 
 use std::rc::Rc;
 
