@@ -102,8 +102,8 @@ async function verify(client: Client, administratorToken: string, agent: string)
   const receipts = await client.receipts(administratorToken);
   const problems = problemsOf(receipts);
   if (problems.length > 0) throw new Error(`the chain is broken here:\n  ${problems.join("\n  ")}`);
-  const steps = receipts.filter(({ body }) => body.kind === "approval" && body.agent === agent);
-  console.log(`\nThe approval's own receipts: ${steps.map(({ seq, body }) => `${seq} ${body.change}`).join(", ")}`);
+  const steps = receipts.flatMap(({ seq, body }) => (body.kind === "approval" && body.agent === agent ? `${seq} ${body.change}` : []));
+  console.log(`\nThe approval's own receipts: ${steps.join(", ")}`);
   const last = receipts.at(-1);
   if (last === undefined) throw new Error("there are no receipts");
   console.log(`Receipts 1 to ${last.seq} of lane 0 verify here (SHA-256 over RFC 8785), head ${last.receipt_hash}`);

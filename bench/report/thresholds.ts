@@ -1,7 +1,8 @@
 // The targets, bench/thresholds.json, and how a run is judged by them.
 import { readFileSync } from "node:fs";
+import type { Paired } from "../edge/pairs.ts";
 import { ascending, pairRatios, type Results, timeOf, trendOf } from "./results.ts";
-import { duration, figure, medianInterval, ratioOf, type Spread, spread, spreadOf } from "./statistics.ts";
+import { duration, figure, medianInterval, ratioOf, type Spread, spread } from "./statistics.ts";
 
 /** One figure of a run. */
 export type Reference = { file: "core" | "wasm" | "instructions"; name: string; of: string } | { file: "growth"; after: string };
@@ -101,8 +102,8 @@ function pairwise(numerators: number[] = [], denominators: number[] = []): numbe
 }
 
 /** The rounds of a call and of the floor beside it, by number of connections. */
-function roundsOf(results: Results, { file, call }: Measure & { kind: "paired" }) {
-  const rounds = file === "edge" ? (results.edge?.closed_loop ?? []).filter(({ kind }) => kind === call || kind === "floor") : (results.proxied?.rounds ?? []).filter((round) => round.call === call);
+function roundsOf(results: Results, { file, call }: Measure & { kind: "paired" }): Map<number, Paired[]> {
+  const rounds: ({ connections: number } & Paired)[] = file === "edge" ? (results.edge?.closed_loop ?? []).filter(({ kind }) => kind === call || kind === "floor") : (results.proxied?.rounds ?? []).filter((round) => round.call === call);
   return Map.groupBy(rounds, ({ connections }) => connections);
 }
 

@@ -1,7 +1,7 @@
 // The meaning of a quorum: that many different persons. Nobody can give themselves another vote.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Approval, ApprovalPage, IssuedCredential, Problem } from "../support/api/types.gen.ts";
-import { Api } from "../support/administration.ts";
+import type { Approval, ApprovalPage, Problem } from "../support/api/types.gen.ts";
+import { Api, type NewCredential } from "../support/administration.ts";
 import { approvalOf, ask, decide, decided, expectCode, refundCall, use } from "../support/approvals.ts";
 import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, type Tenant, type TestAgent } from "../support/gateward.ts";
@@ -60,7 +60,7 @@ test("one person cannot approve twice under two names", async () => {
 
   // Another name is not a member, and does not become one.
   await ann.create("/v1/administrators", { administrator: "puppet" });
-  const puppet = new Api(gateward, (await ann.create<IssuedCredential>("/v1/credentials", credentialOf("puppet"))).token);
+  const puppet = new Api(gateward, (await ann.create<NewCredential>("/v1/credentials", credentialOf("puppet"))).token);
   expectCode(await decide(puppet, "approve", id), 403, "forbidden");
   const joins = waitsFor(await ann.put(`${MEMBERS}/puppet`));
   expectCode(await decide(puppet, "approve", joins), 403, "forbidden");
@@ -105,7 +105,7 @@ describe("a change of a protected group", () => {
     // What was approved is this body, for this person.
     expectCode(await ann.post("/v1/credentials", body, approved(id)), 409, "state_conflict");
     expectCode(await demo.api.post("/v1/credentials", { ...body, signed: true }, approved(id)), 409, "state_conflict");
-    const issued = await demo.api.post<IssuedCredential>("/v1/credentials", body, approved(id));
+    const issued = await demo.api.post<NewCredential>("/v1/credentials", body, approved(id));
     expect({ status: issued.status, administrator: issued.body.administrator, issued_by: issued.body.issued_by }).toEqual({ status: 201, administrator: "ben", issued_by: "admin" });
     expectCode(await demo.api.post("/v1/credentials", body, approved(id)), 409, "state_conflict");
     expect(await approvalOf(ann, id)).toMatchObject({ status: "used" });

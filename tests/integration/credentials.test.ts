@@ -1,8 +1,8 @@
 // Credentials: shown once, stored as hashes, restricted as requested, rotated without a gap, and never with more rights
 // than their issuer has.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Credential, IssuedCredential, Problem } from "../support/api/types.gen.ts";
-import { Api } from "../support/administration.ts";
+import type { Credential, Problem } from "../support/api/types.gen.ts";
+import { Api, type NewCredential } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, MAC_KEY, passes, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
@@ -27,7 +27,7 @@ function expectCode(reply: Reply<Problem>, status: number, code: string): void {
 
 describe("a new credential", () => {
   test("of an agent reads and writes, and has exactly the fields of the contract", async () => {
-    const issued = await api.create<IssuedCredential>("/v1/credentials", { kind: "agent", agent: "coder" });
+    const issued = await api.create<NewCredential>("/v1/credentials", { kind: "agent", agent: "coder" });
     const { token, signing_key, ...kept } = issued;
     expect(kept).toEqual({
       key_id: expect.stringMatching(/^[a-z0-9][a-z0-9_-]{0,62}$/),
@@ -61,7 +61,7 @@ describe("a new credential", () => {
     expect(issued.token.startsWith(`gwa_${tenant.name}.${issued.key_id}.`)).toBe(true);
     expect(await new Api(gateward, issued.token).read("/v1/agents/coder")).toMatchObject({ agent: "coder" });
     expectCode(await api.post(`/v1/credentials/${issued.key_id}/rotate`, {}), 403, "forbidden");
-    const rotated = await new Api(gateward, issued.token).create<IssuedCredential>(`/v1/credentials/${issued.key_id}/rotate`, {});
+    const rotated = await new Api(gateward, issued.token).create<NewCredential>(`/v1/credentials/${issued.key_id}/rotate`, {});
     expect(rotated).toMatchObject({ administrator: "ann", scopes: issued.scopes, issued_by: "ann", issuer_key_id: issued.key_id });
   });
 
@@ -221,7 +221,7 @@ describe("rotation", () => {
   test("gives another credential with the same attributes; the old one works until the overlap ends", async () => {
     const fields = { scopes: ["tools:read"], max_source_trust: "untrusted_external", allowed_tools: ["github/*"], allowed_networks: ["127.0.0.0/8"] };
     const old = await api.credential("coder", fields);
-    const rotated = await api.create<IssuedCredential>(`/v1/credentials/${old.key_id}/rotate`, { overlap_s: 2 });
+    const rotated = await api.create<NewCredential>(`/v1/credentials/${old.key_id}/rotate`, { overlap_s: 2 });
     expect(rotated.key_id).not.toBe(old.key_id);
     expect(rotated.token).not.toBe(old.token);
     expect(rotated).toMatchObject({ ...fields, kind: "agent", agent: "coder", expires_at: null, status: "active" });
@@ -236,7 +236,7 @@ describe("rotation", () => {
   test("without an overlap ends the old one at once", async () => {
     const old = await api.credential("coder");
     expect(await passes(gateward, old.token, readCall())).toBe(true);
-    const { token } = await api.create<IssuedCredential>(`/v1/credentials/${old.key_id}/rotate`, { overlap_s: 0 });
+    const { token } = await api.create<NewCredential>(`/v1/credentials/${old.key_id}/rotate`, { overlap_s: 0 });
     expect(await passes(gateward, old.token, readCall())).toBe(false);
     expect(await passes(gateward, token, readCall())).toBe(true);
   });
@@ -313,7 +313,7 @@ test("an agent of another tenant, or none, gets no credential", async () => {
 });
 
 test("a write needs trust that the credential may claim", async () => {
-  const { token } = await api.create<IssuedCredential>("/v1/credentials", { kind: "agent", agent: "coder" });
+  const { token } = await api.create<NewCredential>("/v1/credentials", { kind: "agent", agent: "coder" });
   expect(await passes(gateward, token, writeCall())).toBe(false);
   expect(await passes(gateward, (await api.credential("coder")).token, writeCall())).toBe(true);
 });

@@ -94,7 +94,7 @@ describe("an answer", () => {
       parameters: { customer_id: "c1", amount, currency: "EUR" },
     },
   });
-  const trust = (source_trust: string): Changes => ({ context: { source_trust } });
+  const trust = (source_trust: string): Changes => ({ context: { source_trust: source_trust as SourceTrust } });
   const merge = "base/provenance#trusted-writes-pass";
   const cases: [string, Changes, string, string, string[]][] = [
     ["a read from outside is allowed", { ...trust("untrusted_external") }, "allow", "policy_allow", ["base/provenance#reads-pass"]],
@@ -278,7 +278,7 @@ describe("source trust", () => {
   test("the root's trust may lower what is reported, and never raises it", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
-    const root = async (claim: string, root_trust_level: string) =>
+    const root = async (claim: SourceTrust, root_trust_level: SourceTrust) =>
       (await gateward.decide(token, readCall({ context: { source_trust: claim }, trace: { root_trust_level } }))).root_trust_level;
     expect(await root("trusted_internal_signed", "untrusted_external")).toBe("untrusted_external");
     expect(await root("untrusted_external", "trusted_internal_signed")).toBe("untrusted_external");

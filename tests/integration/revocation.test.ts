@@ -1,7 +1,7 @@
 // A revocation that was acknowledged stops every later call, even if lanes are cold, D1 is slow, and calls keep coming.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Agent, AuthorizeRequest, AuthorizeResponse, Ban, IssuedCredential, PendingLanes } from "../support/api/types.gen.ts";
-import type { Api } from "../support/administration.ts";
+import type { Agent, AuthorizeRequest, AuthorizeResponse, Ban, PendingLanes } from "../support/api/types.gen.ts";
+import type { Api, NewCredential } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { eventually, Gateward, HINDERED, NEVER_MS, outcomeOf, passes, readCall, type Tenant } from "../support/gateward.ts";
 
@@ -25,7 +25,7 @@ const VARS = { FLUSH_INTERVAL_MS: NEVER_MS, RATE_CAPACITY: 100_000, RATE_REFILL_
 interface Caller {
   name: string;
   lane: number;
-  credential: IssuedCredential;
+  credential: NewCredential;
 }
 
 interface Call {

@@ -6,9 +6,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Agent, AuthorizeResponse, IssuedCredential, Problem } from "../support/api/types.gen.ts";
+import type { Agent, AuthorizeResponse, Problem } from "../support/api/types.gen.ts";
 import { sign } from "../../docs/snippets/sign.ts";
-import type { Api } from "../support/administration.ts";
+import type { Api, NewCredential } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, Gateward, MAC_KEY, readCall, type Tenant } from "../support/gateward.ts";
 import { call, request as message, results, stateless } from "../support/recorder.ts";
@@ -23,10 +23,10 @@ let upstream: Upstream;
 let tenant: Tenant;
 let api: Api;
 /** Of the agent `coder`. */
-let signed: IssuedCredential;
-let unsigned: IssuedCredential;
+let signed: NewCredential;
+let unsigned: NewCredential;
 /** Of an administrator who may change the registry. */
-let signer: IssuedCredential;
+let signer: NewCredential;
 
 beforeAll(async () => {
   upstream = await Upstream.start();
@@ -61,7 +61,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-type Credential = Pick<IssuedCredential, "token" | "signing_key">;
+type Credential = Pick<NewCredential, "token" | "signing_key">;
 
 /** A request as it is on the wire. */
 interface Sent {
@@ -309,7 +309,7 @@ test("a claim of less stays what it is", async () => {
 
 test("a rotated credential has a signing key of its own", async () => {
   const old = await api.credential("coder", { signed: true });
-  const rotated = await api.create<IssuedCredential>(`/v1/credentials/${old.key_id}/rotate`, {});
+  const rotated = await api.create<NewCredential>(`/v1/credentials/${old.key_id}/rotate`, {});
   expect(rotated).toMatchObject({ signed: true, signing_key: derived(rotated.key_id) });
   expect(await outcome(authorize({ token: rotated.token, signing_key: old.signing_key }))).toBe(INVALID);
   expect(await outcome(authorize(rotated))).toBe("200");

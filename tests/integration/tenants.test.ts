@@ -1,8 +1,8 @@
 // Tenants: the first administrator, made with a secret; operators who create and delete tenants; and the records that
 // stay after a tenant was deleted.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { IssuedCredential, Problem, Tenant as TenantObject } from "../support/api/types.gen.ts";
-import { Api } from "../support/administration.ts";
+import type { Problem, Tenant as TenantObject } from "../support/api/types.gen.ts";
+import { Api, type NewCredential } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { BOOTSTRAP_SECRET, Gateward, MAC_KEY, passes, readCall, type Tenant } from "../support/gateward.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
@@ -19,9 +19,9 @@ describe("bootstrap", () => {
   afterAll(() => gateward?.close());
 
   const bootstrap = (secret: string, tenant = "first", body: object = {}) =>
-    gateward.post<Omit<IssuedCredential, "status"> & Problem>(secret, "/v1/bootstrap", { tenant, ...body });
+    gateward.post<Omit<NewCredential, "status"> & Problem>(secret, "/v1/bootstrap", { tenant, ...body });
   const tenantsKept = async () => (await gateward.rows("SELECT tenant FROM tenants")).length;
-  let credential: IssuedCredential;
+  let credential: NewCredential;
 
   test("with a wrong secret makes nobody", async () => {
     for (const wrong of ["wrong", `${BOOTSTRAP_SECRET}0`, BOOTSTRAP_SECRET.slice(0, -1), MAC_KEY, "undefined", ""]) {
@@ -41,7 +41,7 @@ describe("bootstrap", () => {
     const replies = await Promise.all([bootstrap(BOOTSTRAP_SECRET), bootstrap(BOOTSTRAP_SECRET)]);
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 409]);
     expectCode(replies.find(({ status }) => status === 409) as Reply<Problem>, 409, "already_bootstrapped");
-    credential = replies.find(({ status }) => status === 201)?.body as unknown as IssuedCredential;
+    credential = replies.find(({ status }) => status === 201)?.body as unknown as NewCredential;
     expect(credential).toMatchObject({ kind: "administrator", administrator: "admin", token: expect.stringMatching(/^gwa_first\./) });
     expect(credential.scopes).toEqual(expect.arrayContaining([...ADMINISTRATOR_SCOPES, TENANTS_SCOPE]));
     expect(await gateward.rows("SELECT key_id FROM credentials")).toHaveLength(1);
@@ -67,7 +67,7 @@ describe("bootstrap", () => {
     expect(reply.status).toBe(201);
     expect(reply.body).toMatchObject({ administrator: "ann" });
     expectCode(await bootstrap(BOOTSTRAP_SECRET, "third"), 409, "already_bootstrapped");
-    const own = new Api(gateward, (reply.body as unknown as IssuedCredential).token);
+    const own = new Api(gateward, (reply.body as unknown as NewCredential).token);
     await own.read("/v1/limits");
 
     // The first tenant has no administrator, and an operator of another cannot make one.
@@ -76,7 +76,7 @@ describe("bootstrap", () => {
     expect(recovered.body.scopes).toEqual(expect.arrayContaining(ADMINISTRATOR_SCOPES));
     expect(recovered.body.scopes).not.toContain(TENANTS_SCOPE);
     expectCode(await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "cleo" }), 409, "already_bootstrapped");
-    expect(await new Api(gateward, (recovered.body as unknown as IssuedCredential).token).read("/v1/limits")).toBeTruthy();
+    expect(await new Api(gateward, (recovered.body as unknown as NewCredential).token).read("/v1/limits")).toBeTruthy();
   });
 });
 
@@ -117,7 +117,7 @@ describe("a tenant", () => {
 
   interface Made {
     tenant: TenantObject;
-    credential: IssuedCredential;
+    credential: NewCredential;
   }
   /** A tenant made through the API, its administrator, and an agent that may read. */
   async function make(name: string): Promise<{ made: Made; api: Api; reads: () => Promise<boolean>; token: string }> {

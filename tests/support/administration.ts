@@ -3,6 +3,9 @@
 import type { Agent, IssuedCredential, Problem, Tool } from "./api/types.gen.ts";
 import type { Client, Extras, Reply } from "./client.ts";
 
+/** A new credential. Only an answer that is repeated for an `Idempotency-Key` has no token. */
+export type NewCredential = IssuedCredential & { token: string };
+
 /** One credential's view of the API. */
 export class Api {
   readonly client: Client;
@@ -58,12 +61,12 @@ export class Api {
   }
 
   /** A credential of an agent; its claims count for as much as any can. */
-  credential(agent: string, fields: object = {}): Promise<IssuedCredential> {
+  credential(agent: string, fields: object = {}): Promise<NewCredential> {
     return this.create("/v1/credentials", { kind: "agent", agent, max_source_trust: "trusted_internal_signed", ...fields });
   }
 
   /** A credential of an administrator, who is created if the name is new. */
-  async administrator(name: string, scopes: string[], fields: object = {}): Promise<IssuedCredential> {
+  async administrator(name: string, scopes: string[], fields: object = {}): Promise<NewCredential> {
     const { status } = await this.post("/v1/administrators", { administrator: name });
     if (status !== 201 && status !== 409) throw new Error(`the administrator ${name} was answered ${status}`);
     return this.create("/v1/credentials", { kind: "administrator", administrator: name, scopes, ...fields });
