@@ -183,7 +183,7 @@ describe("a request that is not allowed", () => {
     expect(reply.body.detail).toMatch(/untrusted/);
     const redact = await ask({ ...nginx("GET", "/customers/c1"), "x-gateward-contains-sensitive-data": "true" });
     expect(redact.headers.get("x-gateward-decision")).toBe("redact");
-    expect(redact.body.detail).toMatch(/cannot leave out `email`, `phone`/);
+    expect(redact.body.detail).toMatch(/cannot remove the fields `email`, `phone`/);
   });
 });
 

@@ -1,7 +1,7 @@
 // Registry rows as SQL: for tests, which bind them to D1, and for the demo, whose wrangler
 // command line takes text. Every change bumps the tenant's epoch in the same batch, or lanes
 // would go on deciding by what they remember.
-import type { Risk, SourceTrust, Status, Upstream as UpstreamFields } from "./api/types.gen.ts";
+import type { Risk, SourceTrust, ToolStatus, Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Credential } from "./tokens.ts";
 
 type SqlValue = string | number | null;
@@ -46,7 +46,7 @@ export interface ServerRow {
   server: string;
   kind: "mcp" | "http" | "named";
   trust?: "trusted" | "untrusted";
-  status?: Status;
+  status?: ToolStatus;
   upstream?: UpstreamFields;
   /** Of the instructions that were pinned. */
   instructions_sha256?: string;
@@ -59,7 +59,7 @@ export interface ToolRow {
   egress?: boolean;
   risk: Risk;
   canary?: boolean;
-  status?: Status;
+  status?: ToolStatus;
   /** What a tainted call of it needs. */
   tainted?: "allow" | "require_approval" | "forbid";
   /** A JSON Schema. */
@@ -214,7 +214,7 @@ function memberships(tenant: string, agent: string, groups: string[], created_at
 }
 
 /** A server's or tool's status as what administrators did to it. */
-function flags(status: Status): Record<string, number> {
+function flags(status: ToolStatus): Record<string, number> {
   return {
     approved: Number(status !== "pending"),
     disabled: Number(status === "disabled"),

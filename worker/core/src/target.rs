@@ -231,9 +231,9 @@ mod tests {
             ("printer.local", "local network"),
             ("metadata.google.internal", "local network"),
             ("metadata.google.internal.", "local network"),
-            ("metadata", "without a domain"),
-            ("intranet.", "without a domain"),
-            ("com", "without a domain"),
+            ("metadata", "without a dot"),
+            ("intranet.", "without a dot"),
+            ("com", "without a dot"),
         ];
         for (host, expected) in hosts {
             let refused = Target::parse(&format!("https://{host}:8443/x"), false);
