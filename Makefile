@@ -39,7 +39,7 @@ check: wasm ## formatting, lints, types, and a dry run of the deploy
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
 
-bench: setup ## measure what the targets name, in 6 minutes after the build, and fail if one is missed
+bench: setup ## measure what the targets name, and fail if one is missed
 	@npm run --silent bench
 
 bench-full: setup ## measure everything and write docs/performance.md
