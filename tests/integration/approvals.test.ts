@@ -693,7 +693,7 @@ describe("while the registry changes under a decision", () => {
     expect(await approvalOf(tenant.api, id)).toMatchObject({ status: "pending", approvers: [] });
   });
 
-  test("one whose change is none of its own is checked again, and taken", async () => {
+  test("a decision is checked again, and taken, after a change that does not concern it", async () => {
     const { id, approving } = await underWay();
     await tenant.api.create("/v1/groups", { group: "unrelated" });
     await hindered.releaseDecisions();

@@ -1,5 +1,5 @@
-//! Deciding a call: every outcome that policies have, what is refused before any policy, and the
-//! policy step by itself beside plain Cedar.
+//! Deciding a call: every decision that policies can make, denials that come before the policies, and
+//! the policy step alone beside plain Cedar.
 
 use std::hint::black_box;
 use std::rc::Rc;

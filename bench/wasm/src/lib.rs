@@ -1,8 +1,8 @@
 //! The measured operations in workerd: `GET /<operation>/<of>?n=<times>`, and `GET /` for their
 //! list.
 //!
-//! A worker's clock stands still while it computes, so whoever asks takes the time, and takes off
-//! what a request with `n=0` takes.
+//! A worker's clock stands still while it computes. So the client measures the time of a request, and
+//! subtracts the time of a request with `n=0`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! Shows a decision to a person: the call, the decision, the reasons, and the outcome. Pure; `run`
 //! reads the records.
 
+use gateward_core::decision::Decision;
 use serde_json::Value;
 
 use crate::approval;
@@ -123,9 +124,10 @@ fn indented(text: &str) -> String {
 
 fn outcome(decision: &Value) -> String {
     let Some(outcome) = decision.get("outcome").filter(|outcome| outcome.is_object()) else {
-        let text = match decision.get("decision").and_then(Value::as_str) {
-            Some("allow" | "redact") => "Gateward did not forward the call, or it has not ended",
-            _ => "the call did not pass",
+        let decided = decision.get("decision").and_then(Value::as_str).and_then(Decision::parse);
+        let text = match decided.is_some_and(Decision::passes) {
+            true => "Gateward did not forward the call, or it has not ended",
+            false => "the call did not pass",
         };
         return text_section("Outcome", text);
     };

@@ -80,7 +80,7 @@ mod tests {
         assert!(!outage.may_ask(1_019));
         assert!(outage.may_ask(1_020));
         assert!(!outage.may_ask(1_020), "another call asks already");
-        assert!(outage.may_ask(2_020), "whoever asked never came back");
+        assert!(outage.may_ask(2_020), "the call that asked never returned");
         assert!(outage.may_ask(500), "the clock was set back");
         assert!(outage.answered());
         assert!(!outage.answered() && outage.may_ask(500));
