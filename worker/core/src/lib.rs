@@ -36,6 +36,8 @@ pub mod isolate;
 
 pub mod sql;
 
+pub mod provenance;
+
 pub mod call;
 
 pub mod policy;

@@ -1,0 +1,1 @@
+//! Reads the values in a text or in JSON.

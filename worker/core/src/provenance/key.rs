@@ -1,0 +1,57 @@
+//! Keyed hashes of values. Only hashes are stored: neither instructions nor results.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use siphasher::sip::SipHasher13;
+
+/// The key of the hashes. It is derived from the worker's MAC key, so it is stored nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueKey([u8; 16]);
+
+impl ValueKey {
+    #[must_use]
+    pub const fn new(key: [u8; 16]) -> Self {
+        Self(key)
+    }
+
+    /// Identifies the key. Hashes of two keys cannot be compared, which matters when the MAC key is
+    /// replaced during a run.
+    #[must_use]
+    pub fn fingerprint(&self) -> u32 {
+        self.hash(b"gateward value key") as u32
+    }
+
+    /// SipHash-1-3 of a value in normal form (Aumasson and Bernstein, 2012). It is a fast keyed hash: who
+    /// does not have the key cannot find two values with the same hash.
+    #[must_use]
+    pub fn hash(&self, normal: &[u8]) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(normal);
+        hasher.finish()
+    }
+}
+
+/// A set of hashes. They are uniform already, so they are not hashed again.
+pub type Hashes = HashSet<u64, BuildHasherDefault<AlreadyHashed>>;
+
+/// See [`Hashes`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AlreadyHashed(u64);
+
+impl Hasher for AlreadyHashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only `u64` are keys.
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

@@ -1,0 +1,1 @@
+//! The level of a value, as a whole and in parts.

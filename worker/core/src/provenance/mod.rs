@@ -1,0 +1,53 @@
+//! Provenance of values: where the destination of a call came from.
+//!
+//! Whether a write is an attack depends mostly on the source of its destination: the account to pay, the
+//! address to mail, the branch to merge. In a run that a harness assigned, Gateward sees the user's
+//! instruction and the results that the agent gets. It keeps a keyed hash of every value in them, with the
+//! trust of its source. When the agent calls a tool that writes, each destination among the arguments is
+//! looked up.
+//!
+//! INVARIANT (no raising): a value that was first seen in an untrusted result, or that the agent sent before
+//! any result had it, is raised only by the instruction, an allow-list or an approver. A later result never
+//! raises it.
+//!
+//! INVARIANT (overflow lowers): what does not fit, or cannot be read, is missing. A missing value counts as
+//! seen nowhere, which is the lowest level.
+//!
+//! Out of scope: which calls need which level. Policies say that.
+
+pub mod destinations;
+pub mod explanation;
+pub mod extract;
+pub mod key;
+pub mod lookup;
+pub mod normal;
+pub mod plan;
+pub mod result;
+pub mod roles;
+pub mod run;
+
+pub use destinations::Destinations;
+pub use explanation::{Provenance, SinkOrigin};
+pub use key::{Hashes, ValueKey};
+pub use plan::PlannedCall;
+pub use result::{Observed, ResultTrust};
+pub use roles::{ArgumentRoles, Reach, Role};
+
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// Where a value came from, the lowest first. The lowest among the parts of a value counts.
+    #[derive(PartialOrd, Ord, Hash)]
+    Level {
+        /// Nobody said it before: the model made it up, or it was changed on the way.
+        Nowhere = "nowhere",
+        /// It was first seen in an untrusted result.
+        Untrusted = "untrusted",
+        /// It was first seen in a trusted result.
+        Trusted = "trusted",
+        /// The tenant's allow-list has it.
+        Allowed = "allowed",
+        /// The user's instruction or plan has it, or an approver approved it in this run.
+        Instruction = "instruction",
+    }
+}

@@ -1,0 +1,31 @@
+//! What a result contained, as far as later calls need it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// Whether values of a part of a result count as trusted: whether an attacker could have written them.
+    ResultLevel {
+        Trusted = "trusted",
+        Untrusted = "untrusted",
+    }
+}
+
+/// Which parts of a tool's results are trusted, by JSON Pointer (RFC 6901) into the structured result, or into
+/// a text that is JSON. `*` as a step stands for every item of an array. The empty pointer is the whole
+/// result. The longest pointer counts. What no pointer names has the trust of the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResultTrust(pub Vec<(String, ResultLevel)>);
+
+/// The values of a result, as keyed hashes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// The fingerprint of the key.
+    pub key: u32,
+    pub trusted: Vec<u64>,
+    pub untrusted: Vec<u64>,
+    /// Whether values are missing, because there were too many or the result was too long.
+    pub incomplete: bool,
+}
