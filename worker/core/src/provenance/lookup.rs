@@ -1,1 +1,16 @@
 //! The level of a value, as a whole and in parts.
+
+use super::Level;
+
+/// What is known of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub level: Level,
+    /// The position of the source that had it first.
+    pub source: Option<u32>,
+}
+
+/// Looks up a value by its hash.
+pub trait Known {
+    fn get(&self, hash: u64) -> Option<Found>;
+}

@@ -1,1 +1,311 @@
-//! The values of one run.
+//! The values of one run: which were stated, which were seen, and where first.
+//!
+//! A run's values are the sum of its observations, in order. An observation is one stored row. It holds only
+//! what it changed, so applying the rows again gives the same values.
+//!
+//! INVARIANT (no raising): [`RunValues::apply`] gives a level to a value that has none. Only a statement
+//! changes the level of a value that has one.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::key::{AlreadyHashed, Hashes};
+use super::lookup::{Found, Known};
+use super::{Level, Observed};
+
+/// Trusted values of a run: as many as a long task reads from lists. More are not kept.
+pub const MAX_TRUSTED_VALUES: usize = 10_000;
+
+/// Stated values of a run: an instruction, a plan and what approvers approved. More are not kept.
+pub const MAX_STATED_VALUES: usize = 10_000;
+
+/// Values of a run that no result may raise: first seen in an untrusted result, or sent by the agent. With
+/// more, no later result raises anything.
+pub const MAX_MARKED_VALUES: usize = 20_000;
+
+/// Results of a run with values of their own. Later ones are not kept.
+pub const MAX_RESULTS: usize = 2_000;
+
+/// Stored rows of a run. More than a task has calls and results. With more, no later result raises anything.
+pub const MAX_OBSERVATIONS: usize = 4_000;
+
+/// How long a run's values are kept after its first observation. Longer tasks get a new run.
+pub const RUN_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// The call whose result brought values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The decision that allowed it; empty if the harness named none.
+    pub decision_id: String,
+    /// `server/tool`.
+    pub tool: String,
+}
+
+/// One stored row of a run. Persisted: members are only added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The fingerprint of the key of its hashes.
+    pub key: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// Named by the instruction, or approved by a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
+    pub stated: Vec<u64>,
+    /// [`super::lookup::planned`] hashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
+    pub planned: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
+    pub trusted: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
+    pub untrusted: Vec<u64>,
+    /// Arguments of a call that passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
+    pub sent: Vec<u64>,
+    /// From now on no result raises anything, because marks are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
+}
+
+/// The values of a run, in memory.
+#[derive(Debug, Clone, Default)]
+pub struct RunValues {
+    /// The key of all hashes; `None` before the first observation.
+    key: Option<u32>,
+    values: HashMap<u64, Value, BuildHasherDefault<AlreadyHashed>>,
+    planned: Hashes,
+    sources: Vec<Source>,
+    rows: usize,
+    stated: usize,
+    trusted: usize,
+    marked: usize,
+    closed: bool,
+    /// Whether the run has an instruction, a plan or an approved call.
+    instructed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Value {
+    level: Level,
+    /// The position of its source; `u16::MAX` if it has none.
+    source: u16,
+}
+
+const NO_SOURCE: u16 = u16::MAX;
+const _: () = assert!(MAX_RESULTS < NO_SOURCE as usize, "every source has a position");
+
+impl Known for RunValues {
+    fn get(&self, hash: u64) -> Option<Found> {
+        let value = self.values.get(&hash)?;
+        let source = (value.source != NO_SOURCE).then(|| u32::from(value.source));
+        Some(Found { level: value.level, source })
+    }
+}
+
+impl RunValues {
+    #[must_use]
+    pub fn is_instructed(&self) -> bool {
+        self.instructed
+    }
+
+    /// Whether the plan has this [`super::lookup::planned`] hash.
+    #[must_use]
+    pub fn is_planned(&self, hash: u64) -> bool {
+        self.planned.contains(&hash)
+    }
+
+    /// The result at a position, and its number from 1.
+    #[must_use]
+    pub fn source(&self, position: u32) -> Option<(&Source, u32)> {
+        Some((self.sources.get(usize::try_from(position).ok()?)?, position + 1))
+    }
+
+    /// How many values it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len() + self.planned.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a stored observation.
+    pub fn apply(&mut self, observation: &Observation) {
+        let Observation { key, source, stated, planned, trusted, untrusted, sent, closed } =
+            observation;
+        if self.key.replace(*key).is_some_and(|known| known != *key) {
+            // The hashes before cannot be compared with later ones. No mark protects any more.
+            *self = Self { key: Some(*key), closed: true, ..Self::default() };
+        }
+        self.rows += 1;
+        self.closed |= closed;
+        let position = match source {
+            Some(source) if self.sources.len() < MAX_RESULTS => {
+                self.sources.push(source.clone());
+                (self.sources.len() - 1) as u16
+            }
+            _ => NO_SOURCE,
+        };
+        self.instructed |= !stated.is_empty() || !planned.is_empty();
+        let room = MAX_STATED_VALUES.saturating_sub(self.planned.len());
+        self.planned.extend(planned.iter().take(room));
+        for hash in stated {
+            self.state(*hash);
+        }
+        for hash in untrusted {
+            self.mark(*hash, Level::Untrusted, position);
+        }
+        for hash in sent {
+            self.mark(*hash, Level::Nowhere, NO_SOURCE);
+        }
+        for hash in trusted {
+            self.trust(*hash, position);
+        }
+    }
+
+    fn state(&mut self, hash: u64) {
+        if self.stated < MAX_STATED_VALUES {
+            let value = Value { level: Level::Instruction, source: NO_SOURCE };
+            let before = self.values.insert(hash, value);
+            self.stated += usize::from(before.is_none_or(|before| before != value));
+        }
+    }
+
+    fn mark(&mut self, hash: u64, level: Level, source: u16) {
+        if self.values.contains_key(&hash) {
+            return;
+        }
+        if self.marked >= MAX_MARKED_VALUES {
+            self.closed = true;
+            return;
+        }
+        self.marked += 1;
+        self.values.insert(hash, Value { level, source });
+    }
+
+    fn trust(&mut self, hash: u64, source: u16) {
+        if !self.closed && self.trusted < MAX_TRUSTED_VALUES && !self.values.contains_key(&hash) {
+            self.trusted += 1;
+            self.values.insert(hash, Value { level: Level::Trusted, source });
+        }
+    }
+
+    /// What a result adds to the run; `None` if it adds nothing.
+    #[must_use]
+    pub fn of_result(&self, observed: &Observed, source: Source) -> Option<Observation> {
+        let other_key = self.key.is_some_and(|key| key != observed.key);
+        let fresh = |hashes: &[u64]| -> Vec<u64> {
+            let is_fresh = |hash: &&u64| other_key || !self.values.contains_key(*hash);
+            hashes.iter().filter(is_fresh).copied().collect()
+        };
+        let mut observation = Observation {
+            key: observed.key,
+            source: Some(source),
+            untrusted: fresh(&observed.untrusted),
+            ..Observation::default()
+        };
+        // Values that are missing may have been untrusted ones.
+        observation.closed = !self.closed && observed.incomplete;
+        let room = if self.closed || observation.closed {
+            0
+        } else {
+            MAX_TRUSTED_VALUES.saturating_sub(self.trusted)
+        };
+        observation.trusted = fresh(&observed.trusted);
+        observation.trusted.truncate(room);
+        let room = MAX_MARKED_VALUES.saturating_sub(self.marked);
+        if observation.untrusted.len() > room {
+            observation.untrusted.truncate(room);
+            observation.trusted.clear();
+            observation.closed = true;
+        }
+        self.bounded(observation)
+    }
+
+    /// What the arguments of a call that passes add to the run: the values that nobody said before.
+    #[must_use]
+    pub fn of_call(
+        &self,
+        key: u32,
+        sent: (Vec<u64>, bool),
+        stated: Vec<u64>,
+    ) -> Option<Observation> {
+        let (mut sent, incomplete) = sent;
+        sent.retain(|hash| !self.values.contains_key(hash));
+        let room = MAX_MARKED_VALUES.saturating_sub(self.marked);
+        let closed = !self.closed && (incomplete || sent.len() > room);
+        sent.truncate(room);
+        self.bounded(Observation { key, stated, sent, closed, ..Observation::default() })
+    }
+
+    /// What an instruction and a plan add to the run.
+    #[must_use]
+    pub fn of_statement(
+        &self,
+        key: u32,
+        stated: Vec<u64>,
+        planned: Vec<u64>,
+    ) -> Option<Observation> {
+        self.bounded(Observation { key, stated, planned, ..Observation::default() })
+    }
+
+    /// The observation if it changes something. The last row that a run has space for closes it.
+    fn bounded(&self, observation: Observation) -> Option<Observation> {
+        let observation = match MAX_OBSERVATIONS.saturating_sub(self.rows) {
+            0 => return None,
+            1 => Observation { key: observation.key, closed: true, ..Observation::default() },
+            _ => observation,
+        };
+        observation.changes().then_some(observation)
+    }
+}
+
+impl Observation {
+    fn changes(&self) -> bool {
+        let lists = [&self.stated, &self.planned, &self.trusted, &self.untrusted, &self.sent];
+        self.closed || lists.into_iter().any(|list| !list.is_empty())
+    }
+
+    /// As it is stored.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Plain data always serializes. An empty row could not be read, and the run would stop.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// The name under which a run's observations are stored. Agents have names without `/`, and run ids can be
+/// long.
+#[must_use]
+pub fn storage_name(agent: &str, run_id: &str) -> String {
+    let hash = Sha256::digest(run_id);
+    format!("{agent}/{}", hex::encode(hash.get(..16).unwrap_or_default()))
+}
+
+mod blob {
+    //! Hashes as base64 of their bytes, little endian.
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD_NO_PAD;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(hashes: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        serializer.serialize_str(&STANDARD_NO_PAD.encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD_NO_PAD.decode(text).map_err(D::Error::custom)?;
+        let (hashes, rest) = bytes.as_chunks::<8>();
+        if !rest.is_empty() {
+            return Err(D::Error::custom("hashes have eight bytes each"));
+        }
+        Ok(hashes.iter().map(|hash| u64::from_le_bytes(*hash)).collect())
+    }
+}
