@@ -273,6 +273,7 @@ mod tests {
             lanes: Some(2),
             rows_per_day: None,
             bytes_per_day: Some(63),
+            destinations: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub mod key;
 pub mod lookup;
 pub mod normal;
 pub mod plan;
+pub mod pointers;
 pub mod result;
 pub mod roles;
 pub mod run;
@@ -30,7 +31,7 @@ pub use destinations::Destinations;
 pub use explanation::{Provenance, SinkOrigin};
 pub use key::{Hashes, ValueKey};
 pub use plan::PlannedCall;
-pub use result::{Observed, ResultTrust};
+pub use result::{Observed, ResultLevel, ResultTrust};
 pub use roles::{ArgumentRoles, Reach, Role};
 
 use crate::text_enum::text_enum;

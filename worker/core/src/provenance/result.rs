@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pointers;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -14,10 +15,11 @@ text_enum! {
 
 /// Which parts of a tool's results are trusted, by JSON Pointer (RFC 6901) into the structured result, or into
 /// a text that is JSON. `*` as a step stands for every item of an array. The empty pointer is the whole
-/// result. The longest pointer counts. What no pointer names has the trust of the server.
+/// result. The longest pointer counts. What no pointer names has the trust of the server. As JSON:
+/// `{"/contacts":"trusted"}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ResultTrust(pub Vec<(String, ResultLevel)>);
+pub struct ResultTrust(#[serde(with = "pointers")] pub Vec<(String, ResultLevel)>);
 
 /// The values of a result, as keyed hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

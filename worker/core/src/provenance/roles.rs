@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pointers;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -37,7 +38,14 @@ text_enum! {
 
 /// The roles of a tool's arguments, by JSON Pointer (RFC 6901) into the arguments. `*` as a step stands for
 /// every item of an array. A role holds for everything below its pointer; the longest pointer counts. An
-/// argument without a role is a sink. If no argument has the role of a sink, every argument is one.
+/// argument without a role is a sink. If no argument has the role of a sink, every argument is one. As JSON:
+/// `{"/to":"sink"}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ArgumentRoles(pub Vec<(String, Role)>);
+pub struct ArgumentRoles(
+    #[serde(
+        serialize_with = "pointers::serialize",
+        deserialize_with = "pointers::deserialize_parts"
+    )]
+    pub Vec<(String, Role)>,
+);

@@ -11,6 +11,7 @@ use crate::glob::Glob;
 use crate::network::Network;
 use crate::policy::bundle::Risk;
 use crate::policy::risk::RiskTier;
+use crate::provenance::{ArgumentRoles, Destinations, Reach, ResultTrust};
 use crate::registry::upstream::Upstream;
 use crate::scope::Scope;
 use crate::taint::DEFAULT_TAINT_S;
@@ -34,6 +35,10 @@ pub struct TenantRecord {
     pub lanes: Option<u16>,
     pub rows_per_day: Option<u32>,
     pub bytes_per_day: Option<u32>,
+    /// Destinations that are the tenant's own. A lane may have stored the record before this field
+    /// existed; no tenant had any then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<Rc<Destinations>>,
 }
 
 /// The grace period of reads if the tenant sets none: most of D1's incidents are shorter.
@@ -131,6 +136,16 @@ pub struct ToolRegistration {
     pub approval_ttl_s: Option<u32>,
     /// The text of the arguments' JSON Schema. It is compiled when a call needs it.
     pub input_schema: Option<Rc<str>>,
+    /// What its arguments are for. `None`: every argument is a sink. As for `egress`, a stored record
+    /// may lack this and the two fields below; their defaults are the strictest values.
+    #[serde(default)]
+    pub argument_roles: Option<Rc<ArgumentRoles>>,
+    /// Whom its calls reach.
+    #[serde(default)]
+    pub reach: Reach,
+    /// Which parts of its results are trusted. `None`: as the server is.
+    #[serde(default)]
+    pub result_trust: Option<Rc<ResultTrust>>,
 }
 
 impl ToolRegistration {
@@ -272,8 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_was_stored_before_there_was_egress_is_read() {
-        assert!(!tool(r#""mutates":0,"risk":"low""#).writes());
+    fn a_record_that_was_stored_before_a_field_existed_is_read() {
+        let old = tool(r#""mutates":0,"risk":"low""#);
+        assert!(!old.writes());
+        assert_eq!((old.argument_roles, old.reach, old.result_trust), (None, Reach::Outside, None));
+        let tenant: TenantRecord =
+            serde_json::from_str(r#"{"status":"active","epoch":1}"#).unwrap();
+        assert_eq!(tenant.destinations, None);
         let listed =
             r#"{"tool":"t","status":"active","mutates":0,"canary":0,"definition_sha256":null}"#;
         assert!(!serde_json::from_str::<ListedTool>(listed).unwrap().egress);

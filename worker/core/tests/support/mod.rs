@@ -18,6 +18,7 @@ use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
+use gateward_core::provenance::Reach;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{
     Bans, CallRecords, Loaded, ServerKind, ServerRecord, ServerStatus, ServerTrust, TaintRule,
@@ -376,6 +377,9 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         tainted: TaintRule::default(),
         approval_ttl_s: None,
         input_schema: None,
+        argument_roles: None,
+        reach: Reach::default(),
+        result_trust: None,
     })
 }
 
