@@ -70,6 +70,7 @@ impl Call {
             http_request_id: "bench".to_owned(),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
+            run_credential: false,
             signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
 use crate::call::http_tool::{HttpRequest, Unresolved};
+use crate::call::run::{ReportedResult, RunStart};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
 
@@ -26,6 +27,9 @@ pub struct GateCommand {
     pub source_address: Option<IpAddr>,
     /// Whether the worker verified the request's signature.
     pub signed: bool,
+    /// Whether the caller presented a run credential: then the run is fixed, and the caller is not the
+    /// harness itself.
+    pub run_credential: bool,
     /// The nonce of the signed request. If one HTTP request makes several commands, only the first has it.
     pub signature_nonce: Option<SignatureNonce>,
     pub purpose: Purpose,
@@ -61,6 +65,10 @@ pub enum Purpose {
     Filter(Vec<Candidate>),
     /// Check and charge the agent, which reads its own records. The call names only the agent.
     Read,
+    /// Begin a run, or add to its instruction. The call names only the agent and the run.
+    StartRun(RunStart),
+    /// A result that the caller got without Gateward. The call names agent, run, server and tool.
+    Report(ReportedResult),
 }
 
 /// The use of a list's item, for [`Purpose::Filter`].
@@ -86,6 +94,8 @@ impl GateCommand {
                 let inputs = candidates.iter().filter_map(|candidate| candidate.input.as_ref());
                 inputs.map(Json::heap_bytes).sum()
             }
+            Purpose::StartRun(start) => start.heap_bytes(),
+            Purpose::Report(result) => result.text.capacity(),
             _ => 0,
         };
         purpose + self.call.input.heap_bytes()

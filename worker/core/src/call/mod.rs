@@ -6,6 +6,7 @@ pub mod forward_auth;
 pub mod headers;
 pub mod http_tool;
 pub mod parameters;
+pub mod run;
 pub mod shield;
 mod tool_call;
 

@@ -14,6 +14,7 @@ use super::step::{Counted, Step};
 use super::{approval, listing, meter, resolve, trust};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
+use crate::problem::{Problem, ProblemCode};
 use crate::registry::upstream::DenialForm;
 
 /// Decides one command: steps 6 to 12.
@@ -22,6 +23,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let mut draft = Draft::new(facts, command);
     let judged = match command.purpose {
         Purpose::Read => read(&mut draft),
+        Purpose::StartRun(_) | Purpose::Report(_) => harness(&mut draft),
         Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
         _ => judge(engine, &mut draft),
     };
@@ -111,6 +113,30 @@ pub fn evaluate_policies(
 fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     identity::verify(draft.command, draft.facts)?;
     meter::charge(draft)?;
+    Ok(Judged::Passed(Vec::new()))
+}
+
+/// What only a harness may do with a run: state its instruction, and report results. A deceived agent
+/// could report a trusted result that never was, so a run credential is not enough. The credential is
+/// checked and one request is charged.
+fn harness(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+    let identity = identity::verify(draft.command, draft.facts)?;
+    meter::charge(draft)?;
+    let refuse = |detail| Err(Stop::Problem(Problem::new(ProblemCode::Forbidden, detail), None));
+    if draft.command.run_credential {
+        return refuse("a run credential only makes calls in its run; send the harness's own");
+    }
+    if !identity.credential.assigns_runs {
+        return refuse("the credential was not registered with `assigns_runs`");
+    }
+    let starts = matches!(draft.command.purpose, Purpose::StartRun(_));
+    if starts && identity.credential.signed {
+        // The agent has no signing key, so it could not use the run credential.
+        return refuse("a credential that must sign requests cannot issue run credentials");
+    }
+    if identity::status(draft, &identity)?.is_some() {
+        return refuse("the agent is not active, or a ban applies");
+    }
     Ok(Judged::Passed(Vec::new()))
 }
 

@@ -30,15 +30,17 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         return false;
     }
     match command.purpose {
-        Purpose::Authorize | Purpose::Forward | Purpose::Ask | Purpose::Routed(_) => {
-            is_tool_granted(&call.tool_id(), identity)
-        }
+        Purpose::Authorize
+        | Purpose::Forward
+        | Purpose::Ask
+        | Purpose::Routed(_)
+        | Purpose::Report(_) => is_tool_granted(&call.tool_id(), identity),
         Purpose::Message { .. }
         | Purpose::Filter(_)
         | Purpose::Route(_)
         | Purpose::Unroutable(_) => can_be_granted_a_tool(&call.server, identity),
-        // A read of the agent's own records names no server.
-        Purpose::Read => false,
+        // A read of the agent's own records, and the start of a run, name no server.
+        Purpose::Read | Purpose::StartRun(_) => false,
     }
 }
 
@@ -81,12 +83,12 @@ pub fn server(records: &CallRecords) -> Result<&ServerRecord, ReasonCode> {
 /// MCP, an API by its routes.
 pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
     let kind = match command.purpose {
-        Purpose::Authorize => return true,
+        Purpose::Authorize | Purpose::Report(_) => return true,
         Purpose::Route(_) | Purpose::Routed(_) | Purpose::Unroutable(_) => ServerKind::Http,
         Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => {
             ServerKind::Mcp
         }
-        Purpose::Read => return false,
+        Purpose::Read | Purpose::StartRun(_) => return false,
     };
     server.kind == kind && server.upstream.is_some()
 }

@@ -21,7 +21,7 @@ use crate::registry::{EpochPush, PendingPushes, TenantRecord};
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 5;
+pub const PROTOCOL_VERSION: u8 = 6;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -246,6 +246,7 @@ mod tests {
             http_request_id: text("h"),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
+            run_credential: true,
             signature_nonce: Some(SignatureNonce { nonce: text("y"), created_ms: 1 }),
             purpose: Purpose::Forward,
             session: Some(text("z")),
@@ -398,8 +399,8 @@ mod tests {
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0500017407016b01010101010101010101010101010101010101010101010101010101010101\
-                0101680100c000020701010179010101017a0003626f740470726f6401730178017201060101\
+                    "0600017407016b01010101010101010101010101010101010101010101010101010101010101\
+                0101680100c00002070101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
@@ -408,28 +409,28 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0501017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0601017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
-                pin("050201740703626f740173017801640168c801ac020c01720301010177e80700", ""),
+                pin("060201740703626f740173017801640168c801ac020c01720301010177e80700", ""),
             ),
-            (LaneRequest::Taint(taint), pin("050301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("050401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("050501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0506030403000403732f7806", "")),
-            (LaneRequest::KeepPushes(pending), pin("0507017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("05080170", "")),
+            (LaneRequest::Taint(taint), pin("060301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("060401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("060501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0606030403000403732f7806", "")),
+            (LaneRequest::KeepPushes(pending), pin("0607017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("06080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "050903626f749102",
+                    "060903626f749102",
                     r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("050a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("050bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("050cad02", "")),
+            (LaneRequest::ReadChainEnds, pin("060a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("060bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("060cad02", "")),
         ]
     }
 
@@ -438,16 +439,16 @@ mod tests {
         let link = |seq, hash| ChainHead { seq, hash: text(hash) };
         let input = ApprovalInput { asked: Some(text("{}")), edited: None };
         vec![
-            (LaneReply::Done, pin("0500", "")),
+            (LaneReply::Done, pin("0600", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("05010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("06010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("05020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("06020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0503a704",
+                    "0603a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -458,7 +459,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "050465",
+                    "060465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -467,10 +468,10 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0505ac020168000167", ""),
+                pin("0605ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("050601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0507025b5d", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("060601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0607025b5d", "")),
         ]
     }
 
@@ -562,7 +563,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 5"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 6"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

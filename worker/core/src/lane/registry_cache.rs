@@ -347,6 +347,7 @@ mod tests {
             http_request_id: String::new(),
             source_address: None,
             signed: false,
+            run_credential: false,
             signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,

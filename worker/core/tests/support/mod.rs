@@ -433,6 +433,7 @@ pub fn command(body: &Json) -> GateCommand {
         http_request_id: "test".to_owned(),
         source_address: None,
         signed: false,
+        run_credential: false,
         signature_nonce: None,
         purpose: Purpose::Authorize,
         session: None,

@@ -168,6 +168,7 @@ pub fn command(
         http_request_id: app.request_id.clone(),
         source_address: request.source_address(),
         signed: signature.is_some(),
+        run_credential: false,
         signature_nonce: signature.and_then(|verified| verified.nonce),
         purpose,
         session: None,
