@@ -12,6 +12,7 @@ use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentState, Facts, Step, decide, evaluate_policies};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::{AnnotatedDecision, PolicyRecord};
+use gateward_core::provenance::ValueKey;
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::GENESIS;
 use gateward_core::registry::{CallRecords, Loaded};
@@ -94,7 +95,7 @@ impl Scenario {
     fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
-            config: Config::read(|name| {
+            config: Config::read(ValueKey::new([7; 16]), |name| {
                 Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned())
             })
             .unwrap(),
@@ -118,6 +119,7 @@ impl Scenario {
             nonce_used: false,
             signature_nonce_used: false,
             approval: None,
+            run: None,
             journal_rows: 0,
             storage_full: false,
             written: Written::default(),

@@ -158,6 +158,7 @@ impl Sealing {
             matched_policies: &self.matched_policies,
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },
             prev_hash: &self.previous,
+            provenance: None,
             reason_code: ReasonCode::PolicyAllow,
             resource: "",
             run: "",

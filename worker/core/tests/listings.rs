@@ -118,6 +118,7 @@ fn facts<'a>(
         nonce_used: false,
         signature_nonce_used: false,
         approval: None,
+        run: None,
         journal_rows: 0,
         storage_full: false,
         written: Default::default(),

@@ -500,6 +500,7 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
             result_sha256: "r".repeat(64),
             ending,
             untrusted: None,
+            observed: None,
         };
         let now_ms = gate.now_ms.get();
         let recorded = gate

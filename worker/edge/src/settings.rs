@@ -7,6 +7,7 @@ use gateward_core::credential::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
 use gateward_core::gate::config::{Config, connecting_address_header};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::provenance::ValueKey;
 use worker::{Env, console_error};
 
 /// The settings of a deployment.
@@ -51,7 +52,7 @@ fn read(env: &Env) -> Result<Settings, String> {
     }
     Ok(Settings {
         bootstrap_secret: bootstrap.map(|secret| token::secret_hash(&secret)),
-        config: Config::read(|name| var(env, name))?,
+        config: Config::read(ValueKey::new(mac_keys.value_key()), |name| var(env, name))?,
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
         engine: PolicyEngine::new(gateward_policies::bundle()),

@@ -22,6 +22,7 @@ use crate::field::parse as parse_body;
 use crate::json;
 use crate::merge_patch::merge_patch;
 use crate::problem::{Problem, ProblemCode};
+use crate::provenance::Provenance;
 use crate::taint::TaintExplanation;
 use crate::text_enum::text_enum;
 use crate::trust::SourceTrust;
@@ -127,6 +128,9 @@ pub struct Approval {
     /// Present if the call waits because of taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taint: Option<TaintExplanation>,
+    /// Where the destinations of the call came from, if that was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
     pub reason: String,
     pub matched_policies: Vec<String>,
     pub status: ApprovalStatus,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::record::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
+use crate::provenance::Provenance;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
@@ -36,6 +37,8 @@ pub struct ApprovalView<'a> {
     source_trust: SourceTrust,
     /// The taint because of which the call waits; null if it would wait without taint, too.
     taint: Option<&'a TaintExplanation>,
+    /// Where the destinations of the call came from; null if that was not looked up.
+    provenance: Option<&'a Provenance>,
     /// Why approval is needed.
     reason: &'a str,
     matched_policies: &'a [String],
@@ -122,6 +125,7 @@ impl Approval {
             route: self.route.as_ref().map(|(_, path)| path.as_str()),
             source_trust: self.source_trust,
             taint: self.taint.as_ref(),
+            provenance: self.provenance.as_ref(),
             reason: &self.reason,
             matched_policies: &self.matched_policies,
             approver_groups: &self.approver_groups,

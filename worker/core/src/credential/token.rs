@@ -114,6 +114,16 @@ impl MacKeys {
         signing_key(&self.current, tenant, key_id)
     }
 
+    /// The key of the hashes of values that runs have seen. It is derived from the current MAC key, so it is
+    /// not stored.
+    #[must_use]
+    pub fn value_key(&self) -> [u8; 16] {
+        let mut hmac = self.current.clone();
+        hmac.update(b"value-key");
+        let mac: [u8; 32] = hmac.finalize().into_bytes().into();
+        std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default())
+    }
+
     /// The keys that sign a webhook's messages, 32 bytes each: derived from the current MAC key, then from
     /// the previous one.
     pub fn webhook_keys(&self, tenant: &str, salt: &str) -> impl Iterator<Item = [u8; 32]> {

@@ -124,8 +124,8 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     } else {
         return ruling;
     };
-    let (matched_policies, tool, taint) = (ruling.matched_policies, ruling.tool, ruling.taint);
-    Ruling { matched_policies, tool, taint, ..Ruling::deny(refused) }
+    let Ruling { matched_policies, tool, taint, provenance, .. } = ruling;
+    Ruling { matched_policies, tool, taint, provenance, ..Ruling::deny(refused) }
 }
 
 /// The approval that a `require_approval` decision creates, and the arguments that approvers read.
@@ -149,6 +149,7 @@ pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approv
         route: call.route.clone(),
         source_trust: draft.trust().effective,
         taint: ruling.taint.as_deref().cloned(),
+        provenance: ruling.provenance.as_deref().cloned(),
         reason: ruling.reason.clone(),
         matched_policies: ruling.matched_policies.clone(),
         status: ApprovalStatus::Pending,
@@ -337,6 +338,7 @@ pub fn ask_change(
         route: None,
         source_trust: SourceTrust::Unknown,
         taint: None,
+        provenance: None,
         reason: "It changes who can approve for a protected group.".to_owned(),
         matched_policies: Vec::new(),
         status: ApprovalStatus::Pending,

@@ -12,7 +12,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{meter, replay};
+use super::{meter, provenance, replay};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -54,6 +54,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
         return unrecorded(draft, decided_by, ruling);
     }
     let decision_id = decision_id(&draft);
+    let observation = provenance::of_call(&draft, ruling);
     let effects = update_state(&mut draft, ruling, &decision_id);
     let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
     let (response, entry, approval_entry) =
@@ -62,6 +63,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     let mut step = draft.answer(200, response, None, counted);
     step.entry = Some(entry);
     step.approval_entry = approval_entry;
+    step.observation = observation;
     step
 }
 
@@ -136,6 +138,7 @@ fn seal_receipt(
             redact_fields: &ruling.redact_fields,
         },
         prev_hash: &facts.head.hash,
+        provenance: ruling.provenance.as_deref(),
         reason_code: ruling.reason_code,
         resource: &call.resource,
         run: &call.run_id,

@@ -4,6 +4,7 @@
 //! `misconfigured`, and the log names the var.
 
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
+use crate::provenance::ValueKey;
 
 /// Bytes of the lane's storage at which it stops taking calls. A Durable Object holds 10 GB; the
 /// rest is for the flush.
@@ -52,15 +53,17 @@ pub struct Config {
     pub flush_until_bytes: u64,
     /// The rate of agents for which the registry has none.
     pub default_rate: Rate,
+    /// The key of the hashes of values that a run has seen.
+    pub value_key: ValueKey,
 }
 
 impl Config {
-    /// Reads every var through `var`.
+    /// Reads every var through `var`. The value key is derived from the MAC key.
     ///
     /// # Errors
     ///
     /// A sentence that names the var.
-    pub fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub fn read(value_key: ValueKey, var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let number = |name: &str, min: f64, max: f64| -> Result<f64, String> {
             let text = var(name).ok_or_else(|| format!("var `{name}` is not set"))?;
             let value = text.trim().parse::<f64>().ok().filter(|value| (min..=max).contains(value));
@@ -80,6 +83,7 @@ impl Config {
                 number("RATE_CAPACITY", 1.0, f64::from(MAX_CAPACITY))? as u32,
                 number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
             ),
+            value_key,
         };
         if config.journal_soft_rows > config.journal_hard_rows {
             return Err("var `JOURNAL_SOFT_ROWS` is above `JOURNAL_HARD_ROWS`".to_owned());
@@ -124,7 +128,8 @@ mod tests {
             "D1_MAX_BYTES" => Some("256000001".to_owned()),
             _ => Some("150".to_owned()),
         };
-        assert_eq!(Config::read(good).map(|config| config.flush_until_bytes), Ok(1));
+        let key = ValueKey::new([0; 16]);
+        assert_eq!(Config::read(key, good).map(|config| config.flush_until_bytes), Ok(1));
         for (name, value, expected) in [
             ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),
             ("FLUSH_BATCH_ROWS", Some("0"), "var `FLUSH_BATCH_ROWS` is `0`"),
@@ -133,7 +138,8 @@ mod tests {
             ("JOURNAL_SOFT_ROWS", Some("161"), "is above `JOURNAL_HARD_ROWS`"),
         ] {
             let value = value.map(str::to_owned);
-            let error = Config::read(|var| if var == name { value.clone() } else { good(var) });
+            let error =
+                Config::read(key, |var| if var == name { value.clone() } else { good(var) });
             assert!(error.unwrap_err().contains(expected), "{name}");
         }
     }

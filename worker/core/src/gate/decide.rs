@@ -8,14 +8,17 @@ use super::conclude::conclude;
 use super::draft::{Draft, Judged, Stop, assigned_run, scope, taint_period_ms};
 use super::facts::Facts;
 use super::identity::{self, Identity};
-use super::proxy::{self, Untrusted, Visibility};
+use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Step};
-use super::{approval, listing, meter, resolve, trust};
+use super::{approval, listing, meter, provenance, resolve, run, trust};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
-use crate::problem::{Problem, ProblemCode};
+use crate::provenance::Provenance;
 use crate::registry::upstream::DenialForm;
+
+/// The answer to what a harness tells about a run.
+const RECORDED: &str = r#"{"recorded":true}"#;
 
 /// Decides one command: steps 6 to 12.
 #[must_use]
@@ -23,7 +26,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let mut draft = Draft::new(facts, command);
     let judged = match command.purpose {
         Purpose::Read => read(&mut draft),
-        Purpose::StartRun(_) | Purpose::Report(_) => harness(&mut draft),
+        Purpose::StartRun(_) | Purpose::Report(_) => run::judge(&mut draft),
         Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
         _ => judge(engine, &mut draft),
     };
@@ -40,6 +43,12 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             let body = proxy_body(facts, command, None, &visible);
             let is_message = matches!(command.purpose, Purpose::Message { .. });
             draft.answer(200, body, None, is_message.then_some(Counted::MessagePassed))
+        }
+        Ok(Judged::Recorded { entry, observation }) => {
+            let mut step = draft.answer(200, RECORDED.to_owned(), None, None);
+            step.entry = entry.map(|entry| *entry);
+            step.observation = observation;
+            step
         }
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
         Err(Stop::Problem(problem, counted)) => {
@@ -71,7 +80,9 @@ fn proxy_body(
     let passes = decision.is_none_or(|(_, passes)| passes);
     let untrusted = untrusted(facts, command).filter(|_| passes);
     let upstream = upstream.filter(|_| passes);
-    proxy::reply(decision.map(|(text, _)| text), upstream, untrusted, denial, command, visible)
+    let observe = observe(facts, command).filter(|_| decision.is_some() && passes);
+    let text = decision.map(|(text, _)| text);
+    proxy::reply(text, upstream, (untrusted, observe), denial, command, visible)
 }
 
 /// What a proxy must know about an untrusted server; `None` if the server is trusted.
@@ -84,10 +95,23 @@ fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
     })
 }
 
+/// What a proxy must observe in the answer; `None` if no harness assigned the call's run.
+fn observe(facts: &Facts<'_>, command: &GateCommand) -> Option<Observe> {
+    let run = assigned_run(command, facts.records).filter(|_| facts.run.is_some())?;
+    Some(Observe {
+        run: run.to_owned(),
+        trusted: facts.records.server.as_ref().is_some_and(|server| !server.is_untrusted()),
+        result_trust: facts.records.tool.as_ref()?.result_trust.as_deref().cloned(),
+    })
+}
+
 /// Whether [`decide`] gets as far as the tool. If not, the lane does not read the tool's record: an
 /// agent that is stopped, over its rate, or not granted the tool causes no reads.
 #[must_use]
 pub fn needs_tool(facts: &Facts<'_>, command: &GateCommand) -> bool {
+    if matches!(command.purpose, Purpose::Report(_)) {
+        return facts.records.credential.as_ref().is_some_and(|it| it.assigns_runs);
+    }
     match caller::check(&mut Draft::new(facts, command)) {
         Ok((identity, None)) => resolve::is_granted(command, &identity),
         _ => false,
@@ -116,30 +140,6 @@ fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     Ok(Judged::Passed(Vec::new()))
 }
 
-/// What only a harness may do with a run: state its instruction, and report results. A deceived agent
-/// could report a trusted result that never was, so a run credential is not enough. The credential is
-/// checked and one request is charged.
-fn harness(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
-    let identity = identity::verify(draft.command, draft.facts)?;
-    meter::charge(draft)?;
-    let refuse = |detail| Err(Stop::Problem(Problem::new(ProblemCode::Forbidden, detail), None));
-    if draft.command.run_credential {
-        return refuse("a run credential only makes calls in its run; send the harness's own");
-    }
-    if !identity.credential.assigns_runs {
-        return refuse("the credential was not registered with `assigns_runs`");
-    }
-    let starts = matches!(draft.command.purpose, Purpose::StartRun(_));
-    if starts && identity.credential.signed {
-        // The agent has no signing key, so it could not use the run credential.
-        return refuse("a credential that must sign requests cannot issue run credentials");
-    }
-    if identity::status(draft, &identity)?.is_some() {
-        return refuse("the agent is not active, or a ban applies");
-    }
-    Ok(Judged::Passed(Vec::new()))
-}
-
 /// Steps 6 to 11 of a call.
 fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (identity, denial) = caller::check(draft)?;
@@ -151,23 +151,15 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
 /// Steps 8 to 11: the ruling on a call of an agent that may call.
 fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<'_>) -> Ruling {
     let refused = approval::present(draft).err();
-    let ruling = meter::quota(draft)
-        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity))
-        .map(|tool| {
-            let approval = approval::granted(draft);
-            let ask = |tool: &Tool, origin: trust::Origin<'_>| {
-                resolve::evaluate(engine, draft, identity, tool, approval, origin)
-            };
-            let ruling = match ask(&tool, draft.origin()) {
-                Ok(evaluation) => {
-                    let ruling = ruling::from_policies(&evaluation, tool, approval);
-                    trust::explain(draft, ruling, &evaluation, approval, ask)
-                }
-                Err(denial) => *denial,
-            };
-            approval::prefer(refused, ruling)
-        })
-        .unwrap_or_else(|denial| *denial);
+    let resolved = meter::quota(draft)
+        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity));
+    let ruling = match resolved {
+        Ok(tool) => {
+            draft.provenance = provenance::of(draft, &tool);
+            approval::prefer(refused, ask_policies(engine, draft, identity, tool))
+        }
+        Err(denial) => *denial,
+    };
     let mut ruling = match draft.command.purpose {
         Purpose::Ask => ruling::without_effects(ruling),
         _ => approval::bound(draft, ruling),
@@ -175,6 +167,31 @@ fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<
     if let Some(taint) = &ruling.taint {
         let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
         ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
+        let origins = draft.provenance.as_ref().map(Provenance::sentences);
+        if let Some(origins) = origins.filter(|sentences| !sentences.is_empty()) {
+            ruling.reason.extend([" ", &origins]);
+        }
     }
+    ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
     ruling
+}
+
+/// Steps 10 and 11.
+fn ask_policies(
+    engine: &PolicyEngine,
+    draft: &Draft<'_>,
+    identity: &Identity<'_>,
+    tool: Tool,
+) -> Ruling {
+    let approval = approval::granted(draft);
+    let ask = |tool: &Tool, origin: trust::Origin<'_>| {
+        resolve::evaluate(engine, draft, identity, tool, approval, origin)
+    };
+    match ask(&tool, draft.origin()) {
+        Ok(evaluation) => {
+            let ruling = ruling::from_policies(&evaluation, tool, approval);
+            trust::explain(draft, ruling, &evaluation, approval, ask)
+        }
+        Err(denial) => *denial,
+    }
 }

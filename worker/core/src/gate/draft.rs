@@ -3,6 +3,7 @@
 use super::agent_state::AgentState;
 use super::facts::Facts;
 use super::proxy::Visibility;
+use super::row::JournalEntry;
 use super::ruling::Ruling;
 use super::space::{self, JournalSpace};
 use super::step::{Counted, Reply, Step};
@@ -11,6 +12,8 @@ use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::GateCommand;
 use crate::problem::Problem;
+use crate::provenance::Provenance;
+use crate::provenance::run::Observation;
 use crate::registry::{CallRecords, TenantRecord};
 use crate::taint::{DEFAULT_TAINT_S, Scope};
 
@@ -29,6 +32,8 @@ pub enum Judged {
     Ruling(Ruling),
     /// A request that calls no tool passes. Holds the visibility of each item of a list, in order.
     Passed(Vec<Visibility>),
+    /// What a harness told about a run is recorded.
+    Recorded { entry: Option<Box<JournalEntry>>, observation: Option<Observation> },
 }
 
 /// Whether the call's `approval_id` is usable.
@@ -58,6 +63,9 @@ pub struct Draft<'a> {
     pub presented: Presented,
     /// The call's taint, as it was before the call.
     pub tainted: Option<Tainted>,
+    /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
+    /// or belongs to an assigned run.
+    pub provenance: Option<Provenance>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
@@ -74,6 +82,7 @@ impl<'a> Draft<'a> {
             charged: false,
             presented: Presented::Nothing,
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
+            provenance: None,
             action_hash: action_hash(command, facts.records),
         }
     }
@@ -120,7 +129,14 @@ impl<'a> Draft<'a> {
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
         let reply = Reply { status, body, rate, retry_after_s, terminal: false };
-        Step { reply, agent: self.agent, entry: None, approval_entry: None, counted }
+        Step {
+            reply,
+            agent: self.agent,
+            entry: None,
+            approval_entry: None,
+            observation: None,
+            counted,
+        }
     }
 }
 

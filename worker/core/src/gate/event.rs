@@ -1,5 +1,6 @@
 //! Events of an agent in its lane that are not decisions on a call: an administrator restores or
-//! untaints the agent, or text of an untrusted server taints it without a call. Each event is one
+//! untaints the agent, text of an untrusted server taints it without a call, or a harness states what the
+//! user asked for in a run. Each event is one
 //! journal row, with a receipt of the kind `registry` and an audit event.
 //!
 //! What administrators change in the registry itself is not here.
@@ -11,6 +12,7 @@ use super::facts::EventFacts;
 use super::row::{ContainmentDetail, ContainmentRow, Event, JournalEntry};
 use super::space;
 use super::taint_state::Taint;
+use crate::call::command::GateCommand;
 use crate::problem::Problem;
 use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
 use crate::taint::Scope;
@@ -155,6 +157,31 @@ pub fn taint(
     };
     let entry = entry(facts, &next, told)?;
     Ok(Some((entry, next)))
+}
+
+/// The row that says what a harness stated about a run: the run and the hash of the instruction.
+///
+/// # Errors
+///
+/// `journal_full`.
+pub fn run_started(
+    facts: &EventFacts<'_>,
+    command: &GateCommand,
+    instruction_sha256: String,
+) -> Result<JournalEntry, Problem> {
+    let call = &command.call;
+    let told = Told {
+        tenant: &command.tenant,
+        lane: command.lane,
+        agent: &call.agent,
+        event: AgentEvent::RunStarted,
+        administrator: "",
+        source: &call.agent,
+        decision_id: "",
+        epoch: 0,
+        detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_sha256 },
+    };
+    entry(facts, facts.state, told)
 }
 
 fn entry(

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::space::JournalSpace;
 use crate::approval::Approval;
 use crate::bucket::Rate;
+use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;
 
@@ -34,6 +35,8 @@ pub struct Facts<'a> {
     pub signature_nonce_used: bool,
     /// The approval that is stored under the call's approval id.
     pub approval: Option<&'a Approval>,
+    /// The values of the call's run; `None` if no harness assigned one.
+    pub run: Option<&'a RunValues>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,
     /// Whether the lane's storage is almost full.

@@ -22,8 +22,18 @@ use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
 /// The attributes of a call's context that a list does not tell.
-const UNKNOWN: [&str; 7] =
-    ["taint", "sensitive", "shield", "velocity", "approval", "warrant", "session"];
+const UNKNOWN: [&str; 10] = [
+    "taint",
+    "provenance",
+    "destinations",
+    "tool_risk",
+    "sensitive",
+    "shield",
+    "velocity",
+    "approval",
+    "warrant",
+    "session",
+];
 
 /// Steps 6 to 9 for a request that calls no tool. Returns the visibility of each candidate, in
 /// order.

@@ -20,6 +20,7 @@ mod identity;
 mod listing;
 mod meter;
 mod outcome;
+mod provenance;
 pub mod proxy;
 mod replay;
 mod resolve;
@@ -27,6 +28,7 @@ mod respond;
 mod risk_state;
 mod row;
 mod ruling;
+mod run;
 mod space;
 mod step;
 mod taint_state;
@@ -41,9 +43,10 @@ pub use approval::{
 };
 pub use containment::Containment;
 pub use decide::{decide, evaluate_policies, needs_tool};
+pub use draft::assigned_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
 pub use facts::{EventFacts, Facts, StoredAnswer};
-pub use outcome::{OutcomeCommand, record as record_outcome};
+pub use outcome::{ObservedResult, OutcomeCommand, record as record_outcome};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{
     DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt, Response, response as encode_response,

@@ -12,6 +12,7 @@ use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry};
 use super::space;
 use crate::problem::Problem;
+use crate::provenance::Observed;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
 use crate::taint::{Scope, TaintingCall};
 
@@ -36,6 +37,15 @@ pub struct OutcomeCommand {
     /// Present if the server is untrusted: says whose calls its answer taints. The decision already
     /// marked them, but the mark may have been lifted while the answer was on its way.
     pub untrusted: Option<Untrusted>,
+    /// The values of the answer, if a harness assigned the call's run.
+    pub observed: Option<ObservedResult>,
+}
+
+/// The values of an answer, and the run that they belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservedResult {
+    pub run: String,
+    pub values: Observed,
 }
 
 /// The members of an outcome's row.

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
+use crate::provenance::ResultTrust;
 use crate::registry::upstream::{DenialForm, Upstream};
 
 /// Whether an agent could use an item of a listing.
@@ -42,12 +43,24 @@ pub struct Untrusted {
     pub instructions_sha256: Option<String>,
 }
 
+/// What a proxy must observe in the answer to a call of an assigned run. The last piece of the answer is passed
+/// on only when the lane has stored the values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observe {
+    pub run: String,
+    /// Whether the server is trusted.
+    pub trusted: bool,
+    /// Which parts of the result have a trust of their own.
+    pub result_trust: Option<ResultTrust>,
+}
+
 /// A [`ProxyReply`], as the lane writes it. The routes stay in the lane.
 #[derive(Serialize)]
 struct Reply<'a> {
     decision: Option<&'a RawValue>,
     upstream: Option<Upstream>,
     untrusted: Option<Untrusted>,
+    observe: Option<Observe>,
     denial: DenialForm,
     tool: &'a str,
     route: &'a str,
@@ -59,7 +72,7 @@ struct Reply<'a> {
 pub fn reply(
     decision: Option<&str>,
     upstream: Option<&Upstream>,
-    untrusted: Option<Untrusted>,
+    (untrusted, observe): (Option<Untrusted>, Option<Observe>),
     denial: DenialForm,
     command: &GateCommand,
     visible: &[Visibility],
@@ -75,7 +88,7 @@ pub fn reply(
     };
     let upstream = upstream.map(Upstream::without_routes);
     let tool = &command.call.tool;
-    let reply = Reply { decision, upstream, untrusted, denial, tool, route, visible };
+    let reply = Reply { decision, upstream, untrusted, observe, denial, tool, route, visible };
     serde_json::to_string(&reply).unwrap_or_default()
 }
 
@@ -88,6 +101,9 @@ pub struct ProxyReply {
     pub upstream: Option<Upstream>,
     /// Present if the server is untrusted and the request may go there.
     pub untrusted: Option<Untrusted>,
+    /// Present if the answer's values must be observed.
+    #[serde(default)]
+    pub observe: Option<Observe>,
     /// How a denial is answered.
     pub denial: DenialForm,
     /// The tool that is called.

@@ -4,6 +4,7 @@ use super::agent_state::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS};
 use super::containment;
 use super::draft::Draft;
 use super::identity::Identity;
+use super::provenance;
 use super::ruling::{Ruling, Tool};
 use super::trust::Origin;
 use crate::approval::Approval;
@@ -224,7 +225,7 @@ pub fn evaluate(
     let tainted = origin.tainted;
     let taint_age_ms = tainted.map_or(0, |tainted| now_ms.saturating_sub(tainted.at_ms));
     let tainting = tainted.into_iter().flat_map(|tainted| &tainted.servers);
-    let context = vec![
+    let mut context = vec![
         ("source_trust", text(origin.effective().as_str())),
         ("stated_trust", text(origin.stated.as_str())),
         (
@@ -236,6 +237,7 @@ pub fn evaluate(
                 ("tool", text(tool.tainted.as_str())),
             ]),
         ),
+        ("tool_risk", text(tool.risk.as_str())),
         ("sensitive", Value::from(call.contains_sensitive_data)),
         ("resource", text(&call.resource)),
         ("input", input),
@@ -271,6 +273,7 @@ pub fn evaluate(
             ]),
         ),
     ];
+    context.extend(provenance::context(draft));
     let request = PolicyRequest {
         entities: CallEntities {
             tenant,

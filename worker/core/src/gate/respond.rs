@@ -10,6 +10,7 @@ use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::policy::bundle::Risk;
 use crate::policy::risk;
+use crate::provenance::Provenance;
 use crate::receipt::CANON_VERSION;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
@@ -53,6 +54,11 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintExplanation)]
     taint: Option<&'a TaintExplanation>,
+    /// Where the destinations of a write came from. Present if the call was tainted, or its run was assigned
+    /// by a harness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Provenance)]
+    provenance: Option<&'a Provenance>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -150,6 +156,7 @@ pub fn response(
         engine_mode: engine.degraded_cause.map(|_| DEGRADED),
         degraded_cause: engine.degraded_cause,
         taint: ruling.taint.as_deref(),
+        provenance: ruling.provenance.as_deref(),
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()

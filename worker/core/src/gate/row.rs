@@ -100,6 +100,8 @@ pub enum ContainmentDetail<'a> {
     Tainted { server: &'a str },
     /// Always true.
     Untainted { untainted: bool },
+    /// The run, and SHA-256 of the instruction in lower-case hex.
+    RunStarted { run: &'a str, instruction_sha256: String },
 }
 
 /// An event in the lane that is not a decision on a call.

@@ -4,6 +4,7 @@ use crate::approval::{Approval, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::policy::Evaluation;
 use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
+use crate::provenance::Provenance;
 use crate::registry::{ServerRecord, TaintRule};
 use crate::taint::TaintExplanation;
 
@@ -38,6 +39,8 @@ pub struct Ruling {
     pub tool: Option<Tool>,
     /// Present if the decision would have been different without taint.
     pub taint: Option<Box<TaintExplanation>>,
+    /// Where the destinations came from, if that was looked up.
+    pub provenance: Option<Box<Provenance>>,
     /// Whether it denies the caller, whatever it calls: the agent is stopped, or its tenant has
     /// used up its daily budget. Such a denial does not bind the call's request id and nonce,
     /// because it comes before the replay check: the request id may already have an answer.
@@ -60,6 +63,7 @@ impl Ruling {
             redact_fields: Vec::new(),
             tool: None,
             taint: None,
+            provenance: None,
             denies_caller: false,
             counted_only: false,
         }

@@ -3,6 +3,7 @@
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
+use crate::provenance::run::Observation;
 
 /// Events that the audit counts instead of journalling each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,6 +61,8 @@ pub struct Step {
     /// The row of the approval that the call used or tampered with. It is written together with
     /// `entry`.
     pub approval_entry: Option<JournalEntry>,
+    /// What the call adds to the values of its run. It is written before `entry`.
+    pub observation: Option<Observation>,
     /// What the audit counts.
     pub counted: Option<Counted>,
 }

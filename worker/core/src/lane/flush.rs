@@ -63,6 +63,7 @@ impl Lane {
             write_count(storage, &count)?;
         }
         self.expire(storage, now_ms)?;
+        self.expire_runs(storage)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         rows.push('[');

@@ -26,6 +26,7 @@ mod registry;
 mod registry_cache;
 mod repair;
 mod retention;
+mod runs;
 mod state;
 mod storage;
 

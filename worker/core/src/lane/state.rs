@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::audit::AuditCounts;
 use super::clock::Clock;
 use super::day::Day;
+use super::runs::{Runs, run_of};
 use super::storage::{
     LaneSql, StorageError, Value, approval, approval_steps, checkpoint, first_text, integer, meta,
     missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, snapshot,
@@ -20,6 +21,7 @@ use crate::gate::{
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
+use crate::provenance::run::{Source, storage_name};
 use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{CallRecords, TenantRecord};
 use crate::sql::lane as sql;
@@ -56,6 +58,7 @@ pub struct Lane {
     pub(super) latest_ms: u64,
     pub(super) clock: Clock,
     pub(super) agents: HashMap<String, Held>,
+    pub(super) runs: Runs,
     pub(super) counts: AuditCounts,
     pub(super) day: Day,
     pub(super) storage_full: bool,
@@ -123,6 +126,7 @@ impl Lane {
             latest_ms,
             clock: Clock::start(storage)?,
             agents,
+            runs: Runs::default(),
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
@@ -209,6 +213,10 @@ impl Lane {
             None => None,
         };
         self.hold(storage, &call.agent, now_ms)?;
+        let run = run_of(command, records);
+        if let Some(run) = &run {
+            self.hold_run(storage, run)?;
+        }
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
         let facts = Facts {
@@ -216,6 +224,7 @@ impl Lane {
             nonce_used,
             signature_nonce_used,
             approval: approval.as_ref(),
+            run: run.as_deref().and_then(|run| self.runs.get(run)),
             ..facts
         };
         let step = decide(engine, &facts, command);
@@ -228,6 +237,9 @@ impl Lane {
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
             storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
             storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
+        }
+        if let (Some(run), Some(observation)) = (&run, &step.observation) {
+            self.observe(storage, run, observation, now_ms)?;
         }
         match step.entry {
             Some(entry) => {
@@ -322,6 +334,18 @@ impl Lane {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
         let event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
+        if let (Ok(_), Some(observed)) = (&event, &command.observed) {
+            let name = storage_name(&command.agent, &observed.run);
+            self.hold_run(storage, &name)?;
+            let source = Source {
+                decision_id: command.decision_id.clone(),
+                tool: format!("{}/{}", command.server, command.tool),
+            };
+            let run = self.runs.get(&name);
+            if let Some(observation) = run.and_then(|run| run.of_result(&observed.values, source)) {
+                self.observe(storage, &name, &observation, now_ms)?;
+            }
+        }
         self.write_event(storage, event.map(Some), now_ms)
     }
 
@@ -385,6 +409,7 @@ impl Lane {
             nonce_used: false,
             signature_nonce_used: false,
             approval: None,
+            run: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
             written: self.day.written(&self.head, now_ms),

@@ -17,6 +17,7 @@ pub mod jsonrpc;
 pub mod listing;
 pub mod message;
 pub mod method;
+pub mod observe;
 pub mod origin;
 pub mod raw;
 pub mod redact;

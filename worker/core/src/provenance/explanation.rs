@@ -7,6 +7,9 @@ use super::{Level, Reach};
 /// Sinks that an explanation names: those of the lowest levels come first.
 pub const MAX_EXPLAINED_SINKS: usize = 16;
 
+/// Sinks that a reason has a sentence for. The others stand in the explanation's list.
+const MAX_SENTENCES: usize = 4;
+
 /// Where the destinations of a call came from. It holds no values. Fields are in the order that receipts need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Provenance {
@@ -38,4 +41,59 @@ pub struct SinkOrigin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     pub tool: Option<String>,
+}
+
+impl SinkOrigin {
+    #[must_use]
+    pub const fn new(sink: String, level: Level) -> Self {
+        Self { call: None, decision_id: None, level, sink, tool: None }
+    }
+
+    /// The origin as a sentence.
+    fn sentence(&self, instruction_known: bool) -> String {
+        let Self { call, decision_id, level, sink, tool } = self;
+        let seen = match (tool, call) {
+            (Some(tool), Some(call)) => {
+                let decision = decision_id
+                    .as_ref()
+                    .map_or_else(String::new, |id| [", decision ", id].concat());
+                let trust = if *level == Level::Trusted { "trusted" } else { "untrusted" };
+                format!(
+                    "was first seen in the {trust} result of `{tool}` (result {call}{decision})"
+                )
+            }
+            _ if *level == Level::Trusted => "was first seen in a trusted result".to_owned(),
+            _ if *level == Level::Untrusted => "was first seen in an untrusted result".to_owned(),
+            _ => "was seen in no result".to_owned(),
+        };
+        let instruction = match instruction_known {
+            true => "; the instruction does not name it",
+            false => "; the run has no instruction",
+        };
+        format!("`{sink}` {seen}{instruction}.")
+    }
+}
+
+impl Provenance {
+    /// The same with at most [`MAX_EXPLAINED_SINKS`] sinks.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        self.sinks.truncate(MAX_EXPLAINED_SINKS);
+        self
+    }
+
+    /// The sinks of one level.
+    pub fn of_level(&self, level: Level) -> impl Iterator<Item = &str> {
+        self.sinks.iter().filter(move |sink| sink.level == level).map(|sink| sink.sink.as_str())
+    }
+
+    /// A sentence for each of the lowest sinks that neither the instruction nor the allow-list has. Without
+    /// values: approvers read them beside it.
+    #[must_use]
+    pub fn sentences(&self) -> String {
+        let unsaid = self.sinks.iter().filter(|sink| sink.level < Level::Allowed);
+        let sentences =
+            unsaid.take(MAX_SENTENCES).map(|sink| sink.sentence(self.instruction_known));
+        sentences.collect::<Vec<_>>().join(" ")
+    }
 }

@@ -15,6 +15,7 @@
 //!
 //! Out of scope: which calls need which level. Policies say that.
 
+pub mod call;
 pub mod destinations;
 pub mod explanation;
 pub mod extract;
@@ -26,6 +27,7 @@ pub mod pointers;
 pub mod result;
 pub mod roles;
 pub mod run;
+pub mod sinks;
 
 pub use destinations::Destinations;
 pub use explanation::{Provenance, SinkOrigin};

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::pointers;
 use crate::text_enum::text_enum;
 
+/// Values of one result that are kept, of each trust. Each takes eleven bytes of a row.
+pub const MAX_RESULT_VALUES: usize = 4_096;
+
 text_enum! {
     /// Whether values of a part of a result count as trusted: whether an attacker could have written them.
     ResultLevel {
@@ -30,4 +33,19 @@ pub struct Observed {
     pub untrusted: Vec<u64>,
     /// Whether values are missing, because there were too many or the result was too long.
     pub incomplete: bool,
+}
+
+impl Observed {
+    /// Adds the values of another part of the same result. A value that is in an untrusted part is untrusted.
+    pub fn add(&mut self, mut part: Self) {
+        self.trusted.append(&mut part.trusted);
+        self.untrusted.append(&mut part.untrusted);
+        self.incomplete |= part.incomplete;
+        for list in [&mut self.trusted, &mut self.untrusted] {
+            list.sort_unstable();
+            list.dedup();
+            self.incomplete |= list.len() > MAX_RESULT_VALUES;
+            list.truncate(MAX_RESULT_VALUES);
+        }
+    }
 }

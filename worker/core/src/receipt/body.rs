@@ -15,6 +15,7 @@ use utoipa::openapi::{Object, Type};
 use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::json;
+use crate::provenance::Provenance;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
@@ -99,6 +100,10 @@ pub struct DecisionBody<'a> {
     pub matched_policies: &'a [String],
     pub obligations: Obligations<'a>,
     pub prev_hash: &'a str,
+    /// Where the destinations of the call came from; absent if that was not looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Provenance)]
+    pub provenance: Option<&'a Provenance>,
     pub reason_code: ReasonCode,
     pub resource: &'a str,
     pub run: &'a str,
@@ -184,6 +189,9 @@ pub enum AgentEvent {
     /// Text of an untrusted server tainted the agent without a call.
     #[serde(rename = "agent_tainted")]
     Tainted,
+    /// A harness stated what the user asked for in a run of the agent.
+    #[serde(rename = "run_started")]
+    RunStarted,
 }
 
 impl AgentEvent {
@@ -193,6 +201,7 @@ impl AgentEvent {
             Self::Restored => "agent_restored",
             Self::Untainted => "agent_untainted",
             Self::Tainted => "agent_tainted",
+            Self::RunStarted => "run_started",
         }
     }
 }

@@ -65,6 +65,11 @@ pub const SCHEMA: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS pushes (tenant TEXT NOT NULL, lane INTEGER NOT NULL, \
        epoch INTEGER NOT NULL, until_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL, \
        attempts INTEGER NOT NULL, PRIMARY KEY (tenant, lane)) STRICT, WITHOUT ROWID",
+    // What runs have seen and were told. record: JSON with keyed hashes. All rows of a run expire together.
+    "CREATE TABLE IF NOT EXISTS observations (id INTEGER PRIMARY KEY, run TEXT NOT NULL, \
+       expires_at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT",
+    "CREATE INDEX IF NOT EXISTS observations_run ON observations (run, id)",
+    "CREATE INDEX IF NOT EXISTS observations_expiry ON observations (expires_at_ms, run)",
     "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
        at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
        count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -168,6 +173,15 @@ pub const EXPIRE_NONCES: &str = "DELETE FROM nonces WHERE seq IN \
      (SELECT seq FROM nonces ORDER BY seq LIMIT ?2) \
      AND (at_ms < ?1 OR (seq <= ?3 AND at_ms > ?4))";
 
+pub const OBSERVATIONS: &str =
+    "SELECT record, expires_at_ms FROM observations WHERE run = ?1 ORDER BY id";
+/// Run, expiry, record.
+pub const OBSERVE: &str =
+    "INSERT INTO observations (run, expires_at_ms, record) VALUES (?1, ?2, ?3)";
+/// A bounded number of expired runs.
+pub const EXPIRE_RUNS: &str = "DELETE FROM observations WHERE run IN \
+     (SELECT DISTINCT run FROM observations WHERE expires_at_ms <= ?1 LIMIT ?2)";
+
 pub const RECORD: &str = "SELECT record FROM registry WHERE kind = ?1 AND name = ?2";
 /// A JSON array of arrays: kind, name, record.
 pub const KEEP_RECORDS: &str = "INSERT INTO registry (kind, name, record) \
@@ -256,6 +270,9 @@ pub const ALL: &[&str] = &[
     PRUNE,
     EXPIRE_REPLAYS,
     EXPIRE_NONCES,
+    OBSERVATIONS,
+    OBSERVE,
+    EXPIRE_RUNS,
     SET_COUNT,
     COUNTS,
     DROP_COUNT,

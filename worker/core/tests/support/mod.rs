@@ -19,6 +19,7 @@ use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Va
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::Reach;
+use gateward_core::provenance::ValueKey;
 use gateward_core::receipt::StoredReceipt;
 use gateward_core::registry::{
     Bans, CallRecords, Loaded, ServerKind, ServerRecord, ServerStatus, ServerTrust, TaintRule,
@@ -150,7 +151,7 @@ pub const START_MS: u64 = 1_795_000_000_000;
 
 impl Gate {
     pub fn new() -> Self {
-        let config = Config::read(|name| {
+        let config = Config::read(ValueKey::new([7; 16]), |name| {
             Some(
                 match name {
                     "RATE_CAPACITY" => "100000",

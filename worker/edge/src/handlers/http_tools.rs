@@ -2,12 +2,12 @@
 //! that call is decided.
 
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::command::Purpose;
 use gateward_core::call::headers;
 use gateward_core::call::http_tool::{self, HttpRequest};
-use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
 use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::provenance::extract;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use worker::Date;
@@ -18,7 +18,9 @@ use crate::authentication;
 use crate::http::{Body, Head, Request};
 use crate::lane;
 use crate::lane::client::{Judged, RateFields, Refused};
-use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest};
+use crate::upstream::relay::{
+    self, Done, Ended, Passed, Sent, UpstreamAnswer, UpstreamRequest, Watch,
+};
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
@@ -57,10 +59,10 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     // The outcome names the tool.
     command.call.tool = std::mem::take(&mut reply.tool);
     let Some(decision) = reply.decision.take() else { return Err(unfit()) };
-    let untrusted = reply.untrusted.take();
-    let call = DecidedCall { request, app, command, decision, untrusted, rate };
-    if !call.decision.decision.passes() {
-        return call.refuse(&Problem::new(ProblemCode::CallDenied, &call.decision.reason));
+    let passed = Passed::new(command, decision, reply.untrusted.take(), reply.observe.take());
+    let call = DecidedCall { request, app, passed, rate };
+    if !call.passed.decision.decision.passes() {
+        return call.refuse(&Problem::new(ProblemCode::CallDenied, &call.passed.decision.reason));
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
     let (url, body) = match call.prepare(bytes, &upstream, &reply.route) {
@@ -92,9 +94,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
 struct DecidedCall<'a> {
     request: &'a Request,
     app: &'a App,
-    command: GateCommand,
-    decision: ProxyDecision,
-    untrusted: Option<Untrusted>,
+    passed: Passed,
     rate: RateFields,
 }
 
@@ -106,8 +106,8 @@ impl DecidedCall<'_> {
         upstream: &Upstream,
         route: &str,
     ) -> Result<(String, Vec<u8>), Problem> {
-        let Purpose::Route(asked) = &self.command.purpose else { return Err(unfit()) };
-        let redacted = &self.decision.redacted_fields;
+        let Purpose::Route(asked) = &self.passed.command.purpose else { return Err(unfit()) };
+        let redacted = &self.passed.decision.redacted_fields;
         if redacted.is_empty() {
             return Ok((url(self.app, upstream, asked)?, bytes));
         }
@@ -133,10 +133,10 @@ impl DecidedCall<'_> {
             // Without a charset: the body was read as UTF-8.
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        headers.extend(relay::own_fields(&self.command, Some(&self.decision)));
+        headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));
         let body = Some(body).filter(|body| !body.is_empty());
         let request = UpstreamRequest { method: &self.request.method, url, headers, body };
-        relay::send(self.app, self.request, &self.command.tenant, upstream, request)
+        relay::send(self.app, self.request, &self.passed.command.tenant, upstream, request)
     }
 
     /// Checks the head of the response, and marks the agent if need be. An error refuses the response.
@@ -159,10 +159,10 @@ impl DecidedCall<'_> {
         }
         // The decision marked the agent. If the response took long, that mark may have ended.
         let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
-        if let Some(untrusted) = &self.untrusted
+        if let Some(untrusted) = &self.passed.untrusted
             && waited_ms >= relay::MARK_INTERVAL_MS
         {
-            let marked = relay::mark(self.app, &self.command, untrusted).await;
+            let marked = relay::mark(self.app, &self.passed.command, untrusted).await;
             marked.map_err(|problem| (problem, Ending::Refused))?;
         }
         Ok(())
@@ -170,22 +170,30 @@ impl DecidedCall<'_> {
 
     /// Streams the server's response to the caller, and records the outcome at its end.
     fn stream(self, answer: UpstreamAnswer, shared_cache: bool) -> Answered {
-        let Self { app, command, decision, untrusted, rate, .. } = self;
-        let mut head = Head::bare(answer.status).decision(&decision);
+        let Self { app, passed, rate, .. } = self;
+        let mut head = Head::bare(answer.status).decision(&passed.decision);
         for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
             head = head.field(&name, value);
         }
         head = rate.add_to(head.field("x-request-id", &app.request_id));
         let app = app.clone();
-        let done: Done = Box::new(move |ended| {
-            relay::record_outcome(&app, &command, &decision, untrusted.as_ref(), ended);
+        let watch = if passed.observe.is_some() { Watch::Body } else { Watch::Nothing };
+        let done: Done = Box::new(move |ended, body| {
+            if let Some(observe) = &passed.observe {
+                let (text, trust) = (String::from_utf8_lossy(&body), observe.result_trust.as_ref());
+                let key = &app.settings.config.value_key;
+                let mut found = extract::result(key, &text, trust, observe.trusted);
+                found.incomplete |= ended.bytes > body.len() as u64;
+                *passed.observed.borrow_mut() = found;
+            }
+            relay::record_outcome(&app, &passed, ended)
         });
-        whole(answer.stream(head, None, Some(done)))
+        whole(answer.stream(head, None, watch, Some(done)))
     }
 
     fn record(&self, ended: Ended) {
-        let Self { app, command, decision, untrusted, .. } = self;
-        relay::record_outcome(app, command, decision, untrusted.as_ref(), ended);
+        // No part of the answer reaches the agent.
+        let _ = relay::record_outcome(self.app, &self.passed, ended);
     }
 
     fn not_sent(&self, problem: &Problem) -> Answered {
@@ -194,7 +202,7 @@ impl DecidedCall<'_> {
     }
 
     fn refuse(&self, problem: &Problem) -> Answered {
-        let head = Head::of_problem(problem, &self.app.request_id).decision(&self.decision);
+        let head = Head::of_problem(problem, &self.app.request_id).decision(&self.passed.decision);
         whole(self.rate.add_to(head).with(&problem.to_json(&self.app.request_id)))
     }
 }

@@ -125,8 +125,10 @@ export class Exchange {
    * @param tap inspects the stream: `relay.rs`
    * @param {number | undefined} keepAliveMs if given, the body is a stream of events: the caller gets what
    *   `tap` returns, and a comment after each such time without an event
+   * @param {boolean} holds whether the last piece waits until the outcome is recorded
+   * @param {number} collects how many bytes of the body the tap collects
    */
-  stream(status, fields, maxBytes, idleMs, tap, keepAliveMs) {
+  stream(status, fields, maxBytes, idleMs, tap, keepAliveMs, holds, collects) {
     // From here on, a disconnect cancels the response's body.
     this.#unwatch();
     const inspects = keepAliveMs !== undefined;
@@ -138,6 +140,8 @@ export class Exchange {
     let ended = false;
     // The call of the tap in progress: it handles one at a time.
     let busy = Promise.resolve();
+    // The piece that waits for the next one, or for the outcome.
+    let held;
     const end = async (ending, controller) => {
       if (ended) return;
       ended = true;
@@ -146,11 +150,20 @@ export class Exchange {
       await busy;
       await digester.close();
       const hash = [...new Uint8Array(await digest.digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-      const last = tap.end(ending, bytes, hash);
-      // The tap holds the request's context. Garbage collection would free it too late, and the runtime would
-      // report that the request hangs.
-      tap.free();
+      let last;
+      try {
+        last = await tap.end(ending, bytes, hash);
+      } catch (why) {
+        // The values in the held piece were not recorded.
+        controller?.error(why);
+        return;
+      } finally {
+        // The tap holds the request's context. Garbage collection would free it too late, and the runtime would
+        // report that the request hangs.
+        tap.free();
+      }
       if (controller === undefined) return;
+      if (held !== undefined) controller.enqueue(held);
       if (last.length > 0) controller.enqueue(last);
       controller.close();
     };
@@ -161,6 +174,7 @@ export class Exchange {
       // The digest may be one piece behind: a piece is hashed while it is sent.
       await hashing;
       hashing = digester.write(piece);
+      if (bytes - piece.length < collects) tap.collect(piece);
       if (!inspects || ended) return piece;
       const inspected = tap.piece(piece);
       busy = inspected.catch(() => {});
@@ -179,7 +193,17 @@ export class Exchange {
             const out = await next(controller);
             if (ended) return;
             if (out === undefined) return await end("complete", controller);
-            if (out.length > 0) return controller.enqueue(out);
+            if (out.length === 0) continue;
+            if (!holds) return controller.enqueue(out);
+            const before = held;
+            held = out;
+            if (before !== undefined) controller.enqueue(before);
+            if (inspects && tap.is_done()) {
+              // The server may leave the stream open. Nothing in it could belong to the request.
+              await end("complete", controller);
+              return reader.cancel();
+            }
+            if (before !== undefined) return;
           }
         } catch (ending) {
           await end(typeof ending === "string" ? ending : "upstream_failed", controller);
@@ -211,6 +235,7 @@ export class Exchange {
       }
     };
     return {
+      cancel: () => this.#abort.abort("caller_gone"),
       next: async (keepAlive) => {
         if (reader === undefined) return undefined;
         let result;

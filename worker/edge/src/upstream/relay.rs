@@ -3,13 +3,16 @@
 //! A request is never sent twice. A response is not buffered: pieces are passed on as they arrive. Bodies
 //! that are not inspected never enter Wasm's memory (`relay.js`).
 
-use std::rc::Rc;
+use std::cell::RefCell;
 
+use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use gateward_core::call::command::GateCommand;
-use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
-use gateward_core::gate::{OutcomeCommand, TaintCommand};
+use gateward_core::gate::proxy::{Observe, ProxyDecision, Untrusted};
+use gateward_core::gate::{ObservedResult, OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::provenance::Observed;
+use gateward_core::provenance::extract::MAX_READ_BYTES;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use gateward_core::target::Target;
@@ -65,6 +68,8 @@ extern "C" {
         idle_ms: u32,
         tap: Tap,
         keep_alive_ms: Option<u32>,
+        holds: bool,
+        collects: u32,
     ) -> std::result::Result<Response, JsValue>;
 
     #[wasm_bindgen(js_name = late)]
@@ -174,10 +179,51 @@ pub trait Inspect {
 
     /// Returns the last bytes to pass on. Not called when the caller has disconnected.
     fn end(&mut self, ending: Ending) -> Vec<u8>;
+
+    /// Whether nothing that matters can follow, so that the response ends here.
+    fn is_done(&self) -> bool;
 }
 
-/// Called when a response has ended.
-pub type Done = Box<dyn FnOnce(Ended)>;
+/// How much of a streamed response is observed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// Pieces are passed on as they arrive.
+    Nothing,
+    /// The last piece waits until the outcome is recorded.
+    LastPiece,
+    /// The same, and the body is collected up to [`MAX_READ_BYTES`].
+    Body,
+}
+
+/// Called when a response has ended, with the bytes that were collected. The last piece of the response waits
+/// for what it returns, if it returns anything.
+pub type Done = Box<dyn FnOnce(Ended, Vec<u8>) -> Option<Recorded>>;
+
+/// Resolves when the lane has stored an outcome, or has not.
+pub type Recorded = LocalBoxFuture<'static, Result<(), Problem>>;
+
+/// A call that passed, and what the record of its outcome needs.
+pub struct Passed {
+    pub command: GateCommand,
+    pub decision: ProxyDecision,
+    /// Present if the server is untrusted.
+    pub untrusted: Option<Untrusted>,
+    /// Present if the values of the answer must be observed.
+    pub observe: Option<Observe>,
+    /// The values that were found so far.
+    pub observed: RefCell<Observed>,
+}
+
+impl Passed {
+    pub fn new(
+        command: GateCommand,
+        decision: ProxyDecision,
+        untrusted: Option<Untrusted>,
+        observe: Option<Observe>,
+    ) -> Self {
+        Self { command, decision, untrusted, observe, observed: RefCell::default() }
+    }
+}
 
 /// Checks the upstream's address again: the rules or settings may have changed since it was registered.
 pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Problem> {
@@ -371,14 +417,19 @@ impl UpstreamAnswer {
         self,
         head: Head,
         inspect: Option<(Box<dyn Inspect>, u32)>,
+        watch: Watch,
         done: Option<Done>,
     ) -> Result<Response> {
         let (inspect, keep_alive_ms) = inspect.unzip();
         let (status, started_at_ms) = (self.status, self.started_at_ms);
-        let tap = Tap { inspect, done, status, started_at_ms, _hold: self.hold };
+        let collected = Vec::new();
+        let tap = Tap { inspect, done, collected, status, started_at_ms, _hold: self.hold };
         let (status, fields) = head.parts();
         let (max, idle) = (self.max_result_bytes, self.idle_timeout_ms);
-        Ok(self.exchange.stream(status, &fields, max, idle, tap, keep_alive_ms)?)
+        let collects = if watch == Watch::Body { MAX_READ_BYTES as u32 } else { 0 };
+        let holds = watch != Watch::Nothing;
+        let exchange = self.exchange;
+        Ok(exchange.stream(status, &fields, max, idle, tap, keep_alive_ms, holds, collects)?)
     }
 }
 
@@ -400,6 +451,7 @@ pub fn late(
 pub struct Tap {
     inspect: Option<Box<dyn Inspect>>,
     done: Option<Done>,
+    collected: Vec<u8>,
     status: u16,
     started_at_ms: u64,
     _hold: Hold,
@@ -407,17 +459,37 @@ pub struct Tap {
 
 #[wasm_bindgen]
 impl Tap {
+    /// Keeps a copy of a piece.
+    pub fn collect(&mut self, piece: &[u8]) {
+        self.collected.extend_from_slice(piece);
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.inspect.as_ref().is_some_and(|inspect| inspect.is_done())
+    }
+
     pub async fn piece(&mut self, piece: Vec<u8>) -> std::result::Result<Vec<u8>, JsValue> {
         let Some(inspect) = &mut self.inspect else { return Ok(piece) };
         inspect.piece(piece).await.map_err(|()| JsValue::from_str(Ending::Refused.as_str()))
     }
 
-    pub fn end(&mut self, why: &str, bytes: f64, sha256: String) -> Vec<u8> {
-        let ending = named(why);
+    /// Returns the last bytes to pass on. Fails if the values of the response could not be recorded: then its
+    /// last piece must not be passed on.
+    pub async fn end(
+        &mut self,
+        why: String,
+        bytes: f64,
+        sha256: String,
+    ) -> std::result::Result<Vec<u8>, JsValue> {
+        let ending = named(&why);
         if let Some(done) = self.done.take() {
-            done(ended(self.started_at_ms, ending, self.status, bytes as u64, sha256));
+            let ended = ended(self.started_at_ms, ending, self.status, bytes as u64, sha256);
+            if let Some(recorded) = done(ended, std::mem::take(&mut self.collected)) {
+                let refused = JsValue::from_str(Ending::Refused.as_str());
+                recorded.await.map_err(|_| refused)?;
+            }
         }
-        self.inspect.as_mut().map(|inspect| inspect.end(ending)).unwrap_or_default()
+        Ok(self.inspect.as_mut().map(|inspect| inspect.end(ending)).unwrap_or_default())
     }
 }
 
@@ -453,15 +525,14 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
     lane::client::taint(&app.env, command).await
 }
 
-/// Has the lane record how a forwarded call ended, without waiting for it.
-pub fn record_outcome(
-    app: &App,
-    command: &GateCommand,
-    decision: &ProxyDecision,
-    untrusted: Option<&Untrusted>,
-    ended: Ended,
-) {
-    let Some(receipt) = &decision.receipt else { return };
+/// Has the lane record how a call ended. If the values of the answer are observed, the answer must wait for
+/// what this returns. Otherwise nobody waits.
+pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
+    let Passed { command, decision, untrusted, observe, observed } = passed;
+    let receipt = decision.receipt.as_ref()?;
+    let observed = observe
+        .as_ref()
+        .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
     let outcome = OutcomeCommand {
         tenant: command.tenant.clone(),
         lane: command.lane,
@@ -475,12 +546,23 @@ pub fn record_outcome(
         duration_ms: ended.duration_ms,
         result_sha256: ended.sha256,
         ending: ended.ending,
-        untrusted: untrusted.cloned(),
+        untrusted: untrusted.clone(),
+        observed,
     };
     let (env, decision_id) = (app.env.clone(), decision.decision_id.clone());
-    Rc::clone(&app.context).wait_until(async move {
-        if let Err(problem) = lane::client::record_outcome(&env, outcome).await {
+    let recorded = async move {
+        let recorded = lane::client::record_outcome(&env, outcome).await;
+        if let Err(problem) = &recorded {
             console_error!("outcome of `{decision_id}` was not recorded: {}", problem.detail);
         }
-    });
+        recorded
+    };
+    if observe.is_none() {
+        app.context.wait_until(recorded.map(drop));
+        return None;
+    }
+    // It goes on if the caller disconnects meanwhile.
+    let recorded = recorded.boxed_local().shared();
+    app.context.wait_until(recorded.clone().map(drop));
+    Some(recorded.boxed_local())
 }

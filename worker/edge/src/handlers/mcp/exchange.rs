@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use futures_util::future::try_join_all;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use gateward_core::isolate::memory::Held;
 use gateward_core::mcp::error::{RpcError, SESSION_NOT_FOUND, TRANSPORT, status_of_answer};
 use gateward_core::mcp::seal::Handle;
@@ -13,11 +15,13 @@ use worker::worker_sys::web_sys::Response;
 
 use super::client::McpClient;
 use super::refusal::{self, Refusal};
-use super::response_filter::{Decided, ResponseFilter};
+use super::response_filter::ResponseFilter;
 use crate::app::App;
 use crate::http::Head;
 use crate::lane::client::RateFields;
-use crate::upstream::relay::{self, Ended, Inspect, UpstreamAnswer, UpstreamRequest};
+use crate::upstream::relay::{
+    self, Done, Ended, Inspect, Passed, Recorded, UpstreamAnswer, UpstreamRequest, Watch,
+};
 
 /// How often a comment is sent on the idle stream of a session, so that no intermediary closes it.
 const KEEP_ALIVE_MS: u32 = 15_000;
@@ -50,7 +54,7 @@ pub async fn exchange(
     batch: bool,
     mut fields: Vec<(String, String)>,
     body: Option<Forwarded>,
-    decided: Vec<Decided>,
+    decided: Vec<Rc<Passed>>,
     rate: RateFields,
 ) -> Result<Answer, Refusal> {
     let client = Rc::clone(&filter.client);
@@ -60,17 +64,20 @@ pub async fn exchange(
     if let Some(session) = &client.session {
         fields.push(("mcp-session-id".to_owned(), session.clone()));
     }
-    let first = decided.first().map(|decided| &decided.1);
+    let first = decided.first().map(|passed| &passed.decision);
     fields.extend(relay::own_fields(&client.template, first));
     let recording = app.clone();
+    let observes = decided.iter().any(|passed| passed.observe.is_some());
     let outcome = move |ended: Ended| {
-        for decided in &decided {
-            let (command, decision, untrusted) = &**decided;
-            relay::record_outcome(&recording, command, decision, untrusted.as_ref(), ended.clone());
-        }
+        let recorded = decided
+            .iter()
+            .filter_map(|passed| relay::record_outcome(&recording, passed, ended.clone()));
+        let recorded: Vec<_> = recorded.collect();
+        (!recorded.is_empty())
+            .then(|| try_join_all(recorded).map_ok(drop).boxed_local() as Recorded)
     };
     let not_sent = |why: Problem| {
-        outcome(relay::not_sent());
+        drop(outcome(relay::not_sent()));
         problem(&why)
     };
     let http_method = client.request.method.as_str();
@@ -88,7 +95,7 @@ pub async fn exchange(
     let answer = match sent.map_err(not_sent)? {
         Ok(answer) => answer,
         Err(broken) => {
-            outcome(broken.ended());
+            drop(outcome(broken.ended()));
             return Err(problem(&broken.problem()));
         }
     };
@@ -106,14 +113,16 @@ pub async fn exchange(
         // A session's own stream stays open as long as the session, so it needs fewer comments.
         let keep_alive_ms = if filter.standalone { KEEP_ALIVE_MS } else { PROBE_MS };
         let inspect: Box<dyn Inspect> = Box::new(filter);
-        let streamed = answer.stream(head, Some((inspect, keep_alive_ms)), Some(Box::new(outcome)));
+        let watch = if observes { Watch::LastPiece } else { Watch::Nothing };
+        let done: Done = Box::new(move |ended, _| outcome(ended));
+        let streamed = answer.stream(head, Some((inspect, keep_alive_ms)), watch, Some(done));
         return match streamed {
             Ok(response) => Ok(Answer::Stream(response)),
             Err(_) => Err(client.undecided(id.as_deref())),
         };
     }
     if succeeded && filter.is_done() && !filter.standalone {
-        outcome(answer.refuse(Ending::Complete));
+        drop(outcome(answer.refuse(Ending::Complete)));
         let answers = std::mem::take(&mut filter.answers);
         let (status, body) = match answers.is_empty() {
             true if http_method == "DELETE" => (200, String::new()),
@@ -125,7 +134,7 @@ pub async fn exchange(
     let (bytes, ended) = match answer.bytes().await {
         Ok(read) => read,
         Err(broken) => {
-            outcome(broken.ended());
+            drop(outcome(broken.ended()));
             return Err(problem(&broken.problem()));
         }
     };
@@ -136,12 +145,14 @@ pub async fn exchange(
     };
     match settled {
         Some(body) => {
-            outcome(ended);
+            if let Some(recorded) = outcome(ended) {
+                recorded.await.map_err(|why| problem(&why))?;
+            }
             let status = if succeeded { 200 } else { status_of_answer(era, status, &body) };
             Ok(Answer::Message { head: rate.add_to(with_session(head(status))), body })
         }
         None => {
-            outcome(Ended { ending: Ending::Refused, ..ended });
+            drop(outcome(Ended { ending: Ending::Refused, ..ended }));
             let error = refused.unwrap_or_else(|| {
                 RpcError::upstream("the server's response does not answer the request")
             });

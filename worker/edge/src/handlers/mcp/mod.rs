@@ -35,13 +35,13 @@ use self::client::McpClient;
 use self::exchange::{Answer, Forwarded, PROBE_MS, exchange};
 use self::fields::Fields;
 use self::refusal::{JSON, Refusal};
-use self::response_filter::{Decided, Pending, ResponseFilter};
+use self::response_filter::{Pending, ResponseFilter};
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request};
 use crate::lane::client::{Judged, RateFields};
-use crate::upstream::relay;
+use crate::upstream::relay::{self, Passed};
 
 /// How long after the upstream's time limit a stream without a response is closed. This happens only after a
 /// trap in Wasm.
@@ -77,7 +77,7 @@ struct Forwardable {
     pending: Option<Pending>,
     upstream: Upstream,
     untrusted: Option<Untrusted>,
-    decided: Option<Decided>,
+    decided: Option<Rc<Passed>>,
     removed: Removed,
     rate: RateFields,
 }
@@ -126,7 +126,7 @@ async fn post(
     let texts: Vec<String> = forwarded.iter_mut().map(|go| mem::take(&mut go.text)).collect();
     let text = core::together(&texts, received.batch);
     drop(texts);
-    let decided: Vec<Decided> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
+    let decided: Vec<Rc<Passed>> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
     let mut rate = RateFields::default();
     let mut pending = Vec::new();
     for go in forwarded {
@@ -422,7 +422,7 @@ async fn decide(
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     let Judged { reply, rate } = client.judge(&command).await.map_err(refused)?;
-    let Some(mut decision) = reply.decision else { return Err(client.undecided(id)) };
+    let Some(decision) = reply.decision else { return Err(client.undecided(id)) };
     if !decision.decision.passes() {
         if rule == ClientRule::Action {
             return Err(denied(client, &decision, &asked.tool, id, rate));
@@ -433,7 +433,9 @@ async fn decide(
     }
     let redacted = &decision.redacted_fields;
     if rule == ClientRule::Action && action::identifies(&command.call.input, redacted) {
-        relay::record_outcome(&client.app, &command, &decision, None, relay::not_sent());
+        let passed = Passed::new(command, decision, None, None);
+        let _ = relay::record_outcome(&client.app, &passed, relay::not_sent());
+        let mut decision = passed.decision;
         decision.reason = "The resource that it is about would have to be redacted.".to_owned();
         return Err(denied(client, &decision, &asked.tool, id, rate));
     }
@@ -444,7 +446,7 @@ async fn decide(
     let untrusted = reply.untrusted;
     // The outcome is recorded without the arguments.
     command.call.input = Json::Object(Vec::new());
-    let decided: Decided = Rc::new((command, decision, untrusted.clone()));
+    let decided = Rc::new(Passed::new(command, decision, untrusted.clone(), reply.observe));
     let let_through = Some(Rc::clone(&decided));
     let pending = id.map(|id| Pending::new(id, &message.method, claims, None, let_through));
     Ok(Forwardable { text, pending, upstream, untrusted, decided: Some(decided), removed, rate })

@@ -7,14 +7,14 @@ use futures_util::future::LocalBoxFuture;
 use gateward_core::admin::ManifestSeen;
 use gateward_core::admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::GateCommand;
 use gateward_core::field::Name;
-use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
+use gateward_core::gate::proxy::Untrusted;
 use gateward_core::json::Json;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::method::{self, Listed, ServerRule};
+use gateward_core::mcp::observe;
 use gateward_core::mcp::raw::{self, RawObject};
 use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
@@ -28,13 +28,10 @@ use worker::{Date, console_error};
 use super::client::McpClient;
 use super::refusal::JSON;
 use crate::handlers::administration::change::change_as_gateward;
-use crate::upstream::relay::{self, Inspect, UpstreamRequest};
+use crate::upstream::relay::{self, Inspect, Passed, UpstreamRequest};
 
 /// The request that a server can make through an error.
 const ELICITATION: &str = "elicitation/create";
-
-/// A call that passed: its command, its decision, and the taint if its server is untrusted.
-pub type Decided = Rc<(GateCommand, ProxyDecision, Option<Untrusted>)>;
 
 /// A forwarded request that has no response yet.
 pub struct Pending {
@@ -42,7 +39,7 @@ pub struct Pending {
     method: String,
     claims: Rc<Claims>,
     listed: Option<Listed>,
-    decided: Option<Decided>,
+    decided: Option<Rc<Passed>>,
 }
 
 impl Pending {
@@ -51,7 +48,7 @@ impl Pending {
         method: &str,
         claims: &Rc<Claims>,
         listed: Option<Listed>,
-        decided: Option<Decided>,
+        decided: Option<Rc<Passed>>,
     ) -> Self {
         let (id, method) = (id.to_owned(), method.to_owned());
         Self { id, method, claims: Rc::clone(claims), listed, decided }
@@ -153,12 +150,25 @@ impl ResponseFilter {
 
     /// The filtered response to a request.
     async fn settle(&self, pending: &Pending, message: RawObject) -> String {
+        self.observe(pending, &message);
         if message.get("error").is_some() {
             return self.failure(Some(&pending.id), message).await;
         }
         match self.result(pending, &message).await {
             Ok(result) => core::with(message, "result", &result),
             Err(error) => error.with_id(Some(&pending.id)).body(self.client.era),
+        }
+    }
+
+    /// Keeps the values of the response to a call whose run is observed.
+    fn observe(&self, pending: &Pending, message: &RawObject) {
+        let Some(passed) = &pending.decided else { return };
+        let Some(observe) = &passed.observe else { return };
+        let key = &self.client.app.settings.config.value_key;
+        for name in ["result", "error"] {
+            if let Some(answer) = message.object(name) {
+                passed.observed.borrow_mut().add(observe::observed(key, observe, &answer));
+            }
         }
     }
 
@@ -252,7 +262,7 @@ impl ResponseFilter {
         if !self.untrusted.is_empty() {
             review::name_as_registered(&mut result, &pending.method, self.client.server());
         }
-        let decision = pending.decided.as_ref().map(|decided| &decided.1);
+        let decision = pending.decided.as_ref().map(|passed| &passed.decision);
         core::finish(&pending.method, &mut result, decision, era, &self.client.seal())?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
         let pinned = self.untrusted.first().and_then(|it| it.instructions_sha256.as_deref());
@@ -401,6 +411,10 @@ fn may_not_ask(method: &str) -> RpcError {
 }
 
 impl Inspect for ResponseFilter {
+    fn is_done(&self) -> bool {
+        !self.standalone && self.pending.is_empty()
+    }
+
     fn piece(&mut self, piece: Vec<u8>) -> LocalBoxFuture<'_, Result<Vec<u8>, ()>> {
         Box::pin(async move {
             let mut out = Vec::new();

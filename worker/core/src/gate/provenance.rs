@@ -1,0 +1,97 @@
+//! The part that the provenance of values has in a decision: facts for the policies before it, and what the
+//! call adds to its run after it.
+
+use std::thread::LocalKey;
+
+use super::draft::Draft;
+use super::ruling::{Ruling, Tool};
+use crate::call::command::Purpose;
+use crate::policy::Value;
+use crate::provenance::call::Call;
+use crate::provenance::run::Observation;
+use crate::provenance::{Destinations, Level, Provenance, Reach, extract};
+
+thread_local! {
+    /// What policies see of a call whose destinations are not looked up.
+    static UNTRACKED: Value = value(None);
+    /// What policies see of a tenant without destinations.
+    static NO_DESTINATIONS: Value = destinations(&Destinations::default());
+}
+
+/// Where the destinations of the call came from. `None` if it reads, or if it is not tainted and in no
+/// assigned run: then nothing depends on it.
+pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
+    let tracked = draft.tainted.is_some() || draft.facts.run.is_some();
+    (tool.writes && tracked).then(|| with_call(draft, |call| call.provenance()))
+}
+
+/// What a call that passes adds to its run: its arguments, which no later result raises, and the
+/// destinations that an approver approved.
+pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
+    let (command, facts) = (draft.command, draft.facts);
+    let run = facts.run?;
+    if !ruling.decision.passes() || command.purpose == Purpose::Ask {
+        return None;
+    }
+    let key = &facts.config.value_key;
+    let approved = super::approval::granted(draft).is_some();
+    let stated = approved.then(|| with_call(draft, |call| call.statement()));
+    let sent = extract::arguments(key, &command.call.input);
+    run.of_call(key.fingerprint(), sent, stated.unwrap_or_default())
+}
+
+fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
+    let (command, facts) = (draft.command, draft.facts);
+    let none = Destinations::default();
+    let registered = facts.records.tool.as_ref();
+    let tenant = facts.records.tenant.as_ref();
+    ask(&Call {
+        key: &facts.config.value_key,
+        tool: &command.call.tool_id(),
+        roles: registered.and_then(|tool| tool.argument_roles.as_deref()),
+        reach: registered.map_or(Reach::Outside, |tool| tool.reach),
+        destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),
+        // The server wrote the arguments of its own request, so nothing that the user said vouches for them.
+        run: facts.run.filter(|_| command.purpose != Purpose::Ask),
+        input: &command.call.input,
+    })
+}
+
+/// The facts `provenance` and `destinations` of a call's context.
+pub fn context(draft: &Draft<'_>) -> [(&'static str, Value); 2] {
+    let constant = |value: &'static LocalKey<Value>| value.with(Value::clone);
+    let provenance = match &draft.provenance {
+        None => constant(&UNTRACKED),
+        known => value(known.as_ref()),
+    };
+    let tenant = draft.facts.records.tenant.as_ref();
+    let destinations = match tenant.and_then(|tenant| tenant.destinations.as_deref()) {
+        None => constant(&NO_DESTINATIONS),
+        Some(registered) => destinations(registered),
+    };
+    [("provenance", provenance), ("destinations", destinations)]
+}
+
+fn value(provenance: Option<&Provenance>) -> Value {
+    let of = |level: Level| {
+        let sinks = provenance.into_iter().flat_map(|provenance| provenance.of_level(level));
+        (level.as_str(), Value::set(sinks.map(Value::from), None))
+    };
+    let lowest = provenance.map_or(Level::Nowhere, |provenance| provenance.lowest);
+    let reach = provenance.map_or(Reach::Outside, |provenance| provenance.reach);
+    let instructed = provenance.is_some_and(|provenance| provenance.instruction_known);
+    let facts = [
+        ("tracked", Value::from(provenance.is_some())),
+        ("lowest", Value::from(lowest.as_str())),
+        ("reach", Value::from(reach.as_str())),
+        ("instruction_known", Value::from(instructed)),
+    ];
+    Value::record(facts.into_iter().chain(Level::ALL.into_iter().map(of)), None)
+}
+
+fn destinations(registered: &Destinations) -> Value {
+    let Destinations { accounts, domains, hosts } = registered;
+    let set = |names: &[String]| Value::set(names.iter().map(|name| Value::from(&**name)), None);
+    let lists = [("accounts", accounts), ("domains", domains), ("hosts", hosts)];
+    Value::record(lists.map(|(name, list)| (name, set(list))), None)
+}

@@ -1,0 +1,131 @@
+//! What a harness tells about a run: the user's instruction, and results that the agent got without Gateward.
+//!
+//! A deceived agent could state an instruction, or report a trusted result that never was. So only the
+//! harness's own credential may do this, and no run credential.
+
+use sha2::{Digest as _, Sha256};
+
+use super::draft::{Draft, Judged, Stop, scope, taint_period_ms};
+use super::event::{self, TaintCommand};
+use super::facts::EventFacts;
+use super::row::JournalEntry;
+use super::space::JournalSpace;
+use super::{identity, meter};
+use crate::call::command::Purpose;
+use crate::call::run::{ReportedResult, RunStart};
+use crate::problem::{Problem, ProblemCode};
+use crate::provenance::run::{Observation, RunValues, Source};
+use crate::provenance::{extract, lookup};
+use crate::taint::Scope;
+
+/// Carries out a [`Purpose::StartRun`] or a [`Purpose::Report`]. The credential is checked and one request
+/// is charged.
+pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+    let (command, facts) = (draft.command, draft.facts);
+    let identity = identity::verify(command, facts)?;
+    meter::charge(draft)?;
+    let refuse = |detail| Err(Stop::Problem(Problem::new(ProblemCode::Forbidden, detail), None));
+    if command.run_credential {
+        return refuse("a run credential only makes calls in its run; send the harness's own");
+    }
+    // Only such a credential has an assigned run.
+    let Some(run) = facts.run.filter(|_| identity.credential.assigns_runs) else {
+        return refuse("the credential was not registered with `assigns_runs`");
+    };
+    if identity::status(draft, &identity)?.is_some() {
+        return refuse("the agent is not active, or a ban applies");
+    }
+    match &command.purpose {
+        Purpose::StartRun(_) if identity.credential.signed => {
+            // The agent has no signing key, so it could not use the run credential.
+            refuse("a credential that must sign requests cannot issue run credentials")
+        }
+        Purpose::StartRun(start) => begin(draft, run, start),
+        Purpose::Report(reported) => report(draft, run, reported),
+        _ => refuse("this says nothing about a run"),
+    }
+}
+
+/// A statement of what the user asked for. A repeated one changes nothing, and writes nothing.
+fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged, Stop> {
+    let key = &draft.facts.config.value_key;
+    let stated = extract::instruction(key, &start.instruction);
+    let planned = start.plan.iter().flat_map(|call| {
+        call.arguments.iter().flat_map(move |(pointer, values)| {
+            values.iter().map(move |value| lookup::planned(key, &call.tool, pointer, value))
+        })
+    });
+    let Some(observation) = run.of_statement(key.fingerprint(), stated, planned.collect()) else {
+        return Ok(Judged::Recorded { entry: None, observation: None });
+    };
+    let instruction_sha256 = hex::encode(Sha256::digest(&start.instruction));
+    let entry = event::run_started(&event_facts(draft), draft.command, instruction_sha256);
+    recorded(entry.map(Some), Some(observation))
+}
+
+/// A result of a call that the agent made itself. It counts like one that Gateward passed on.
+fn report(
+    draft: &mut Draft<'_>,
+    run: &RunValues,
+    reported: &ReportedResult,
+) -> Result<Judged, Stop> {
+    let (command, facts) = (draft.command, draft.facts);
+    let Some(server) = &facts.records.server else {
+        return Err(Stop::Problem(Problem::not_found("server"), None));
+    };
+    let Some(tool) = &facts.records.tool else {
+        return Err(Stop::Problem(Problem::not_found("tool"), None));
+    };
+    let key = &facts.config.value_key;
+    let trust = tool.result_trust.as_deref();
+    let observed = extract::result(key, &reported.text, trust, !server.is_untrusted());
+    let source = Source { decision_id: reported.decision_id.clone(), tool: command.call.tool_id() };
+    let observation = run.of_result(&observed, source);
+    let taint = server.is_untrusted().then(|| {
+        let command = TaintCommand {
+            tenant: command.tenant.clone(),
+            lane: command.lane,
+            agent: command.call.agent.clone(),
+            server: command.call.server.clone(),
+            run: match scope(command, facts.records) {
+                Scope::Agent => None,
+                Scope::Run(run) => Some(run.to_owned()),
+            },
+            period_ms: taint_period_ms(facts.records),
+        };
+        event::taint(&event_facts(draft), &command)
+    });
+    let entry = match taint.transpose() {
+        Ok(Some(Some((entry, state)))) => {
+            draft.agent = state;
+            Ok(Some(entry))
+        }
+        Ok(_) => Ok(None),
+        Err(problem) => Err(problem),
+    };
+    recorded(entry, observation)
+}
+
+fn recorded(
+    entry: Result<Option<JournalEntry>, Problem>,
+    observation: Option<Observation>,
+) -> Result<Judged, Stop> {
+    match entry {
+        Ok(entry) => Ok(Judged::Recorded { entry: entry.map(Box::new), observation }),
+        Err(problem) => Err(Stop::Problem(problem, None)),
+    }
+}
+
+fn event_facts<'a>(draft: &'a Draft<'_>) -> EventFacts<'a> {
+    let facts = draft.facts;
+    EventFacts {
+        space: JournalSpace {
+            config: facts.config,
+            journal_rows: facts.journal_rows,
+            storage_full: facts.storage_full,
+        },
+        head: facts.head,
+        state: &draft.agent,
+        now_ms: facts.now_ms,
+    }
+}

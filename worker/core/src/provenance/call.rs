@@ -1,0 +1,114 @@
+//! The provenance of one call: the level of each sink, and whom the call reaches.
+
+use super::explanation::{Provenance, SinkOrigin};
+use super::lookup::{self, Found, Known};
+use super::run::RunValues;
+use super::sinks::{Part, parts};
+use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey};
+use crate::json::Json;
+
+/// A call of a tool that writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    pub key: &'a ValueKey,
+    /// `server/tool`.
+    pub tool: &'a str,
+    pub roles: Option<&'a ArgumentRoles>,
+    /// As registered.
+    pub reach: Reach,
+    pub destinations: &'a Destinations,
+    /// The values of the run; `None` if no harness assigned one.
+    pub run: Option<&'a RunValues>,
+    pub input: &'a Json,
+}
+
+/// Nothing is known.
+struct Nothing;
+
+impl Known for Nothing {
+    fn get(&self, _: u64) -> Option<Found> {
+        None
+    }
+}
+
+impl Call<'_> {
+    /// Looks up every sink. The sinks are complete; [`Provenance::bounded`] leaves the first of them.
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        let (parts, more) = parts(self.roles, self.input);
+        let mut sinks: Vec<SinkOrigin> =
+            parts.iter().filter_map(|part| self.origin(part)).collect();
+        if more {
+            sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
+        }
+        let reach = match self.reach {
+            Reach::BySinks if sinks.is_empty() => Reach::Nobody,
+            Reach::BySinks if !more && parts.iter().all(|part| self.is_own(part)) => Reach::Tenant,
+            Reach::BySinks => Reach::Outside,
+            registered => registered,
+        };
+        sinks.sort_by(|one, other| (one.level, &one.sink).cmp(&(other.level, &other.sink)));
+        Provenance {
+            instruction_known: self.run.is_some_and(RunValues::is_instructed),
+            lowest: sinks.first().map_or(Level::Nowhere, |sink| sink.level),
+            reach,
+            sinks,
+        }
+    }
+
+    /// The hashes of all sinks, which an approver states by approving the call.
+    #[must_use]
+    pub fn statement(&self) -> Vec<u64> {
+        let (parts, _) = parts(self.roles, self.input);
+        parts.iter().flat_map(|part| lookup::hashes(self.key, part.value)).collect()
+    }
+
+    /// Where a part's value came from; `None` if it names no destination.
+    fn origin(&self, part: &Part<'_>) -> Option<SinkOrigin> {
+        let known: &dyn Known = match self.run {
+            Some(run) => run,
+            None => &Nothing,
+        };
+        let (found, sink) = match part.role {
+            Role::Detail => return None,
+            Role::Content => (
+                lookup::links(self.key, part.value, self.destinations, known)?,
+                [&part.pointer, "#links"].concat(),
+            ),
+            Role::Sink => (
+                lookup::sink(self.key, part.value, self.destinations, known)?,
+                part.pointer.clone(),
+            ),
+        };
+        if found.level < Level::Instruction && self.is_planned(part) {
+            return Some(SinkOrigin::new(sink, Level::Instruction));
+        }
+        let mut origin = SinkOrigin::new(sink, found.level);
+        let source = found.source.and_then(|source| self.run?.source(source));
+        if let Some((source, number)) = source {
+            origin.call = Some(number);
+            origin.decision_id = Some(source.decision_id.clone()).filter(|id| !id.is_empty());
+            origin.tool = Some(source.tool.clone());
+        }
+        Some(origin)
+    }
+
+    /// Whether the run's plan has this value for this argument.
+    fn is_planned(&self, part: &Part<'_>) -> bool {
+        let Some(run) = self.run else { return false };
+        let planned = |value: &Json| {
+            run.is_planned(lookup::planned(self.key, self.tool, &part.pointer, value))
+        };
+        planned(part.value)
+            || matches!(part.value, Json::Array(items) if !items.is_empty() && items.iter().all(planned))
+    }
+
+    /// Whether a part names only destinations on the allow-list, or none.
+    fn is_own(&self, part: &Part<'_>) -> bool {
+        if part.role != Role::Sink {
+            return true;
+        }
+        let found = lookup::sink(self.key, part.value, self.destinations, &Nothing);
+        found.is_none_or(|found| found.level == Level::Allowed)
+    }
+}

@@ -1,0 +1,189 @@
+//! The sinks and contents among the arguments of one call.
+
+use super::{ArgumentRoles, Role};
+use crate::json::Json;
+
+/// Sinks and contents of a call that are looked up. A call with more is not explained by more; what is left
+/// counts as one sink that nobody named.
+pub const MAX_SINKS: usize = 64;
+
+/// Nesting of roles. Arguments are nested at most as deep as a request may be.
+const MAX_DEPTH: usize = 16;
+
+/// A part of the arguments that has a role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part<'a> {
+    /// A JSON Pointer (RFC 6901).
+    pub pointer: String,
+    pub role: Role,
+    pub value: &'a Json,
+}
+
+/// The steps of a registered pointer that are left below a value, and its role.
+type Rule<'a> = (&'a str, Role);
+
+/// The parts of the arguments with their roles, in order. Details are left out. Returns whether there are
+/// more parts than [`MAX_SINKS`].
+#[must_use]
+pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a>>, bool) {
+    let roles = roles.map_or(&[][..], |roles| roles.0.as_slice());
+    // Without any marked sink, each argument may be the destination.
+    let marked = roles.iter().any(|(_, role)| *role == Role::Sink);
+    let rules: Vec<Rule<'_>> = match marked {
+        true => roles.iter().map(|(pointer, role)| (pointer.as_str(), *role)).collect(),
+        false => Vec::new(),
+    };
+    let mut found = Vec::new();
+    let whole = match below(input, &rules) {
+        Some(members) => members.into_iter().all(|(step, value, rules)| {
+            let pointer = ["/", &escaped(&step)].concat();
+            collect(&mut found, pointer, Role::Sink, value, &rules, MAX_DEPTH)
+        }),
+        None => collect(&mut found, String::new(), Role::Sink, input, &[], MAX_DEPTH),
+    };
+    (found, !whole)
+}
+
+/// Adds a value, or its members if rules name some of them. Returns false if there was no space.
+fn collect<'a>(
+    found: &mut Vec<Part<'a>>,
+    pointer: String,
+    inherited: Role,
+    value: &'a Json,
+    rules: &[Rule<'_>],
+    depth: usize,
+) -> bool {
+    let own = rules.iter().find(|(rest, _)| rest.is_empty());
+    let role = own.map_or(inherited, |(_, role)| *role);
+    let deeper = rules.iter().any(|(rest, _)| !rest.is_empty());
+    if deeper
+        && let Some(depth) = depth.checked_sub(1)
+        && let Some(members) = below(value, rules)
+    {
+        return members.into_iter().all(|(step, value, rules)| {
+            let pointer = [&pointer, "/", &escaped(&step)].concat();
+            collect(found, pointer, role, value, &rules, depth)
+        });
+    }
+    if role == Role::Detail {
+        return true;
+    }
+    if found.len() >= MAX_SINKS {
+        return false;
+    }
+    found.push(Part { pointer, role, value });
+    true
+}
+
+/// The members of an object or the items of an array, each with the rules that go on below it.
+#[expect(clippy::type_complexity, reason = "used in two places of this file")]
+fn below<'a, 'r>(
+    value: &'a Json,
+    rules: &[Rule<'r>],
+) -> Option<Vec<(String, &'a Json, Vec<Rule<'r>>)>> {
+    let of = |step: &str, is_item: bool| {
+        let mut rules: Vec<_> =
+            rules.iter().filter_map(|rule| after(rule, step, is_item)).collect();
+        // A rule that names the step comes before one with `*`.
+        rules.sort_by_key(|(_, by_star)| *by_star);
+        rules.into_iter().map(|(rule, _)| rule).collect()
+    };
+    match value {
+        Json::Object(members) => Some(
+            members.iter().map(|(name, value)| (name.clone(), value, of(name, false))).collect(),
+        ),
+        Json::Array(items) => Some(
+            items
+                .iter()
+                .enumerate()
+                .map(|(at, value)| (at.to_string(), value, of(&at.to_string(), true)))
+                .collect(),
+        ),
+        _ => None,
+    }
+}
+
+/// What is left of a rule after a step, and whether `*` stood for the step.
+fn after<'r>(&(rest, role): &Rule<'r>, step: &str, is_item: bool) -> Option<(Rule<'r>, bool)> {
+    let rest = rest.strip_prefix('/')?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (first, rest) = rest.split_at(end);
+    let by_star = is_item && first == "*";
+    (by_star || first == escaped(step)).then_some(((rest, role), by_star))
+}
+
+/// A step of a JSON Pointer.
+fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    fn found(roles: Option<&str>, input: &str) -> String {
+        let roles = roles.map(|text| serde_json::from_str::<ArgumentRoles>(text).unwrap());
+        let input = json::parse(input.as_bytes()).unwrap();
+        let (parts, more) = parts(roles.as_ref(), &input);
+        let mut texts: Vec<String> = parts
+            .iter()
+            .map(|part| {
+                format!("{} {} {}", part.pointer, part.role.as_str(), part.value.canonical())
+            })
+            .collect();
+        texts.extend(more.then(|| "more".to_owned()));
+        texts.join("; ")
+    }
+
+    #[test]
+    fn each_argument_has_the_role_of_its_longest_pointer() {
+        let roles = r#"{"/to":"sink","/body":"content","/at":"detail","/list/*/mail":"sink","/list":"detail","/list/0/name":"content"}"#;
+        for (what, roles, input, expected) in [
+            ("no roles", None, r#"{"a":1,"b":"x"}"#, r#"/a sink 1; /b sink "x""#),
+            (
+                "roles without a sink",
+                Some(r#"{"/a":"detail","/b":"content"}"#),
+                r#"{"a":1,"b":"x"}"#,
+                r#"/a sink 1; /b sink "x""#,
+            ),
+            (
+                "each role",
+                Some(roles),
+                r#"{"at":"now","body":"hi","to":"x"}"#,
+                r#"/body content "hi"; /to sink "x""#,
+            ),
+            (
+                "argument without a role",
+                Some(roles),
+                r#"{"new":1,"to":2}"#,
+                "/new sink 1; /to sink 2",
+            ),
+            (
+                "items",
+                Some(roles),
+                r#"{"list":[{"mail":"a","name":"b"},{"mail":"c","name":"d"}]}"#,
+                r#"/list/0/mail sink "a"; /list/0/name content "b"; /list/1/mail sink "c""#,
+            ),
+            (
+                "array where an object was expected",
+                Some(roles),
+                r#"{"to":["a","b"]}"#,
+                r#"/to sink ["a","b"]"#,
+            ),
+            ("name with a slash", Some(r#"{"/a~1b":"sink"}"#), r#"{"a/b":1}"#, "/a~1b sink 1"),
+            ("no arguments", Some(roles), "{}", ""),
+        ] {
+            assert_eq!(found(roles, input), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn more_parts_than_are_looked_up_are_reported() {
+        let many: Vec<String> = (0..=MAX_SINKS).map(|n| format!(r#""a{n:03}":1"#)).collect();
+        let input = format!("{{{}}}", many.join(","));
+        assert!(found(None, &input).ends_with("more"));
+        let fits = format!("{{{}}}", many[1..].join(","));
+        assert!(!found(None, &fits).ends_with("more"));
+    }
+}
