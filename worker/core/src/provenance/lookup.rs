@@ -1,31 +1,318 @@
 //! The level of a value, as a whole and in parts.
+//!
+//! INVARIANT (lowest part): a value that is not known as a whole has the level of its lowest part. A part
+//! that is known nowhere makes the whole unknown.
 
-use super::Level;
+use super::extract::{self, Kind, scan};
+use super::link::{self, Link};
+use super::normal::{Form, decodings};
+use super::{Destinations, Level, ValueKey};
+use crate::json::Json;
 
-/// What is known of a value.
+/// Parts of one sink: the recipients of a long list. More is seen nowhere.
+pub const MAX_SINK_PARTS: usize = 256;
+
+/// Links and addresses inside of one content. More is seen nowhere.
+pub const MAX_LINKS: usize = 64;
+
+/// Where a value was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     pub level: Level,
-    /// The position of the source that had it first.
+    /// What the index of known values gives for its source.
     pub source: Option<u32>,
 }
 
-/// Looks up a value by its hash.
+const NOWHERE: Found = Found { level: Level::Nowhere, source: None };
+const ALLOWED: Found = Found { level: Level::Allowed, source: None };
+
+/// The values that are known in a run.
 pub trait Known {
+    /// `None`: seen nowhere.
     fn get(&self, hash: u64) -> Option<Found>;
 }
 
-use super::{Destinations, ValueKey};
-use crate::json::Json;
-pub fn sink(_: &ValueKey, _: &Json, _: &Destinations, _: &dyn Known) -> Option<Found> {
-    None
+impl<F: Fn(u64) -> Option<Found>> Known for F {
+    fn get(&self, hash: u64) -> Option<Found> {
+        self(hash)
+    }
 }
-pub fn links(_: &ValueKey, _: &Json, _: &Destinations, _: &dyn Known) -> Option<Found> {
-    None
+
+/// The level of a sink. `None` if there is nothing to judge: null, a boolean, an empty text or list.
+pub fn sink(
+    key: &ValueKey,
+    value: &Json,
+    allowed: &Destinations,
+    known: &impl Known,
+) -> Option<Found> {
+    let mut lookup = Lookup::new(key, allowed, known);
+    each_leaf(value, &mut |leaf| {
+        if lookup.is_nowhere() {
+            return;
+        }
+        let found = match leaf {
+            Json::String(text) => lookup.text(text),
+            _ => lookup.whole_json(leaf).unwrap_or(NOWHERE),
+        };
+        lookup.add(found);
+    });
+    lookup.lowest
 }
-pub fn hashes(_: &ValueKey, _: &Json) -> Vec<u64> {
-    Vec::new()
+
+/// The lowest level of the links and addresses inside of a content. `None` if there are none.
+pub fn links(
+    key: &ValueKey,
+    content: &Json,
+    allowed: &Destinations,
+    known: &impl Known,
+) -> Option<Found> {
+    let (mut lookup, mut links) = (Lookup::new(key, allowed, known), 0);
+    each_leaf(content, &mut |leaf| {
+        scan(leaf.as_str().unwrap_or_default(), &mut |kind, span| {
+            if kind == Kind::Value || lookup.is_nowhere() {
+                return;
+            }
+            links += 1;
+            let found = if links > MAX_LINKS { NOWHERE } else { lookup.text(span) };
+            lookup.add(found);
+        });
+    });
+    lookup.lowest
 }
-pub fn planned(_: &ValueKey, _: &str, _: &str, _: &Json) -> u64 {
-    0
+
+/// The hashes with which [`sink`] finds a value that an approver approved: each text or number in it, and each
+/// member of a list. Parts of a URL or path are not included: another URL of that host was not approved.
+#[must_use]
+pub fn hashes(key: &ValueKey, value: &Json) -> Vec<u64> {
+    let (mut hashes, mut form) = (Vec::new(), Form::new());
+    each_leaf(value, &mut |leaf| {
+        hashes.extend(form.of_json(leaf).map(|form| key.hash(form)));
+        for member in leaf.as_str().and_then(members).into_iter().flatten() {
+            hashes.extend(form.of(member).map(|form| key.hash(form)));
+        }
+        hashes.truncate(MAX_SINK_PARTS);
+    });
+    hashes
+}
+
+/// The hash of a value that a plan states for one argument of one tool.
+#[must_use]
+pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
+    let mut form = Form::new();
+    let canonical;
+    let (kind, form) = match form.of_json(value) {
+        Some(form) => (b"=", form),
+        None => {
+            canonical = value.canonical();
+            (b"#", canonical.as_bytes())
+        }
+    };
+    // No normal form contains the byte 0xff, which is not UTF-8.
+    key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff", kind, form].concat())
+}
+
+/// Calls `found` with each value that is not empty, no array and no object.
+fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
+    match value {
+        Json::Null | Json::Bool(_) => {}
+        Json::String(text) if text.is_empty() => {}
+        Json::Array(items) => items.iter().for_each(|item| each_leaf(item, found)),
+        Json::Object(fields) => fields.iter().for_each(|(_, field)| each_leaf(field, found)),
+        _ => found(value),
+    }
+}
+
+struct Lookup<'a, K> {
+    key: &'a ValueKey,
+    allowed: &'a Destinations,
+    known: &'a K,
+    form: Form,
+    /// Parts that may still be looked up.
+    room: usize,
+    lowest: Option<Found>,
+}
+
+impl<'a, K: Known> Lookup<'a, K> {
+    fn new(key: &'a ValueKey, allowed: &'a Destinations, known: &'a K) -> Self {
+        Self { key, allowed, known, form: Form::new(), room: MAX_SINK_PARTS, lowest: None }
+    }
+
+    /// Whether no further part can change the result.
+    fn is_nowhere(&self) -> bool {
+        self.lowest.is_some_and(|lowest| lowest.level == Level::Nowhere)
+    }
+
+    fn add(&mut self, found: Found) {
+        self.lowest = Some(lower(self.lowest, found));
+    }
+
+    fn known(&mut self, form: impl FnOnce(&mut Form) -> Option<&[u8]>) -> Option<Found> {
+        self.known.get(self.key.hash(form(&mut self.form)?))
+    }
+
+    fn whole(&mut self, text: &str) -> Option<Found> {
+        self.known(|form| form.of(text))
+    }
+
+    fn whole_json(&mut self, value: &Json) -> Option<Found> {
+        self.take_room()?;
+        self.known(|form| form.of_json(value))
+    }
+
+    fn place(&mut self, place: &str) -> Option<Found> {
+        self.known(|form| form.of_place(place))
+    }
+
+    fn take_room(&mut self) -> Option<()> {
+        self.room = self.room.checked_sub(1)?;
+        Some(())
+    }
+
+    /// The level of a text: the highest of the ways in which it is known.
+    fn text(&mut self, text: &str) -> Found {
+        let found = match members(text) {
+            // `1,200` is a number: its normal form has no comma.
+            Some(members)
+                if self.form.of(text).is_none_or(|form| {
+                    form.iter().any(|byte| matches!(byte, b',' | b';' | b'<' | b':'))
+                }) =>
+            {
+                let mut lowest = None;
+                for member in members {
+                    lowest = Some(lower(lowest, self.one(member)));
+                }
+                higher(lowest, self.whole(text))
+            }
+            _ => Some(self.one(text)),
+        };
+        match found {
+            Some(found) if found.level > Level::Nowhere => found,
+            _ => self.decoded(text),
+        }
+    }
+
+    /// The level of a text that is no list.
+    fn one(&mut self, text: &str) -> Found {
+        if self.take_room().is_none() {
+            return NOWHERE;
+        }
+        let link = link::is_url(text.trim()).then(|| Link::parse(text.trim())).flatten();
+        let whole = self.whole(text);
+        let whole = match link.and_then(|link| link.place) {
+            Some(place) => higher(whole, self.place(place)),
+            None => whole,
+        };
+        if self.is_allowed(text.trim(), link) {
+            return higher(whole, Some(ALLOWED)).unwrap_or(ALLOWED);
+        }
+        match (whole, link) {
+            (Some(found), _) => found,
+            (None, Some(link)) => self.link(link),
+            (None, None) if link::is_url(text.trim()) => NOWHERE,
+            (None, None) if text.contains(['/', '\\']) => self.path(text.trim()),
+            (None, None) => NOWHERE,
+        }
+    }
+
+    /// Whether the allow-list has the host, the domain of an address, or the account.
+    fn is_allowed(&mut self, text: &str, link: Option<Link<'_>>) -> bool {
+        let allowed = self.allowed;
+        if let Some(link) = link {
+            return !allowed.hosts.is_empty() && allowed.has_host(&link.host.to_ascii_lowercase());
+        }
+        if !allowed.domains.is_empty() && link::is_address(text) {
+            return allowed.has_address(&text.to_ascii_lowercase());
+        }
+        let account = (!allowed.accounts.is_empty()).then(|| self.form.of(text)).flatten();
+        account.and_then(|form| str::from_utf8(form).ok()).is_some_and(|it| allowed.has_account(it))
+    }
+
+    /// A URL by its parts: the host, the path as a whole or each of its components, each value of the query,
+    /// and the fragment.
+    fn link(&mut self, link: Link<'_>) -> Found {
+        let Some(mut lowest) = self.place(link.host) else { return NOWHERE };
+        let page = link.page.and_then(|page| self.place(page));
+        let path = page.is_none().then(|| link.path.split('/')).into_iter().flatten();
+        for part in path.chain(link.query_values()).chain([link.fragment]) {
+            if !part.is_empty() {
+                lowest = lower(Some(lowest), self.part(part));
+            }
+        }
+        page.map_or(lowest, |page| lower(Some(lowest), page))
+    }
+
+    /// A path by its components. A path with `..` leads elsewhere than its components say.
+    fn path(&mut self, path: &str) -> Found {
+        let mut lowest = None;
+        for part in path.split(['/', '\\']).filter(|part| !matches!(*part, "" | ".")) {
+            lowest = Some(lower(lowest, self.part(part)));
+        }
+        lowest.unwrap_or(NOWHERE)
+    }
+
+    fn part(&mut self, part: &str) -> Found {
+        if self.take_room().is_none() {
+            return NOWHERE;
+        }
+        self.whole(part).unwrap_or(NOWHERE)
+    }
+
+    /// Whether a text that is known nowhere contains an untrusted value, as it is or decoded. Nothing else
+    /// that a decoding finds counts.
+    fn decoded(&mut self, text: &str) -> Found {
+        let (key, known) = (self.key, self.known);
+        let mut found = NOWHERE;
+        let mut take = |hash| {
+            let untrusted = |found: &Found| found.level == Level::Untrusted;
+            if let Some(untrusted) = known.get(hash).filter(untrusted) {
+                found = untrusted;
+            }
+        };
+        let whole = text.get(..text.floor_char_boundary(super::normal::MAX_DECODED_BYTES));
+        let forms = decodings(text);
+        for text in whole.into_iter().chain(forms.iter().map(String::as_str)) {
+            if let Some(form) = self.form.of(text) {
+                take(key.hash(form));
+            }
+            extract::text(key, text, &mut take);
+        }
+        found
+    }
+}
+
+/// The members of a list: addresses, URLs and numbers, with `,` or `;` between them. The member of
+/// `Alice <alice@x.com>` is its address. `None` if the text is no such list.
+fn members(text: &str) -> Option<impl Iterator<Item = &str>> {
+    let members = || text.split([',', ';']).map(member);
+    let is_list = (text.contains([',', ';', '<']) || text.starts_with("mailto:"))
+        && members().all(|member| member.is_some());
+    is_list.then(|| members().flatten())
+}
+
+fn member(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let address = match text.split_once('<') {
+        Some((name, address)) if !name.contains(['@', '>', '\n', '\r']) => {
+            address.strip_suffix('>')?
+        }
+        _ => text.strip_prefix("mailto:").unwrap_or(text),
+    };
+    let is_number = |text: &str| {
+        let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b' ');
+        text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_part)
+    };
+    let fits = link::is_address(address)
+        || (address.len() == text.len() && (is_number(text) || link::is_url(text)));
+    fits.then_some(address)
+}
+
+fn lower(a: Option<Found>, b: Found) -> Found {
+    a.filter(|a| a.level <= b.level).unwrap_or(b)
+}
+
+fn higher(a: Option<Found>, b: Option<Found>) -> Option<Found> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if a.level >= b.level { a } else { b }),
+        (a, b) => a.or(b),
+    }
 }

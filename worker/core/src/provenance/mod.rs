@@ -20,6 +20,7 @@ pub mod destinations;
 pub mod explanation;
 pub mod extract;
 pub mod key;
+pub mod link;
 pub mod lookup;
 pub mod normal;
 pub mod plan;

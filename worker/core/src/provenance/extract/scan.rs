@@ -1,0 +1,377 @@
+//! Finds the spans of a text that may be values, in one pass over its bytes.
+//!
+//! A table gives the class of each byte. Words in lower case, which most of a prose text is, cost nothing
+//! else. All other words, and each line, are looked at more closely.
+
+use super::super::link;
+
+/// What a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Mail address.
+    Address,
+    /// URL, or a host that clients turn into a link.
+    Link,
+    /// Anything else that may be a value.
+    Value,
+}
+
+/// Bytes of a quoted string that is a value.
+const MAX_QUOTED_BYTES: usize = 200;
+
+/// Bytes of a field's value, a list item or a cell of a table.
+const MAX_FIELD_BYTES: usize = 128;
+
+/// Bytes of a line that is a value as a whole: a name in a list of names. Lines of prose are longer.
+const MAX_LINE_BYTES: usize = 64;
+
+/// Bytes before the `: ` of a field.
+const MAX_NAME_BYTES: usize = 48;
+
+/// Words of a name in capitals.
+const MAX_NAME_WORDS: usize = 6;
+
+const UPPER: u8 = 1;
+const DIGIT: u8 = 2;
+/// Punctuation that identifiers contain.
+const MARK: u8 = 4;
+/// Punctuation that also separates values.
+const SOFT: u8 = 8;
+const HIGH: u8 = 16;
+const SPACE: u8 = 32;
+/// Quotes and brackets, which no value contains.
+const HARD: u8 = 64;
+const LINE: u8 = 128;
+const SEPARATOR: u8 = SPACE | HARD | LINE;
+
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        let class = match byte {
+            b'a'..=b'z' => 0,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'\n' | b'\r' => LINE,
+            b'"' | b'<' | b'>' | b'`' | b'|' | b'{' | b'}' | b'[' | b']' => HARD,
+            b',' | b';' | b'(' | b')' | b'\'' | b'=' | b'!' | b'?' | b':' => SOFT,
+            0x80.. => HIGH,
+            0..=b' ' => SPACE,
+            _ => MARK,
+        };
+        #[expect(clippy::indexing_slicing, reason = "a byte is below 256")]
+        {
+            classes[byte as usize] = class;
+        }
+        if byte == u8::MAX {
+            return classes;
+        }
+        byte += 1;
+    }
+}
+
+fn class(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+fn class_of(text: &str) -> u8 {
+    text.bytes().fold(0, |all, byte| all | class(byte))
+}
+
+/// A place in the text: the offsets of its first byte and of the one after its last.
+type Place = (usize, usize);
+
+/// Calls `found` with each span of the text that may be a value.
+pub fn scan<'t>(text: &'t str, found: &mut dyn FnMut(Kind, &'t str)) {
+    let mut scanner = Scanner {
+        text,
+        found,
+        line_at: 0,
+        quotes: [None; 4],
+        names: [(0, 0); MAX_NAME_WORDS],
+        named: 0,
+        groups: None,
+    };
+    let (mut word_at, mut word, mut line) = (0, 0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        let class = class(byte);
+        word |= class;
+        if class & SEPARATOR == 0 {
+            continue;
+        }
+        line |= word;
+        // Nothing but letters in lower case: most words.
+        if word & !SEPARATOR != 0 {
+            scanner.word((word_at, at), word);
+        }
+        match byte {
+            b'"' => scanner.quote(0, at, at + 1),
+            b'`' => scanner.quote(1, at, at + 1),
+            b'\n' | b'\r' => {
+                scanner.end_line(at, line);
+                line = 0;
+            }
+            _ => {}
+        }
+        (word_at, word) = (at + 1, 0);
+    }
+    scanner.word((word_at, text.len()), word);
+    scanner.end_line(text.len(), line | word);
+}
+
+struct Scanner<'t, 'f> {
+    text: &'t str,
+    found: &'f mut dyn FnMut(Kind, &'t str),
+    line_at: usize,
+    /// Where the last quotation of each kind began: `"`, `` ` ``, `'` and `“`.
+    quotes: [Option<usize>; 4],
+    /// The words in capitals of one name, of which the first `named` count.
+    names: [Place; MAX_NAME_WORDS],
+    named: usize,
+    groups: Option<Groups>,
+}
+
+/// Groups of digits, or of an IBAN, with one space between them.
+struct Groups {
+    place: Place,
+    count: usize,
+    iban: bool,
+}
+
+impl<'t> Scanner<'t, '_> {
+    fn value(&mut self, (start, end): Place) {
+        if let Some(span) = self.text.get(start..end) {
+            (self.found)(Kind::Value, span);
+        }
+    }
+
+    /// A quotation mark from `at` up to `after`: ends a quotation of this kind, and begins the next.
+    /// So a single mark too many does not hide the quotations after it.
+    fn quote(&mut self, kind: usize, at: usize, after: usize) {
+        let Some(open) = self.quotes.get_mut(kind) else { return };
+        if let Some(start) = open.replace(after)
+            && at.saturating_sub(start) <= MAX_QUOTED_BYTES
+        {
+            self.value((start, at));
+        }
+    }
+
+    /// A word that is more than letters in lower case.
+    fn word(&mut self, (start, end): Place, class: u8) {
+        let Some(word) = self.text.get(start..end) else { return };
+        if class & (SOFT | HIGH) != 0 {
+            self.quotes_in(word, start);
+        }
+        let begun = word.trim_start_matches([',', ';', '(', '\'', '=', '!', '?', ':', '*']);
+        let start = end - begun.len();
+        let after = [',', ';', '(', ')', '\'', '=', '!', '?', ':', '*', '.'];
+        let core = begun.trim_end_matches(after);
+        let place = (start, start + core.len());
+        let class = class_of(core);
+        let first = core.chars().next();
+        if class & (MARK | SOFT) != 0 {
+            let found = &mut *self.found;
+            let linked = link::each_url(begun, &mut |url| found(Kind::Link, url));
+            link::each_address(core, &mut |address| found(Kind::Address, address));
+            if linked {
+                return;
+            }
+            self.parts(core, class);
+        }
+        let is_upper = first.is_some_and(char::is_uppercase);
+        if class & (DIGIT | MARK) != 0 || (class & UPPER != 0 && !is_upper) {
+            self.value(place);
+        }
+        if class & DIGIT != 0 {
+            self.group(core, place);
+            if core.len() == 4 {
+                self.date(place);
+            }
+        } else if self.groups.as_ref().is_some_and(|groups| groups.iban && groups.count == 1) {
+            // The letters of a bank.
+            self.group(core, place);
+        }
+        if is_upper {
+            self.name(core, place);
+        }
+    }
+
+    /// The parts of a word with punctuation in it, such as `key=value`, `a/b`, `#general` or `Alice's`.
+    fn parts(&mut self, core: &'t str, class: u8) {
+        let is_number = |byte: u8| class_of_number(byte) || !byte.is_ascii();
+        if core.bytes().all(is_number) {
+            return;
+        }
+        if class & SOFT != 0 {
+            (self.found)(Kind::Value, core);
+        }
+        for part in core.split([',', ';', '(', ')', '\'', '=', '!', '?', ':', '/', '\\']) {
+            let part = part.trim_start_matches(['#', '@']);
+            if part.len() > 1 && part.len() < core.len() {
+                (self.found)(Kind::Value, part);
+            }
+        }
+    }
+
+    /// The quotations that begin or end in a word.
+    fn quotes_in(&mut self, word: &str, start: usize) {
+        let mut before = None;
+        let mut characters = word.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let (at, after) = (start + at, start + at + character.len_utf8());
+            let edge = |other: Option<char>| !other.is_some_and(char::is_alphanumeric);
+            match character {
+                '\'' if edge(before) || edge(characters.peek().map(|(_, next)| *next)) => {
+                    self.quote(2, at, after);
+                }
+                '“' | '”' | '„' | '«' | '»' | '‘' | '’' => self.quote(3, at, after),
+                _ => {}
+            }
+            before = Some(character);
+        }
+    }
+
+    /// A date of several words that ends with a year: `22 Nov 2026`, `22nd of November 2026`.
+    fn date(&mut self, (start, end): Place) {
+        const MAX_BEFORE_BYTES: usize = 24;
+        let from = self.text.ceil_char_boundary(start.saturating_sub(MAX_BEFORE_BYTES));
+        let before = self.text.get(from.max(self.line_at)..start).unwrap_or_default();
+        let begins = before.rmatch_indices(' ').map(|(at, _)| start - before.len() + at + 1);
+        let begins: [Option<usize>; 2] = {
+            let mut begins = begins.skip(2);
+            [begins.next(), begins.next()]
+        };
+        let whole = (start - before.len() == self.line_at).then_some(self.line_at);
+        for begin in begins.into_iter().flatten().chain(whole) {
+            self.value((begin, end));
+        }
+    }
+
+    /// One more group of digits or of an IBAN.
+    fn group(&mut self, core: &str, (start, end): Place) {
+        const MAX_GROUPS_BYTES: usize = 48;
+        let bytes = core.as_bytes();
+        let is_digits = bytes
+            .iter()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'(' | b')' | b',' | b'.'));
+        let is_iban_part = bytes.len() <= 4
+            && bytes.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+        let begins_iban =
+            is_iban_part && matches!(bytes, [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'9', b'0'..=b'9']);
+        if let Some(groups) = &mut self.groups {
+            let gap = self.text.get(groups.place.1..start).unwrap_or_default();
+            if matches!(gap, " " | ") " | " (" | "(")
+                && end - groups.place.0 <= MAX_GROUPS_BYTES
+                && (is_digits || (groups.iban && is_iban_part))
+            {
+                groups.place.1 = end;
+                groups.count += 1;
+                return;
+            }
+        }
+        self.end_groups();
+        if is_digits || begins_iban {
+            self.groups = Some(Groups { place: (start, end), count: 1, iban: begins_iban });
+        }
+    }
+
+    fn end_groups(&mut self) {
+        if let Some(groups) = self.groups.take()
+            && groups.count > 1
+        {
+            self.value(groups.place);
+        }
+    }
+
+    /// One more word in capitals.
+    fn name(&mut self, core: &str, (start, end): Place) {
+        let possessive = core.strip_suffix("'s").or_else(|| core.strip_suffix("’s"));
+        let end = possessive.map_or(end, |name| start + name.len());
+        let last = self.named.checked_sub(1).and_then(|last| self.names.get(last));
+        if let Some((last_start, last_end)) = last {
+            let gap = self.text.get(*last_end..start).unwrap_or_default();
+            let joins = match gap {
+                " " | " of " | " the " | " of the " | " de " | " von " | " van " | " & " => true,
+                // An initial.
+                ". " => last_end - last_start == 1,
+                _ => false,
+            };
+            if !joins || self.named == MAX_NAME_WORDS {
+                self.end_name();
+            }
+        }
+        if let Some(place) = self.names.get_mut(self.named) {
+            *place = (start, end);
+            self.named += 1;
+        }
+    }
+
+    /// Each part of a name is a value: of `Dear Alice Smith` only the last two words are the name.
+    fn end_name(&mut self) {
+        let (names, named) = (self.names, std::mem::take(&mut self.named));
+        for (at, (start, _)) in names.iter().take(named).enumerate() {
+            for (_, end) in names.iter().take(named).skip(at) {
+                self.value((*start, *end));
+            }
+        }
+    }
+
+    /// The line as a whole, the value of a field, the items of a list, and the cells of a table.
+    fn end_line(&mut self, end: usize, class: u8) {
+        self.end_name();
+        self.end_groups();
+        self.quotes = [None; 4];
+        let text = self.text;
+        let line = text.get(std::mem::replace(&mut self.line_at, end + 1)..end).unwrap_or_default();
+        let line = line.trim();
+        self.short(line, MAX_LINE_BYTES);
+        let item = without_marker(line);
+        let name_end = item.floor_char_boundary(MAX_NAME_BYTES);
+        let colon = item.get(..name_end).and_then(|name| name.find(": "));
+        let field = colon.and_then(|colon| item.get(colon + 2..)).unwrap_or(item).trim();
+        if item.len() < line.len() {
+            self.short(item, MAX_FIELD_BYTES);
+        }
+        if colon.is_some() {
+            self.short(field, MAX_FIELD_BYTES);
+        }
+        let is_list = field.len() < line.len() || !field.contains(", ");
+        if class & SOFT != 0 && is_list && !field.bytes().all(class_of_number) {
+            self.each(field, ',');
+        }
+        if class & HARD != 0 {
+            self.each(line, '|');
+        }
+        self.each(line, '\t');
+    }
+
+    fn short(&mut self, text: &'t str, max: usize) {
+        if text.len() <= max {
+            (self.found)(Kind::Value, text);
+        }
+    }
+
+    fn each(&mut self, text: &'t str, separator: char) {
+        if text.contains(separator) {
+            text.split(separator).for_each(|item| self.short(item.trim(), MAX_FIELD_BYTES));
+        }
+    }
+}
+
+/// Whether a number, a date or a time may contain the byte. Its parts are not values: of `1,200.50` the
+/// `200.50` would be another amount.
+fn class_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'.' | b',' | b':' | b'\'' | b'-' | b'+' | b'/' | b'$' | b'%')
+}
+
+/// A line without the `-`, `*` or `1.` of a list.
+fn without_marker(line: &str) -> &str {
+    let number = line.trim_start_matches(|first: char| first.is_ascii_digit());
+    let rest = match number.len() < line.len() {
+        true => number.strip_prefix(['.', ')']),
+        false => line.strip_prefix(['-', '*', '+', '•']),
+    };
+    rest.and_then(|rest| rest.strip_prefix(' ')).map_or(line, str::trim_start)
+}

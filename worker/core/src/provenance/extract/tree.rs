@@ -1,0 +1,169 @@
+//! The values of results and arguments: JSON with a trust per pointer, or text.
+
+use super::super::key::{Hashes, ValueKey};
+use super::super::normal::Form;
+use super::super::result::{Observed, ResultLevel, ResultTrust};
+use super::{sorted, text};
+use crate::json::{self, Json};
+
+/// Values of one result or of one call's arguments. A listing of a few hundred records has fewer; 4,096 hashes
+/// are 32 KiB in the row of a call.
+pub const MAX_RESULT_VALUES: usize = 4_096;
+
+/// Bytes that are read of one result. More is a file or a dump, from which destinations are seldom taken.
+pub const MAX_READ_BYTES: usize = 1024 * 1024;
+
+/// Bytes of a text without line breaks that is one value as a whole: a name or an id as the whole result.
+const MAX_WHOLE_BYTES: usize = 128;
+
+/// Distinct hashes, up to [`MAX_RESULT_VALUES`].
+#[derive(Default)]
+struct Bounded {
+    hashes: Hashes,
+    incomplete: bool,
+}
+
+impl Bounded {
+    fn take(&mut self, hash: u64) {
+        if self.hashes.len() < MAX_RESULT_VALUES || self.hashes.contains(&hash) {
+            self.hashes.insert(hash);
+        } else {
+            self.incomplete = true;
+        }
+    }
+}
+
+/// The values of a result.
+///
+/// `trust` has the tool's pointers, if it has any; `server_trusted` is what counts where no pointer does. A
+/// text that is not JSON, or exceeds the bounds of JSON, is trusted only if no pointer is untrusted: its
+/// author could have made it unreadable.
+#[must_use]
+pub fn result(
+    key: &ValueKey,
+    result: &str,
+    trust: Option<&ResultTrust>,
+    server_trusted: bool,
+) -> Observed {
+    let rules: Vec<Rule<'_>> = trust
+        .map(|trust| trust.0.iter().map(|(pointer, level)| (pointer.as_str(), *level)).collect())
+        .unwrap_or_default();
+    let server = if server_trusted { ResultLevel::Trusted } else { ResultLevel::Untrusted };
+    let read = result.get(..result.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
+    let is_json = read.trim_start().starts_with(['{', '[', '"']) && read.len() == result.len();
+    let value = is_json.then(|| json::parse(read.as_bytes()).ok()).flatten();
+    let mut form = Form::new();
+    let (mut trusted, mut untrusted) = (Bounded::default(), Bounded::default());
+    match &value {
+        Some(value) => {
+            each_leaf(value, server, &rules, &mut |leaf, level| {
+                if level == ResultLevel::Trusted {
+                    of_leaf(key, leaf, &mut form, &mut |hash| trusted.take(hash));
+                }
+            });
+            // Second, so that each of these values leaves the trusted ones, also if there are too many.
+            each_leaf(value, server, &rules, &mut |leaf, level| {
+                if level == ResultLevel::Untrusted {
+                    of_leaf(key, leaf, &mut form, &mut |hash| {
+                        trusted.hashes.remove(&hash);
+                        untrusted.take(hash);
+                    });
+                }
+            });
+        }
+        None => {
+            let whole = rules.iter().find(|(pointer, _)| pointer.is_empty());
+            let all = rules.iter().all(|(_, level)| *level == ResultLevel::Trusted);
+            let is_trusted =
+                all && whole.map_or(server, |(_, level)| *level) == ResultLevel::Trusted;
+            let into = if is_trusted { &mut trusted } else { &mut untrusted };
+            if read.len() <= MAX_WHOLE_BYTES
+                && let Some(form) = form.of(read)
+            {
+                into.take(key.hash(form));
+            }
+            text(key, read, &mut |hash| into.take(hash));
+        }
+    }
+    let mut observed = Observed {
+        key: key.fingerprint(),
+        incomplete: trusted.incomplete || untrusted.incomplete || read.len() < result.len(),
+        trusted: sorted(trusted.hashes),
+        untrusted: sorted(untrusted.hashes),
+    };
+    let room = MAX_RESULT_VALUES.saturating_sub(observed.untrusted.len());
+    if observed.trusted.len() > room {
+        observed.trusted.truncate(room);
+        observed.incomplete = true;
+    }
+    observed
+}
+
+/// The hashes of the values in a call's arguments, sorted, and whether there were more than
+/// [`MAX_RESULT_VALUES`].
+#[must_use]
+pub fn arguments(key: &ValueKey, input: &Json) -> (Vec<u64>, bool) {
+    let (mut sent, mut form) = (Bounded::default(), Form::new());
+    each_leaf(input, ResultLevel::Untrusted, &[], &mut |leaf, _| {
+        of_leaf(key, leaf, &mut form, &mut |hash| sent.take(hash));
+    });
+    (sorted(sent.hashes), sent.incomplete)
+}
+
+fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut impl FnMut(u64)) {
+    if let Some(form) = form.of_json(leaf) {
+        take(key.hash(form));
+    }
+    if let Json::String(string) = leaf {
+        text(key, string, take);
+    }
+}
+
+/// What is left of a pointer below a value, and its level.
+type Rule<'r> = (&'r str, ResultLevel);
+
+/// Calls `found` with each value that is no array and no object, and its level.
+fn each_leaf(
+    value: &Json,
+    level: ResultLevel,
+    rules: &[Rule<'_>],
+    found: &mut dyn FnMut(&Json, ResultLevel),
+) {
+    // Of two pointers to one value, such as `/*` and `/0`, the untrusted one counts.
+    let here = || rules.iter().filter(|(rest, _)| rest.is_empty()).map(|(_, level)| *level);
+    let level = match here().next() {
+        Some(_) if here().any(|level| level == ResultLevel::Untrusted) => ResultLevel::Untrusted,
+        Some(_) => ResultLevel::Trusted,
+        None => level,
+    };
+    match value {
+        Json::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                let is_step = |step: &str| step == "*" || step.parse() == Ok(at);
+                each_leaf(item, level, &below(rules, is_step), found);
+            }
+        }
+        Json::Object(fields) => {
+            for (name, field) in fields {
+                let is_step = |step: &str| {
+                    step == name
+                        || (step.contains('~')
+                            && step.replace("~1", "/").replace("~0", "~") == *name)
+                };
+                each_leaf(field, level, &below(rules, is_step), found);
+            }
+        }
+        _ => found(value, level),
+    }
+}
+
+/// The rules that lead through a step.
+fn below<'r>(rules: &[Rule<'r>], is_step: impl Fn(&str) -> bool) -> Vec<Rule<'r>> {
+    let rest = |(pointer, level): &Rule<'r>| {
+        let pointer = pointer.strip_prefix('/')?;
+        let end = pointer.find('/').unwrap_or(pointer.len());
+        let (step, rest) = pointer.split_at_checked(end)?;
+        is_step(step).then_some((rest, *level))
+    };
+    rules.iter().filter_map(rest).collect()
+}

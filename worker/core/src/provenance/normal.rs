@@ -1,1 +1,0 @@
-//! The normal form of values, and bounded decodings.

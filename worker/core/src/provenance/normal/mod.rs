@@ -1,0 +1,277 @@
+//! The normal form of values, and bounded decodings of texts.
+//!
+//! A value is hashed in its normal form: trimmed, without quotes, brackets and punctuation around it, in
+//! lower case, each inner gap one space or one line break. Numbers, dates and account numbers have one
+//! spelling each.
+//!
+//! INVARIANT (one meaning): two texts with one normal form name the same destination. So a letter that only
+//! looks like another keeps its own form, and a separator that could mean two things is kept.
+//!
+//! INVARIANT (decodings lower): a decoding only shows that a value is untrusted. It never raises a value.
+
+mod decode;
+mod shape;
+
+pub use decode::{MAX_DECODED_BYTES, MAX_DECODINGS, decodings};
+
+use crate::json::Json;
+
+/// Bytes of a value. Addresses, paths and URLs are shorter, except for URLs that carry data. A longer text is
+/// content.
+pub const MAX_VALUE_BYTES: usize = 512;
+
+/// Holds one normal form at a time, so that a value needs no allocation.
+pub struct Form {
+    bytes: [u8; MAX_VALUE_BYTES],
+    length: usize,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Form {
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: [0; MAX_VALUE_BYTES], length: 0 }
+    }
+
+    /// The normal form of a text. `None` if nothing is left of the text, or the value is too long.
+    pub fn of(&mut self, text: &str) -> Option<&[u8]> {
+        self.length = 0;
+        if self.fold(stripped(text))? {
+            self.compact();
+        }
+        self.bytes.get(..self.length)
+    }
+
+    /// The form of a place on the web: host and path without scheme. It begins with `//`, so that a file
+    /// named `readme.md` is another value than the host `readme.md`.
+    pub fn of_place(&mut self, place: &str) -> Option<&[u8]> {
+        self.length = 0;
+        self.push(b'/')?;
+        self.push(b'/')?;
+        self.fold(stripped(place).trim_end_matches('/'))?;
+        self.bytes.get(..self.length)
+    }
+
+    /// The normal form of a number or string. `None` also for the other kinds.
+    pub fn of_json(&mut self, value: &Json) -> Option<&[u8]> {
+        match value {
+            Json::Integer(number) => self.of(itoa::Buffer::new().format(*number)),
+            Json::Number(number) => self.of(ryu_js::Buffer::new().format_finite(*number)),
+            Json::Verbatim(text) | Json::String(text) => self.of(text),
+            Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
+        }
+    }
+
+    /// Appends the text in lower case with its gaps collapsed. Returns whether it has a digit.
+    fn fold(&mut self, text: &str) -> Option<bool> {
+        if text.is_empty() || text.len() > MAX_VALUE_BYTES {
+            return None;
+        }
+        let (mut digit, mut gap) = (false, None);
+        if text.is_ascii() {
+            for byte in text.bytes() {
+                if matches!(byte, b'\t'..=b'\r' | b' ') {
+                    gap = Some(widened(gap, !matches!(byte, b' ' | b'\t')));
+                    continue;
+                }
+                if let Some(byte) = gap.take() {
+                    self.push(byte)?;
+                }
+                digit |= byte.is_ascii_digit();
+                self.push(byte.to_ascii_lowercase())?;
+            }
+            return Some(digit);
+        }
+        for character in text.chars() {
+            if character.is_whitespace() {
+                let line = matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+                gap = Some(widened(gap, line));
+                continue;
+            }
+            if let Some(byte) = gap.take() {
+                self.push(byte)?;
+            }
+            digit |= character.is_ascii_digit();
+            let mut utf8 = [0; 4];
+            for byte in lower(character).encode_utf8(&mut utf8).bytes() {
+                self.push(byte)?;
+            }
+        }
+        Some(digit)
+    }
+
+    fn push(&mut self, byte: u8) -> Option<()> {
+        *self.bytes.get_mut(self.length)? = byte;
+        self.length += 1;
+        Some(())
+    }
+
+    /// Writes a number, date or account number in its one spelling.
+    fn compact(&mut self) {
+        let Some(text) = self.bytes.get(..self.length) else { return };
+        if let Some(short) = shape::compact(text) {
+            self.length = 0;
+            for byte in short.as_bytes() {
+                // It is never longer than the text was.
+                let _ = self.push(*byte);
+            }
+        }
+    }
+}
+
+/// The normal form of a text as a text, for what is registered or tested.
+#[must_use]
+pub fn normal(text: &str) -> Option<String> {
+    String::from_utf8(Form::new().of(text)?.to_vec()).ok()
+}
+
+/// A gap with a line break anywhere is a line break. So a second line never passes for a second word.
+fn widened(gap: Option<u8>, line: bool) -> u8 {
+    if line || gap == Some(b'\n') { b'\n' } else { b' ' }
+}
+
+/// Simple lower case. A letter outside of ASCII never becomes an ASCII letter: the Kelvin sign is no `k`.
+fn lower(character: char) -> char {
+    if character.is_ascii() {
+        return character.to_ascii_lowercase();
+    }
+    let mut lower = character.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(lower), None) if !lower.is_ascii() => lower,
+        _ => character,
+    }
+}
+
+/// The text without what surrounds a value in prose.
+fn stripped(text: &str) -> &str {
+    let around = |character: char| {
+        character.is_whitespace()
+            || matches!(
+                character,
+                '"' | '\''
+                    | '`'
+                    | '('
+                    | ')'
+                    | '['
+                    | ']'
+                    | '{'
+                    | '}'
+                    | '<'
+                    | '>'
+                    | '“'
+                    | '”'
+                    | '„'
+                    | '‘'
+                    | '’'
+                    | '«'
+                    | '»'
+            )
+    };
+    let after = |character: char| {
+        around(character) || matches!(character, '.' | ',' | ';' | ':' | '!' | '?' | '…')
+    };
+    text.trim_start_matches(around).trim_end_matches(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    #[test]
+    fn spellings_of_one_value_have_one_normal_form() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["Alice", " alice ", "“Alice”", "'ALICE',", "(alice).", "`Alice`:"], "alice"),
+            (&["Alice  Smith", "alice\tsmith", "Alice\u{a0}Smith"], "alice smith"),
+            (&["Émile", "émile"], "émile"),
+            (&["ΣΊΣΥΦΟΣ"], "σίσυφοσ"),
+            (&["1200.5", "1,200.50", "1.200,50", "1 200,50", "$1,200.50", "1200,50 €"], "1200.5"),
+            (&["50", "$50.00", "50,00", "€50", "50.", "£ 50"], "50"),
+            (&["1,200", "1'200", "1 200", "1200.0", "1,200.00"], "1200"),
+            (&["1.200.000", "1,200,000", "1200000"], "1200000"),
+            (&["-50", "-$50.00", "$-50"], "-50"),
+            (&["0", "-0", "0.0"], "0"),
+            (
+                &["2026-11-22", "22 Nov 2026", "November 22, 2026", "22. November 2026"],
+                "2026-11-22",
+            ),
+            (&["22nd of November 2026", "22.11.2026", "22/11/2026", "11/22/2026"], "2026-11-22"),
+            (&["DE89 3704 0044 0532 0130 00", "de89370400440532013000"], "de89370400440532013000"),
+            (&["GB82-WEST-1234-5698-7654-32"], "gb82west12345698765432"),
+            (&["4111 1111 1111 1111", "4111-1111-1111-1111"], "4111111111111111"),
+            (&["+49 (170) 123-4567", "+491701234567"], "+491701234567"),
+        ];
+        for (texts, expected) in cases {
+            for text in *texts {
+                assert_eq!(normal(text).as_deref(), Some(*expected), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_could_mean_something_else_keeps_its_form() {
+        for (text, expected) in [
+            ("1.200", "1.2"),
+            ("007", "007"),
+            ("1.2.3", "1.2.3"),
+            ("1,2", "1,2"),
+            ("50%", "50%"),
+            ("+50", "+50"),
+            ("1e3", "1e3"),
+            ("01/02/2026", "01/02/2026"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("12-34-56", "12-34-56"),
+            ("of12 3456 7890", "of12 3456 7890"),
+            ("alice\nbob", "alice\nbob"),
+            ("alice \r\n bob", "alice\nbob"),
+            ("alice\u{2028}bob", "alice\nbob"),
+            ("ban\u{212a}", "ban\u{212a}"),
+            ("\u{130}stanbul", "\u{130}stanbul"),
+            ("good\u{200b}.com", "good\u{200b}.com"),
+            ("ра", "ра"),
+            ("../x", "../x"),
+            (".env", ".env"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_empty_or_too_long_has_no_normal_form() {
+        for text in ["", " ", "...", "\"\"", "()", "\n"] {
+            assert_eq!(normal(text), None, "{text:?}");
+        }
+        assert!(normal(&"a".repeat(MAX_VALUE_BYTES)).is_some());
+        assert_eq!(normal(&"a".repeat(MAX_VALUE_BYTES + 1)), None);
+        // In lower case this letter has one byte more.
+        assert_eq!(normal(&"\u{23a}".repeat(MAX_VALUE_BYTES / 2)), None);
+        assert_eq!(Form::new().of_place("///"), None);
+    }
+
+    #[test]
+    fn numbers_of_json_have_the_form_of_texts() {
+        let form = |json: &str| {
+            let value = parse(json.as_bytes()).unwrap();
+            Form::new().of_json(&value).map(|form| String::from_utf8(form.to_vec()).unwrap())
+        };
+        for (json, text) in [("50.00", "50"), ("1200.5", "1,200.50"), ("-3", "-3"), ("0.1", "0.10")]
+        {
+            assert_eq!(form(json), normal(text), "{json}");
+        }
+        for json in ["null", "true", "[1]", "{}"] {
+            assert_eq!(form(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_another_value_than_a_file_of_that_name() {
+        let place = Form::new().of_place("README.md/").map(<[u8]>::to_vec);
+        assert_eq!(place.as_deref(), Some(b"//readme.md".as_slice()));
+        assert_eq!(normal("README.md").as_deref(), Some("readme.md"));
+    }
+}
