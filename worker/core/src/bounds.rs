@@ -44,6 +44,10 @@ pub const MAX_GLOB_STARS: usize = 2;
 /// Bytes of a token: three names, a lane, a secret and a MAC.
 pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
 
+/// Bytes of a run credential: three names, a lane, a hash, a run id in base64url, a time and a seal.
+pub const MAX_RUN_TOKEN_BYTES: usize =
+    4 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + (MAX_LABEL_BYTES * 4).div_ceil(3) + 1 + 21 + 32;
+
 /// How far a caller's timestamp, and the time of a signature, may be from Gateward's clock, in either
 /// direction.
 pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;

@@ -3,7 +3,7 @@
 
 use crate::bounds::{MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES};
 use crate::call::shield::Findings;
-use crate::call::{self, ToolCall};
+use crate::call::{self, ToolCall, run};
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
@@ -67,6 +67,17 @@ impl Claims {
             (own, other) => own.or(other),
         };
         Self { source_trust: lowest, ..self }
+    }
+
+    /// These claims in the run of a run credential.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`: see [`run::fix`].
+    pub fn in_run(self, run: &str) -> Result<Self, Problem> {
+        let claimed = [&self.run_id, &self.user_id, &self.user_role];
+        run::fix(run, claimed.map(|claim| claim.as_deref().unwrap_or_default()))?;
+        Ok(Self { run_id: Some(run.to_owned()), ..self })
     }
 
     /// A call of a tool with these claims. Without a source trust, the call claims the highest one; the

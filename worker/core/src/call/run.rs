@@ -35,11 +35,30 @@ pub const MIN_RUN_CREDENTIAL_S: u32 = 60;
 pub const MAX_RUN_CREDENTIAL_S: u32 = 86_400;
 const DEFAULT_RUN_CREDENTIAL_S: u32 = 3_600;
 
+/// Checks the claims of a caller with a run credential: run, user and the user's role, empty if there is no
+/// claim. The credential fixes the run. It names no user, and only a harness's claims about users count.
+///
+/// # Errors
+///
+/// `malformed_request`: the caller claims another run, or a user.
+pub fn fix(run: &str, [run_id, user_id, user_role]: [&str; 3]) -> Result<(), Problem> {
+    let detail = if !run_id.is_empty() && run_id != run {
+        "the run credential is for another run; leave the run id out"
+    } else if !user_id.is_empty() || !user_role.is_empty() {
+        "with a run credential, leave the user and the user's role out"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(ProblemCode::MalformedRequest, detail))
+}
+
 /// What the user asked for in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
     pub instruction: String,
     pub plan: Vec<PlannedCall>,
+    /// Whether the caller gets a run credential for an agent.
+    pub issues_credential: bool,
 }
 
 impl RunStart {
@@ -126,6 +145,7 @@ pub fn parse_start(body: &[u8]) -> Result<NewRun, Problem> {
         start: RunStart {
             instruction: instruction(request.instruction)?,
             plan: plan.collect::<Result<_, _>>()?,
+            issues_credential: true,
         },
         expires_in_s: request.expires_in_s.map_or(DEFAULT_RUN_CREDENTIAL_S, |Whole(s)| s),
     })
@@ -243,4 +263,146 @@ fn within_bound(body: &[u8]) -> Result<(), Problem> {
     }
     let detail = format!("the body must have at most {MAX_BODY_BYTES} bytes");
     Err(Problem::new(ProblemCode::BodyTooLarge, detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(result: Result<impl Sized, Problem>) -> String {
+        match result {
+            Ok(_) => "ok".to_owned(),
+            Err(problem) => match problem.field {
+                Some(field) => field,
+                None => problem.code.code().to_owned(),
+            },
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_run_is_read() {
+        let body = br#"{"run_id":"r","instruction":"pay","expires_in_s":60,"plan":[
+            {"tool":"bank/pay","arguments":{"/to":["a",5],"/amount":10}},{"tool":"bank/list"}]}"#;
+        let text = |text: &str| Json::String(text.to_owned());
+        let pay = vec![
+            ("/amount".to_owned(), vec![Json::Integer(10)]),
+            ("/to".to_owned(), vec![text("a"), Json::Integer(5)]),
+        ];
+        let expected = NewRun {
+            run_id: Some("r".to_owned()),
+            start: RunStart {
+                instruction: "pay".to_owned(),
+                plan: vec![
+                    PlannedCall { tool: "bank/pay".to_owned(), arguments: pay },
+                    PlannedCall { tool: "bank/list".to_owned(), arguments: Vec::new() },
+                ],
+                issues_credential: true,
+            },
+            expires_in_s: 60,
+        };
+        assert_eq!(parse_start(body), Ok(expected));
+        let shortest = parse_start(br#"{"instruction":"pay"}"#).unwrap();
+        assert_eq!((shortest.run_id, shortest.expires_in_s), (None, 3_600));
+    }
+
+    #[test]
+    fn a_start_that_is_not_valid_names_the_field() {
+        let long = "x".repeat(MAX_INSTRUCTION_BYTES + 1);
+        let calls = |calls: usize| {
+            let plan = vec![r#"{"tool":"s/t"}"#; calls].join(",");
+            format!(r#"{{"instruction":"i","plan":[{plan}]}}"#)
+        };
+        let arguments = |count: usize| {
+            let arguments: Vec<String> = (0..count).map(|at| format!(r#""/{at}":1"#)).collect();
+            format!(
+                r#"{{"instruction":"i","plan":[{{"tool":"s/t","arguments":{{{}}}}}]}}"#,
+                arguments.join(",")
+            )
+        };
+        let values = |count: usize| {
+            let values = vec!["1"; count].join(",");
+            format!(
+                r#"{{"instruction":"i","plan":[{{"tool":"s/t","arguments":{{"/a":[{values}]}}}}]}}"#
+            )
+        };
+        let pointer = |pointer: &str| {
+            format!(
+                r#"{{"instruction":"i","plan":[{{"tool":"s/t","arguments":{{"{pointer}":1}}}}]}}"#
+            )
+        };
+        for (body, expected) in [
+            ("{".to_owned(), "malformed_request"),
+            ("{}".to_owned(), "instruction"),
+            (r#"{"instruction":""}"#.to_owned(), "instruction"),
+            (r#"{"instruction":5}"#.to_owned(), "instruction"),
+            (format!(r#"{{"instruction":"{}"}}"#, &long[1..]), "ok"),
+            (format!(r#"{{"instruction":"{long}"}}"#), "instruction"),
+            (r#"{"instruction":"i","run_id":""}"#.to_owned(), "run_id"),
+            (r#"{"instruction":"i","run_id":null}"#.to_owned(), "ok"),
+            (r#"{"instruction":"i","expires_in_s":59}"#.to_owned(), "expires_in_s"),
+            (r#"{"instruction":"i","expires_in_s":86401}"#.to_owned(), "expires_in_s"),
+            (r#"{"instruction":"i","other":1}"#.to_owned(), "other"),
+            (r#"{"instruction":"i","instruction":"j"}"#.to_owned(), "input_invalid"),
+            (r#"{"instruction":"i","plan":[{"tool":"t"}]}"#.to_owned(), "plan[0].tool"),
+            (calls(MAX_PLANNED_CALLS), "ok"),
+            (calls(MAX_PLANNED_CALLS + 1), "plan"),
+            (arguments(MAX_PLANNED_ARGUMENTS), "ok"),
+            (arguments(MAX_PLANNED_ARGUMENTS + 1), "plan[0].arguments"),
+            (values(MAX_PLANNED_VALUES), "ok"),
+            (values(MAX_PLANNED_VALUES + 1), "plan[0].arguments"),
+            (pointer(""), "plan[0].arguments"),
+            (pointer("a"), "plan[0].arguments"),
+            (pointer(&format!("/{}", "a".repeat(MAX_POINTER_BYTES))), "plan[0].arguments"),
+            (" ".repeat(MAX_BODY_BYTES + 1), "body_too_large"),
+        ] {
+            let shown: String = body.chars().take(80).collect();
+            assert_eq!(code(parse_start(body.as_bytes())), expected, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_reported_result_keeps_its_bytes() {
+        for (body, expected) in [
+            (r#"{"server":"s","tool":"t","result":"a\nb"}"#, Ok(("", "a\nb"))),
+            (
+                r#"{"server":"s","tool":"t","decision_id":"d","result":{"n": 12345678901234567890}}"#,
+                Ok(("d", r#"{"n": 12345678901234567890}"#)),
+            ),
+            (r#"{"server":"s","tool":"t","decision_id":null,"result":null}"#, Ok(("", "null"))),
+            (r#"{"server":"s","tool":"t"}"#, Err("result")),
+            (r#"{"server":"S","tool":"t","result":1}"#, Err("server")),
+            (r#"{"server":"s","tool":"","result":1}"#, Err("tool")),
+            (r#"{"server":"s","tool":"t","decision_id":5,"result":1}"#, Err("decision_id")),
+            (r#"{"server":"s","tool":"t","result":1,"x":1}"#, Err("x")),
+            (r#"{"server":"s","tool":"t","result":1,"result":2}"#, Err("malformed_request")),
+            ("[]", Err("malformed_request")),
+        ] {
+            let report = parse_report(body.as_bytes());
+            let expected = expected.map(|(decision_id, text)| Report {
+                server: "s".to_owned(),
+                tool: "t".to_owned(),
+                result: ReportedResult {
+                    decision_id: decision_id.to_owned(),
+                    text: text.to_owned(),
+                },
+            });
+            match expected {
+                Ok(expected) => assert_eq!(report, Ok(expected), "{body}"),
+                Err(expected) => assert_eq!(code(report), expected, "{body}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_credential_fixes_the_run_and_names_no_user() {
+        for (claims, expected) in [
+            (["", "", ""], "ok"),
+            (["r", "", ""], "ok"),
+            (["s", "", ""], "malformed_request"),
+            (["r", "u", ""], "malformed_request"),
+            (["", "", "v"], "malformed_request"),
+        ] {
+            assert_eq!(code(fix("r", claims)), expected, "{claims:?}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES, MAX_RESOURCE_BYTES};
+use crate::call::run;
 use crate::call::shield::{self, Findings};
 use crate::json::{self, Json, write_string};
 use crate::name::{is_name, is_tool_name};
@@ -53,6 +54,18 @@ impl ToolCall {
     #[must_use]
     pub fn tool_id(&self) -> String {
         [&self.server, "/", &self.tool].concat()
+    }
+
+    /// The call in the run of a run credential.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`: see [`run::fix`].
+    pub fn in_run(mut self, run: &str) -> Result<Self, Problem> {
+        run::fix(run, [&self.run_id, &self.user_id, &self.user_role])?;
+        run.clone_into(&mut self.run_id);
+        self.fingerprint = fingerprint(&self);
+        Ok(self)
     }
 }
 

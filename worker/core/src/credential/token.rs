@@ -4,7 +4,7 @@
 //! `gwa_<tenant>.<key>.<secret>.<mac>`. The secret is 32 random bytes in base64url without padding; it
 //! authenticates the caller. The MAC is HMAC-SHA-256 (RFC 2104) with the worker's key over everything
 //! before the last dot, truncated to 64 bits. It only prevents strangers from waking lanes, and guessing
-//! one takes 2^63 requests.
+//! one takes 2^63 requests. The third kind of token is in [`super::run_token`].
 //!
 //! Out of scope: whether the credential is still valid, which only the registry knows.
 
@@ -14,6 +14,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use super::run_token::{self, FixedRun};
 use crate::bounds::MAX_TOKEN_BYTES;
 use crate::id::lane_number;
 use crate::name::is_name;
@@ -162,12 +163,15 @@ pub fn encode_secret(random: &[u8]) -> String {
 }
 
 /// A token whose MAC was verified, borrowed from the header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'a> {
     pub tenant: &'a str,
     pub key_id: &'a str,
-    pub secret: &'a str,
+    /// SHA-256 of the credential's secret.
+    pub secret_hash: [u8; 32],
     pub holder: Holder<'a>,
+    /// The run that the token is for, if it is a run credential.
+    pub run: Option<FixedRun>,
 }
 
 /// Who holds the credential.
@@ -192,7 +196,11 @@ pub enum TokenError {
 ///
 /// [`TokenError::Malformed`] or [`TokenError::Forged`].
 pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
-    let token = parse_shape(text).ok_or(TokenError::Malformed)?;
+    if text.starts_with(run_token::PREFIX) {
+        return run_token::parse(text, keys);
+    }
+    let Shape { tenant, key_id, secret, holder } =
+        parse_shape(text).ok_or(TokenError::Malformed)?;
     let (message, mac) = text.rsplit_once('.').ok_or(TokenError::Malformed)?;
     // The decoder needs one byte more than a MAC has.
     let mut buffer = [0; MAC_BYTES + 1];
@@ -200,10 +208,21 @@ pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError>
         URL_SAFE_NO_PAD.decode_slice(mac, &mut buffer).map_err(|_| TokenError::Malformed)?;
     let mac = buffer.get(..length).filter(|mac| mac.len() == MAC_BYTES);
     let mac = mac.ok_or(TokenError::Malformed)?;
-    if keys.verify(message.as_bytes(), mac) { Ok(token) } else { Err(TokenError::Forged) }
+    if !keys.verify(message.as_bytes(), mac) {
+        return Err(TokenError::Forged);
+    }
+    Ok(Token { tenant, key_id, secret_hash: secret_hash(secret), holder, run: None })
 }
 
-fn parse_shape(text: &str) -> Option<Token<'_>> {
+/// A token whose MAC was not verified.
+struct Shape<'a> {
+    tenant: &'a str,
+    key_id: &'a str,
+    secret: &'a str,
+    holder: Holder<'a>,
+}
+
+fn parse_shape(text: &str) -> Option<Shape<'_>> {
     if text.len() > MAX_TOKEN_BYTES {
         return None;
     }
@@ -213,12 +232,12 @@ fn parse_shape(text: &str) -> Option<Token<'_>> {
         let (key_id, secret, mac) = (parts.next()?, parts.next()?, parts.next()?);
         let lane = lane_number(lane)?;
         (parts.next().is_none() && is_name(agent) && secret_shape(tenant, key_id, secret, mac))
-            .then_some(Token { tenant, key_id, secret, holder: Holder::Agent { agent, lane } })
+            .then_some(Shape { tenant, key_id, secret, holder: Holder::Agent { agent, lane } })
     } else {
         let mut parts = text.strip_prefix("gwa_")?.split('.');
         let (tenant, key_id) = (parts.next()?, parts.next()?);
         let (secret, mac) = (parts.next()?, parts.next()?);
-        (parts.next().is_none() && secret_shape(tenant, key_id, secret, mac)).then_some(Token {
+        (parts.next().is_none() && secret_shape(tenant, key_id, secret, mac)).then_some(Shape {
             tenant,
             key_id,
             secret,
@@ -265,7 +284,8 @@ mod tests {
             let text = mint(&format!("gw_acme.bot.7.k1.{secret}"), key);
             let token = parse(&text, &keys).unwrap();
             assert_eq!(token.holder, Holder::Agent { agent: "bot", lane: 7 });
-            assert_eq!((token.tenant, token.key_id, token.secret), ("acme", "k1", secret.as_str()));
+            assert_eq!((token.tenant, token.key_id, token.run), ("acme", "k1", None));
+            assert_eq!(token.secret_hash, secret_hash(&secret));
             let text = mint(&format!("gwa_acme.k1.{secret}"), key);
             assert_eq!(parse(&text, &keys).unwrap().holder, Holder::Administrator);
         }
@@ -303,7 +323,7 @@ mod tests {
         let secret = encode_secret(&[7; SECRET_BYTES]);
         let text = keys.agent_token("acme", "bot", 7, "k1", &secret);
         assert_eq!(text, mint(&format!("gw_acme.bot.7.k1.{secret}"), KEY));
-        assert_eq!(parse(&text, &keys).unwrap().secret, secret);
+        assert_eq!(parse(&text, &keys).unwrap().secret_hash, secret_hash(&secret));
         let text = keys.administrator_token("acme", "k1", &secret);
         assert_eq!(parse(&text, &keys).unwrap().holder, Holder::Administrator);
     }

@@ -36,7 +36,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
         return refuse("the agent is not active, or a ban applies");
     }
     match &command.purpose {
-        Purpose::StartRun(_) if identity.credential.signed => {
+        Purpose::StartRun(start) if start.issues_credential && identity.credential.signed => {
             // The agent has no signing key, so it could not use the run credential.
             refuse("a credential that must sign requests cannot issue run credentials")
         }
