@@ -24,7 +24,7 @@ use crate::{io, memory};
 #[wasm_bindgen]
 extern "C" {
     #[wasm_bindgen(js_namespace = crypto, js_name = randomUUID)]
-    fn random_uuid() -> String;
+    pub fn random_uuid() -> String;
 
     #[wasm_bindgen(catch, js_namespace = crypto, js_name = getRandomValues)]
     fn random_values(into: &mut [u8]) -> std::result::Result<JsValue, JsValue>;

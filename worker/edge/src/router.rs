@@ -15,7 +15,7 @@ use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
-    receipts,
+    receipts, runs,
 };
 use crate::http::{self, Body, Head, Request};
 use crate::settings::settings;
@@ -69,7 +69,16 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         }
     };
     match route.access {
-        Access::Call => return authorize::authorize(request, app).await,
+        Access::Call => {
+            return match route.operation {
+                Operation::StartRun => runs::start(request, app).await,
+                Operation::ReportResult => {
+                    let run = decoded(parameters)?.into_iter().next().unwrap_or_default();
+                    runs::report(request, app, run).await
+                }
+                _ => authorize::authorize(request, app).await,
+            };
+        }
         Access::Open => {
             return match route.operation {
                 Operation::Health => health::alive(),
@@ -84,16 +93,12 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     verify_mac(request, app, route.access)?;
     let Body { bytes: body, mut held } =
         if route.method == "GET" { Body::default() } else { request.body().await? };
-    let caller = authenticate(request, app, route.access, &body).await?;
+    let caller = authenticate(request, app, route, &body).await?;
     if !held.resize(PARSED_BODY_FACTOR * body.len()) {
         return Err(Problem::overloaded());
     }
     use_nonce(request, app, &caller).await?;
-    let parameters: Vec<String> = parameters
-        .into_iter()
-        .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Problem::new(ProblemCode::NotFound, "this path does not exist"))?;
+    let parameters = decoded(parameters)?;
     let first = parameters.first().map_or("", String::as_str);
     match route.operation {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,
@@ -103,10 +108,19 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         Operation::ListApprovals => approvals::list(request, app, &caller).await,
         Operation::ReadApproval => approvals::read(app, &caller, first).await,
         Operation::DecideApproval(kind) => {
-            approvals::decide(request, app, caller, kind, first, &body).await
+            approvals::decide(request, app, caller, (route, kind), first, &body).await
         }
         Operation::ReadReceipt => receipts::read(app, &caller, first).await,
         Operation::VerifyReceipts => receipts::verify(request, app, &caller, &body).await,
         _ => administration::answer(request, app, &caller, route, &parameters, &body).await,
     }
+}
+
+/// The parameters of a path, decoded.
+fn decoded(parameters: Vec<&str>) -> std::result::Result<Vec<String>, Problem> {
+    parameters
+        .into_iter()
+        .map(|text| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|_| Problem::new(ProblemCode::NotFound, "this path does not exist"))
 }

@@ -10,3 +10,4 @@ pub mod page;
 pub mod receipts;
 pub mod request;
 pub mod route;
+pub mod runs;

@@ -88,6 +88,8 @@ impl<'a> Request<'a> {
             | Op::Version
             | Op::Description
             | Op::Authorize
+            | Op::StartRun
+            | Op::ReportResult
             | Op::ListDecisions
             | Op::ReadDecision
             | Op::ListApprovals

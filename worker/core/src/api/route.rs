@@ -15,7 +15,8 @@ pub enum Access {
     Open,
     /// The bootstrap secret.
     Bootstrap,
-    /// An agent's credential. The scope depends on the tool; the lane checks it.
+    /// An agent's credential. The lane checks the rest: the scope, which depends on the tool, or whether the
+    /// credential is a harness's.
     Call,
     /// An agent's credential for its own records, or an administrator's with the scope.
     Reader(Scope),
@@ -32,6 +33,8 @@ pub enum Operation {
     Description,
     Bootstrap,
     Authorize,
+    StartRun,
+    ReportResult,
     ListDecisions,
     ReadDecision,
     ListReceipts,
@@ -122,6 +125,8 @@ const TENANTS: Access = Administrator(Scope::TenantsAdmin);
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
     route("POST",   "/v1/authorize", Call, Operation::Authorize),
+    route("POST",   "/v1/runs", Call, Operation::StartRun),
+    route("POST",   "/v1/runs/{run}/observations", Call, Operation::ReportResult),
     route("GET",    "/healthz", Open, Operation::Health),
     route("GET",    "/readyz", Open, Operation::Ready),
     route("GET",    "/version", Open, Operation::Version),
@@ -363,7 +368,7 @@ mod tests {
             let expected = match route.path {
                 path if path.starts_with("/v1/tenants") => Administrator(Scope::TenantsAdmin),
                 path if writes && path.starts_with("/v1/approvals") => APPROVE,
-                "/v1/authorize" => Call,
+                "/v1/authorize" | "/v1/runs" | "/v1/runs/{run}/observations" => Call,
                 "/v1/bootstrap" => Bootstrap,
                 _ if writes => Administrator(Scope::RegistryWrite),
                 _ => continue,

@@ -3,4 +3,4 @@
 pub mod memory;
 pub mod outage;
 pub mod readiness;
-pub mod refusals;
+pub mod recent;

@@ -7,6 +7,7 @@ use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
 use crate::bounds::MAX_RESOURCE_BYTES;
 use crate::call::command::{Candidate, MAX_CANDIDATES};
+use crate::call::run::MAX_INSTRUCTION_BYTES;
 use crate::json::Json;
 use crate::name::is_tool_name;
 
@@ -16,6 +17,28 @@ pub const RESOURCES_READ: &str = "resources/read";
 pub const PROMPTS_GET: &str = "prompts/get";
 pub const ACTIONS: [&str; 5] =
     [RESOURCES_READ, PROMPTS_GET, "sampling/createMessage", "elicitation/create", "roots/list"];
+
+/// The key in `_meta` of the instruction that the user gave, with which a harness starts a run.
+pub const INSTRUCTION: &str = "dev.gateward/instruction";
+
+/// The instruction in a message's `_meta`.
+///
+/// # Errors
+///
+/// It is not a string, is empty, or is longer than [`MAX_INSTRUCTION_BYTES`].
+pub fn instruction(message: &Message) -> Result<Option<&str>, RpcError> {
+    let stated = message.params.get("_meta").and_then(|meta| meta.get(INSTRUCTION));
+    match stated {
+        None => Ok(None),
+        Some(Json::String(text)) if (1..=MAX_INSTRUCTION_BYTES).contains(&text.len()) => {
+            Ok(Some(text))
+        }
+        Some(_) => {
+            let must = format!("must be a string of 1 to {MAX_INSTRUCTION_BYTES} bytes");
+            Err(invalid(&["`", INSTRUCTION, "` ", &must].concat()))
+        }
+    }
+}
 
 /// An action of a server.
 #[derive(Debug, PartialEq)]
@@ -180,6 +203,27 @@ mod tests {
                 format!("{}|{}|{}", action.tool, action.resource, action.input.canonical())
             });
             assert_eq!(action.as_deref(), expected, "{params}");
+        }
+    }
+
+    #[test]
+    fn the_instruction_is_a_text_in_the_members_of_gateward() {
+        let of = |meta: &str| {
+            let message = message("tools/call", &format!(r#"{{"_meta":{meta}}}"#));
+            instruction(&message).map(|text| text.map(str::len)).map_err(|error| error.code)
+        };
+        let stated = |text: String| format!(r#"{{"{INSTRUCTION}":{text}}}"#);
+        for (meta, expected) in [
+            ("null".to_owned(), Ok(None)),
+            ("{}".to_owned(), Ok(None)),
+            (stated(r#""pay""#.to_owned()), Ok(Some(3))),
+            (stated(r#""""#.to_owned()), Err(INVALID_PARAMS)),
+            (stated("5".to_owned()), Err(INVALID_PARAMS)),
+            (stated("null".to_owned()), Err(INVALID_PARAMS)),
+            (stated(format!("\"{}\"", "x".repeat(16_384))), Ok(Some(16_384))),
+            (stated(format!("\"{}\"", "x".repeat(16_385))), Err(INVALID_PARAMS)),
+        ] {
+            assert_eq!(of(&meta), expected, "{}", &meta[..meta.len().min(60)]);
         }
     }
 

@@ -110,7 +110,7 @@ mod tests {
             ),
             (
                 "tools/call",
-                r#"{"name":"t","task":{},"_meta":{"dev.gateward/run_id":"r","progressToken":5}}"#,
+                r#"{"name":"t","task":{},"_meta":{"dev.gateward/run_id":"r","dev.gateward/instruction":"i","progressToken":5}}"#,
                 "",
                 Some(r#"{"name":"t","_meta":{"progressToken":5}}"#),
             ),

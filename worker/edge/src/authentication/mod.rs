@@ -7,7 +7,8 @@
 pub mod failures;
 
 use gateward_core::admin::Actor;
-use gateward_core::api::route::Access;
+use gateward_core::api::route::{Access, Operation, Route};
+use gateward_core::approval::Approval;
 use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, Purpose};
@@ -38,6 +39,8 @@ pub struct Caller {
     pub lanes: u16,
     /// `None` for an administrator.
     pub agent: Option<String>,
+    /// The run of a run credential.
+    run: Option<String>,
     /// The administrator's name; empty for an agent.
     pub administrator: String,
     pub key_id: String,
@@ -59,6 +62,11 @@ impl Caller {
     /// Whether the caller may see a record of `agent`.
     pub fn sees(&self, agent: &str) -> bool {
         self.agent.as_deref().is_none_or(|own| own == agent)
+    }
+
+    /// Whether the caller may see this approval.
+    pub fn sees_approval(&self, approval: &Approval) -> bool {
+        self.sees(&approval.agent) && self.run.as_ref().is_none_or(|run| *run == approval.run_id)
     }
 
     /// The administrator, for the core's registry changes.
@@ -89,13 +97,18 @@ pub fn verify_mac(request: &Request, app: &App, access: Access) -> Result<(), Pr
 pub async fn authenticate(
     request: &Request,
     app: &App,
-    access: Access,
+    route: &Route,
     body: &[u8],
 ) -> Result<Caller, Problem> {
-    match access {
+    match route.access {
         Access::Bootstrap => bootstrap(request, app),
         Access::Reader(scope) => {
             let caller = caller(request, app, body).await?;
+            if caller.run.is_some() && route.operation != Operation::ReadApproval {
+                // Decisions and lists show other runs of the agent.
+                let detail = "a run credential reads only approvals of its run";
+                return Err(Problem::new(ProblemCode::Forbidden, detail));
+            }
             if caller.agent.is_none() { with_scope(caller, scope) } else { Ok(caller) }
         }
         Access::Administrator(scope) => {
@@ -122,12 +135,16 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
     Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
-/// The request's token. It is refused if its MAC is wrong, or if this isolate remembers that the credential
-/// was revoked or has expired.
+/// The request's token. It is refused if its MAC is wrong, if it is a run credential that has expired, or if
+/// this isolate remembers that the credential was revoked or has expired.
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
         .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
         .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
+    if token.run.as_ref().is_some_and(|run| run.is_expired(Date::now().as_millis())) {
+        let detail = "the run credential has expired; the harness can issue another one";
+        return Err(refuse(request, app, ProblemCode::CredentialExpired, detail));
+    }
     match refusals::find(&token) {
         None => Ok(token),
         Some(problem) => {
@@ -151,6 +168,10 @@ pub fn agent_token<'a>(
 }
 
 /// Step 5: the command for the lane.
+///
+/// # Errors
+///
+/// The caller has a run credential, and the call claims another run or a user.
 pub fn command(
     request: &Request,
     app: &App,
@@ -159,22 +180,26 @@ pub fn command(
     signature: Option<Verified>,
     purpose: Purpose,
     call: ToolCall,
-) -> GateCommand {
-    GateCommand {
+) -> Result<GateCommand, Problem> {
+    let call = match &token.run {
+        Some(run) => call.in_run(&run.run_id)?,
+        None => call,
+    };
+    Ok(GateCommand {
         tenant: token.tenant.to_owned(),
         lane,
         key_id: token.key_id.to_owned(),
-        secret_hash: token::secret_hash(token.secret),
+        secret_hash: token.secret_hash,
         http_request_id: app.request_id.clone(),
         source_address: request.source_address(),
         signed: signature.is_some(),
-        run_credential: false,
+        run_credential: token.run.is_some(),
         signature_nonce: signature.and_then(|verified| verified.nonce),
         purpose,
         session: None,
         parameters: Vec::new(),
         call,
-    }
+    })
 }
 
 /// Verifies the request's signature; `None` if the request is not signed. An invalid signature is refused
@@ -188,6 +213,10 @@ pub fn verify_signature(
 ) -> Result<Option<Verified>, Problem> {
     if request.signature_input.is_empty() {
         return Ok(None);
+    }
+    if token.run.is_some() {
+        let detail = "a run credential has no signing key; send the request without a signature";
+        return Err(refuse(request, app, ProblemCode::SignatureInvalid, detail));
     }
     let headers = request.headers();
     let signed = SignedRequest {
@@ -236,6 +265,7 @@ async fn caller(request: &Request, app: &App, body: &[u8]) -> Result<Caller, Pro
         tenant: token.tenant.to_owned(),
         lanes: stored.lanes,
         agent: stored.agent,
+        run: token.run.map(|run| run.run_id),
         administrator: stored.administrator.unwrap_or_default(),
         key_id: token.key_id.to_owned(),
         issued_by: stored.issued_by,
@@ -264,7 +294,7 @@ fn check(
         Holder::Agent { agent, .. } => (CredentialKind::Agent, Some(agent)),
         Holder::Administrator => (CredentialKind::Administrator, None),
     };
-    let secret_hash = token::secret_hash(token.secret);
+    let secret_hash = token.secret_hash;
     if !token::hash_matches(&secret_hash, &stored.secret_sha256)
         || stored.kind != kind
         || stored.agent.as_deref() != agent
@@ -314,7 +344,7 @@ async fn charge(
 ) -> Result<(), Problem> {
     let call =
         Claims::default().call((token.tenant, agent), ("", "", ""), Json::Object(Vec::new()));
-    let command = command(request, app, token, lane, signature, Purpose::Read, call);
+    let command = command(request, app, token, lane, signature, Purpose::Read, call)?;
     lane::client::judge(&app.env, &command).await.map(drop).map_err(|refused| refused.problem)
 }
 
@@ -332,6 +362,7 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
         tenant: String::new(),
         lanes: 0,
         agent: None,
+        run: None,
         administrator: BOOTSTRAP.to_owned(),
         key_id: BOOTSTRAP.to_owned(),
         issued_by: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use gateward_core::api::approvals::{self as listing, ApprovalFilter, ApprovalPage};
 use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
-use gateward_core::api::route::Access;
+use gateward_core::api::route::Route;
 use gateward_core::approval::{
     Approval, ApprovalInput, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
 };
@@ -13,7 +13,6 @@ use gateward_core::etag::etag;
 use gateward_core::id::{approval_position, rfc3339};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::scope::Scope;
 use worker::{Date, console_error};
 
 use crate::answer::{Answer, Answered, whole};
@@ -148,7 +147,7 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
             .map(|approval| HeldApproval { approval, input: ApprovalInput::default() }),
     };
     let held = held
-        .filter(|held| caller.sees(&held.approval.agent))
+        .filter(|held| caller.sees_approval(&held.approval))
         .ok_or_else(|| Problem::not_found("approval"))?;
     let now_ms = Date::now().as_millis();
     let approval = &held.approval;
@@ -165,7 +164,7 @@ pub async fn decide(
     request: &Request,
     app: &App,
     mut caller: Caller,
-    kind: VerdictKind,
+    (route, kind): (&Route, VerdictKind),
     id: &str,
     body: &[u8],
 ) -> Answered {
@@ -195,8 +194,7 @@ pub async fn decide(
         if let Some(response) = lane::client::decide_approval(&app.env, &command).await? {
             return Ok(Answer::Whole(response));
         }
-        let access = Access::Administrator(Scope::ApprovalsDecide);
-        caller = authenticate(request, app, access, body).await?;
+        caller = authenticate(request, app, route, body).await?;
     }
     let detail = "the registry keeps changing; try again";
     Err(Problem::new(ProblemCode::RegistryUnavailable, detail))

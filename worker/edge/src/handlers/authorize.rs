@@ -20,7 +20,7 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
         return Err(Problem::new(ProblemCode::AgentMismatch, detail));
     }
     let purpose = Purpose::Authorize;
-    let command = authentication::command(request, app, &token, lane, signature, purpose, call);
+    let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
     let answer = lane::client::call(&app.env, &command);
     drop(command);
     answer.await.map(Answer::Whole)

@@ -75,7 +75,7 @@ async fn judge<'a>(
     let call = claims.call((token.tenant, agent), target, Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
     // The caller did not sign the gateway's request.
-    let command = authentication::command(request, app, &token, lane, None, purpose, call);
+    let command = authentication::command(request, app, &token, lane, None, purpose, call)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;

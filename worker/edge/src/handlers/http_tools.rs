@@ -42,7 +42,8 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     // The lane holds the routes, so it finds the tool.
     let call = claims.call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
-    let mut command = authentication::command(request, app, &token, lane, signature, purpose, call);
+    let mut command =
+        authentication::command(request, app, &token, lane, signature, purpose, call)?;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.

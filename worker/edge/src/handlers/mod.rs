@@ -10,3 +10,4 @@ pub mod http_tools;
 pub mod mcp;
 mod parameters;
 pub mod receipts;
+pub mod runs;

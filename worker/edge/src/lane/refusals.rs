@@ -1,10 +1,14 @@
 //! Credentials that are revoked or have expired, as a lane or D1 said. This isolate remembers them and
 //! refuses their requests before it reads the body, so they wake no lane and cause no read of D1.
+//!
+//! A revoked credential never becomes active again, and an expiry never moves to a later time
+//! (`admin/credential.rs`). So the refusal can be repeated without asking a lane. Refusals that can be
+//! lifted, such as a freeze, a quarantine or a ban, are not stored here.
 
 use std::cell::RefCell;
 
-use gateward_core::credential::token::{self, Token};
-use gateward_core::isolate::refusals::TerminalRefusals;
+use gateward_core::credential::token::Token;
+use gateward_core::isolate::recent::Recent;
 use gateward_core::problem::Problem;
 
 /// About 150 bytes each, so less than a megabyte. Only credentials that Gateward issued can be
@@ -12,21 +16,15 @@ use gateward_core::problem::Problem;
 const MAX_REMEMBERED: usize = 4_096;
 
 thread_local! {
-    static REFUSED: RefCell<TerminalRefusals> = RefCell::new(TerminalRefusals::new(MAX_REMEMBERED));
+    static REFUSED: RefCell<Recent<Problem>> = RefCell::new(Recent::new(MAX_REMEMBERED));
 }
 
 pub fn remember(secret_hash: [u8; 32], problem: Problem) {
     REFUSED.with_borrow_mut(|refused| refused.remember(secret_hash, problem));
 }
 
-/// Why the credential is refused, if this isolate remembers it.
+/// Why the credential is refused, if this isolate remembers it. A run credential is refused like the
+/// credential that it was issued with.
 pub fn find(token: &Token<'_>) -> Option<Problem> {
-    REFUSED.with_borrow(|refused| {
-        // Most isolates remember none, so they need not hash the secret.
-        if refused.is_empty() {
-            None
-        } else {
-            refused.get(&token::secret_hash(token.secret)).cloned()
-        }
-    })
+    REFUSED.with_borrow(|refused| refused.get(&token.secret_hash).cloned())
 }

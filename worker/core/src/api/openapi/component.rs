@@ -11,7 +11,7 @@ use utoipa::openapi::{
 };
 
 use crate::admin::MAX_IDEMPOTENCY_KEY_BYTES;
-use crate::field::{Name, ToolName};
+use crate::field::{Label, Name, ToolName};
 use crate::problem::ProblemCode::{
     EnvironmentMismatch, JournalFull, RateLimited, RequestIdConflict,
 };
@@ -134,6 +134,7 @@ pub(super) fn path_parameter(name: &str) -> Option<Parameter> {
         "server" => (reference::<Name>(), "The server's name."),
         "ban_id" => (reference::<Name>(), "The ban's id."),
         "tool" => (reference::<ToolName>(), "The tool's name, percent-encoded."),
+        "run" => (reference::<Label>(), "The run's id, percent-encoded."),
         "kind" => (pattern("^(agents|administrators)$"), "What the member is."),
         "decision_id" => (pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"), "A UUIDv7."),
         "approval_id" => (pattern("^appr_[0-9]+_[0-9]+$"), "The approval's id."),
@@ -221,7 +222,9 @@ pub(super) fn security_schemes() -> [(&'static str, SecurityScheme); 3] {
         bearer(
             "agent",
             "gw_<tenant>.<agent>.<lane>.<key>.<secret>.<mac>",
-            "An agent's credential. Calls need `tools:read` or `tools:write`, as the tool does.",
+            "An agent's credential. Calls need `tools:read` or `tools:write`, as the tool does. A run \
+             credential, which begins with `gwr_`, is accepted for calls, and to read an approval of its \
+             run.",
         ),
         bearer(
             "administrator",

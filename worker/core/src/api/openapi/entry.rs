@@ -130,6 +130,13 @@ impl Entry {
         self.answers_with(reference::<T>())
     }
 
+    /// Something that is not a record of the registry was created.
+    pub(super) fn creates<T: ToSchema>(self, about: &'static str) -> Self {
+        let mut entry = self.answers::<T>();
+        entry.successes = vec![("201", about)];
+        entry
+    }
+
     pub(super) fn answers_with(mut self, schema: RefOr<Schema>) -> Self {
         self.answer = schema;
         self.successes = vec![ANSWERED];

@@ -32,7 +32,9 @@ use crate::api::receipts::{
     VerifyRequest,
 };
 use crate::api::route::Operation;
+use crate::api::runs::{IssuedRun, Recorded};
 use crate::approval::{ApprovalStatus, ApprovalView, ApproveRequest, CloseRequest, VerdictKind};
+use crate::call::run::{ReportRequest, StartRequest};
 use crate::decision::Decision;
 use crate::field::Name;
 use crate::gate::Response as AuthorizeResponse;
@@ -87,6 +89,23 @@ pub(super) fn entry(operation: Operation) -> Entry {
                     LaneUnavailable,
                 ])
         }
+        Operation::StartRun => Entry::new(
+            "calls",
+            "start_run",
+            "Starts a run with the user's instruction, or adds to the instruction of a run. Needs the \
+             credential of a harness.",
+        )
+        .takes::<StartRequest>()
+        .creates::<IssuedRun>("The run, and a credential for it.")
+        .refuses(&[RateLimited, JournalFull, LaneUnavailable]),
+        Operation::ReportResult => Entry::new(
+            "calls",
+            "report_result",
+            "Records a result that the agent got without Gateward. Needs the credential of a harness.",
+        )
+        .takes::<ReportRequest>()
+        .answers::<Recorded>()
+        .refuses(&[RateLimited, JournalFull, LaneUnavailable]),
         Operation::ListDecisions => Entry::new(
             "decisions",
             "list_decisions",

@@ -6,21 +6,25 @@ use std::rc::Rc;
 use gateward_core::call;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
+use gateward_core::call::run::RunStart;
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::decision::Decision;
 use gateward_core::gate::proxy::Visibility;
 use gateward_core::json::Json;
+use gateward_core::mcp::action::INSTRUCTION;
 use gateward_core::mcp::message::Message;
 use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
+use worker::Date;
 
 use super::refusal::Refusal;
 use crate::app::App;
 use crate::http::Request;
 use crate::lane;
 use crate::lane::client::{Judged, Refused};
+use crate::lane::instructions;
 
 /// Requests that a server may send to the client in one exchange. Each costs a hop to the lane and, if it is
 /// refused, a request to the server. One HTTP request may make only a few dozen of both.
@@ -106,7 +110,38 @@ impl McpClient {
             }
         });
         let claims = claims.and_then(|claims| Ok(claims.at_most(&Claims::from_headers(header)?)));
+        let claims = claims.and_then(|claims| self.in_its_run(claims));
         claims.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
+    }
+
+    /// The claims of a caller, whose run a run credential fixes.
+    pub fn in_its_run(&self, claims: Claims) -> Result<Claims, Problem> {
+        match self.template.run_credential {
+            true => claims.in_run(&self.template.call.run_id),
+            false => Ok(claims),
+        }
+    }
+
+    /// Has the lane store the instruction of the message's run, unless this isolate did so a short while ago.
+    pub async fn state(&self, claims: &Claims, instruction: &str) -> Result<(), Refused> {
+        let start = RunStart {
+            instruction: instruction.to_owned(),
+            plan: Vec::new(),
+            issues_credential: false,
+        };
+        let mut command =
+            self.command(claims, Purpose::StartRun(start), ("", ""), Json::Object(Vec::new()));
+        command.call.server.clear();
+        if command.call.run_id.is_empty() {
+            let detail = format!("`{INSTRUCTION}` needs a `{META_PREFIX}run_id`");
+            return Err(Problem::new(ProblemCode::MalformedRequest, detail).into());
+        }
+        let (key, now_ms) = (instructions::key(&command, instruction), Date::now().as_millis());
+        if !instructions::is_stated(&key, now_ms) {
+            self.judge(&command).await?;
+            instructions::remember(key, now_ms);
+        }
+        Ok(())
     }
 
     /// A command about `tool` for the lane.

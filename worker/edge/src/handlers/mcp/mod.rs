@@ -256,6 +256,7 @@ async fn authenticate(
         Claims::default().call((token.tenant, agent), (server, "", ""), Json::Object(Vec::new()));
     let purpose = Purpose::Message { cost: 1 };
     let command = authentication::command(request, app, &token, lane, signature, purpose, admit);
+    let command = command.map_err(problem)?;
     Ok((McpClient::new(app, request, command, era), body))
 }
 
@@ -269,7 +270,8 @@ async fn session(
     let era = Era::Session;
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
     let (mut client, _) = authenticate(request, app, server, fields).await?;
-    let claims = Claims::from_headers(|name| request.header(name)).map_err(problem)?;
+    let claims = Claims::from_headers(|name| request.header(name));
+    let claims = claims.and_then(|claims| client.in_its_run(claims)).map_err(problem)?;
     client.open_session(fields.get("mcp-session-id"), None)?;
     if client.session.is_none() {
         let detail = "Bad Request: Mcp-Session-Id header is required";
@@ -421,6 +423,9 @@ async fn decide(
         return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
+    if let Some(instruction) = action::instruction(message).map_err(refuse)? {
+        client.state(claims, instruction).await.map_err(refused)?;
+    }
     let Judged { reply, rate } = client.judge(&command).await.map_err(refused)?;
     let Some(decision) = reply.decision else { return Err(client.undecided(id)) };
     if !decision.decision.passes() {
