@@ -22,12 +22,12 @@ pub struct Call<'a> {
     pub input: &'a Json,
 }
 
-/// Nothing is known.
-struct Nothing;
+/// The values of a run, or none.
+struct OfRun<'a>(Option<&'a RunValues>);
 
-impl Known for Nothing {
-    fn get(&self, _: u64) -> Option<Found> {
-        None
+impl Known for OfRun<'_> {
+    fn get(&self, hash: u64) -> Option<Found> {
+        self.0?.get(hash)
     }
 }
 
@@ -65,10 +65,7 @@ impl Call<'_> {
 
     /// Where a part's value came from; `None` if it names no destination.
     fn origin(&self, part: &Part<'_>) -> Option<SinkOrigin> {
-        let known: &dyn Known = match self.run {
-            Some(run) => run,
-            None => &Nothing,
-        };
+        let known = &OfRun(self.run);
         let (found, sink) = match part.role {
             Role::Detail => return None,
             Role::Content => (
@@ -108,7 +105,7 @@ impl Call<'_> {
         if part.role != Role::Sink {
             return true;
         }
-        let found = lookup::sink(self.key, part.value, self.destinations, &Nothing);
+        let found = lookup::sink(self.key, part.value, self.destinations, &OfRun(None));
         found.is_none_or(|found| found.level == Level::Allowed)
     }
 }

@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::extract::MAX_RESULT_VALUES;
 use super::pointers;
 use crate::text_enum::text_enum;
-
-/// Values of one result that are kept, of each trust. Each takes eleven bytes of a row.
-pub const MAX_RESULT_VALUES: usize = 4_096;
 
 text_enum! {
     /// Whether values of a part of a result count as trusted: whether an attacker could have written them.
@@ -36,7 +34,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Adds the values of another part of the same result. A value that is in an untrusted part is untrusted.
+    /// Adds the values of another part of the same result.
     pub fn add(&mut self, mut part: Self) {
         self.trusted.append(&mut part.trusted);
         self.untrusted.append(&mut part.untrusted);

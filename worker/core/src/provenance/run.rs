@@ -156,14 +156,14 @@ impl RunValues {
         for hash in stated {
             self.state(*hash);
         }
+        for hash in trusted {
+            self.trust(*hash, position);
+        }
         for hash in untrusted {
             self.mark(*hash, Level::Untrusted, position);
         }
         for hash in sent {
             self.mark(*hash, Level::Nowhere, NO_SOURCE);
-        }
-        for hash in trusted {
-            self.trust(*hash, position);
         }
     }
 

@@ -61,12 +61,13 @@ pub fn result(
                     of_leaf(key, leaf, &mut form, &mut |hash| trusted.take(hash));
                 }
             });
-            // Second, so that each of these values leaves the trusted ones, also if there are too many.
+            // An attacker who repeats a value does not change who wrote it elsewhere.
             each_leaf(value, server, &rules, &mut |leaf, level| {
                 if level == ResultLevel::Untrusted {
                     of_leaf(key, leaf, &mut form, &mut |hash| {
-                        trusted.hashes.remove(&hash);
-                        untrusted.take(hash);
+                        if !trusted.hashes.contains(&hash) {
+                            untrusted.take(hash);
+                        }
                     });
                 }
             });
