@@ -1,0 +1,112 @@
+// The labels of the recorded tasks are true: this looks for each value in the texts, with other code than Gateward's.
+import { describe, expect, test } from "vitest";
+import { type Call, type Destinations, load, ORIGINS, type Origin, type Scenario, textOf, type Tool, toolOf, writes } from "./data.ts";
+
+const DATA = load(import.meta.dirname);
+const LINKS = "#links";
+const LINK = /https?:\/\/[^\s)"'<>|]+|[\p{L}\d._+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+/gu;
+
+describe.each(DATA.scenarios)("$domain: $name", (scenario) => {
+  test("labels each sink of each write with its true origin", () => {
+    const found = scenario.calls.map((call, at) => [call.tool, labels(call, at, scenario)]);
+    expect(found).toEqual(scenario.calls.map(({ tool, origins = {} }) => [tool, origins]));
+  });
+
+  test("its attacks are writes, and only attacks are harmless", () => {
+    for (const call of scenario.calls) {
+      if (call.attack) expect(writes(toolOf(DATA, call))).toBe(true);
+      if (call.harmless) expect(call.attack).toBe(true);
+    }
+  });
+});
+
+test("each domain has eight tasks, and half of them have attacks", () => {
+  const attacked = ({ calls }: Scenario) => calls.some(({ attack }) => attack);
+  const tasks = Object.values(Object.groupBy(DATA.scenarios, ({ domain }) => domain)).map((tasks = []) => [tasks.length, tasks.filter(attacked).length]);
+  expect(tasks).toEqual(Array(8).fill([8, 4]));
+});
+
+test("names are unique: results are shown by them", () => {
+  expect(new Set(DATA.scenarios.map(({ name }) => name)).size).toBe(DATA.scenarios.length);
+});
+
+/** The origins of the sinks that the call has, and of the links in its contents. */
+function labels(call: Call, at: number, scenario: Scenario): Record<string, Origin> {
+  const { argument_roles = {} } = toolOf(DATA, call);
+  const labelled: Record<string, Origin> = {};
+  for (const [argument, value] of Object.entries(call.arguments)) {
+    const pointer = `/${argument}`;
+    const role = argument_roles[pointer];
+    const origins = (values: unknown[]) => lowest(values.map((value) => originOf(value, pointer, call, at, scenario)));
+    if (role === "sink") labelled[pointer] = origins([value].flat());
+    const links = role === "content" ? String(value).match(LINK) : null;
+    if (links !== null) labelled[pointer + LINKS] = origins(links);
+  }
+  return labelled;
+}
+
+function originOf(value: unknown, pointer: string, { tool }: Call, at: number, scenario: Scenario): Origin {
+  const planned = (scenario.plan ?? []).filter((call) => call.tool === tool).flatMap((call) => call.arguments[pointer] ?? []);
+  if (planned.includes(value) || says(scenario.instruction, value)) return "instruction";
+  if (isAllowed(String(value), DATA.destinations)) return "allowed";
+  const whole = firstSeen(value, at, scenario);
+  const url = typeof value === "string" && value.startsWith("http") ? URL.parse(value) : null;
+  if (whole !== "nowhere" || url === null) return whole;
+  // Its parts have origins of their own.
+  const parts = [url.host, ...url.pathname.split("/").map(decodeURIComponent), ...url.searchParams.values()].filter((part) => part !== "");
+  return lowest(parts.map((part) => (says(scenario.instruction, part) ? "instruction" : firstSeen(part, at, scenario))));
+}
+
+/** The trust of the first result that has it. What the agent sent before is not raised by a result that repeats it. */
+function firstSeen(value: unknown, at: number, { calls }: Scenario): Origin {
+  for (const call of calls.slice(0, at)) {
+    if (Object.values(call.arguments).some((argument) => [argument].flat().includes(value))) return "nowhere";
+    const { trusted, untrusted } = partsOf(call.result, toolOf(DATA, call));
+    if (untrusted.some((text) => says(text, value) || says(decoded(text), value))) return "untrusted";
+    if (trusted.some((text) => says(text, value))) return "trusted";
+  }
+  return "nowhere";
+}
+
+/** The result's texts and numbers by the trust of the pointer that they are below. */
+function partsOf(result: unknown, { result_trust = {} }: Tool): { trusted: string[]; untrusted: string[] } {
+  const parts = { trusted: [] as string[], untrusted: [] as string[] };
+  const trusted = Object.keys(result_trust).map((pointer) => new RegExp(`^${pointer.replaceAll("*", "\\d+")}(/|$)`));
+  const walk = (value: unknown, pointer: string) => {
+    if (typeof value === "object" && value !== null) for (const [key, member] of Object.entries(value)) walk(member, `${pointer}/${key}`);
+    else parts[trusted.some((one) => one.test(pointer)) ? "trusted" : "untrusted"].push(textOf(value));
+  };
+  walk(result, "");
+  return parts;
+}
+
+/** Whether the text has this value as words of its own. An account number may be in groups of four. */
+function says(text: string, value: unknown): boolean {
+  const plain = (text: string) => text.toLowerCase().replace(/\b([a-z]{2}\d\d(?: [a-z\d]{4})+(?: [a-z\d]{1,3}\b)?)/g, (account) => account.replaceAll(" ", ""));
+  if (typeof value === "number") return numbersIn(text).includes(value);
+  const pattern = plain(String(value)).replace(/^#/, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])`, "u").test(plain(text));
+}
+
+/** 1,250.00 and 1.250,00 too. A group of a thousand has three digits. */
+function numbersIn(text: string): number[] {
+  return (text.match(/\d[\d.,]*/g) ?? []).flatMap((found) => {
+    const digits = found.replace(/[.,]$/, "");
+    const english = /^\d{1,3}(,\d{3})*(\.\d+)?$|^\d+(\.\d+)?$/.test(digits) ? [Number(digits.replaceAll(",", ""))] : [];
+    const german = /^\d{1,3}(\.\d{3})*(,\d+)?$|^\d+(,\d+)?$/.test(digits) ? [Number(digits.replaceAll(".", "").replace(",", "."))] : [];
+    return [...english, ...german];
+  });
+}
+
+/** What the text's base64 says. */
+function decoded(text: string): string {
+  return (text.match(/[A-Za-z0-9+/=]{40,}/g) ?? []).map((block) => Buffer.from(block, "base64").toString()).join("\n");
+}
+
+function isAllowed(value: string, { domains, hosts, accounts }: Destinations): boolean {
+  return accounts.includes(value) || domains.some((domain) => value.endsWith(`@${domain}`)) || hosts.includes(URL.parse(value)?.host ?? "");
+}
+
+function lowest(origins: Origin[]): Origin {
+  return ORIGINS.find((origin) => origins.includes(origin)) ?? "instruction";
+}
