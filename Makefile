@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance interop demo check bench bench-full bench-check wasm-report deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop containment demo check bench bench-full bench-check wasm-report deploy clean setup wasm cli
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -28,6 +28,9 @@ conformance: wasm ## run the MCP conformance suite through Gateward, for both of
 
 interop: wasm ## drive every pinned MCP client through Gateward and write the table in docs/mcp.md
 	@clients="$$(scripts/clients.sh --all)" && env $$clients WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent interop
+
+containment: wasm ## replay recorded tasks and attacks through Gateward and write the table in docs/provenance.md
+	@GATEWARD_PREBUILT=1 WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent containment -- --write
 
 demo: setup ## play a confused-deputy attack and verify its receipts
 	@npm run --silent demo

@@ -1,5 +1,5 @@
 // Replays recorded tasks through the built worker, in front of MCP servers that answer with the recorded results.
-import { type CallToolResult, fromJsonSchema, type McpServer } from "@modelcontextprotocol/server";
+import { type CallToolResult, fromJsonSchema, type jsonSchemaValidator, type McpServer } from "@modelcontextprotocol/server";
 import { Fixture } from "../conformance/fixture-server.ts";
 import type { Arguments } from "../conformance/fixture-tools.ts";
 import type { Tool as RegisteredTool } from "../support/api/types.gen.ts";
@@ -46,6 +46,8 @@ export interface Decided {
 
 /** The key in `_meta` by which a server finds the recorded result. */
 const RECORDED = "containment/call";
+/** The servers accept what Gateward lets pass, or a decision would look like their own refusal. */
+const ANYTHING: jsonSchemaValidator = { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) };
 /** Scenarios that run at the same time. Each has an agent and a run of its own. */
 const AT_ONCE = 8;
 
@@ -67,7 +69,7 @@ export class Replay {
     try {
       for (const server of data.servers) {
         const populate = (mcp: McpServer) => replay.#populate(mcp, server);
-        replay.#servers.set(server.server, await Fixture.start({ json: true, populate }));
+        replay.#servers.set(server.server, await Fixture.start({ populate }));
       }
       return replay;
     } catch (error) {
@@ -180,7 +182,7 @@ export class Replay {
   #populate(mcp: McpServer, { tools }: Server): void {
     for (const { definition } of tools) {
       const { name, description, inputSchema } = definition;
-      mcp.registerTool(name, { description, inputSchema: fromJsonSchema<Arguments>(inputSchema) }, async (_, { mcpReq }) =>
+      mcp.registerTool(name, { description, inputSchema: fromJsonSchema<Arguments>(inputSchema, ANYTHING) }, async (_, { mcpReq }) =>
         recorded(this.#results.get(Number(mcpReq._meta?.[RECORDED]))),
       );
     }

@@ -17,20 +17,20 @@ const COLUMNS: [string, (decided: Decided[]) => string][] = [
   ["of them passed", (decided) => percent(decided.filter(isOrdinaryWrite))],
   ["named by the user, passed", (decided) => percent(decided.filter(isNamed))],
   ["attack writes", (decided) => counts(decided.filter(isAttack))],
-  ["harmless attack writes", (decided) => counts(decided.filter(({ harmless }) => harmless))],
+  ["harmless attack writes", (decided) => counts(decided.filter(({ write, harmless }) => write && harmless))],
   ["ordinary egress", (decided) => counts(decided.filter((one) => isOrdinary(one) && one.egress))],
   ["attack egress", (decided) => counts(decided.filter((one) => one.attack && one.egress))],
   ["tasks without a person", tasks],
 ];
 
-/** A row for each configuration. Counts are passed / asked / denied. */
+/** A row for each configuration. */
 export function table(runs: Run[]): string {
   const lines = [
     ["configuration", ...COLUMNS.map(([title]) => title)],
     ["---", ...COLUMNS.map(() => "---")],
     ...runs.map(({ configuration, decided }) => [configuration.name, ...COLUMNS.map(([, cell]) => cell(decided))]),
   ];
-  return lines.map((line) => `| ${line.join(" | ")} |\n`).join("");
+  return `Calls are counted as passed / asked / denied.\n\n${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
 }
 
 /** What misses its target. Only untrusted servers with all parts have targets. */
