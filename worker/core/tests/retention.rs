@@ -154,6 +154,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
         result_sha256: String::new(),
         ending: Ending::Complete,
         untrusted: None,
+        observed: None,
     };
     let now_ms = gate.now_ms.get();
     let recorded = gate

@@ -222,6 +222,7 @@ fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {
         result_sha256: String::new(),
         ending: Ending::Complete,
         untrusted: Some(Untrusted { run, period_ms, instructions_sha256: None }),
+        observed: None,
     }
 }
 

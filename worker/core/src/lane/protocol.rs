@@ -219,8 +219,9 @@ mod tests {
     use crate::call;
     use crate::call::command::Purpose;
     use crate::credential::signature::SignatureNonce;
-    use crate::gate::LaneAction;
     use crate::gate::proxy::Untrusted;
+    use crate::gate::{LaneAction, ObservedResult};
+    use crate::provenance::Observed;
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Limits, TenantStatus};
     use crate::taint::TaintExplanation;
@@ -303,6 +304,7 @@ mod tests {
             route: Some((text("GET"), text("/"))),
             source_trust: SourceTrust::Unknown,
             taint: None,
+            provenance: None,
             reason: text("why"),
             matched_policies: vec![text("m")],
             status: ApprovalStatus::Pending,
@@ -362,6 +364,10 @@ mod tests {
                 run: Some(text("w")),
                 period_ms: 1_000,
                 instructions_sha256: None,
+            }),
+            observed: Some(ObservedResult {
+                run: text("w"),
+                values: Observed { key: 1, trusted: vec![2], untrusted: vec![3], incomplete: true },
             }),
         };
         let taint = TaintCommand {

@@ -387,6 +387,7 @@ fn verify_one(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provenance::{Level, Reach, SinkOrigin};
     use crate::taint::TaintingCall;
 
     fn body<'a>(seq: u64, prev_hash: &'a str, policies: &'a [String]) -> DecisionBody<'a> {
@@ -406,6 +407,7 @@ mod tests {
             matched_policies: policies,
             obligations: Obligations { approver_groups: &[], redact_fields: policies },
             prev_hash,
+            provenance: None,
             reason_code: ReasonCode::PolicyAllow,
             resource: "r\u{1}\"é",
             run: "",
@@ -466,6 +468,23 @@ mod tests {
         assert_eq!(json::parse(tainted.as_bytes()).unwrap().canonical(), tainted);
         let pinned = r#""server":"s","taint":{"call":{"decision_id":"id","server":"web","tool":"get"},"ends_at":"2026-01-02T00:00:00.000Z","last_at":"2026-01-01T00:00:00.000Z","servers":["web"],"since":"2026-01-01T00:00:00.000Z"},"tenant":"t""#;
         assert!(tainted.contains(pinned), "{tainted}");
+        let provenance = Provenance {
+            instruction_known: true,
+            lowest: Level::Untrusted,
+            reach: Reach::Outside,
+            sinks: vec![SinkOrigin {
+                call: Some(3),
+                decision_id: Some("id".to_owned()),
+                level: Level::Untrusted,
+                sink: "/to".to_owned(),
+                tool: Some("mail/read".to_owned()),
+            }],
+        };
+        let traced = DecisionBody { provenance: Some(&provenance), ..body(7, GENESIS, &[]) };
+        let (traced, _) = seal(&Body::Decision(traced));
+        assert_eq!(json::parse(traced.as_bytes()).unwrap().canonical(), traced);
+        let pinned = r#""provenance":{"instruction_known":true,"lowest":"untrusted","reach":"outside","sinks":[{"call":3,"decision_id":"id","level":"untrusted","sink":"/to","tool":"mail/read"}]},"reason_code""#;
+        assert!(traced.contains(pinned), "{traced}");
         assert!(asking.contains(r#""approver_groups":[{"group":"g","quorum":2}]"#));
         assert_eq!(hash, "e6f6d65b93b7be66ee83175f795ce0a171b8d53af0af6b3845eb1d4ebd55705e");
     }
