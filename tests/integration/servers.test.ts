@@ -73,6 +73,9 @@ test("a new server and a new tool are pending, and callable once both are approv
     tainted: "require_approval",
     approval_ttl_s: null,
     input_schema: null,
+    argument_roles: null,
+    reach: "outside",
+    result_trust: null,
     definition_sha256: null,
     unsatisfiable: [],
     revision: expect.any(Number),
@@ -198,9 +201,13 @@ describe("manifests", () => {
     const tools = await api.all<Tool>("/v1/servers/listing/tools");
     const of = (tool: JsonValue) => ({ status: "pending", risk: "medium", canary: false, definition_sha256: sha256Hex(canonicalize(tool)) });
     expect(tools).toMatchObject([
-      { tool: "pages/write", mutates: true, input_schema: null, ...of(write) },
+      { tool: "pages/write", mutates: true, input_schema: null, argument_roles: {}, reach: "outside", ...of(write) },
       { tool: "search", mutates: false, input_schema: search.inputSchema, ...of(search) },
     ]);
+    const roles = { argument_roles: { "/to/*": "sink", "/text": "content" }, reach: "by_sinks", result_trust: { "": "untrusted", "/contacts": "trusted" } };
+    expect(await api.change("PATCH", "/v1/servers/listing/tools/pages%2Fwrite", roles)).toMatchObject(roles);
+    expect(await api.read("/v1/servers/listing/tools/pages%2Fwrite")).toMatchObject(roles);
+    expectCode(await api.patch("/v1/servers/listing/tools/search", { argument_roles: { to: "sink" } }), 422, "invalid_field");
     await api.change("POST", "/v1/servers/listing/approve");
     expect(await callable("listing", "search")).toBe(false);
     await api.approveTool("/v1/servers/listing/tools/search");

@@ -139,6 +139,7 @@ describe("a tenant", () => {
       rows_per_day: null,
       bytes_per_day: null,
       retention_days: null,
+      destinations: null,
       revision: expect.any(Number),
       created_at: expect.any(String),
       updated_at: expect.any(String),
@@ -175,6 +176,19 @@ describe("a tenant", () => {
     const lanes = new Set<number>();
     for (let at = 0; at < 40 && lanes.size < 4; at += 1) lanes.add((await api.agent(`agent-${at}`)).lane);
     expect([...lanes].sort()).toEqual([0, 1, 2, 3]);
+  });
+
+  test("has destinations of its own, in one form", async () => {
+    await make("owning");
+    const path = "/v1/tenants/owning";
+    const destinations = { accounts: ["DE89 3704 0044 0532 0130 00"], domains: ["Acme.example"] };
+    const normal = { accounts: ["de89370400440532013000"], domains: ["acme.example"], hosts: [] };
+    expect(await root.change("PATCH", path, { destinations })).toMatchObject({ destinations: normal });
+    expect(await root.read(path)).toMatchObject({ destinations: normal });
+    for (const wrong of [{ hosts: ["https://acme.example"] }, { domains: ["*.acme.example"] }, { accounts: ["?"] }, { people: [] }]) {
+      expectCode(await root.patch(path, { destinations: wrong }), 422, "invalid_field");
+    }
+    expect(await root.change("PATCH", path, { destinations: null })).toMatchObject({ destinations: null });
   });
 
   test("that is deleted calls nothing, administers nothing, and its name is not given again", async () => {

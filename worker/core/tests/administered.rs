@@ -190,8 +190,19 @@ fn tools() -> impl Strategy<Value = Ask> {
             .prop_map(|(path, rule)| patch(&path, json!({"tainted": rule}))),
         1 => (path(), prop::sample::select(vec![Json::Null, json!(60), json!(90)]))
             .prop_map(|(path, seconds)| patch(&path, json!({"approval_ttl_s": seconds}))),
+        2 => (path(), provenance()).prop_map(|(path, fields)| patch(&path, fields)),
         5 => (path(), any_of(actions)).prop_map(|(path, action)| post(&format!("{path}/{action}"), Json::Null)),
     ]
+}
+
+/// What provenance of values needs to know of a tool.
+fn provenance() -> impl Strategy<Value = Json> {
+    let roles = vec![Json::Null, json!({}), json!({"/a~1b": "detail", "/to/*": "sink"})];
+    let trust = vec![Json::Null, json!({"": "untrusted", "/contacts": "trusted"})];
+    let reach = vec![json!("nobody"), json!("by_sinks")];
+    (optional(roles), optional(reach), optional(trust)).prop_map(|(roles, reach, trust)| {
+        body([("argument_roles", roles), ("reach", reach), ("result_trust", trust)])
+    })
 }
 
 fn bans() -> impl Strategy<Value = Ask> {
@@ -219,7 +230,10 @@ fn tenant() -> impl Strategy<Value = Ask> {
     });
     let status = any_of(["active", "suspended"])
         .prop_map(|status| patch("/v1/tenants/demo", json!({"status": status})));
-    prop_oneof![limits, status]
+    let own = json!({"accounts": ["de89"], "domains": ["acme.example"], "hosts": []});
+    let destinations = prop::sample::select(vec![Json::Null, own])
+        .prop_map(|own| patch("/v1/tenants/demo", json!({"destinations": own})));
+    prop_oneof![limits, status, destinations]
 }
 
 /// A request: most are possible, some come too late, some are wrong.

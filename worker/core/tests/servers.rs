@@ -16,7 +16,7 @@ use gateward_core::registry::upstream::{
     MAX_FORWARDED_HEADERS, MAX_ROUTE_PATH_BYTES, MAX_ROUTE_SEGMENTS, MAX_ROUTES, Upstream,
 };
 use gateward_core::schema::{MAX_SCHEMA_BYTES, Schema, Schemas};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 use support::registry::{Ask, Effect, Registry, get, patch, post};
 use support::with;
@@ -814,6 +814,66 @@ fn egress_is_proposed_from_the_definition_and_a_change_of_it_lowers_nothing() {
     assert_eq!(egress("by_hand"), false, "who registered it by hand has said it");
     relist(json!([fetch("target_url"), search]));
     assert_eq!([egress("fetch"), egress("search")], [json!(true), json!(true)]);
+}
+
+#[test]
+fn roles_reach_and_risk_are_proposed_when_a_tool_is_new_and_stay_as_they_are_set() {
+    let send = |description: &str, arguments: &[&str]| {
+        let properties: Map<String, Json> =
+            arguments.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        json!({"name": "send_mail", "description": description,
+            "inputSchema": {"type": "object", "properties": properties}})
+    };
+    let delete = json!({"name": "delete_draft", "inputSchema": {"properties": {"id": {}}}});
+    let registry = listed(&json!([send("", &["to", "body"]), delete]));
+    let shown = |name: &str| {
+        let mut tool = tool_of(&registry, name);
+        ["argument_roles", "reach", "result_trust", "risk"].map(|field| tool[field].take())
+    };
+    let roles = json!({"/body": "content", "/to": "sink"});
+    let null = Json::Null;
+    assert_eq!(shown("send_mail"), [roles, json!("outside"), null.clone(), json!("medium")]);
+    let id = json!({"/id": "sink"});
+    assert_eq!(shown("delete_draft"), [id, json!("nobody"), null, json!("high")]);
+
+    let set = json!({"argument_roles": {"/to": "sink", "/subject": "detail"}, "reach": "tenant",
+        "result_trust": {"": "trusted"}, "risk": "low"});
+    let answer = registry.ask(&patch("/v1/servers/s/tools/send_mail", set.clone())).unwrap();
+    assert_eq!(answer.push.unwrap().keys, [ChangedKey::Tool("s/send_mail".to_owned())]);
+    assert_eq!(last_event(&registry)["detail"]["changes"], set);
+    let tools = json!({"tools": [send("Sends.", &["to", "cc"])]});
+    registry.listing.replace(Some(tools));
+    registry.ask(&patch("/v1/servers/s", json!({"upstream": {}}))).unwrap();
+    let [roles, reach, trust, risk] = shown("send_mail");
+    let now = json!({"argument_roles": roles, "reach": reach, "result_trust": trust, "risk": risk});
+    assert_eq!(now, set, "the definition changed, and what an administrator set stays");
+    assert_eq!(tool_of(&registry, "send_mail")["approved"], false);
+
+    // Registering it again keeps what is left out, and null removes it.
+    let again = |fields: Json| {
+        let tool = json!({"tool": "send_mail", "mutates": true, "risk": "low"});
+        registry.ask(&post("/v1/servers/s/tools", with(tool, fields))).map(|_| ())
+    };
+    again(json!({})).unwrap();
+    assert_eq!(shown("send_mail")[1], "tenant");
+    again(json!({"argument_roles": null, "result_trust": null})).unwrap();
+    let [roles, reach, trust, _] = shown("send_mail");
+    assert_eq!([roles, reach, trust], [Json::Null, json!("tenant"), Json::Null]);
+
+    for (field, value) in [
+        ("argument_roles", json!({"to": "sink"})),
+        ("argument_roles", json!({"": "sink"})),
+        ("argument_roles", json!({"/to": "source"})),
+        ("argument_roles", json!([])),
+        ("reach", json!("everybody")),
+        ("reach", Json::Null),
+        ("result_trust", json!({"/a~": "trusted"})),
+        ("result_trust", json!({"": "allowed"})),
+    ] {
+        let refused = again(json!({ (field): value })).unwrap_err();
+        assert_eq!(refused.code, InvalidField, "{field} {value}");
+        assert!(refused.field.unwrap().starts_with(field), "{field} {value}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod support;
 
 use gateward_core::bounds::{MAX_BANS, MAX_SERVER_TOOLS};
+use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
 use gateward_core::sql::administration as admin;
@@ -202,6 +203,10 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     database.execute_batch(REGISTRY).unwrap();
     let grace = "UPDATE tenants SET grace_read_s = 9, grace_write_s = 10, grace_high_risk_s = 11";
     database.execute_batch(grace).unwrap();
+    let provenance = r#"UPDATE tenants SET destinations = '{"hosts":["a.example"]}';
+        UPDATE tools SET argument_roles = '{"/to":"sink"}', reach = 'nobody', result_trust = '{"":"trusted"}'
+          WHERE server = 'github'"#;
+    database.execute_batch(provenance).unwrap();
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
@@ -211,6 +216,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "grace_write_s": 10,
             "grace_high_risk_s": 11,
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
+            "destinations": {"hosts": ["a.example"]},
         },
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
@@ -227,7 +233,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
             "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},
         "tool": {"status": "active", "mutates": 0, "egress": 0, "risk": "low", "canary": 0,
-            "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#},
+            "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#,
+            "argument_roles": {"/to": "sink"}, "reach": "nobody", "result_trust": {"": "trusted"}},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
@@ -238,7 +245,13 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     let read: Loaded = serde_json::from_value(loaded).unwrap();
     assert_eq!(read.credential.unwrap().scopes, [Scope::ToolsRead]);
     assert_eq!(read.server.unwrap().upstream.unwrap().idle_timeout_ms, 120_000);
-    assert_eq!(read.tool.unwrap().input_schema.as_deref(), Some(r#"{"type":"object"}"#));
+    assert_eq!(read.tenant.unwrap().destinations.unwrap().hosts, ["a.example"]);
+    let tool = read.tool.unwrap();
+    assert_eq!(tool.input_schema.as_deref(), Some(r#"{"type":"object"}"#));
+    let roles = ArgumentRoles(vec![("/to".to_owned(), Role::Sink)]);
+    assert_eq!(tool.argument_roles.as_deref(), Some(&roles));
+    let trust = ResultTrust(vec![(String::new(), ResultLevel::Trusted)]);
+    assert_eq!((tool.reach, tool.result_trust.as_deref()), (Reach::Nobody, Some(&trust)));
     let other = load(&database, "free", "k2", "old", false);
     assert_eq!((&other["bans"], &other["server"]), (&Value::Null, &Value::Null));
     assert_eq!(

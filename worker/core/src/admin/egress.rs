@@ -6,6 +6,7 @@
 //! A definition without signs can still belong to an egress tool. The definition can only add
 //! signs: `openWorldHint: false` removes none.
 
+use super::words::{has, words};
 use crate::json::Json;
 
 /// Signs that are reported for one tool; more would not help the reviewer.
@@ -131,30 +132,15 @@ fn can_hold_text(schema: &Json) -> bool {
 /// plural: `targetUrl`, `reply_to`, `imageurl`, `URLs`.
 fn names_address(name: &str) -> bool {
     words(name).iter().any(|word| {
+        let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending));
         let singular = word.strip_suffix("es").into_iter().chain(word.strip_suffix('s'));
-        singular.chain([word.as_str()]).any(|word| {
-            WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
-        })
+        has(&WORDS, word) || singular.chain([word.as_str()]).any(ends)
     })
 }
 
-/// The words of `snake_case`, `kebab-case` and `camelCase`, in lower case.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_lower = false;
-    for character in name.chars() {
-        let is_break = !character.is_alphanumeric() || (after_lower && character.is_uppercase());
-        if is_break {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut()
-            && character.is_alphanumeric()
-        {
-            word.extend(character.to_lowercase());
-        }
-        after_lower = character.is_lowercase() || character.is_numeric();
-    }
-    words
+/// Whether a format of JSON Schema is one of an address.
+pub(super) fn is_address_format(format: &str) -> bool {
+    FORMATS.iter().any(|known| format.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]

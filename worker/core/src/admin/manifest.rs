@@ -9,7 +9,7 @@ use serde_json::{Value as Detail, json};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use super::egress;
+use super::{egress, roles};
 use crate::bounds::{MAX_SERVER_TOOLS, MAX_TOOL_BYTES};
 use crate::field::{ToolName, flag};
 use crate::json::{self, Json};
@@ -17,6 +17,7 @@ use crate::mcp::action::{ACTIONS, PROMPTS_GET, RESOURCES_READ};
 use crate::mcp::envelope::{self, ITEM};
 use crate::policy::bundle::Risk;
 use crate::problem::Problem;
+use crate::provenance::{ArgumentRoles, Reach};
 use crate::registry::definition_sha256;
 use crate::schema;
 
@@ -86,6 +87,10 @@ pub(super) struct ListedTool {
     /// Canonical JSON.
     #[serde(serialize_with = "raw", skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<String>,
+    /// What its definition suggests; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_roles: Option<ArgumentRoles>,
+    pub reach: Reach,
     /// Canonical JSON; `None` if it cannot be used.
     #[serde(serialize_with = "raw", skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
@@ -106,13 +111,19 @@ impl ListedTool {
     /// About how many bytes it has as JSON.
     pub fn bytes(&self) -> usize {
         let texts = [&self.input_schema, &self.definition];
-        MAX_OTHER_BYTES + texts.into_iter().flatten().map(String::len).sum::<usize>()
+        let roles = self.argument_roles.iter().flat_map(|roles| &roles.0);
+        MAX_OTHER_BYTES
+            + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            + roles.map(|(pointer, _)| MAX_ROLE_BYTES + pointer.len()).sum::<usize>()
     }
 }
 
-/// More than a listed tool has as JSON beside its schema and definition: its name, a hash and four
-/// short members.
+/// More than a listed tool has as JSON beside its schema, definition and roles: its name, a hash and
+/// five short members.
 const MAX_OTHER_BYTES: usize = 512;
+
+/// A role with the punctuation around it and its pointer.
+const MAX_ROLE_BYTES: usize = 16;
 
 /// What a listed tool can be used for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -178,6 +189,8 @@ impl ToolManifest {
                     egress: false,
                     risk: Risk::Low,
                     input_schema: None,
+                    argument_roles: None,
+                    reach: Reach::default(),
                     definition: None,
                     definition_sha256: None,
                     usability: Usability::Usable,
@@ -259,6 +272,8 @@ impl ToolManifest {
                 egress: false,
                 risk: Risk::Medium,
                 input_schema: None,
+                argument_roles: None,
+                reach: Reach::default(),
                 definition: None,
                 definition_sha256: Some(hash_of_unusable(text)),
                 usability: Usability::Unusable,
@@ -319,12 +334,15 @@ fn listed(
         schema::check(schema, patterns_left).map_err(|error| refuse(&error))?;
     }
     let reads = definition.get("annotations").and_then(|given| given.get("readOnlyHint"));
+    let (argument_roles, reach) = roles::derive(definition);
     Ok(ListedTool {
         tool: name.to_owned(),
         mutates: reads != Some(&Json::Bool(true)),
         egress: !egress::signs(definition).is_empty(),
-        risk: Risk::Medium,
+        risk: roles::risk(definition),
         input_schema,
+        argument_roles: Some(argument_roles),
+        reach,
         definition: Some(canonical.to_owned()),
         definition_sha256: Some(hex::encode(Sha256::digest(canonical))),
         usability: Usability::Usable,

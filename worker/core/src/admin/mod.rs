@@ -30,12 +30,14 @@ mod precondition;
 pub mod protection;
 mod refusal;
 mod resource;
+pub mod roles;
 pub mod server;
 mod states;
 pub mod tenant;
 pub mod tool;
 pub mod upstream;
 pub mod webhook;
+mod words;
 
 pub use agent::AgentInLane;
 pub use answer::Answer;

@@ -16,9 +16,10 @@ use super::resource::Resource;
 use crate::bounds::MAX_TENANT_LANES;
 use crate::field::{Millis, Name, Whole, present};
 use crate::problem::{Problem, ProblemCode};
+use crate::provenance::Destinations;
 use crate::registry::{ChangedKey, Limits, TenantStatus};
 use crate::scope::Scope;
-use crate::sql::administration::{self as sql, Statement};
+use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Tenants of a worker, deleted ones included: their names cannot be used again.
 pub const MAX_TENANTS: u64 = 100_000;
@@ -53,6 +54,7 @@ pub struct TenantRow {
     pub(super) limits: Limits,
     #[serde(flatten)]
     storage: StorageLimits,
+    destinations: Option<Destinations>,
     pub(super) revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -67,6 +69,8 @@ pub struct Tenant {
     lanes: u16,
     #[serde(flatten)]
     storage: StorageLimits,
+    /// Its own accounts, domains and hosts. Sending there needs no approval. Null: none.
+    destinations: Option<Destinations>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -93,6 +97,7 @@ impl Resource for TenantRow {
             status: self.status,
             lanes: self.lanes,
             storage: self.storage.clone(),
+            destinations: self.destinations.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -112,6 +117,7 @@ impl TenantRow {
                 json!(self.storage).to_string().into(),
                 self.revision.into(),
                 at.now_ms.into(),
+                Value::json(self.destinations.as_ref()),
             ],
         )
     }
@@ -198,6 +204,7 @@ impl Write for CreateTenant<'_> {
             lanes: u16::try_from(lanes).unwrap_or(1),
             limits: Limits::default(),
             storage: StorageLimits::default(),
+            destinations: None,
             revision: 1,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
@@ -249,6 +256,10 @@ pub struct PatchTenant {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 36_500)]
     retention_days: Option<Option<Whole<1, MAX_RETENTION_DAYS>>>,
+    /// Replaces all three lists; a list that is left out is empty. Null: no destination is allowed.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Destinations>)]
+    destinations: Option<Option<Destinations>>,
 }
 
 impl Write for PatchTenant {
@@ -280,6 +291,9 @@ impl Write for PatchTenant {
         }
         if let Some(days) = self.retention_days {
             row.storage.retention_days = days.map(|days| days.0);
+        }
+        if let Some(destinations) = &self.destinations {
+            row.destinations = destinations.as_ref().map(Destinations::normal).transpose()?;
         }
         conclude(at, loaded, &before, row, "tenant_changed")
     }

@@ -19,6 +19,7 @@ use crate::field::{Millis, Name, ToolName, Whole, present};
 use crate::json as bounded;
 use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
+use crate::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use crate::registry::{ChangedKey, TaintRule, ToolStatus};
 use crate::schema::{self, Schema};
 use crate::sql::administration::{self as sql, Statement, Value};
@@ -37,6 +38,9 @@ pub struct ToolRow {
     tainted: TaintRule,
     approval_ttl_s: Option<u32>,
     input_schema: Option<Json>,
+    argument_roles: Option<ArgumentRoles>,
+    reach: Reach,
+    result_trust: Option<ResultTrust>,
     definition_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
@@ -69,6 +73,17 @@ pub struct Tool {
     /// The JSON Schema that its arguments must match; null if none is known.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Json>,
+    /// What its arguments are for, by JSON Pointer; `*` is every item of an array. An argument
+    /// without a role is a sink. Null: every argument is.
+    #[schema(value_type = Option<BTreeMap<String, Role>>)]
+    argument_roles: Option<ArgumentRoles>,
+    /// Whom its calls reach.
+    reach: Reach,
+    /// Which parts of its results an attacker cannot have written, by JSON Pointer; the empty
+    /// pointer is the whole result. What no pointer names has the trust of the server, as has
+    /// everything if it is null.
+    #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
+    result_trust: Option<ResultTrust>,
     /// SHA-256 over the RFC 8785 form of the tool's definition, lower-case hex; null if the server
     /// has not listed it. Numbers that no double holds exactly keep their text.
     definition_sha256: Option<String>,
@@ -118,6 +133,9 @@ impl Resource for ToolRow {
             tainted: self.tainted,
             approval_ttl_s: self.approval_ttl_s,
             input_schema: self.input_schema.clone(),
+            argument_roles: self.argument_roles.clone(),
+            reach: self.reach,
+            result_trust: self.result_trust.clone(),
             definition_sha256: self.definition_sha256.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -195,6 +213,9 @@ impl ToolRow {
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
+                Value::json(self.argument_roles.as_ref()),
+                self.reach.as_str().into(),
+                Value::json(self.result_trust.as_ref()),
             ],
         )
     }
@@ -264,6 +285,11 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
     given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
 }
 
+/// What a request gives, or else what is known.
+fn given<T: Clone>(request: &Option<Option<T>>, known: &Option<T>) -> Option<T> {
+    request.as_ref().unwrap_or(known).clone()
+}
+
 /// Adds the members of [`ChangedTool`] to the answer.
 fn with_findings(mut outcome: Outcome, given: Option<&Option<Box<RawValue>>>) -> Outcome {
     let given = given.and_then(Option::as_deref);
@@ -306,6 +332,21 @@ pub struct ToolRequest {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Option<Box<RawValue>>>,
+    /// What its arguments are for, by JSON Pointer. If left out, a registered tool keeps its roles;
+    /// null makes every argument a sink.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<BTreeMap<String, Role>>)]
+    argument_roles: Option<Option<ArgumentRoles>>,
+    /// Whom its calls reach. If left out, a registered tool keeps its reach; a new tool has
+    /// `outside`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Reach, required = false)]
+    reach: Option<Reach>,
+    /// Which parts of its results are trusted, by JSON Pointer. If left out, a registered tool
+    /// keeps them; null leaves it to the server's trust.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
+    result_trust: Option<Option<ResultTrust>>,
 }
 
 type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
@@ -339,6 +380,9 @@ impl Write for CreateTool {
             tainted: request.tainted,
             approval_ttl_s: None,
             input_schema: None,
+            argument_roles: None,
+            reach: Reach::default(),
+            result_trust: None,
             definition_sha256: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -354,6 +398,9 @@ impl Write for CreateTool {
             tainted: request.tainted,
             approval_ttl_s: request.approval_ttl_s.map(|s| s.0),
             input_schema: input_schema.unwrap_or_else(|| known.input_schema.clone()),
+            argument_roles: given(&request.argument_roles, &known.argument_roles),
+            reach: request.reach.unwrap_or(known.reach),
+            result_trust: given(&request.result_trust, &known.result_trust),
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
@@ -389,6 +436,17 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Option<Box<RawValue>>>,
+    /// Replaces all roles; null makes every argument a sink.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<BTreeMap<String, Role>>)]
+    argument_roles: Option<Option<ArgumentRoles>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Reach, required = false)]
+    reach: Option<Reach>,
+    /// Replaces all levels; null leaves it to the server's trust.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
+    result_trust: Option<Option<ResultTrust>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -417,6 +475,9 @@ impl Write for PatchTool {
             },
             input_schema: schema(self.patch.input_schema.as_ref())?
                 .unwrap_or_else(|| before.input_schema.clone()),
+            argument_roles: given(&self.patch.argument_roles, &before.argument_roles),
+            reach: self.patch.reach.unwrap_or(before.reach),
+            result_trust: given(&self.patch.result_trust, &before.result_trust),
             ..before.clone()
         };
         let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;

@@ -11,6 +11,14 @@ pub enum Value {
 }
 
 impl Value {
+    /// JSON text, or NULL.
+    pub fn json<T: serde::Serialize>(value: Option<&T>) -> Self {
+        // Records always serialize. If one did not, the column's check would refuse the text.
+        value.map_or(Self::Null, |value| {
+            Self::Text(serde_json::to_string(value).unwrap_or_default())
+        })
+    }
+
     /// A JSON array, or NULL for a list that restricts nothing.
     pub fn list<T: serde::Serialize>(list: Option<&Vec<T>>) -> Self {
         // Lists of texts always serialize. If one did not, it would allow nothing.
@@ -128,8 +136,8 @@ macro_rules! tenant_row {
             "json_object('tenant', tenant, 'status', status, 'lanes', lanes, ",
             limits!(member),
             ", 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
-               'retention_days', retention_days, 'revision', revision, \
-               'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+               'retention_days', retention_days, 'destinations', json(destinations), \
+               'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
         )
     };
 }
@@ -212,7 +220,8 @@ macro_rules! tool_row {
             ", 'risk', risk, 'canary', ",
             flag!("canary"),
             ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
-               'definition_sha256', definition_sha256, 'approved', ",
+               'argument_roles', json(argument_roles), 'reach', reach, \
+               'result_trust', json(result_trust), 'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
             flag!("disabled"),
@@ -326,10 +335,11 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, limits and storage limits as JSON objects, revision, now.
+    /// Tenant, status, lanes, limits and storage limits as JSON objects, revision, now, destinations.
     SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", limits!(set_limit), ", \
         rows_per_day = ?5->>'rows_per_day', bytes_per_day = ?5->>'bytes_per_day', \
-        retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7 WHERE tenant = ?1";
+        retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7, \
+        destinations = ?8 WHERE tenant = ?1";
     /// Tenant, now, administrator: how many operators there are, how often it was bootstrapped, and
     /// the administrator of this name.
     LOAD_BOOTSTRAP = epoch!(), "(SELECT ", tenant_row!(), " FROM tenants WHERE tenant = ?1) AS record, \
@@ -546,11 +556,12 @@ statements! {
     /// Writes listed tools. Tenant, server, a JSON array of them, revision, now, whether an
     /// administrator asked. A tool that had a definition waits for approval. A tool that was
     /// registered by hand keeps its schema, its egress and, if an administrator asked, its
-    /// approval. A changed definition can set egress and never clears it.
+    /// approval. A changed definition can set egress and never clears it. A registered tool keeps
+    /// its roles and its reach: an administrator may have set them.
     SAVE_LISTED_TOOLS = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, input_schema, \
-          definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
+          argument_roles, reach, definition, definition_sha256, revision, created_at_ms, updated_at_ms) \
         SELECT ?1, ?2, value->>'tool', value->>'mutates', value->>'egress', value->>'risk', value->>'input_schema', \
-          value->>'definition', value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
+          value->>'argument_roles', value->>'reach', value->>'definition', value->>'definition_sha256', ?4, ?5, ?5 FROM json_each(?3) WHERE true \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET \
           approved = iif(definition_sha256 IS NULL AND ?6, approved, 0), \
           egress = iif(definition_sha256 IS NULL, egress, max(egress, excluded.egress)), \
@@ -587,16 +598,17 @@ statements! {
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
     /// Tenant, server, tool, mutates, egress, risk, canary, tainted, approved, disabled, quarantined,
-    /// approval time, schema, definition, revision, created, updated.
+    /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
-          created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+          created_at_ms, updated_at_ms, argument_roles, reach, result_trust) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
           approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
+          argument_roles = excluded.argument_roles, reach = excluded.reach, result_trust = excluded.result_trust, \
           definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.

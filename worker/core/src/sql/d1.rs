@@ -9,7 +9,8 @@
 pub const LOAD_RECORDS: &str = concat!(
     "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
     limits!(member),
-    ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day) \
+    ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
+       'destinations', json(destinations)) \
        FROM tenants WHERE tenant = ?1) AS tenant, \
     (SELECT json_object('lane', lane, 'status', \
        CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
@@ -32,7 +33,9 @@ pub const LOAD_RECORDS: &str = concat!(
     (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
        'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
     (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
-       'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema) FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
+       'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema, \
+       'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust)) \
+       FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
     iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
        'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
          WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \

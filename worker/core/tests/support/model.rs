@@ -46,7 +46,8 @@ impl Model {
     pub fn new() -> Self {
         let own = json!({
             "tenant": TENANT, "status": "active", "lanes": 1,
-            "rows_per_day": null, "bytes_per_day": null, "retention_days": null, "revision": 1,
+            "rows_per_day": null, "bytes_per_day": null, "retention_days": null,
+            "destinations": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
         let tenant = super::with(json!(Limits::default()), own);
@@ -280,6 +281,7 @@ impl Model {
                 let id = format!("{name}/{}", text(&body["tool"]));
                 let nothing = json!({
                     "server": name, "egress": false, "input_schema": null,
+                    "argument_roles": null, "reach": "outside", "result_trust": null,
                     "definition_sha256": null,
                 });
                 let new = || pending(nothing);
@@ -543,6 +545,7 @@ impl Model {
                 "rows_per_day",
                 "bytes_per_day",
                 "retention_days",
+                "destinations",
                 "created_at",
                 "updated_at",
             ],
