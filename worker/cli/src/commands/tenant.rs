@@ -1,4 +1,5 @@
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
 use crate::arguments::{DEFAULT, Limit, PageArguments, Revision, TokenOut, segment};
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ const FIELDS: &[Field] = &[
     Field::detail("rows_per_day").null(DEFAULT),
     Field::detail("bytes_per_day").null(DEFAULT),
     Field::detail("retention_days").null(DEFAULT),
+    Field::detail("destinations").null("none").nested(),
     Field::column("revision"),
     Field::column("created_at"),
     Field::detail("updated_at"),
@@ -49,15 +51,16 @@ Example:
         #[arg(value_parser = segment)]
         tenant: String,
     },
-    /// Suspend or activate a tenant, add lanes, or limit how much it may write and how long that is
-    /// kept
+    /// Suspend or activate a tenant, add lanes, limit how much it may write and how long that is
+    /// kept, or name its own destinations
     ///
     /// When the tenant reaches --rows-per-day or --bytes-per-day, all its calls are denied until
     /// the next UTC day.
     #[command(after_long_help = "\
 Examples:
   gateward tenant update acme --status suspended
-  gateward tenant update acme --rows-per-day 1000000 --retention-days 90")]
+  gateward tenant update acme --rows-per-day 1000000 --retention-days 90
+  gateward tenant update acme --own-domain acme.example --own-host intranet.acme.example")]
     Update {
         #[arg(value_parser = segment)]
         tenant: String,
@@ -77,6 +80,8 @@ Examples:
         #[arg(long, value_name = "DAYS")]
         retention_days: Option<Limit>,
         #[command(flatten)]
+        destinations: OwnDestinations,
+        #[command(flatten)]
         revision: Revision,
     },
     /// Delete a tenant permanently; its name cannot be used again
@@ -86,6 +91,36 @@ Examples:
         #[command(flatten)]
         revision: Revision,
     },
+}
+
+/// Destinations that are the tenant's own. What is given replaces all that were there.
+#[derive(Args, Debug)]
+#[command(
+    next_help_heading = "Its own destinations, which tainted runs may reach. They replace those before"
+)]
+pub struct OwnDestinations {
+    /// An account number, such as an IBAN. Repeat it for more
+    #[arg(long = "own-account", value_name = "ACCOUNT", conflicts_with = "no_destinations")]
+    accounts: Vec<String>,
+    /// A domain of mail addresses, without its subdomains. Repeat it for more
+    #[arg(long = "own-domain", value_name = "DOMAIN", conflicts_with = "no_destinations")]
+    domains: Vec<String>,
+    /// A host of URLs. Repeat it for more
+    #[arg(long = "own-host", value_name = "HOST", conflicts_with = "no_destinations")]
+    hosts: Vec<String>,
+    /// Remove all of them
+    #[arg(long)]
+    no_destinations: bool,
+}
+
+impl OwnDestinations {
+    fn value(self) -> Option<Value> {
+        let Self { accounts, domains, hosts, no_destinations } = self;
+        match [&accounts, &domains, &hosts].iter().all(|list| list.is_empty()) {
+            true => no_destinations.then_some(Value::Null),
+            false => Some(json!({"accounts": accounts, "domains": domains, "hosts": hosts})),
+        }
+    }
 }
 
 impl Tenant {
@@ -115,6 +150,7 @@ impl Tenant {
                 rows_per_day,
                 bytes_per_day,
                 retention_days,
+                destinations,
                 revision,
             } => {
                 let fields = Fields::new()
@@ -122,7 +158,8 @@ impl Tenant {
                     .with("lanes", lanes)
                     .with("rows_per_day", rows_per_day)
                     .with("bytes_per_day", bytes_per_day)
-                    .with("retention_days", retention_days);
+                    .with("retention_days", retention_days)
+                    .with("destinations", destinations.value());
                 patch(&["tenants", &tenant], fields, revision.if_match)?
             }
             Self::Delete { tenant, revision } => {

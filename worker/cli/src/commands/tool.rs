@@ -1,6 +1,7 @@
 use clap::{ArgAction, Args, Subcommand};
 use gateward_core::glob::{Glob, GlobError};
 use gateward_core::policy::bundle::Risk;
+use gateward_core::provenance::Reach;
 use gateward_core::registry::TaintRule;
 use serde_json::Value;
 
@@ -25,6 +26,9 @@ pub const FIELDS: &[Field] = &[
     Field::detail("tainted"),
     Field::detail("approval_ttl_s").null(DEFAULT),
     Field::detail("input_schema").null("none"),
+    Field::detail("argument_roles").null("every argument is a sink"),
+    Field::detail("reach"),
+    Field::detail("result_trust").null("as its server"),
     Field::detail("definition_sha256"),
     Field::detail("definition").null("none"),
     Field::detail("approved_definition").null("none"),
@@ -61,6 +65,8 @@ Examples:
         approval: ApprovalTime,
         #[command(flatten)]
         schema: InputSchema,
+        #[command(flatten)]
+        provenance: Provenance,
     },
     /// List a server's tools
     List {
@@ -75,6 +81,11 @@ Examples:
         id: ToolId,
     },
     /// Change a tool; options that are not given stay as they are
+    #[command(after_long_help = "\
+Examples:
+  gateward tool update github/merge_pull_request --risk critical
+  gateward tool update mail/send_mail --role /to=sink --role /cc=sink --role /body=content
+  gateward tool update mail/list_contacts --result-trust /contacts=trusted")]
     Update {
         #[arg(value_name = "SERVER/TOOL")]
         id: ToolId,
@@ -93,6 +104,8 @@ Examples:
         approval: ApprovalTime,
         #[command(flatten)]
         schema: InputSchema,
+        #[command(flatten)]
+        provenance: Provenance,
         #[command(flatten)]
         revision: Revision,
     },
@@ -173,6 +186,52 @@ impl InputSchema {
     }
 }
 
+/// Where destinations are in its arguments, whom it reaches, and which of its results can be trusted.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Provenance of values")]
+pub struct Provenance {
+    /// What an argument is for: a JSON Pointer, `=`, and `sink`, `detail` or `content`, such as
+    /// `/to=sink`. `*` is every item of a list. Repeat it for more. The roles replace those before
+    #[arg(long = "role", value_name = "POINTER=ROLE", value_parser = pair)]
+    roles: Vec<(String, String)>,
+    /// Remove the roles: every argument is a sink
+    #[arg(long, conflicts_with = "roles")]
+    no_roles: bool,
+    /// Whom its calls reach. `by_sinks`: those that its sinks name, so nobody if a call has none
+    #[arg(long, value_parser = Reach::ALL.map(Reach::as_str))]
+    reach: Option<String>,
+    /// Whether a part of its results is `trusted` or `untrusted`: a JSON Pointer, `=` and the level,
+    /// such as `/contacts=trusted`, or `=trusted` for the whole result. Repeat it for more. The
+    /// levels replace those before
+    #[arg(long, value_name = "POINTER=LEVEL", value_parser = pair)]
+    result_trust: Vec<(String, String)>,
+    /// Remove the levels: its results are trusted if its server is
+    #[arg(long, conflicts_with = "result_trust")]
+    no_result_trust: bool,
+}
+
+impl Provenance {
+    fn fields(self, fields: Fields) -> Fields {
+        let object = |pairs: Vec<(String, String)>, none| match (pairs.is_empty(), none) {
+            (_, true) => Some(Value::Null),
+            (true, false) => None,
+            (false, false) => {
+                Some(pairs.into_iter().map(|(name, text)| (name, Value::from(text))).collect())
+            }
+        };
+        fields
+            .with("argument_roles", object(self.roles, self.no_roles))
+            .with("reach", self.reach)
+            .with("result_trust", object(self.result_trust, self.no_result_trust))
+    }
+}
+
+/// A JSON Pointer, which may have a `=`, and a word.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (pointer, word) = text.rsplit_once('=').ok_or("it must be written `POINTER=WORD`")?;
+    Ok((pointer.to_owned(), word.to_owned()))
+}
+
 #[derive(Args, Debug)]
 pub struct Changed {
     #[arg(value_name = "SERVER/TOOL")]
@@ -215,6 +274,7 @@ impl Tool {
                 tainted,
                 approval,
                 schema,
+                provenance,
             } => {
                 let fields = Fields::new()
                     .with("tool", Some(tool))
@@ -225,6 +285,7 @@ impl Tool {
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("input_schema", schema.value());
+                let fields = provenance.fields(fields);
                 Request::post(&["servers", &server, "tools"]).body(fields)
             }
             Self::List { server, page } => {
@@ -243,6 +304,7 @@ impl Tool {
                 tainted,
                 approval,
                 schema,
+                provenance,
                 revision,
             } => {
                 let ToolId { server, tool } = id;
@@ -254,6 +316,7 @@ impl Tool {
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("input_schema", schema.value());
+                let fields = provenance.fields(fields);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
             }
             Self::Approve { changed: Changed { id, revision }, reads, definition_sha256 } => {

@@ -94,12 +94,14 @@ pub fn shown(tool: &Value) -> String {
         Some(Value::String(text)) => printable(text),
         Some(value) => printable(&value.to_string()),
     };
-    let registered = ["server", "tool", "status", "mutates", "egress", "risk", "definition_sha256"];
+    let registered =
+        ["server", "tool", "status", "mutates", "egress", "risk", "reach", "definition_sha256"];
     let mut rows: Vec<_> = registered.iter().map(|name| format!("{name}: {}", one(name))).collect();
     let signs = registration::signs(tool);
     if !signs.is_empty() {
         rows.push(format!("signs of egress: {}", signs.join(", ")));
     }
+    rows.extend(registration::roles(tool));
     rows.extend(
         tool.pointer("/definition/annotations").map(|annotations| {
             format!("annotations: {}", cut(&printable(&annotations.to_string())))
@@ -164,7 +166,8 @@ mod tests {
 
     fn tool(approved: Value, definition: Value) -> Value {
         json!({"server": "s", "tool": "t", "status": "pending", "mutates": true,
-            "egress": false, "risk": "medium", "definition_sha256": "aa", "definition": definition, "approved_definition": approved})
+            "egress": false, "risk": "medium", "reach": "outside", "argument_roles": null,
+            "definition_sha256": "aa", "definition": definition, "approved_definition": approved})
     }
 
     fn defined(description: &str) -> Value {
@@ -180,7 +183,9 @@ status: pending
 mutates: true
 egress: false
 risk: medium
+reach: outside
 definition_sha256: aa
+roles: every argument is a sink
 
 What changed since the definition that was approved last:
 @@ -1,7 +1,7 @@

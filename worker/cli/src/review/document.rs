@@ -49,6 +49,8 @@ pub struct Reviewed {
     _change: Ignored,
     #[serde(default, rename = "signs_of_egress")]
     _signs_of_egress: Ignored,
+    #[serde(default, rename = "roles")]
+    _roles: Ignored,
     #[serde(default, rename = "difference")]
     _difference: Ignored,
     #[serde(default, rename = "definition")]
@@ -110,6 +112,7 @@ fn reviewed(tool: &Value) -> Result<Value, Failure> {
         "revision": of("revision"),
         "change": change.as_str(),
         "signs_of_egress": registration::signs(tool),
+        "roles": registration::roles(tool),
         "difference": lines,
         "definition": of("definition"),
         "approved_definition": of("approved_definition"),

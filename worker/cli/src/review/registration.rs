@@ -2,8 +2,11 @@
 //! whose definition suggests egress is proposed as an egress tool, whatever is registered.
 
 use gateward_core::admin::egress::{self, Sign};
-use gateward_core::json;
+use gateward_core::admin::roles;
+use gateward_core::json::{self, Json};
 use gateward_core::policy::bundle::Risk;
+use gateward_core::problem::Problem;
+use gateward_core::provenance::{ArgumentRoles, Role};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -56,14 +59,46 @@ impl Registration {
     }
 }
 
+/// The tool's definition, if it has one.
+fn definition(tool: &Value) -> Option<Result<Json, Problem>> {
+    let definition = tool.get("definition").filter(|definition| definition.is_object())?;
+    Some(json::parse_definition(definition.to_string().as_bytes()).map_err(Problem::from))
+}
+
+/// The roles of the tool's arguments, for people. If its definition suggests other roles or another reach than
+/// are registered, these too: a definition may have changed since.
+pub fn roles(tool: &Value) -> Vec<String> {
+    let known = tool.get("argument_roles").and_then(|roles| ArgumentRoles::deserialize(roles).ok());
+    let known = described(&known.unwrap_or_default());
+    let mut lines = vec![format!("roles: {known}")];
+    if let Some(Ok(definition)) = definition(tool) {
+        let (roles, reach) = roles::derive(&definition);
+        let roles = described(&roles);
+        if roles != known || tool.get("reach").and_then(Value::as_str) != Some(reach.as_str()) {
+            lines.push(format!("its definition suggests: reach {}; {roles}", reach.as_str()));
+        }
+    }
+    lines
+}
+
+fn described(ArgumentRoles(roles): &ArgumentRoles) -> String {
+    if roles.iter().all(|(_, role)| *role != Role::Sink) {
+        return "every argument is a sink".to_owned();
+    }
+    let of = |role: Role| {
+        let pointers = roles.iter().filter(|(_, one)| *one == role);
+        let pointers: Vec<&str> = pointers.map(|(pointer, _)| pointer.as_str()).collect();
+        (!pointers.is_empty()).then(|| format!("{} {}", role.as_str(), pointers.join(" ")))
+    };
+    cut(&printable(&Role::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")))
+}
+
 /// The signs of egress in the tool's definition, for people.
 pub fn signs(tool: &Value) -> Vec<String> {
-    let Some(definition) = tool.get("definition").filter(|definition| definition.is_object())
-    else {
-        return Vec::new();
-    };
-    let Ok(definition) = json::parse_definition(definition.to_string().as_bytes()) else {
-        return vec!["the definition cannot be read".to_owned()];
+    let definition = match definition(tool) {
+        None => return Vec::new(),
+        Some(Err(_)) => return vec!["the definition cannot be read".to_owned()],
+        Some(Ok(definition)) => definition,
     };
     let sign = |sign: &Sign<'_>| match sign {
         Sign::OpenWorld => "openWorldHint".to_owned(),
@@ -107,6 +142,40 @@ mod tests {
         ] {
             let tool = tool((true, registered, "low"), definition.clone());
             assert_eq!(Registration::proposed(&tool).unwrap().egress, expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn roles_are_shown_with_what_the_definition_suggests_if_it_differs() {
+        let definition =
+            json!({"name": "send", "inputSchema": {"properties": {"to": {}, "body": {}}}});
+        let suggested = json!({"/body": "content", "/to": "sink"});
+        let shown = "sink /to, content /body";
+        let all = "every argument is a sink";
+        for (roles, reach, definition, expected) in [
+            (&suggested, "outside", &definition, vec![format!("roles: {shown}")]),
+            (
+                &Value::Null,
+                "outside",
+                &definition,
+                vec![
+                    format!("roles: {all}"),
+                    format!("its definition suggests: reach outside; {shown}"),
+                ],
+            ),
+            (
+                &suggested,
+                "nobody",
+                &definition,
+                vec![
+                    format!("roles: {shown}"),
+                    format!("its definition suggests: reach outside; {shown}"),
+                ],
+            ),
+            (&json!({"/body": "content"}), "nobody", &Value::Null, vec![format!("roles: {all}")]),
+        ] {
+            let tool = json!({"argument_roles": roles, "reach": reach, "definition": definition});
+            assert_eq!(super::roles(&tool), expected, "{tool}");
         }
     }
 
