@@ -10,15 +10,13 @@ use std::rc::Rc;
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
-use gateward_core::gate::OutcomeCommand;
 use gateward_core::gate::ObservedResult;
+use gateward_core::gate::OutcomeCommand;
 use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::provenance::lookup::Known as _;
-use gateward_core::provenance::run::{
-    MAX_MARKED_VALUES, MAX_TRUSTED_VALUES, RunValues, Source,
-};
+use gateward_core::provenance::run::{MAX_MARKED_VALUES, MAX_TRUSTED_VALUES, RunValues, Source};
 use gateward_core::provenance::{Level, Observed, PlannedCall, Reach, extract};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
@@ -36,7 +34,7 @@ fn gate() -> Gate {
     let mut gate = Gate::new();
     let credential = gate.records.credential.as_mut().unwrap();
     credential.assigns_runs = true;
-    let mut pay = tool(true, false);
+    let mut pay = tool(true, false).unwrap();
     pay.risk = Risk::Medium;
     let roles = r#"{"/to":"sink","/note":"content","/when":"detail"}"#;
     pay.argument_roles = Some(Rc::new(serde_json::from_str(roles).unwrap()));
@@ -76,11 +74,8 @@ fn tell(gate: &Gate, run: &str, purpose: Purpose) -> String {
 }
 
 fn instruct(gate: &Gate, run: &str, instruction: &str) {
-    let start = RunStart {
-        instruction: instruction.to_owned(),
-        plan: Vec::new(),
-        issues_credential: true,
-    };
+    let start =
+        RunStart { instruction: instruction.to_owned(), plan: Vec::new(), issues_credential: true };
     assert_eq!(tell(gate, run, Purpose::StartRun(start)), r#"{"recorded":true}"#);
 }
 
@@ -151,7 +146,10 @@ fn a_tainted_write_passes_only_to_destinations_that_no_attacker_chose() {
         (
             "from a trusted list",
             "Pay the shop.",
-            &[(Trusted, r#"[{"name":"shop","account":"FR1420041010050500013M02606"}]"#), (Untrusted, "x")],
+            &[
+                (Trusted, r#"[{"name":"shop","account":"FR1420041010050500013M02606"}]"#),
+                (Untrusted, "x"),
+            ],
             Risk::Medium,
             to(SHOP),
             "allow trusted",
@@ -159,7 +157,10 @@ fn a_tainted_write_passes_only_to_destinations_that_no_attacker_chose() {
         (
             "from a trusted list, of high risk",
             "Pay the shop.",
-            &[(Trusted, r#"[{"name":"shop","account":"FR1420041010050500013M02606"}]"#), (Untrusted, "x")],
+            &[
+                (Trusted, r#"[{"name":"shop","account":"FR1420041010050500013M02606"}]"#),
+                (Untrusted, "x"),
+            ],
             Risk::High,
             to(SHOP),
             "require_approval trusted",
@@ -354,8 +355,7 @@ fn what_a_run_saw_and_was_told_is_on_record() {
     assert_eq!(body["provenance"]["sinks"][0]["tool"], "bank/list");
     // Neither the instruction nor any value is stored.
     let stored = "SELECT group_concat(record) FROM observations";
-    let stored: String =
-        gate.storage.connection.query_row(stored, [], |row| row.get(0)).unwrap();
+    let stored: String = gate.storage.connection.query_row(stored, [], |row| row.get(0)).unwrap();
     assert!(!stored.contains(EVIL) && !stored.contains("nobody"), "{stored}");
 }
 
@@ -409,7 +409,8 @@ fn a_run_is_forgotten_as_a_whole_a_day_after_it_began() {
         gate.now_ms.set(gate.now_ms.get() + hour_ms);
         gate.flush_all();
     }
-    gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, gate.now_ms.get())).unwrap();
+    gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, gate.now_ms.get()))
+        .unwrap();
     assert_eq!(pay(&gate, "r", value!({ "to": RENT })), "require_approval nowhere");
 }
 

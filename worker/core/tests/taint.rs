@@ -120,7 +120,7 @@ fn what_is_stated_to_be_untrusted_is_denied_and_what_is_only_tainted_waits_for_a
     let mut gate = gate();
     read_untrusted(&mut gate, "");
     for (stated, expected, policy) in [
-        ("trusted_internal_unsigned", "require_approval", "tainted-writes-need-approval"),
+        ("trusted_internal_unsigned", "require_approval", "tainted-writes-need-known-destinations"),
         ("semi_trusted_customer", "require_approval", "customer-writes-need-approval"),
         ("untrusted_external", "deny", "untrusted-never-writes"),
         ("unknown", "deny", "untrusted-never-writes"),
@@ -321,10 +321,11 @@ fn a_decision_that_taint_caused_says_where_it_comes_from_and_how_it_ends() {
     });
     assert_eq!(answer["taint"], taint);
     let expected = format!(
-        "Text of an untrusted server reached the agent, so that a person must approve what it \
-         writes. Since {since} this agent may have read text of the untrusted server `notes`; its \
+        "Text of an untrusted server reached the agent, and it may have chosen a destination of \
+         this call. A person must approve. Since {since} this agent may have read text of the untrusted server `notes`; its \
          latest call to such a server was `notes/list` (decision {by}). This taint ends at {ends_at} \
-         if no more such text comes, or when an administrator runs `gateward agent untaint coder`."
+         if no more such text comes, or when an administrator runs `gateward agent untaint coder`. \
+         `/n` was seen in no result; the run has no instruction."
     );
     assert_eq!(answer["reason"], expected);
 

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_REQUEST_ID_BYTES};
 use crate::field::{Label, Name, ToolName, Whole, parse as parse_fields};
+use crate::json::raw::RawObject;
 use crate::json::{self, Json};
-use crate::mcp::raw::RawObject;
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::PlannedCall;

@@ -13,31 +13,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::token::{Holder, MacKeys, Token, TokenError};
+use super::token::{self, FixedRun, Holder, MacKeys, Token, TokenError};
 use crate::bounds::{MAX_LABEL_BYTES, MAX_RUN_TOKEN_BYTES};
 use crate::id::lane_number;
 use crate::name::is_name;
 
 /// What a run credential begins with.
-pub const PREFIX: &str = "gwr_";
+const PREFIX: &str = "gwr_";
 
 /// No other seal is over a message that begins with this.
 const PURPOSE: &str = "run-credential:";
-
-/// The run of a run credential, and its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FixedRun {
-    pub run_id: String,
-    /// Seconds since 1970.
-    pub expires_at_s: u64,
-}
-
-impl FixedRun {
-    #[must_use]
-    pub const fn is_expired(&self, now_ms: u64) -> bool {
-        now_ms / 1_000 >= self.expires_at_s
-    }
-}
 
 /// A run credential for the agent of `parent`; `None` if the parent is not an agent's own token.
 #[must_use]
@@ -55,12 +40,15 @@ pub fn issue(keys: &MacKeys, parent: &Token<'_>, run: &FixedRun) -> Option<Strin
     Some([&message, ".", &seal].concat())
 }
 
-/// Reads a run credential and verifies its seal. The form is checked first, which is fast.
+/// Reads a token of any kind, and verifies its MAC or its seal. The form is checked first, which is fast.
 ///
 /// # Errors
 ///
 /// [`TokenError::Malformed`] or [`TokenError::Forged`].
-pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
+pub fn parse_any<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
+    if !text.starts_with(PREFIX) {
+        return token::parse(text, keys);
+    }
     let (token, message, seal) = parse_shape(text).ok_or(TokenError::Malformed)?;
     let sealed = keys.is_seal(&[PURPOSE, message].concat(), seal);
     if sealed { Ok(token) } else { Err(TokenError::Forged) }
@@ -92,7 +80,7 @@ fn parse_shape(text: &str) -> Option<(Token<'_>, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credential::token::{SECRET_BYTES, encode_secret, parse as parse_token};
+    use crate::credential::token::{SECRET_BYTES, encode_secret};
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
     const OLD: &str = "fedcba9876543210fedcba9876543210";
@@ -108,7 +96,7 @@ mod tests {
     fn issued(keys: &MacKeys, run: &FixedRun) -> String {
         let secret = encode_secret(&[7; SECRET_BYTES]);
         let parent = keys.agent_token("acme", "bot", 7, "k1", &secret);
-        issue(keys, &parse_token(&parent, keys).unwrap(), run).unwrap()
+        issue(keys, &parse_any(&parent, keys).unwrap(), run).unwrap()
     }
 
     /// Any text with a valid seal.
@@ -122,16 +110,16 @@ mod tests {
         for run_id in ["r", "a.b/c d\n", &longest] {
             let keys = keys(KEY, None);
             let text = issued(&keys, &run(run_id));
-            let token = parse_token(&text, &keys).unwrap();
+            let token = parse_any(&text, &keys).unwrap();
             let secret = encode_secret(&[7; SECRET_BYTES]);
             let parent = keys.agent_token("acme", "bot", 7, "k1", &secret);
-            let parent = parse_token(&parent, &keys).unwrap();
+            let parent = parse_any(&parent, &keys).unwrap();
             assert_eq!(token, Token { run: Some(run(run_id)), ..parent }, "{run_id}");
             assert_eq!(issue(&keys, &token, &run("other")), None, "it issues no others");
         }
         let administrator = keys(KEY, None).administrator_token("acme", "k1", &"s".repeat(43));
         let keys = keys(KEY, None);
-        let administrator = parse_token(&administrator, &keys).unwrap();
+        let administrator = parse_any(&administrator, &keys).unwrap();
         assert_eq!(issue(&keys, &administrator, &run("r")), None);
     }
 
@@ -142,17 +130,17 @@ mod tests {
         let secret = encode_secret(&[7; SECRET_BYTES]);
         let parent = keys.agent_token(&name, &name, 4_095, &name, &secret);
         let run = FixedRun { run_id: "r".repeat(MAX_LABEL_BYTES), expires_at_s: u64::MAX };
-        let text = issue(&keys, &parse_token(&parent, &keys).unwrap(), &run).unwrap();
-        assert!(parse_token(&text, &keys).is_ok());
+        let text = issue(&keys, &parse_any(&parent, &keys).unwrap(), &run).unwrap();
+        assert!(parse_any(&text, &keys).is_ok());
         assert_eq!(text.len(), MAX_RUN_TOKEN_BYTES);
     }
 
     #[test]
     fn both_keys_of_a_rotation_verify_a_run_credential() {
         let text = issued(&keys(OLD, None), &run("r"));
-        assert!(parse(&text, &keys(OLD, None)).is_ok());
-        assert!(parse(&text, &keys(KEY, Some(OLD))).is_ok());
-        assert_eq!(parse(&text, &keys(KEY, None)), Err(TokenError::Forged));
+        assert!(parse_any(&text, &keys(OLD, None)).is_ok());
+        assert!(parse_any(&text, &keys(KEY, Some(OLD))).is_ok());
+        assert_eq!(parse_any(&text, &keys(KEY, None)), Err(TokenError::Forged));
     }
 
     #[test]
@@ -161,7 +149,7 @@ mod tests {
         let good = issued(&keys, &run("r"));
         let hash = URL_SAFE_NO_PAD.encode([1; 32]);
         let of = |text: &str| sealed(&text.replace("$H", &hash));
-        assert!(parse(&of("gwr_acme.bot.7.k1.$H.cg.5"), &keys).is_ok());
+        assert!(parse_any(&of("gwr_acme.bot.7.k1.$H.cg.5"), &keys).is_ok());
         let (message, seal) = good.rsplit_once('.').unwrap();
         let raised = message.replace("1800000000", "1900000000");
         for (name, text, expected) in [
@@ -196,7 +184,7 @@ mod tests {
                 TokenError::Forged,
             ),
         ] {
-            assert_eq!(parse(&text, &keys), Err(expected), "{name}");
+            assert_eq!(parse_any(&text, &keys), Err(expected), "{name}");
         }
     }
 
@@ -204,9 +192,9 @@ mod tests {
     fn a_run_credential_is_no_other_token_and_no_other_token_is_one() {
         let keys = keys(KEY, None);
         let text = issued(&keys, &run("r"));
-        assert_eq!(parse_token(&text.replace("gwr_", "gw_"), &keys), Err(TokenError::Malformed));
+        assert_eq!(parse_any(&text.replace("gwr_", "gw_"), &keys), Err(TokenError::Malformed));
         let own = keys.agent_token("acme", "bot", 7, "k1", &"s".repeat(43));
-        assert_eq!(parse_token(&own.replace("gw_", "gwr_"), &keys), Err(TokenError::Malformed));
+        assert_eq!(parse_any(&own.replace("gw_", "gwr_"), &keys), Err(TokenError::Malformed));
     }
 
     #[test]

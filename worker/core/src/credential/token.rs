@@ -14,7 +14,6 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::run_token::{self, FixedRun};
 use crate::bounds::MAX_TOKEN_BYTES;
 use crate::id::lane_number;
 use crate::name::is_name;
@@ -174,6 +173,21 @@ pub struct Token<'a> {
     pub run: Option<FixedRun>,
 }
 
+/// The run of a run credential, and its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedRun {
+    pub run_id: String,
+    /// Seconds since 1970.
+    pub expires_at_s: u64,
+}
+
+impl FixedRun {
+    #[must_use]
+    pub const fn is_expired(&self, now_ms: u64) -> bool {
+        now_ms / 1_000 >= self.expires_at_s
+    }
+}
+
 /// Who holds the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder<'a> {
@@ -190,15 +204,13 @@ pub enum TokenError {
     Forged,
 }
 
-/// Reads a token and verifies its MAC. The form is checked first, which is fast.
+/// Reads an agent's or an administrator's token and verifies its MAC. The form is checked first, which is
+/// fast.
 ///
 /// # Errors
 ///
 /// [`TokenError::Malformed`] or [`TokenError::Forged`].
 pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
-    if text.starts_with(run_token::PREFIX) {
-        return run_token::parse(text, keys);
-    }
     let Shape { tenant, key_id, secret, holder } =
         parse_shape(text).ok_or(TokenError::Malformed)?;
     let (message, mac) = text.rsplit_once('.').ok_or(TokenError::Malformed)?;

@@ -5,7 +5,7 @@
 
 use super::caller;
 use super::conclude::conclude;
-use super::draft::{Draft, Judged, Stop, assigned_run, scope, taint_period_ms};
+use super::draft::{Draft, Judged, Stop, assigned_run, observed_run, scope, taint_period_ms};
 use super::facts::Facts;
 use super::identity::{self, Identity};
 use super::proxy::{self, Observe, Untrusted, Visibility};
@@ -97,7 +97,7 @@ fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
 
 /// What a proxy must observe in the answer; `None` if no harness assigned the call's run.
 fn observe(facts: &Facts<'_>, command: &GateCommand) -> Option<Observe> {
-    let run = assigned_run(command, facts.records).filter(|_| facts.run.is_some())?;
+    let run = observed_run(command, facts.records)?;
     Some(Observe {
         run: run.to_owned(),
         trusted: facts.records.server.as_ref().is_some_and(|server| !server.is_untrusted()),

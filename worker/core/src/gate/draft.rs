@@ -10,7 +10,7 @@ use super::step::{Counted, Reply, Step};
 use super::taint_state::Tainted;
 use crate::bucket::Rate;
 use crate::call::Action;
-use crate::call::command::GateCommand;
+use crate::call::command::{GateCommand, Purpose};
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
@@ -153,6 +153,23 @@ pub fn is_harness(records: &CallRecords) -> bool {
 /// The run that the call belongs to, if a harness assigned it.
 pub fn assigned_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Option<&'a str> {
     Some(command.call.run_id.as_str()).filter(|run| is_harness(records) && !run.is_empty())
+}
+
+/// The run whose values a command needs; `None` if it decides on no tool, or if no harness assigned a run.
+pub fn observed_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Option<&'a str> {
+    match command.purpose {
+        Purpose::Authorize
+        | Purpose::Forward
+        | Purpose::Routed(_)
+        | Purpose::StartRun(_)
+        | Purpose::Report(_) => assigned_run(command, records),
+        Purpose::Route(_)
+        | Purpose::Unroutable(_)
+        | Purpose::Message { .. }
+        | Purpose::Ask
+        | Purpose::Filter(_)
+        | Purpose::Read => None,
+    }
 }
 
 /// The call's action hash. The worker computes it without user and run, because it does not know

@@ -43,7 +43,7 @@ pub use approval::{
 };
 pub use containment::Containment;
 pub use decide::{decide, evaluate_policies, needs_tool};
-pub use draft::assigned_run;
+pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
 pub use facts::{EventFacts, Facts, StoredAnswer};
 pub use outcome::{ObservedResult, OutcomeCommand, record as record_outcome};

@@ -5,7 +5,6 @@ use std::thread::LocalKey;
 
 use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
-use crate::call::command::Purpose;
 use crate::policy::Value;
 use crate::provenance::call::Call;
 use crate::provenance::run::Observation;
@@ -30,7 +29,7 @@ pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
 pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let (command, facts) = (draft.command, draft.facts);
     let run = facts.run?;
-    if !ruling.decision.passes() || command.purpose == Purpose::Ask {
+    if !ruling.decision.passes() {
         return None;
     }
     let key = &facts.config.value_key;
@@ -51,8 +50,7 @@ fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
         roles: registered.and_then(|tool| tool.argument_roles.as_deref()),
         reach: registered.map_or(Reach::Outside, |tool| tool.reach),
         destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),
-        // The server wrote the arguments of its own request, so nothing that the user said vouches for them.
-        run: facts.run.filter(|_| command.purpose != Purpose::Ask),
+        run: facts.run,
         input: &command.call.input,
     })
 }

@@ -10,6 +10,7 @@ mod canonical;
 mod confusable;
 mod number;
 mod parse;
+pub mod raw;
 mod value;
 
 pub use canonical::write_string;

@@ -63,7 +63,8 @@ impl Lane {
             write_count(storage, &count)?;
         }
         self.expire(storage, now_ms)?;
-        self.expire_runs(storage)?;
+        let steady_ms = self.steady_ms();
+        self.runs.expire(storage, steady_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         rows.push('[');

@@ -19,6 +19,7 @@ mod checkpoint;
 mod clock;
 mod day;
 mod flush;
+mod observe;
 mod outbox;
 pub mod protocol;
 mod pushes;

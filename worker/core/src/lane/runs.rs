@@ -1,16 +1,11 @@
 //! The values of runs, stored and in memory.
 //!
-//! INVARIANT (observed first): a row of a run is written before the journal row of the same step. If the second
-//! write fails, the lane starts again and reads the first.
+//! Out of scope: which step adds what (`observe.rs`).
 
 use std::collections::HashMap;
 
-use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, unreadable, unsigned};
-use crate::call::command::{GateCommand, Purpose};
-use crate::gate::assigned_run;
-use crate::provenance::run::{Observation, RUN_MS, RunValues, storage_name};
-use crate::registry::CallRecords;
+use crate::provenance::run::{Observation, RUN_MS, RunValues};
 use crate::sql::lane as sql;
 
 /// Runs in memory. With more, or with more values, the one that was used longest ago is dropped, and read
@@ -53,37 +48,12 @@ impl Runs {
             values -= dropped.map_or(0, |held| held.values.len());
         }
     }
-}
 
-/// The name of the run whose values a command needs; `None` if it needs none.
-pub(super) fn run_of(command: &GateCommand, records: &CallRecords) -> Option<String> {
-    let needs = match command.purpose {
-        Purpose::Authorize
-        | Purpose::Forward
-        | Purpose::Routed(_)
-        | Purpose::StartRun(_)
-        | Purpose::Report(_) => true,
-        Purpose::Route(_)
-        | Purpose::Unroutable(_)
-        | Purpose::Message { .. }
-        | Purpose::Ask
-        | Purpose::Filter(_)
-        | Purpose::Read => false,
-    };
-    let run = assigned_run(command, records).filter(|_| needs)?;
-    Some(storage_name(&command.call.agent, run))
-}
-
-impl Lane {
     /// Brings a run into memory.
-    pub(super) fn hold_run(
-        &mut self,
-        storage: &impl LaneSql,
-        name: &str,
-    ) -> Result<(), StorageError> {
-        self.runs.uses += 1;
-        let used = self.runs.uses;
-        if let Some(held) = self.runs.held.get_mut(name) {
+    pub fn hold(&mut self, storage: &impl LaneSql, name: &str) -> Result<(), StorageError> {
+        self.uses += 1;
+        let used = self.uses;
+        if let Some(held) = self.held.get_mut(name) {
             held.used = used;
             return Ok(());
         }
@@ -97,21 +67,21 @@ impl Lane {
             values.apply(&observation);
             expires_at_ms = Some(unsigned(*expires)?);
         }
-        self.runs.make_space();
-        self.runs.held.insert(name.to_owned(), HeldRun { values, expires_at_ms, used });
+        self.make_space();
+        self.held.insert(name.to_owned(), HeldRun { values, expires_at_ms, used });
         Ok(())
     }
 
-    /// Stores what a step adds to a run, and then takes it into memory. All rows of a run expire together.
-    pub(super) fn observe(
+    /// Stores an observation of a run in memory, and then takes it. All rows of a run expire together. Returns
+    /// the bytes that were written.
+    pub fn add(
         &mut self,
         storage: &impl LaneSql,
         name: &str,
         observation: &Observation,
         now_ms: u64,
-    ) -> Result<(), StorageError> {
-        self.hold_run(storage, name)?;
-        let Some(held) = self.runs.held.get_mut(name) else { return Ok(()) };
+    ) -> Result<usize, StorageError> {
+        let Some(held) = self.held.get_mut(name) else { return Err(unreadable("a run")) };
         let expires_at_ms = held.expires_at_ms.unwrap_or(now_ms.saturating_add(RUN_MS));
         let record = observation.encode();
         let bytes = record.len();
@@ -119,20 +89,15 @@ impl Lane {
         storage.exec(sql::OBSERVE, &row)?;
         held.expires_at_ms = Some(expires_at_ms);
         held.values.apply(observation);
-        self.day.begin(storage, &self.head, now_ms)?;
-        self.day.add(bytes);
-        // Its rows may wait for their expiry even if the journal is empty.
-        self.unsure = true;
-        Ok(())
+        Ok(bytes)
     }
 
-    /// Deletes runs whose time is over, whole ones and a bounded number.
-    pub(super) fn expire_runs(&mut self, storage: &impl LaneSql) -> Result<(), StorageError> {
-        let steady_ms = self.steady_ms();
+    /// Deletes runs whose time was over at `steady_ms`: whole ones, and a bounded number.
+    pub fn expire(&mut self, storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
         let values = [integer(steady_ms)?, Value::Integer(MAX_EXPIRED_RUNS)];
         storage.exec(sql::EXPIRE_RUNS, &values)?;
         let is_over = |held: &HeldRun| held.expires_at_ms.is_some_and(|at_ms| at_ms <= steady_ms);
-        self.runs.held.retain(|_, held| !is_over(held));
+        self.held.retain(|_, held| !is_over(held));
         Ok(())
     }
 }

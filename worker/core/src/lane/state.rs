@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::audit::AuditCounts;
 use super::clock::Clock;
 use super::day::Day;
-use super::runs::{Runs, run_of};
+use super::runs::Runs;
 use super::storage::{
     LaneSql, StorageError, Value, approval, approval_steps, checkpoint, first_text, integer, meta,
     missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, snapshot,
@@ -16,12 +16,11 @@ use crate::gate::budget::Budget;
 use crate::gate::config::{Config, MAX_STORAGE_BYTES};
 use crate::gate::{
     AgentCommand, AgentState, Containment, Counted, EventFacts, Facts, JournalEntry, JournalSpace,
-    NONCE_MS, OutcomeCommand, Reply, TaintCommand, carry_out, decide, needs_tool, record_outcome,
-    scoped_key, taint,
+    NONCE_MS, Reply, TaintCommand, carry_out, decide, needs_tool, observed_run, scoped_key, taint,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
-use crate::provenance::run::{Source, storage_name};
+use crate::provenance::run::storage_name;
 use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{CallRecords, TenantRecord};
 use crate::sql::lane as sql;
@@ -213,9 +212,9 @@ impl Lane {
             None => None,
         };
         self.hold(storage, &call.agent, now_ms)?;
-        let run = run_of(command, records);
+        let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
         if let Some(run) = &run {
-            self.hold_run(storage, run)?;
+            self.runs.hold(storage, run)?;
         }
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
@@ -317,36 +316,6 @@ impl Lane {
             Ok(None) => storage.exec(sql::TOUCH, &[]).map(|_| Ok(())),
             Err(problem) => Ok(Err(problem)),
         }
-    }
-
-    /// Writes the outcome of a forwarded call.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`]; inside, a [`Problem`]: the journal is full.
-    pub fn record_outcome(
-        &mut self,
-        storage: &impl LaneSql,
-        config: &Config,
-        command: &OutcomeCommand,
-        now_ms: u64,
-    ) -> Result<Result<(), Problem>, StorageError> {
-        self.hold(storage, &command.agent, now_ms)?;
-        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
-        if let (Ok(_), Some(observed)) = (&event, &command.observed) {
-            let name = storage_name(&command.agent, &observed.run);
-            self.hold_run(storage, &name)?;
-            let source = Source {
-                decision_id: command.decision_id.clone(),
-                tool: format!("{}/{}", command.server, command.tool),
-            };
-            let run = self.runs.get(&name);
-            if let Some(observation) = run.and_then(|run| run.of_result(&observed.values, source)) {
-                self.observe(storage, &name, &observation, now_ms)?;
-            }
-        }
-        self.write_event(storage, event.map(Some), now_ms)
     }
 
     /// The agent's containment at `now_ms`.

@@ -3,10 +3,10 @@
 use super::denial;
 use super::envelope::{self, INPUT_REQUEST, MESSAGE, is_own};
 use super::error::RpcError;
-use super::raw::{self, RawObject};
 use super::seal::{Handle, Seal};
 use super::{Era, META_PREFIX, TASKS_EXTENSION};
 use crate::gate::proxy::ProxyDecision;
+use crate::json::raw::{self, RawObject};
 use crate::json::{self, Json};
 
 /// A message from a server.

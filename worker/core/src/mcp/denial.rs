@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
 use super::jsonrpc;
-use super::raw::RawObject;
 use super::{Era, META_PREFIX};
 use crate::decision::{Decision, ReasonCode};
 use crate::gate::proxy::ProxyDecision;
+use crate::json::raw::RawObject;
 use crate::problem::{Problem, ProblemCode};
 use crate::registry::upstream::DenialForm;
 

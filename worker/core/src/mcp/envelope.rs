@@ -8,8 +8,8 @@
 //!
 //! Out of scope: a tool's arguments, `structuredContent` and texts, which may have any keys.
 
-use super::raw::RawObject;
 use super::{META_PREFIX, TASKS_EXTENSION};
+use crate::json::raw::RawObject;
 use crate::json::{begins_folded, is_confusable};
 
 /// The key in `_meta` of a stateless request's protocol revision.

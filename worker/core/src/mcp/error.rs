@@ -5,7 +5,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Era;
 use super::jsonrpc::{self, ErrorObject};
-use super::raw::RawObject;
+use crate::json::raw::RawObject;
 
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;

@@ -6,9 +6,9 @@ use super::TASKS_EXTENSION;
 use super::envelope::{META_CAPABILITIES, is_own};
 use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
-use super::raw::RawObject;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
+use crate::json::raw::RawObject;
 
 /// The parameter of a stateless request with the client's responses to the server's requests.
 pub const INPUT_RESPONSES: &str = "inputResponses";

@@ -19,7 +19,6 @@ pub mod message;
 pub mod method;
 pub mod observe;
 pub mod origin;
-pub mod raw;
 pub mod redact;
 pub mod review;
 pub mod seal;

@@ -1,7 +1,7 @@
 //! The values in a server's answer to a call.
 
-use super::raw::{self, RawObject};
 use crate::gate::proxy::Observe;
+use crate::json::raw::{self, RawObject};
 use crate::provenance::{Observed, ValueKey, extract};
 
 /// Reads the values of a result, or of an error. A text of the content may be JSON, and so is the structured

@@ -8,9 +8,9 @@
 //! Out of scope: responses to calls that policies decided on. The decision itself taints the agent.
 
 use super::method::Listed;
-use super::raw::{self, RawObject};
 use crate::gate::proxy::Visibility;
 use crate::json::Json;
+use crate::json::raw::{self, RawObject};
 use crate::registry::instructions_sha256;
 
 /// The request that a result belongs to.

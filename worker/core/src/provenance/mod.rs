@@ -20,6 +20,7 @@ pub mod destinations;
 pub mod explanation;
 pub mod extract;
 pub mod key;
+pub mod level;
 pub mod link;
 pub mod lookup;
 pub mod normal;
@@ -33,25 +34,7 @@ pub mod sinks;
 pub use destinations::Destinations;
 pub use explanation::{Provenance, SinkOrigin};
 pub use key::{Hashes, ValueKey};
+pub use level::Level;
 pub use plan::PlannedCall;
 pub use result::{Observed, ResultLevel, ResultTrust};
 pub use roles::{ArgumentRoles, Reach, Role};
-
-use crate::text_enum::text_enum;
-
-text_enum! {
-    /// Where a value came from, the lowest first. The lowest among the parts of a value counts.
-    #[derive(PartialOrd, Ord, Hash)]
-    Level {
-        /// Nobody said it before: the model made it up, or it was changed on the way.
-        Nowhere = "nowhere",
-        /// It was first seen in an untrusted result.
-        Untrusted = "untrusted",
-        /// It was first seen in a trusted result.
-        Trusted = "trusted",
-        /// The tenant's allow-list has it.
-        Allowed = "allowed",
-        /// The user's instruction or plan has it, or an approver approved it in this run.
-        Instruction = "instruction",
-    }
-}

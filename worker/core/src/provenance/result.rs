@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::extract::MAX_RESULT_VALUES;
 use super::pointers;
 use crate::text_enum::text_enum;
+
+/// Values of one result or of one call's arguments. A listing of a few hundred records has fewer; 4,096 hashes
+/// are 32 KiB in the row of a call.
+pub const MAX_RESULT_VALUES: usize = 4_096;
 
 text_enum! {
     /// Whether values of a part of a result count as trusted: whether an attacker could have written them.

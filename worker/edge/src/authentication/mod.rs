@@ -139,7 +139,7 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
 /// this isolate remembers that the credential was revoked or has expired.
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
-        .and_then(|text| token::parse(text, &app.settings.mac_keys).ok())
+        .and_then(|text| run_token::parse_any(text, &app.settings.mac_keys).ok())
         .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
     if token.run.as_ref().is_some_and(|run| run.is_expired(Date::now().as_millis())) {
         let detail = "the run credential has expired; the harness can issue another one";

@@ -3,10 +3,10 @@
 //! Neither redirects nor references in schemas are followed.
 
 use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
+use gateward_core::json::raw::RawObject;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};
 use gateward_core::mcp::jsonrpc;
-use gateward_core::mcp::raw::RawObject;
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{SESSION_VERSIONS, STATELESS_VERSION};
 use gateward_core::problem::{Problem, ProblemCode};

@@ -1,9 +1,9 @@
 //! One JSON-RPC message.
 
 use crate::json::Json;
+use crate::json::raw::RawObject;
 use crate::mcp::envelope::{self, META_VERSION};
 use crate::mcp::error::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
-use crate::mcp::raw::RawObject;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

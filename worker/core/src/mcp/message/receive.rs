@@ -5,9 +5,9 @@
 
 use super::headers::{self, Headers};
 use super::parse::{Kind, Message};
+use crate::json::raw::{RawObject, items};
 use crate::json::{self, Json};
 use crate::mcp::error::{INVALID_REQUEST, PARSE_ERROR, RpcError};
-use crate::mcp::raw::{RawObject, items};
 use crate::mcp::{BATCH_VERSION, Era};
 
 /// Messages of one batch. Each costs a hop to the lane, and one HTTP request has a few dozen of them.

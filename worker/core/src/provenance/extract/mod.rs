@@ -8,7 +8,7 @@
 mod scan;
 mod tree;
 
-pub use tree::{MAX_READ_BYTES, MAX_RESULT_VALUES, arguments, result};
+pub use tree::{MAX_READ_BYTES, arguments, result};
 
 use super::key::{Hashes, ValueKey};
 use super::link::Link;

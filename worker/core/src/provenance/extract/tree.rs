@@ -2,13 +2,9 @@
 
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::Form;
-use super::super::result::{Observed, ResultLevel, ResultTrust};
+use super::super::result::{MAX_RESULT_VALUES, Observed, ResultLevel, ResultTrust};
 use super::{sorted, text};
 use crate::json::{self, Json};
-
-/// Values of one result or of one call's arguments. A listing of a few hundred records has fewer; 4,096 hashes
-/// are 32 KiB in the row of a call.
-pub const MAX_RESULT_VALUES: usize = 4_096;
 
 /// Bytes that are read of one result. More is a file or a dump, from which destinations are seldom taken.
 pub const MAX_READ_BYTES: usize = 1024 * 1024;

@@ -1,0 +1,55 @@
+//! What a lane learns about runs: the values of results, arguments and instructions.
+//!
+//! INVARIANT (observed first): the row of a run is written before the journal row of the same step. If the
+//! second write fails, the lane starts again and reads the first.
+
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError};
+use crate::gate::config::Config;
+use crate::gate::{OutcomeCommand, record_outcome};
+use crate::problem::Problem;
+use crate::provenance::run::{Observation, Source, storage_name};
+
+impl Lane {
+    /// Writes the outcome of a forwarded call, and the values of its answer.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full.
+    pub fn record_outcome(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &OutcomeCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent, now_ms)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        let event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
+        if let (Ok(_), Some(observed)) = (&event, &command.observed) {
+            let name = storage_name(&command.agent, &observed.run);
+            self.runs.hold(storage, &name)?;
+            let tool = [&command.server, "/", &command.tool].concat();
+            let source = Source { decision_id: command.decision_id.clone(), tool };
+            let run = self.runs.get(&name);
+            if let Some(observation) = run.and_then(|run| run.of_result(&observed.values, source)) {
+                self.observe(storage, &name, &observation, now_ms)?;
+            }
+        }
+        self.write_event(storage, event.map(Some), now_ms)
+    }
+
+    /// Stores what a step adds to a run.
+    pub(super) fn observe(
+        &mut self,
+        storage: &impl LaneSql,
+        name: &str,
+        observation: &Observation,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        self.day.begin(storage, &self.head, now_ms)?;
+        let bytes = self.runs.add(storage, name, observation, now_ms)?;
+        self.day.add(bytes);
+        Ok(())
+    }
+}
