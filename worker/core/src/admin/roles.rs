@@ -239,7 +239,7 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
     };
     // What is in an object without known members, or behind a reference, is not known.
     let opaque = kind_is("object") || all_forms(schema).any(|form| form.get("$ref").is_some());
-    if opaque || formats().any(|format| super::egress::is_address_format(format)) {
+    if opaque || formats().any(super::egress::is_address_format) {
         return Role::Sink;
     }
     if formats().any(|format| TIME_FORMATS.contains(&format)) {

@@ -69,7 +69,7 @@ pub struct Tenant {
     lanes: u16,
     #[serde(flatten)]
     storage: StorageLimits,
-    /// Its own accounts, domains and hosts. Sending there needs no approval. Null: none.
+    /// Its own accounts, domains and hosts, which tainted runs may reach. Null: none.
     destinations: Option<Destinations>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]

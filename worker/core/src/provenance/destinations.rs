@@ -12,19 +12,22 @@ pub const MAX_DESTINATIONS: usize = 64;
 /// Bytes of a name: the longest name of DNS (RFC 1035). Account numbers are shorter.
 pub const MAX_DESTINATION_BYTES: usize = 253;
 
-/// Destinations that a tenant registered as its own, in normal form ([`super::normal`]). An empty list allows
+/// Destinations that a tenant registered as its own. They are stored in one spelling. An empty list allows
 /// nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Destinations {
     /// Account numbers, such as IBANs: letters and digits. Spaces, `-` and `.` are left out.
     #[serde(default)]
+    #[schema(max_items = 64)]
     pub accounts: Vec<String>,
     /// Domains of mail addresses. A subdomain is another domain.
     #[serde(default)]
+    #[schema(max_items = 64)]
     pub domains: Vec<String>,
     /// Hosts of URLs.
     #[serde(default)]
+    #[schema(max_items = 64)]
     pub hosts: Vec<String>,
 }
 
