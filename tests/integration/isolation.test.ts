@@ -57,6 +57,7 @@ const nothing: Ids = {
   ban_id: "nothing",
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
+  run: "nothing",
   approval_id: "appr_0_999999",
 };
 

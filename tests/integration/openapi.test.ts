@@ -94,12 +94,13 @@ describe("what it says of", () => {
 
   // Each answer is held to the document, as every answer of every test is: described-answers-setup.ts.
   test("answers holds for the success of every operation", async () => {
+    const harness = await tenant.api.credential(ids.agent, { assigns_runs: true, scopes: ["tools:read"] });
     const sam = await tenant.approver("sam", "security");
     const held = async () => {
       const call = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" } });
       return (await gateward.decide(agentToken, call)).approval?.approval_id ?? "";
     };
-    const credentials: Record<string, string> = { "an agent": agentToken, "approvals:decide": sam.token, "registry:write": tenant.admin };
+    const credentials: Record<string, string> = { "an agent": agentToken, "a harness": harness.token, "approvals:decide": sam.token, "registry:write": tenant.admin };
     // A protected group needs members and their approval: approvers.test.ts has those.
     const routes = ROUTES.filter(({ path }) => !path.endsWith("protect"));
     const inOrder = [

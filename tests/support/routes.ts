@@ -19,6 +19,7 @@ export interface Ids {
   ban_id: string;
   decision_id: string;
   receipt_id: string;
+  run: string;
   approval_id: string;
 }
 
@@ -26,7 +27,7 @@ export interface Route {
   method: string;
   path: string;
   /** Of an administrator; or who else may come in. */
-  scope: string | "nobody's" | "the secret" | "an agent";
+  scope: string | "nobody's" | "the secret" | "an agent" | "a harness";
   /** A body that it takes. */
   body?: (ids: Ids) => object;
   query?: string;
@@ -59,6 +60,8 @@ export const ROUTES: Route[] = [
   open("/openapi.json"),
   { method: "POST", path: "/v1/bootstrap", scope: "the secret", body: () => ({ tenant: "first" }) },
   { method: "POST", path: "/v1/authorize", scope: "an agent", body: ({ agent }) => readCall({ agent: { id: agent } }) },
+  { method: "POST", path: "/v1/runs", scope: "a harness", body: ({ run }) => ({ run_id: run, instruction: "Pay.", plan: [{ tool: "bank/pay", arguments: { "/to": "ada" } }] }) },
+  { method: "POST", path: "/v1/runs/{run}/observations", scope: "a harness", body: ({ server, tool }) => ({ server, tool, result: { a: [1] } }) },
 
   tenants("GET", "/v1/tenants"),
   tenants("POST", "/v1/tenants", ({ tenant }) => ({ tenant: `${tenant}-2` })),
@@ -185,5 +188,5 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   }
   const held = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" }, trace: { run_id: `run-${mark}` } });
   const approval_id = (await gateward.decide(token, held)).approval?.approval_id ?? "";
-  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id, approval_id }, token, mark };
+  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
 }

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_REQUEST_ID_BYTES};
-use crate::field::{Label, Name, ToolName, Whole, parse as parse_fields};
+use crate::field::{Label, Name, ToolName, Whole, parse as parse_fields, parse_within};
 use crate::json::raw::RawObject;
 use crate::json::{self, Json};
 use crate::name::{is_name, is_tool_name};
@@ -205,20 +206,19 @@ pub struct Report {
 }
 
 /// The body of `POST /v1/runs/{run}/observations`.
-#[derive(ToSchema)]
-#[allow(dead_code, reason = "describes what `parse_report` reads")]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = ReportResult)]
 pub struct ReportRequest {
-    #[schema(value_type = Name)]
-    server: (),
-    #[schema(value_type = ToolName)]
-    tool: (),
+    server: Name,
+    tool: ToolName,
     /// The decision on the call.
-    #[schema(max_length = 128)]
+    #[serde(default)]
+    #[schema(value_type = String, max_length = 128, required = false)]
     decision_id: Option<String>,
     /// The result: a text, or any JSON.
-    #[schema(value_type = Object)]
-    result: (),
+    #[schema(value_type = serde_json::Value)]
+    result: Box<RawValue>,
 }
 
 /// Reads the body of `POST /v1/runs/{run}/observations`. The result keeps its bytes: it may have numbers
@@ -229,32 +229,22 @@ pub struct ReportRequest {
 /// `body_too_large`, `malformed_request` or `invalid_field`.
 pub fn parse_report(body: &[u8]) -> Result<Report, Problem> {
     within_bound(body)?;
-    let body = std::str::from_utf8(body).ok().and_then(RawObject::parse).ok_or_else(|| {
-        let detail = "the body must be a JSON object without duplicate keys";
+    serde_json::from_slice::<IgnoredAny>(body).map_err(|error| {
+        let detail = format!("the body is not JSON: {error}");
         Problem::new(ProblemCode::MalformedRequest, detail)
     })?;
-    let known = ["server", "tool", "decision_id", "result"];
-    if let Some(other) = body.names().find(|name| !known.contains(name)) {
-        let detail = "it must be `server`, `tool`, `decision_id` or `result`";
-        return Err(Problem::field(
-            other.chars().take(MAX_POINTER_BYTES).collect::<String>(),
-            detail,
-        ));
+    let request: ReportRequest = parse_within("", body)?;
+    let decision_id = request.decision_id.unwrap_or_default();
+    if decision_id.len() > MAX_REQUEST_ID_BYTES {
+        return Err(Problem::field("decision_id", "`decision_id` must be a decision's id"));
     }
-    let text = |name: &str, is_valid: fn(&str) -> bool, must: &str| {
-        let text = body.text(name).filter(|text| is_valid(text));
-        text.ok_or_else(|| Problem::field(name, format!("`{name}` must be {must}")))
-    };
-    let server = text("server", is_name, "a server's name")?;
-    let tool = text("tool", is_tool_name, "a tool's name")?;
-    let decision_id = match body.get("decision_id") {
-        None | Some("null") => String::new(),
-        Some(_) => text("decision_id", |id| id.len() <= MAX_REQUEST_ID_BYTES, "a decision's id")?,
-    };
-    let result = body.get("result");
-    let result = result.ok_or_else(|| Problem::field("result", "`result` must be present"))?;
-    let text = body.text("result").unwrap_or_else(|| result.to_owned());
-    Ok(Report { server, tool, result: ReportedResult { decision_id, text } })
+    let result = request.result.get();
+    let text = serde_json::from_str(result).unwrap_or_else(|_| result.to_owned());
+    Ok(Report {
+        server: request.server.to_string(),
+        tool: request.tool.to_string(),
+        result: ReportedResult { decision_id, text },
+    })
 }
 
 fn within_bound(body: &[u8]) -> Result<(), Problem> {
@@ -374,8 +364,9 @@ mod tests {
             (r#"{"server":"s","tool":"","result":1}"#, Err("tool")),
             (r#"{"server":"s","tool":"t","decision_id":5,"result":1}"#, Err("decision_id")),
             (r#"{"server":"s","tool":"t","result":1,"x":1}"#, Err("x")),
-            (r#"{"server":"s","tool":"t","result":1,"result":2}"#, Err("malformed_request")),
-            ("[]", Err("malformed_request")),
+            (r#"{"server":"s","tool":"t","result":1,"result":2}"#, Err(".")),
+            ("{", Err("malformed_request")),
+            ("[]", Err(".")),
         ] {
             let report = parse_report(body.as_bytes());
             let expected = expected.map(|(decision_id, text)| Report {

@@ -2,6 +2,7 @@
 //! that the caller is one.
 
 use gateward_core::api::runs::{IssuedRun, Recorded};
+use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
 use gateward_core::call::run::{self, NewRun, Report};
@@ -86,7 +87,7 @@ fn of_run(
     run_id: &str,
     of: (&str, &str),
     (server, tool): (&str, &str),
-) -> Result<gateward_core::call::ToolCall, Problem> {
+) -> Result<ToolCall, Problem> {
     Label::parse(run_id).map_err(|must| Problem::field("run", format!("`run` {must}")))?;
     let claims = Claims::default().in_run(run_id)?;
     Ok(claims.call(of, (server, tool, ""), Json::Object(Vec::new())))
@@ -94,13 +95,6 @@ fn of_run(
 
 /// The answer, unless the lane refused.
 fn respond(app: &App, judged: Result<Judged, Refused>, status: u16, body: &str) -> Answered {
-    match judged {
-        Ok(Judged { rate, .. }) => {
-            whole(rate.add_to(Head::new(status, &app.request_id)).with(body))
-        }
-        Err(Refused { problem, rate }) => {
-            let head = rate.add_to(Head::of_problem(&problem, &app.request_id));
-            whole(head.with(&problem.to_json(&app.request_id)))
-        }
-    }
+    let Judged { rate, .. } = judged.map_err(|refused| refused.problem)?;
+    whole(rate.add_to(Head::new(status, &app.request_id)).with(body))
 }
