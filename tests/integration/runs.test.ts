@@ -7,7 +7,6 @@ import { type Gateward, MAC_KEY, readCall, type Tenant, writeCall } from "../sup
 import { answerIn, PREFIX } from "../support/mcp.ts";
 import { asked, call, type Fields, Recorder, results } from "../support/recorder.ts";
 import type { Upstream } from "../support/upstream.ts";
-import { withWrongMac } from "../support/tokens.ts";
 
 const INSTRUCTION = "Pay the invoice of ada@example.com.";
 const HELD = "policy_require_approval";
@@ -160,7 +159,8 @@ describe("a run credential", () => {
     const part = (at: number, text: string) => credential.split(".").with(at, text).join(".");
     const unkeyed = createHmac("sha256", "0".repeat(32)).update(credential).digest("hex").slice(0, 32);
     const forged = [
-      withWrongMac(credential),
+      // Not of another case: hexadecimal digits have the same value in both.
+      credential.slice(0, -1) + (credential.endsWith("0") ? "1" : "0"),
       part(7, unkeyed),
       part(7, ""),
       part(6, "9999999999"),
