@@ -14,6 +14,7 @@ mod decide;
 mod parts;
 mod plain_cedar;
 mod policy;
+mod provenance;
 pub mod worst_case;
 
 use std::hint::black_box;
@@ -66,6 +67,7 @@ pub fn operations() -> Vec<Operation> {
         policy::operations,
         parts::operations,
         canonical::operations,
+        provenance::operations,
         worst_case::operations,
     ];
     parts.iter().flat_map(|operations| operations()).collect()

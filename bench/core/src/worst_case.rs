@@ -34,7 +34,7 @@ use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
-use crate::{GATEWARD, Operation};
+use crate::{GATEWARD, Operation, provenance};
 
 /// Bytes of all headers that the runtime takes.
 const HEADER_BYTES: usize = 128 * 1024;
@@ -395,6 +395,10 @@ fn texts() -> Vec<Operation> {
             let text = format!("https://example.com/{}", "é".repeat(MAX_TARGET_BYTES / 2 - 20));
             assert!(Target::parse(&text, false).is_ok());
             move || Target::parse(black_box(&text), false)
+        }),
+        operation("worst_case_extract_1024_kib", || {
+            let text = provenance::worst_case_text();
+            move || provenance::extract(black_box(&text))
         }),
         operation("worst_case_headers_128_kib", || {
             let names: Vec<String> = (0..HEADER_BYTES / 20).map(|at| format!("h{at:05}")).collect();

@@ -12,7 +12,6 @@ use utoipa::ToSchema;
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_REQUEST_ID_BYTES};
 use crate::field::{Label, Name, ToolName, Whole, parse as parse_fields, parse_within};
-use crate::json::raw::RawObject;
 use crate::json::{self, Json};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};

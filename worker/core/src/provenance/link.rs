@@ -11,15 +11,24 @@ use super::normal::MAX_VALUE_BYTES;
 /// Bytes of a host name (RFC 1035).
 const MAX_HOST_BYTES: usize = 253;
 
-/// Top-level domains of which clients make links without a scheme or a path.
-const LINKED_DOMAINS: &str = " ai app at au be biz br ca cc ch click club cn co com cz de dev dk edu es \
-    eu example fi fr gov icu ie in info io it jp kr link live ly me mil net nl no nz online org pl pt pw ro ru \
-    sa se shop site sk so space store su tech tk top tr tv ua uk us vip website work xyz za ";
+/// Top-level domains of which clients make links without a scheme or a path. Sorted.
+const LINKED_DOMAINS: &[&str] = &[
+    "ai", "app", "at", "au", "be", "biz", "br", "ca", "cc", "ch", "click", "club", "cn", "co",
+    "com", "cz", "de", "dev", "dk", "edu", "es", "eu", "example", "fi", "fr", "gov", "icu", "ie",
+    "in", "info", "io", "it", "jp", "kr", "link", "live", "ly", "me", "mil", "net", "nl", "no",
+    "nz", "online", "org", "pl", "pt", "pw", "ro", "ru", "sa", "se", "shop", "site", "sk", "space",
+    "store", "su", "tech", "tk", "top", "tr", "tv", "ua", "uk", "us", "vip", "website", "work",
+    "xyz", "za",
+];
 
-/// Ends of file names. `report.md/2` is a path, although `md` is a top-level domain.
-const FILE_EXTENSIONS: &str = " bak bin bz c cfg cpp css csv d db doc docx env exe gif go gz h html ico \
-    ini ipynb java jpeg jpg js json jsx kt lock log md mp mov old pdf php png ppt pptx ps py rb rs rst sh \
-    so sql svg swift tar tgz toml ts tsx txt xls xlsx xml yaml yml zip ";
+/// Ends of file names. `report.md/2` is a path, although `md` is a top-level domain. Sorted.
+const FILE_EXTENSIONS: &[&str] = &[
+    "bak", "bin", "bz", "c", "cfg", "cpp", "css", "csv", "d", "db", "doc", "docx", "env", "exe",
+    "gif", "go", "gz", "h", "html", "ico", "ini", "ipynb", "java", "jpeg", "jpg", "js", "json",
+    "jsx", "kt", "lock", "log", "md", "mov", "mp", "old", "pdf", "php", "png", "ppt", "pptx", "ps",
+    "py", "rb", "rs", "rst", "sh", "so", "sql", "svg", "swift", "tar", "tgz", "toml", "ts", "tsx",
+    "txt", "xls", "xlsx", "xml", "yaml", "yml", "zip",
+];
 
 /// Schemes with a host that is where the request goes. `javascript://host/` runs a script instead.
 const SCHEMES: [&str; 9] = ["", "ftp", "ftps", "git", "http", "https", "sftp", "ssh", "wss"];
@@ -139,8 +148,10 @@ fn is_place(text: &str) -> bool {
         || (goes_on && (last.starts_with("xn--") || host.parse::<Ipv4Addr>().is_ok()))
 }
 
-fn is_in(list: &str, name: &str) -> bool {
-    list.split(' ').any(|listed| !listed.is_empty() && listed.eq_ignore_ascii_case(name))
+/// Whether a sorted list has the name, in any case.
+fn is_in(list: &[&str], name: &str) -> bool {
+    let lower = || name.bytes().map(|byte| byte.to_ascii_lowercase());
+    list.binary_search_by(|listed| listed.bytes().cmp(lower())).is_ok()
 }
 
 /// A host in the spelling that every client takes for the same host.
@@ -199,7 +210,7 @@ pub fn each_url<'t>(token: &'t str, found: &mut dyn FnMut(&'t str)) -> bool {
     while let Some(at) = url_start(rest) {
         let Some((_, url)) = rest.split_at_checked(at) else { break };
         let (url, after) = url.split_at_checked(url_bytes(url)).unwrap_or((url, ""));
-        let url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_', '~']);
+        let url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*']);
         if !url.is_empty() {
             found(url);
             any = true;
@@ -340,6 +351,14 @@ mod tests {
         assert_eq!((link.path, link.query, link.fragment), ("/a/b", "c=d&e", "f"));
         assert_eq!((link.place, link.page), (Some("x.com/a/b?c=d&e#f"), Some("x.com/a/b")));
         assert_eq!(Link::parse("ssh://x.com/a").unwrap().place, None);
+    }
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(LINKED_DOMAINS.is_sorted() && FILE_EXTENSIONS.is_sorted());
+        for domain in LINKED_DOMAINS {
+            assert!(!is_in(FILE_EXTENSIONS, domain), "{domain}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::normal::Form;
 use super::super::result::{MAX_RESULT_VALUES, Observed, ResultLevel, ResultTrust};
-use super::{sorted, text};
+use super::text::{sorted, text};
 use crate::json::{self, Json};
 
 /// Bytes that are read of one result. More is a file or a dump, from which destinations are seldom taken.

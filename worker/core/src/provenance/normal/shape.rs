@@ -213,8 +213,8 @@ fn year(text: &[u8]) -> Option<&[u8]> {
 }
 
 fn month(text: &[u8]) -> Option<u8> {
-    let named = |month: &&str| text.len() >= 3 && month.as_bytes().starts_with(text);
-    let at = MONTHS.iter().position(|month| named(&month))?;
+    let is_named = |month: &&str| text.len() >= 3 && month.as_bytes().starts_with(text);
+    let at = MONTHS.iter().position(is_named)?;
     u8::try_from(at + 1).ok()
 }
 

@@ -1,0 +1,37 @@
+//! The hashes of the values in a text.
+
+use super::super::key::{Hashes, ValueKey};
+use super::super::link::Link;
+use super::super::normal::Form;
+use super::scan::{Kind, scan};
+
+/// Calls `take` with the hash of each value in a text. A value may come more than once.
+pub fn text(key: &ValueKey, text: &str, take: &mut impl FnMut(u64)) {
+    let mut form = Form::new();
+    scan(text, &mut |kind, span| value(key, &mut form, kind, span, take));
+}
+
+/// The hashes of one value.
+fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut impl FnMut(u64)) {
+    if let Some(form) = form.of(span) {
+        take(key.hash(form));
+    }
+    let Some(link) = (kind == Kind::Link).then(|| Link::parse(span)).flatten() else { return };
+    for place in [Some(link.host), link.place, link.page].into_iter().flatten() {
+        if let Some(form) = form.of_place(place) {
+            take(key.hash(form));
+        }
+    }
+    let parts = link.path.split('/').chain(link.query_values());
+    for part in parts.chain([link.host, link.fragment]).filter(|part| !part.is_empty()) {
+        if let Some(form) = form.of(part) {
+            take(key.hash(form));
+        }
+    }
+}
+
+pub fn sorted(hashes: Hashes) -> Vec<u64> {
+    let mut hashes: Vec<u64> = hashes.into_iter().collect();
+    hashes.sort_unstable();
+    hashes
+}
