@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::provenance;
 use crate::request::{Fields, Request};
 use crate::section::{field, one, printable_lines, row, section};
 use crate::table::beside;
@@ -73,7 +74,7 @@ pub fn shown(approval: &Value) -> String {
         what.push(row("edited by", of_edited("by")));
         what.push(row("edited action_hash", of_edited("action_hash")));
     }
-    [
+    let mut parts = vec![
         title(approval),
         section(
             "Who asks",
@@ -81,11 +82,13 @@ pub fn shown(approval: &Value) -> String {
         ),
         section("What", &what),
         arguments(approval),
-        section("Why", &why(approval)),
-        approvers(approval),
-        section("History", &times(approval)),
-    ]
-    .join("\n\n")
+    ];
+    // Of the call that was asked for, whether or not it was edited.
+    parts.extend(provenance::origins(approval.get("provenance"), approval.get("input")));
+    parts.push(section("Why", &why(approval)));
+    parts.push(approvers(approval));
+    parts.push(section("History", &times(approval)));
+    parts.join("\n\n")
 }
 
 /// What the policies say and, if the call waits because of taint, the source of the taint.
@@ -267,6 +270,28 @@ History
         assert!(shown(&approval).contains(expected), "{}", shown(&approval));
         approval["taint"].as_object_mut().unwrap().remove("call");
         assert!(!shown(&approval).contains("latest call"));
+    }
+
+    #[test]
+    fn an_approver_sees_where_the_destinations_come_from() {
+        let mut approval = edited();
+        approval["provenance"] = json!({
+            "instruction_known": true, "lowest": "untrusted", "reach": "outside",
+            "sinks": [{"call": 1, "decision_id": "d0", "level": "untrusted", "sink": "/to",
+                "tool": "mail/read"}],
+        });
+        let expected = "
+Where its destinations come from
+  reaches  outside
+  /to      \"ad\\u{202e}a\"
+           first seen in the untrusted result of `mail/read` (result 1, decision d0); the instruction does not name it
+           gateward decisions show d0
+
+Why
+";
+        assert!(shown(&approval).contains(expected), "{}", shown(&approval));
+        approval["provenance"] = Value::Null;
+        assert!(!shown(&approval).contains("destinations"));
     }
 
     #[test]

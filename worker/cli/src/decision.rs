@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::approval;
 use crate::chain::{stored, verify_one};
+use crate::provenance;
 use crate::request::Request;
 use crate::section::{field, one, printable_lines, row, section, text_section};
 use crate::table::printable;
@@ -36,6 +37,8 @@ pub fn shown(decision: &Value, receipt: Option<&str>, approval: Option<&Value>) 
     let mut parts = vec![format!("{id}: {what} ({code})\n{}", one(response, "reason"))];
     parts.push(call(decision, &body));
     parts.push(trust(response, &body));
+    let origins = response.get("provenance");
+    parts.extend(provenance::origins(origins, approval.and_then(|it| arguments(it, &body))));
     parts.push(policies(decision, response));
     parts.extend(obligations(&body));
     parts.extend(approved(response, approval));
@@ -52,6 +55,14 @@ fn call(decision: &Value, body: &Value) -> String {
         |name: &&str| body.get(*name).and_then(Value::as_str).is_some_and(|it| !it.is_empty());
     rows.extend(names.into_iter().filter(known).map(|name| field(body, name)));
     section("The call", &rows)
+}
+
+/// The arguments of the call, while its approval has them. A call may present an approval for another call.
+fn arguments<'a>(approval: &'a Value, body: &Value) -> Option<&'a Value> {
+    let hash = body.get("action_hash").filter(|hash| hash.is_string())?;
+    let of_call = |call: &&Value| call.get("action_hash") == Some(hash);
+    let edited = approval.get("edited").filter(of_call);
+    edited.or_else(|| Some(approval).filter(of_call))?.get("input").filter(|it| it.is_object())
 }
 
 /// The trust that the call claimed, the trust that counted, and why.
@@ -259,6 +270,35 @@ Receipt
             assert!(text.contains(part), "{part}\nis not in\n{text}");
         }
         assert!(!text.contains("Obligations"), "{text}");
+    }
+
+    #[test]
+    fn where_destinations_come_from_is_shown_with_values_if_the_approval_is_for_this_call() {
+        let mut decision = decision();
+        decision["response"]["provenance"] = json!({
+            "instruction_known": true, "lowest": "nowhere", "reach": "outside",
+            "sinks": [{"level": "nowhere", "sink": "/to"}],
+        });
+        let of = |hash: &str, to: &str| json!({"action_hash": hash, "input": {"to": to}});
+        let with = |edited: Value, mut asked: Value| {
+            asked["edited"] = edited;
+            Some(asked)
+        };
+        for (what, approval, expected) in [
+            ("call that was asked for", with(Value::Null, of("aa", "ada")), "\"ada\"\n"),
+            ("edited call", with(of("aa", "ada"), of("bb", "eve")), "\"ada\"\n"),
+            ("another call", with(Value::Null, of("bb", "eve")), ""),
+            ("closed approval", with(Value::Null, json!({"action_hash": "aa", "input": null})), ""),
+            ("no approval", None, ""),
+        ] {
+            let text = shown(&decision, Some(&receipt()), approval.as_ref());
+            let indent = if expected.is_empty() { "" } else { "           " };
+            let expected = format!(
+                "\n\nWhere its destinations come from\n  reaches  outside\n  /to      {expected}{indent}\
+                 seen in no result; the instruction does not name it\n\nPolicies"
+            );
+            assert!(text.contains(&expected), "{what}: {text}");
+        }
     }
 
     #[test]

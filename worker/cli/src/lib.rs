@@ -17,6 +17,7 @@ mod grant;
 mod notes;
 mod page;
 mod plan;
+mod provenance;
 mod reference;
 mod request;
 mod review;

@@ -170,6 +170,14 @@ fn cell(field: &Field, value: Option<&Value>) -> String {
     }
 }
 
+/// At most this many characters of a text. If it was longer, that is shown.
+pub fn cut(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "… (cut)",
+        None => text.to_owned(),
+    }
+}
+
 /// Text in which control characters, and characters that reorder or hide text, are escaped. Some
 /// text comes from strangers (a user's name, a call's arguments). It must neither control the
 /// terminal nor look like something else.

@@ -49,28 +49,31 @@ impl SinkOrigin {
         Self { call: None, decision_id: None, level, sink, tool: None }
     }
 
-    /// The origin as a sentence.
-    fn sentence(&self, instruction_known: bool) -> String {
-        let Self { call, decision_id, level, sink, tool } = self;
-        let seen = match (tool, call) {
-            (Some(tool), Some(call)) => {
+    /// The origin in words that follow "was".
+    #[must_use]
+    pub fn words(&self, instruction_known: bool) -> String {
+        let Self { call, decision_id, level, tool, .. } = self;
+        let seen = match (level, tool, call) {
+            (Level::Instruction, ..) => {
+                return "named by the instruction or plan, or approved in this run".to_owned();
+            }
+            (Level::Allowed, ..) => return "found on the tenant's allow-list".to_owned(),
+            (_, Some(tool), Some(call)) => {
                 let decision = decision_id
                     .as_ref()
                     .map_or_else(String::new, |id| [", decision ", id].concat());
                 let trust = if *level == Level::Trusted { "trusted" } else { "untrusted" };
-                format!(
-                    "was first seen in the {trust} result of `{tool}` (result {call}{decision})"
-                )
+                format!("first seen in the {trust} result of `{tool}` (result {call}{decision})")
             }
-            _ if *level == Level::Trusted => "was first seen in a trusted result".to_owned(),
-            _ if *level == Level::Untrusted => "was first seen in an untrusted result".to_owned(),
-            _ => "was seen in no result".to_owned(),
+            (Level::Trusted, ..) => "first seen in a trusted result".to_owned(),
+            (Level::Untrusted, ..) => "first seen in an untrusted result".to_owned(),
+            (Level::Nowhere, ..) => "seen in no result".to_owned(),
         };
         let instruction = match instruction_known {
             true => "; the instruction does not name it",
             false => "; the run has no instruction",
         };
-        format!("`{sink}` {seen}{instruction}.")
+        seen + instruction
     }
 }
 
@@ -92,8 +95,9 @@ impl Provenance {
     #[must_use]
     pub fn sentences(&self) -> String {
         let unsaid = self.sinks.iter().filter(|sink| sink.level < Level::Allowed);
-        let sentences =
-            unsaid.take(MAX_SENTENCES).map(|sink| sink.sentence(self.instruction_known));
+        let sentences = unsaid
+            .take(MAX_SENTENCES)
+            .map(|it| format!("`{}` was {}.", it.sink, it.words(self.instruction_known)));
         sentences.collect::<Vec<_>>().join(" ")
     }
 }

@@ -3,7 +3,7 @@
 //! INVARIANT (lowest part): a value that is not known as a whole has the level of its lowest part. A part
 //! that is known nowhere makes the whole unknown.
 
-use super::extract::{self, Kind, scan};
+use super::extract;
 use super::link::{self, Link};
 use super::normal::{Form, decodings};
 use super::{Destinations, Level, ValueKey};
@@ -68,8 +68,8 @@ pub fn links(
 ) -> Option<Found> {
     let (mut lookup, mut links) = (Lookup::new(key, allowed, known), 0);
     each_leaf(content, &mut |leaf| {
-        scan(leaf.as_str().unwrap_or_default(), &mut |kind, span| {
-            if kind == Kind::Value || lookup.is_nowhere() {
+        extract::each_link(leaf.as_str().unwrap_or_default(), &mut |span| {
+            if lookup.is_nowhere() {
                 return;
             }
             links += 1;

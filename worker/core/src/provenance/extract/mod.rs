@@ -11,6 +11,6 @@ mod text;
 mod tree;
 
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
-pub(super) use scan::{Kind, scan};
+pub use scan::each_link;
 pub use text::text;
 pub use tree::{MAX_READ_BYTES, arguments, result};

@@ -83,6 +83,15 @@ fn class_of(text: &str) -> u8 {
 /// A place in the text: the offsets of its first byte and of the one after its last.
 type Place = (usize, usize);
 
+/// Calls `found` with each link and mail address in a text.
+pub fn each_link<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
+    scan(text, &mut |kind, span| {
+        if kind != Kind::Value {
+            found(span);
+        }
+    });
+}
+
 /// Calls `found` with each span of the text that may be a value.
 pub fn scan<'t>(text: &'t str, found: &mut dyn FnMut(Kind, &'t str)) {
     let mut scanner = Scanner {
