@@ -21,7 +21,7 @@ use gateward_core::mcp::forward;
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::message::{self, Headers};
 use gateward_core::mcp::method::Listed;
-use gateward_core::mcp::raw::{self, RawObject};
+use gateward_core::json::raw::{self, RawObject};
 use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::seal::Seal;
 use gateward_core::mcp::sse::{self, Event, Splitter};

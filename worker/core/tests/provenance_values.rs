@@ -376,7 +376,7 @@ fn links_and_addresses_in_a_content_are_judged() {
 }
 
 #[test]
-fn trust_is_by_the_longest_pointer_and_one_untrusted_place_is_enough() {
+fn trust_is_by_the_longest_pointer_and_one_trusted_place_is_enough() {
     use ResultLevel::{Trusted, Untrusted};
     let trust = |rules: &[(&str, ResultLevel)]| {
         ResultTrust(rules.iter().map(|(pointer, level)| ((*pointer).to_owned(), *level)).collect())
@@ -392,7 +392,7 @@ fn trust_is_by_the_longest_pointer_and_one_untrusted_place_is_enough() {
         (&[("/contacts", Trusted), ("/contacts/*/note", Untrusted)], false, "a1", "b1"),
         (&[("/contacts/0/note", Untrusted), ("/contacts/*/note", Trusted)], true, "a1", "b1"),
         (&[("/a~1b", Trusted)], false, "c1", "a1"),
-        (&[("", Trusted), ("/mails", Untrusted)], false, "a1 b1 c1", "d1 a2"),
+        (&[("", Trusted), ("/mails", Untrusted)], false, "a1 b1 c1 a2", "d1"),
         (&[("/mail", Trusted), ("/contacts/", Trusted)], false, "", "a1 d1"),
     ];
     for (rules, server, trusted, untrusted) in cases {

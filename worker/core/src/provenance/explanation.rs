@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Reach};
+use super::level::Level;
+use super::roles::Reach;
 
 /// Sinks that an explanation names: those of the lowest levels come first.
 pub const MAX_EXPLAINED_SINKS: usize = 16;
