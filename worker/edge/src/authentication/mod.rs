@@ -12,6 +12,7 @@ use gateward_core::approval::Approval;
 use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::credential::run_token;
 use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::credential::token::{self, Holder, Token};
 use gateward_core::json::Json;
