@@ -667,10 +667,10 @@ describe("while the registry changes under a decision", () => {
     const made = await newOffice(hindered);
     tenant = made.tenant;
     const id = await ask(hindered, made.agent, mergeCall(made.agent));
-    await hindered.holdDecisions();
-    const held = await hindered.decisionsHeld();
+    await hindered.hold("decisions");
+    const held = await hindered.held();
     const approving = decide(made.sam, "approve", id);
-    await eventually("the decision is on its way", async () => (await hindered.decisionsHeld()) > held);
+    await eventually("the decision is on its way", async () => (await hindered.held()) > held);
     return { id, approving };
   }
 
@@ -679,7 +679,7 @@ describe("while the registry changes under a decision", () => {
       const { id, approving } = await underWay();
       await tenant.api.change("DELETE", `/v1/groups/${SECURITY}/members/administrators/sam`);
       if (evicted) await tenant.evict();
-      await hindered.releaseDecisions();
+      await hindered.release();
       expectCode(await approving, 403, "forbidden");
       expect(await approvalOf(tenant.api, id)).toMatchObject({ status: "pending", revision: 1, approvers: [] });
     });
@@ -688,7 +688,7 @@ describe("while the registry changes under a decision", () => {
     const { id, approving } = await underWay();
     const { credentials } = await tenant.api.read<{ credentials: { key_id: string; administrator: string | null }[] }>("/v1/credentials");
     await tenant.api.change("POST", `/v1/credentials/${credentials.find(({ administrator }) => administrator === "sam")?.key_id}/revoke`);
-    await hindered.releaseDecisions();
+    await hindered.release();
     expectCode(await approving, 401, "unauthorized");
     expect(await approvalOf(tenant.api, id)).toMatchObject({ status: "pending", approvers: [] });
   });
@@ -696,7 +696,7 @@ describe("while the registry changes under a decision", () => {
   test("a decision is checked again, and taken, after a change that does not concern it", async () => {
     const { id, approving } = await underWay();
     await tenant.api.create("/v1/groups", { group: "unrelated" });
-    await hindered.releaseDecisions();
+    await hindered.release();
     expect((await approving).body).toMatchObject({ approval_id: id, status: "approved" });
   });
 
@@ -706,12 +706,12 @@ describe("while the registry changes under a decision", () => {
     void approving.then(() => { answered = true; });
     for (let at = 0; !answered; at += 1) {
       await tenant.api.create("/v1/groups", { group: `group-${at}` });
-      const held = await hindered.decisionsHeld();
-      await hindered.releaseDecisions(false);
-      await eventually("it is answered, or on its way again", async () => answered || (await hindered.decisionsHeld()) > held);
+      const held = await hindered.held();
+      await hindered.release(false);
+      await eventually("it is answered, or on its way again", async () => answered || (await hindered.held()) > held);
       expect(at).toBeLessThan(10);
     }
-    await hindered.releaseDecisions();
+    await hindered.release();
     expectCode(await approving, 503, "registry_unavailable");
     expect(await approvalOf(tenant.api, id)).toMatchObject({ status: "pending", revision: 1, approvers: [] });
   });

@@ -194,19 +194,19 @@ export class Gateward extends Client {
     return this.request("/_test/skew", { method: "POST", body: JSON.stringify(skewed) });
   }
 
-  /** From now on, decisions on approvals wait on their way to their lanes; only of a hindered worker. */
-  holdDecisions(): Promise<unknown> {
-    return this.request("/_test/hold-decisions", { method: "POST" });
+  /** From now on, these requests wait on their way to their lanes; only of a hindered worker. */
+  hold(operation: "decisions" | "outcomes"): Promise<unknown> {
+    return this.request("/_test/hold", { method: "POST", body: operation });
   }
 
-  /** How many decisions on approvals were made to wait so far; only of a hindered worker. */
-  async decisionsHeld(): Promise<number> {
-    return (await this.request<{ decisions_held: number }>("/_test/state")).body.decisions_held;
+  /** How many requests were made to wait so far; only of a hindered worker. */
+  async held(): Promise<number> {
+    return (await this.request<{ held: number }>("/_test/state")).body.held;
   }
 
   /** Those that wait go on, and with `all` every later one too; only of a hindered worker. */
-  releaseDecisions(all = true): Promise<unknown> {
-    return this.request("/_test/release-decisions", { method: "POST", body: JSON.stringify(all) });
+  release(all = true): Promise<unknown> {
+    return this.request("/_test/release", { method: "POST", body: JSON.stringify(all) });
   }
 
   /** What the worker and its lanes logged so far. */

@@ -1,6 +1,6 @@
 // The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
 // hangs or is locked; its answers to a lane's load of records arrive late; the lanes that are named do not
-// get new epochs; worker and lanes speak different versions of their protocol; decisions on approvals wait
+// get new epochs; worker and lanes speak different versions of their protocol; some requests to lanes wait
 // on their way until they are let go; alarms are lost; the clock is wrong; and a request hangs or throws.
 // Requests to /_test/ control it. Worker and lanes share this module, and so its state.
 import { DurableObject } from "cloudflare:workers";
@@ -8,8 +8,8 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 /** What tells the lanes' load of records from other statements. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
-/** Second byte of a hop's body, as worker/core/src/lane/protocol.rs pins it: a decision on an approval, and a new epoch. */
-const DECIDE_APPROVAL = 1;
+/** Second byte of a hop's body, as worker/core/src/lane/protocol.rs pins it. */
+const OPERATIONS = { decisions: 1, outcomes: 2 };
 const TAKE_EPOCH = 6;
 const HOLD_POLL_MS = 10;
 /** How long SQLite waits for a lock before it gives up. */
@@ -30,18 +30,18 @@ let deafLanes = new Set();
 /** Whether hops, or the replies to them, are of another version of the protocol: their first byte says so. */
 let skewsRequests = false;
 let skewsReplies = false;
-let holdsDecisions = false;
-/** Decisions that waited so far, or do. */
-let decisionsHeld = 0;
-/** How often waiting decisions were let go. */
+/** The operation whose requests wait. */
+let holds;
+/** Requests that waited so far, or do. */
+let held = 0;
+/** How often waiting requests were let go. */
 let releases = 0;
 
 /** Polls, since a promise of another request's must not be waited for. */
 const untilReleased = async () => {
-  if (!holdsDecisions) return;
   const before = releases;
-  decisionsHeld += 1;
-  while (holdsDecisions && releases === before) await new Promise((resolve) => setTimeout(resolve, HOLD_POLL_MS));
+  held += 1;
+  while (holds !== undefined && releases === before) await new Promise((resolve) => setTimeout(resolve, HOLD_POLL_MS));
 };
 
 const late = async (answer) => {
@@ -113,7 +113,7 @@ const hinderedStub = (name, stub) =>
   wrap(stub, {
     fetch: (fetch) => async (request, init) => {
       const operation = init?.body[1];
-      if (operation === DECIDE_APPROVAL) await untilReleased();
+      if (operation !== undefined && operation === holds) await untilReleased();
       if (deafLanes.has(name) && operation === TAKE_EPOCH) throw new Error("the lane is deaf");
       if (init !== undefined && skewsRequests) init.body[0] += 1;
       const response = await fetch(request, init);
@@ -174,11 +174,11 @@ export default {
       case "/_test/skew":
         ({ requests: skewsRequests = false, replies: skewsReplies = false } = await request.json());
         return Response.json({});
-      case "/_test/hold-decisions":
-        holdsDecisions = true;
+      case "/_test/hold":
+        holds = OPERATIONS[await request.text()];
         return Response.json({});
-      case "/_test/release-decisions":
-        holdsDecisions = !(await request.json());
+      case "/_test/release":
+        if (await request.json()) holds = undefined;
         releases += 1;
         return Response.json({});
       case "/_test/hang":
@@ -188,7 +188,7 @@ export default {
         context.waitUntil(Promise.reject(new Error("nobody catches this")));
         return Response.json({});
       case "/_test/state":
-        return Response.json({ loads, loads_waiting: loadsWaiting, decisions_held: decisionsHeld });
+        return Response.json({ loads, loads_waiting: loadsWaiting, held });
       default:
         return Gateward.fetch(request, env, context);
     }

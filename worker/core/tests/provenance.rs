@@ -67,16 +67,17 @@ fn pay(gate: &Gate, run: &str, arguments: Json) -> String {
 }
 
 /// What the harness tells about a run.
-fn tell(gate: &Gate, run: &str, purpose: Purpose) -> String {
+fn tell(gate: &Gate, run: &str, purpose: Purpose) {
     let mut command = in_run(run, "list", value!({}));
     command.purpose = purpose;
-    gate.try_call(&command).unwrap().body
+    let reply = gate.try_call(&command).unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
 fn instruct(gate: &Gate, run: &str, instruction: &str) {
     let start =
         RunStart { instruction: instruction.to_owned(), plan: Vec::new(), issues_credential: true };
-    assert_eq!(tell(gate, run, Purpose::StartRun(start)), r#"{"recorded":true}"#);
+    tell(gate, run, Purpose::StartRun(start));
 }
 
 /// A result of the tool `bank/list` that the agent gets.
@@ -84,7 +85,7 @@ fn report(gate: &mut Gate, run: &str, trust: ServerTrust, text: &str) {
     set_trust(gate, trust);
     let decision_id = "0199".to_owned();
     let reported = ReportedResult { decision_id, text: text.to_owned() };
-    assert_eq!(tell(gate, run, Purpose::Report(reported)), r#"{"recorded":true}"#);
+    tell(gate, run, Purpose::Report(reported));
     set_trust(gate, ServerTrust::Trusted);
 }
 

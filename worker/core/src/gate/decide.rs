@@ -17,9 +17,6 @@ use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
 use crate::registry::upstream::DenialForm;
 
-/// The answer to what a harness tells about a run.
-const RECORDED: &str = r#"{"recorded":true}"#;
-
 /// Decides one command: steps 6 to 12.
 #[must_use]
 pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -> Step {
@@ -45,7 +42,8 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             draft.answer(200, body, None, is_message.then_some(Counted::MessagePassed))
         }
         Ok(Judged::Recorded { entry, observation }) => {
-            let mut step = draft.answer(200, RECORDED.to_owned(), None, None);
+            let body = proxy_body(facts, command, None, &[]);
+            let mut step = draft.answer(200, body, None, None);
             step.entry = entry.map(|entry| *entry);
             step.observation = observation;
             step

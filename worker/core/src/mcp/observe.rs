@@ -8,7 +8,7 @@ use crate::provenance::{Observed, ValueKey, extract};
 /// content: parts of both can have a trust of their own. Everything else has the trust of the whole result.
 #[must_use]
 pub fn observed(key: &ValueKey, observe: &Observe, answer: &RawObject) -> Observed {
-    let mut all = Observed { key: key.fingerprint(), ..Observed::default() };
+    let mut all = Observed::default();
     let mut read = |text: &str| {
         let trust = observe.result_trust.as_ref();
         all.add(extract::result(key, text, trust, observe.trusted));

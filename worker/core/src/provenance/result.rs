@@ -39,6 +39,7 @@ pub struct Observed {
 impl Observed {
     /// Adds the values of another part of the same result.
     pub fn add(&mut self, mut part: Self) {
+        self.key = part.key;
         self.trusted.append(&mut part.trusted);
         self.untrusted.append(&mut part.untrusted);
         self.incomplete |= part.incomplete;

@@ -167,6 +167,10 @@ impl RunValues {
         }
     }
 
+    fn is_stated(&self, hash: u64) -> bool {
+        self.values.get(&hash).is_some_and(|value| value.level == Level::Instruction)
+    }
+
     fn state(&mut self, hash: u64) {
         if self.stated < MAX_STATED_VALUES {
             let value = Value { level: Level::Instruction, source: NO_SOURCE };
@@ -242,14 +246,18 @@ impl RunValues {
         self.bounded(Observation { key, stated, sent, closed, ..Observation::default() })
     }
 
-    /// What an instruction and a plan add to the run.
+    /// What an instruction and a plan add to the run; `None` if the run has all of it.
     #[must_use]
     pub fn of_statement(
         &self,
         key: u32,
-        stated: Vec<u64>,
-        planned: Vec<u64>,
+        mut stated: Vec<u64>,
+        mut planned: Vec<u64>,
     ) -> Option<Observation> {
+        if self.key == Some(key) {
+            stated.retain(|hash| !self.is_stated(*hash));
+            planned.retain(|hash| !self.is_planned(*hash));
+        }
         self.bounded(Observation { key, stated, planned, ..Observation::default() })
     }
 
