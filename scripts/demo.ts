@@ -4,50 +4,21 @@
 // A run ends with its agent in quarantine, so each run registers an agent of its own. It does so as the demo's
 // administrator, whose token `make start` keeps. `make start` made the administrator a release manager, so
 // that the command line can approve the merge.
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import type { Approval, DecisionPage, Verification } from "../tests/support/api/types.gen.ts";
 import { Client, type Reply } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";
-import { ADMINISTRATOR_TOKEN, buildCommandLine, DEMO_TENANT, gateward, LOCAL, readiness, run, textOf } from "./local.ts";
+import { ADMINISTRATOR_TOKEN, DEMO_TENANT, gateward, playDemo, run, textOf } from "./local.ts";
 
-const url = process.env.GATEWARD_URL ?? LOCAL.url;
-/** A first start builds the Wasm. */
-const START_LIMIT_MS = 1_800_000;
 /** How long a flush may take, several times its interval. */
 const FLUSH_LIMIT_MS = 30_000;
 const FLUSH_POLL_MS = 200;
 
-await run(async () => {
-  if ((await readiness(url)) !== null) return play();
-  if (process.env.GATEWARD_URL !== undefined) throw new Error(`nothing answers on ${url}: start Gateward there, or unset GATEWARD_URL`);
-  console.log(`Nothing answers on ${url}: starting Gateward for the demo.`);
-  const server = spawn(process.execPath, ["scripts/start.ts"], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  const exited = once(server, "exit");
-  const stop = () => server.kill("SIGTERM");
-  process.once("SIGINT", stop).once("SIGTERM", stop);
-  try {
-    await Promise.race([
-      once(server, "message", { signal: AbortSignal.timeout(START_LIMIT_MS) }),
-      exited.then(() => {
-        throw new Error("Gateward stopped before it was ready");
-      }),
-    ]);
-    await play();
-  } finally {
-    stop();
-    await exited;
-  }
-});
+await run(() => playDemo(play));
 
-async function play(): Promise<void> {
-  if (textOf(ADMINISTRATOR_TOKEN) === "") {
-    throw new Error(`there is no token in ${ADMINISTRATOR_TOKEN}: \`make start\` puts it there`);
-  }
-  buildCommandLine();
+async function play(url: string): Promise<void> {
   const id = randomBytes(4).toString("hex");
   const agent = `coder-${id}`;
   await gateward(url, ["agent", "create", agent, "--environment", ENVIRONMENT]);

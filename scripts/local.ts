@@ -1,7 +1,8 @@
 // The local instance: its secrets, its embedded database, the demo tenant's tokens, and the command line. Git
 // ignores all that it keeps: `.dev.vars`, `.wrangler/` and `.gateward/`.
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 
@@ -43,7 +44,9 @@ function workerSecret(name: string): string {
 /** The command line, where `cargo build` puts it. */
 export const COMMAND_LINE = `${process.env.CARGO_TARGET_DIR ?? "target"}/debug/gateward`;
 
+/** Builds the command line, unless a target has just built it. */
 export function buildCommandLine(): void {
+  if (process.env.GATEWARD_PREBUILT === "1") return;
   execFileSync("cargo", ["build", "--quiet", "--package", "gateward"], { stdio: "inherit" });
 }
 
@@ -63,19 +66,23 @@ const PENDING = 3;
 
 /** Runs the command line as the demo's administrator. It returns the API's JSON, or `null` if the answer is empty. */
 export async function gateward<Body>(url: string, args: string[], env: Record<string, string> = {}): Promise<Body> {
+  const output = await printedBy(url, ["--json", ...args], env);
+  return JSON.parse(output.trim() === "" ? "null" : output) as Body;
+}
+
+/** Runs the command line as the demo's administrator. It returns what the command prints. */
+export async function printedBy(url: string, args: string[], env: Record<string, string> = {}): Promise<string> {
   // GATEWARD_TOKEN would take precedence over the file.
   const identity = { GATEWARD_URL: url, GATEWARD_TOKEN: "", GATEWARD_TOKEN_FILE: ADMINISTRATOR_TOKEN };
-  let output: string;
   try {
     const options = { env: { ...process.env, ...identity, ...env } };
-    output = (await promisify(execFile)(COMMAND_LINE, ["--json", ...args], options)).stdout;
+    return (await promisify(execFile)(COMMAND_LINE, args, options)).stdout;
   } catch (error) {
     const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
     if (code !== PENDING) throw new CommandFailed(args, stderr === "" ? String(error) : stderr);
     process.stderr.write(stderr);
-    output = stdout;
+    return stdout;
   }
-  return JSON.parse(output.trim() === "" ? "null" : output) as Body;
 }
 
 /** The environment for wrangler: no telemetry, and no second build. */
@@ -114,6 +121,40 @@ export async function untilReady(url: string, alive: () => boolean, limitMs = RE
     if (!alive()) throw new Error("the worker stopped before it was ready");
     if (Date.now() > deadline) throw new Error(`the worker is not ready: ${last}`);
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+  }
+}
+
+/** A first start builds the Wasm. */
+const START_LIMIT_MS = 1_800_000;
+
+/** Plays a demo against the worker that runs, or against one that it starts and stops. */
+export async function playDemo(play: (url: string) => Promise<void>): Promise<void> {
+  const url = process.env.GATEWARD_URL ?? LOCAL.url;
+  const prepared = () => {
+    if (textOf(ADMINISTRATOR_TOKEN) === "") {
+      throw new Error(`there is no token in ${ADMINISTRATOR_TOKEN}: \`make start\` puts it there`);
+    }
+    buildCommandLine();
+    return play(url);
+  };
+  if ((await readiness(url)) !== null) return prepared();
+  if (process.env.GATEWARD_URL !== undefined) throw new Error(`nothing answers on ${url}: start Gateward there, or unset GATEWARD_URL`);
+  console.log(`Nothing answers on ${url}: starting Gateward for the demo.`);
+  const server = spawn(process.execPath, ["scripts/start.ts"], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const exited = once(server, "exit");
+  const stop = () => server.kill("SIGTERM");
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  try {
+    await Promise.race([
+      once(server, "message", { signal: AbortSignal.timeout(START_LIMIT_MS) }),
+      exited.then(() => {
+        throw new Error("Gateward stopped before it was ready");
+      }),
+    ]);
+    await prepared();
+  } finally {
+    stop();
+    await exited;
   }
 }
 
