@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance interop containment demo check bench bench-full bench-check wasm-report deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop containment demo demo-invoice check bench bench-full bench-check wasm-report deploy clean setup wasm cli
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -35,6 +35,9 @@ containment: wasm ## replay recorded tasks and attacks through Gateward and writ
 demo: setup ## play a confused-deputy attack and verify its receipts
 	@npm run --silent demo
 
+demo-invoice: setup ## let an agent pay a poisoned invoice, and show what its approver reads
+	@npm run --silent demo-invoice
+
 check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo fmt --all --check
 	cargo clippy $(native) --all-targets -- -D warnings
@@ -68,7 +71,7 @@ setup:
 wasm: setup
 	@GATEWARD_PROFILE=$(GATEWARD_PROFILE) npm run --silent build
 
-# `start` and `demo` build it themselves.
+# `start` and the demos build it themselves.
 cli: setup
 	cargo build --package gateward
 

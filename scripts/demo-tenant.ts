@@ -7,7 +7,7 @@ import { ADMINISTRATOR_TOKEN, agentTokenFile, CommandFailed, DEMO_TENANT, gatewa
 const GROUPS = ["engineering", "support", "security", "release-managers", "finance"];
 /** The demo's agents, and the group of each. */
 const AGENTS = { coder: "engineering", support: "support" };
-const ADMINISTRATOR = { name: "admin", group: "release-managers" };
+export const ADMINISTRATOR = { name: "admin", group: "release-managers" };
 /** Records that the demo tenant was set up, with a digest of its administrator and definition. */
 const READY = `${STATE}/demo-ready.json`;
 
