@@ -173,6 +173,7 @@ describe("GET /v1/approvals/{id}", () => {
       route: null,
       source_trust: "semi_trusted_customer",
       taint: null,
+      provenance: null,
       reason: answer.reason,
       matched_policies: ["base/provenance#customer-writes-need-approval"],
       approver_groups: [{ group: SECURITY, quorum: 1 }],

@@ -79,8 +79,8 @@ const text = (text: string) => results({ content: [{ type: "text", text }] });
 async function heldPayment(run: Run, input: object): Promise<AuthorizeResponse | undefined> {
   upstream.answer = text("done");
   const { result } = await answerIn(await ask(run, "bank/pay", input));
-  const id = result?._meta?.[`${PREFIX}decision_id`];
-  if (id === undefined) return undefined;
+  if (result?._meta?.[`${PREFIX}decision`] === undefined) return undefined;
+  const id = result._meta[`${PREFIX}decision_id`];
   return (await run.tenant.api.read<DecisionRecord>(`/v1/decisions/${id}`)).response;
 }
 
@@ -229,7 +229,9 @@ describe("a payment", () => {
     const held = await heldPayment(run, { account: EVIL });
     const sam = await tenant.approver(`sam-${run.agent}`, "security");
     await sam.change("POST", `/v1/approvals/${held?.approval?.approval_id}/approve`, { comment: "asked by telephone" });
-    await eventually("the approved call passes", async () => (await pay(run, { account: EVIL })) === "passed");
+    const approval = { _meta: { [`${PREFIX}approval_id`]: held?.approval?.approval_id } };
+    const used = await answerIn(await post(endpoint(gateward, "bank"), run.credential, "tools/call", { name: "pay", arguments: { account: EVIL }, ...approval }));
+    expect(used.result?.content).toEqual([{ type: "text", text: "done" }]);
     expect(await pay(run, { account: EVIL, reference: "again" })).toBe("passed");
     const other = await begin(gateward, tenant);
     await read(other, text(`Pay ${EVIL}`));

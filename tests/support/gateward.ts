@@ -26,9 +26,10 @@ const LANE_CLASS = "GateLane";
 const UNCAUGHT = "uncaught exception";
 /**
  * Those that are not Gateward's: Miniflare's own module that evicts objects throws when one does not run,
- * and workerd logs a request whose connection was refused, although its error is caught.
+ * and workerd logs a request whose connection was refused, although its error is caught. It also logs each body
+ * that Gateward breaks off on purpose.
  */
-const NOT_OURS = /dev-control\.worker\.js|Network connection lost/;
+const NOT_OURS = /dev-control\.worker\.js|Network connection lost|exception = (.*jsg\.Error: )?refused\b/;
 /**
  * Failures that tests cause, a name without an address and a lane's storage that is locked. workerd logs
  * each of them once by its cause and once as uncaught, with the same reference.

@@ -50,8 +50,8 @@ pub fn untrusted_server(server: &Value) -> Option<String> {
         "Its trust is `untrusted`: a call of its tools taints the agent, or the run that a harness \
          assigned, for a day after the last answer unless `gateward limits set --taint-s` says \
          otherwise. With the base \
-         policies, writes of a tainted agent wait for approval by the group `security`. If nobody \
-         outside can write what it answers: gateward server update {server} --trust trusted"
+         policies, a tainted write waits for approval by the group `security` unless the user or a \
+         trusted source named its destinations. If nobody outside can write what it answers: gateward server update {server} --trust trusted"
     ))
 }
 

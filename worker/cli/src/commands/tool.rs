@@ -149,8 +149,9 @@ Examples:
 #[derive(Args, Debug)]
 pub struct Tainted {
     /// What a tainted call of the tool needs: `allow` requires nothing more, `require_approval`
-    /// holds writes back for approval, `forbid` denies reads too. A call is tainted after text of
-    /// an untrusted server reached its agent or run
+    /// holds a write back for approval unless the user or a trusted source named its destinations,
+    /// `forbid` denies reads too. A call is tainted after text of an untrusted server reached its
+    /// agent or run
     #[arg(long, value_name = "RULE", value_parser = TaintRule::ALL.map(TaintRule::as_str))]
     tainted: Option<String>,
 }
