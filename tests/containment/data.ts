@@ -54,6 +54,8 @@ export interface PlannedCall {
   tool: string;
   /** The values that an argument may have, by JSON Pointer. */
   arguments: Record<string, unknown[]>;
+  /** The largest number that an argument may be, by JSON Pointer. */
+  at_most?: Record<string, number>;
 }
 
 export interface Scenario {

@@ -292,12 +292,42 @@ fn an_approved_destination_counts_as_stated_in_its_run() {
 }
 
 #[test]
-fn a_plan_states_values_for_its_own_tool_and_argument() {
+fn a_statement_that_is_repeated_stores_nothing() {
+    let gate = gate();
+    let rows = || -> i64 {
+        let count = "SELECT (SELECT count(*) FROM observations) + (SELECT count(*) FROM journal)";
+        gate.storage.connection.query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    let plan = vec![PlannedCall {
+        tool: "bank/pay".to_owned(),
+        arguments: vec![("/to".to_owned(), vec![gateward_core::json::Json::Integer(5)])],
+        at_most: vec![("/amount".to_owned(), 100.0)],
+    }];
+    let mut stored = 0;
+    for (instruction, plan, written) in [
+        ("Pay the shop.", Vec::new(), 2),
+        ("Pay the shop.", Vec::new(), 0),
+        ("Pay the shop.", plan.clone(), 2),
+        ("Pay the shop.", plan, 0),
+        ("Pay the baker.", Vec::new(), 2),
+        ("Pay the shop.", Vec::new(), 0),
+    ] {
+        let instruction = instruction.to_owned();
+        let start = RunStart { instruction, plan, issues_credential: true };
+        tell(&gate, "r", Purpose::StartRun(start));
+        stored += written;
+        assert_eq!(rows(), stored);
+    }
+}
+
+#[test]
+fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
     let mut gate = gate();
     let values = vec![json::parse(format!("{EVIL:?}").as_bytes()).unwrap()];
     let plan = vec![PlannedCall {
         tool: "bank/pay".to_owned(),
         arguments: vec![("/to".to_owned(), values)],
+        at_most: vec![("/amount".to_owned(), 100.0)],
     }];
     let start = RunStart { instruction: "Do it.".to_owned(), plan, issues_credential: true };
     tell(&gate, "r", Purpose::StartRun(start));
@@ -307,6 +337,13 @@ fn a_plan_states_values_for_its_own_tool_and_argument() {
         ("pay", value!({ "to": [EVIL] }), "instruction"),
         ("pay", value!({ "to": [EVIL, RENT] }), "nowhere"),
         ("pay", value!({ "cc": EVIL }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": 100 }), "instruction"),
+        ("pay", value!({ "to": EVIL, "amount": 0.5 }), "instruction"),
+        ("pay", value!({ "to": EVIL, "amount": 100.01 }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": -1 }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "amount": "100" }), "nowhere"),
+        ("pay", value!({ "to": EVIL, "sum": 1 }), "nowhere"),
+        ("refund", value!({ "amount": 1 }), "nowhere"),
         ("refund", value!({ "to": EVIL }), "nowhere"),
     ] {
         let answer = decide(&gate, &in_run("r", action, arguments.clone()));
@@ -519,7 +556,7 @@ proptest! {
                 }
                 Event::State(stated) => {
                     model.extend(stated.iter().map(|hash| (*hash, Level::Instruction)));
-                    run.of_statement(1, stated.clone(), Vec::new())
+                    run.of_statement(1, stated.clone(), Default::default())
                 }
                 Event::Restart => {
                     run = RunValues::default();

@@ -116,6 +116,9 @@ struct PlannedRequest {
     #[serde(default)]
     #[schema(value_type = Object)]
     arguments: BTreeMap<String, Box<RawValue>>,
+    /// For a JSON Pointer into the arguments, the largest number that the argument may be. Not negative.
+    #[serde(default)]
+    at_most: BTreeMap<String, f64>,
 }
 
 /// A run that is to be started.
@@ -174,15 +177,25 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
     if !is_name(server) || !is_tool_name(tool) {
         return refuse("tool", "be `server/tool`");
     }
-    if call.arguments.len() > MAX_PLANNED_ARGUMENTS {
-        return refuse("arguments", &format!("have at most {MAX_PLANNED_ARGUMENTS} pointers"));
+    let names = [
+        ("arguments", call.arguments.keys().collect::<Vec<_>>()),
+        ("at_most", call.at_most.keys().collect()),
+    ];
+    for (field, pointers) in names {
+        if pointers.len() > MAX_PLANNED_ARGUMENTS {
+            return refuse(field, &format!("have at most {MAX_PLANNED_ARGUMENTS} pointers"));
+        }
+        let is_pointer = |text: &&String| text.starts_with('/') && text.len() <= MAX_POINTER_BYTES;
+        if !pointers.iter().all(is_pointer) {
+            let must = format!("have JSON Pointers of at most {MAX_POINTER_BYTES} bytes as keys");
+            return refuse(field, &must);
+        }
+    }
+    if call.at_most.values().any(|most| *most < 0.0) {
+        return refuse("at_most", "have no negative numbers");
     }
     let mut arguments = Vec::with_capacity(call.arguments.len());
     for (pointer, values) in call.arguments {
-        if !pointer.starts_with('/') || pointer.len() > MAX_POINTER_BYTES {
-            let must = format!("have JSON Pointers of at most {MAX_POINTER_BYTES} bytes as keys");
-            return refuse("arguments", &must);
-        }
         // A number that JSON readers understand differently is not a value that a call can have.
         let values = match json::parse(values.get().as_bytes())? {
             Json::Array(values) => values,
@@ -193,7 +206,7 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
         }
         arguments.push((pointer, values));
     }
-    Ok(PlannedCall { tool: call.tool, arguments })
+    Ok(PlannedCall { tool: call.tool, arguments, at_most: call.at_most.into_iter().collect() })
 }
 
 /// A result that is reported, with the tool that it is of.
@@ -271,7 +284,7 @@ mod tests {
     #[test]
     fn the_start_of_a_run_is_read() {
         let body = br#"{"run_id":"r","instruction":"pay","expires_in_s":60,"plan":[
-            {"tool":"bank/pay","arguments":{"/to":["a",5],"/amount":10}},{"tool":"bank/list"}]}"#;
+            {"tool":"bank/pay","arguments":{"/to":["a",5],"/amount":10},"at_most":{"/amount":12.5}},{"tool":"bank/list"}]}"#;
         let text = |text: &str| Json::String(text.to_owned());
         let pay = vec![
             ("/amount".to_owned(), vec![Json::Integer(10)]),
@@ -282,8 +295,12 @@ mod tests {
             start: RunStart {
                 instruction: "pay".to_owned(),
                 plan: vec![
-                    PlannedCall { tool: "bank/pay".to_owned(), arguments: pay },
-                    PlannedCall { tool: "bank/list".to_owned(), arguments: Vec::new() },
+                    PlannedCall {
+                        tool: "bank/pay".to_owned(),
+                        arguments: pay,
+                        at_most: vec![("/amount".to_owned(), 12.5)],
+                    },
+                    PlannedCall { tool: "bank/list".to_owned(), ..PlannedCall::default() },
                 ],
                 issues_credential: true,
             },
@@ -319,6 +336,11 @@ mod tests {
                 r#"{{"instruction":"i","plan":[{{"tool":"s/t","arguments":{{"{pointer}":1}}}}]}}"#
             )
         };
+        let most = |pointer: &str, most: &str| {
+            format!(
+                r#"{{"instruction":"i","plan":[{{"tool":"s/t","at_most":{{"{pointer}":{most}}}}}]}}"#
+            )
+        };
         for (body, expected) in [
             ("{".to_owned(), "malformed_request"),
             ("{}".to_owned(), "instruction"),
@@ -339,6 +361,11 @@ mod tests {
             (arguments(MAX_PLANNED_ARGUMENTS + 1), "plan[0].arguments"),
             (values(MAX_PLANNED_VALUES), "ok"),
             (values(MAX_PLANNED_VALUES + 1), "plan[0].arguments"),
+            (most("/a", "0"), "ok"),
+            (most("/a", "-1"), "plan[0].at_most"),
+            (most("a", "1"), "plan[0].at_most"),
+            (most("/a", "1e999"), "malformed_request"),
+            (most("/a", r#""1""#), "plan[0].at_most./a"),
             (pointer(""), "plan[0].arguments"),
             (pointer("a"), "plan[0].arguments"),
             (pointer(&format!("/{}", "a".repeat(MAX_POINTER_BYTES))), "plan[0].arguments"),

@@ -55,7 +55,12 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
             values.iter().map(move |value| lookup::planned(key, &call.tool, pointer, value))
         })
     });
-    let Some(observation) = run.of_statement(key.fingerprint(), stated, planned.collect()) else {
+    let at_most = start.plan.iter().flat_map(|call| {
+        let limits = call.at_most.iter();
+        limits.map(|(pointer, most)| (lookup::limited(key, &call.tool, pointer), *most))
+    });
+    let plan = (planned.collect(), at_most.collect());
+    let Some(observation) = run.of_statement(key.fingerprint(), stated, plan) else {
         return Ok(Judged::Recorded { entry: None, observation: None });
     };
     let instruction_sha256 = hex::encode(Sha256::digest(&start.instruction));

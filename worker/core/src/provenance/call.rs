@@ -31,6 +31,15 @@ impl Known for OfRun<'_> {
     }
 }
 
+fn number(value: &Json) -> Option<f64> {
+    match value {
+        // Integers are within the range that a double holds exactly.
+        Json::Integer(number) => Some(*number as f64),
+        Json::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
 impl Call<'_> {
     /// Looks up every sink. The sinks are complete; [`Provenance::bounded`] leaves the first of them.
     #[must_use]
@@ -90,11 +99,13 @@ impl Call<'_> {
         Some(origin)
     }
 
-    /// Whether the run's plan has this value for this argument.
+    /// Whether the run's plan allows this value for this argument.
     fn is_planned(&self, part: &Part<'_>) -> bool {
         let Some(run) = self.run else { return false };
         let planned = |value: &Json| {
+            let limited = || lookup::limited(self.key, self.tool, &part.pointer);
             run.is_planned(lookup::planned(self.key, self.tool, &part.pointer, value))
+                || number(value).is_some_and(|number| run.is_within(limited(), number))
         };
         planned(part.value)
             || matches!(part.value, Json::Array(items) if !items.is_empty() && items.iter().all(planned))

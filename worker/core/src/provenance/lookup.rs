@@ -111,6 +111,12 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff", kind, form].concat())
 }
 
+/// The hash of an argument for which a plan states the largest number.
+#[must_use]
+pub fn limited(key: &ValueKey, tool: &str, pointer: &str) -> u64 {
+    key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff<"].concat())
+}
+
 /// Calls `found` with each value that is not empty, no array and no object.
 fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
     match value {

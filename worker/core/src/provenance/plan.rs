@@ -1,4 +1,4 @@
-//! A plan: calls that the harness foresees, with the values of their arguments.
+//! A plan: calls that the harness foresees, with what their arguments may be.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,13 @@ use crate::json::Json;
 /// Calls of a plan.
 pub const MAX_PLANNED_CALLS: usize = 64;
 
-/// One foreseen call. Its values count as stated for this tool and this argument, and for no other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One foreseen call. What it allows counts as stated for this tool and this argument, and for no other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCall {
     /// `server/tool`.
     pub tool: String,
     /// The values that an argument may have, by JSON Pointer into the arguments.
     pub arguments: Vec<(String, Vec<Json>)>,
+    /// The largest number that an argument may be, by JSON Pointer into the arguments; not negative.
+    pub at_most: Vec<(String, f64)>,
 }

@@ -45,7 +45,7 @@ pub struct Source {
 }
 
 /// One stored row of a run. Persisted: members are only added.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// The fingerprint of the key of its hashes.
     pub key: u32,
@@ -57,6 +57,9 @@ pub struct Observation {
     /// [`super::lookup::planned`] hashes.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
     pub planned: Vec<u64>,
+    /// [`super::lookup::limited`] hashes, each with the largest number that the plan allows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_most: Vec<(u64, f64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
     pub trusted: Vec<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
@@ -76,6 +79,7 @@ pub struct RunValues {
     key: Option<u32>,
     values: HashMap<u64, Value, BuildHasherDefault<AlreadyHashed>>,
     planned: Hashes,
+    at_most: HashMap<u64, f64>,
     sources: Vec<Source>,
     rows: usize,
     stated: usize,
@@ -116,6 +120,12 @@ impl RunValues {
         self.planned.contains(&hash)
     }
 
+    /// Whether the plan allows this number for the argument with this [`super::lookup::limited`] hash.
+    #[must_use]
+    pub fn is_within(&self, hash: u64, number: f64) -> bool {
+        number >= 0.0 && self.at_most.get(&hash).is_some_and(|most| number <= *most)
+    }
+
     /// The result at a position, and its number from 1.
     #[must_use]
     pub fn source(&self, position: u32) -> Option<(&Source, u32)> {
@@ -125,7 +135,7 @@ impl RunValues {
     /// How many values it holds.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.values.len() + self.planned.len()
+        self.values.len() + self.planned.len() + self.at_most.len()
     }
 
     #[must_use]
@@ -135,7 +145,7 @@ impl RunValues {
 
     /// Adds a stored observation.
     pub fn apply(&mut self, observation: &Observation) {
-        let Observation { key, source, stated, planned, trusted, untrusted, sent, closed } =
+        let Observation { key, source, stated, planned, at_most, trusted, untrusted, sent, closed } =
             observation;
         if self.key.replace(*key).is_some_and(|known| known != *key) {
             // The hashes before cannot be compared with later ones. No mark protects any more.
@@ -150,9 +160,14 @@ impl RunValues {
             }
             _ => NO_SOURCE,
         };
-        self.instructed |= !stated.is_empty() || !planned.is_empty();
+        self.instructed |= !(stated.is_empty() && planned.is_empty() && at_most.is_empty());
         let room = MAX_STATED_VALUES.saturating_sub(self.planned.len());
         self.planned.extend(planned.iter().take(room));
+        let room = MAX_STATED_VALUES.saturating_sub(self.at_most.len());
+        for (hash, most) in at_most.iter().take(room) {
+            let known = self.at_most.entry(*hash).or_insert(*most);
+            *known = known.max(*most);
+        }
         for hash in stated {
             self.state(*hash);
         }
@@ -252,13 +267,14 @@ impl RunValues {
         &self,
         key: u32,
         mut stated: Vec<u64>,
-        mut planned: Vec<u64>,
+        (mut planned, mut at_most): (Vec<u64>, Vec<(u64, f64)>),
     ) -> Option<Observation> {
         if self.key == Some(key) {
             stated.retain(|hash| !self.is_stated(*hash));
             planned.retain(|hash| !self.is_planned(*hash));
+            at_most.retain(|(hash, most)| !self.is_within(*hash, *most));
         }
-        self.bounded(Observation { key, stated, planned, ..Observation::default() })
+        self.bounded(Observation { key, stated, planned, at_most, ..Observation::default() })
     }
 
     /// The observation if it changes something. The last row that a run has space for closes it.
@@ -275,7 +291,8 @@ impl RunValues {
 impl Observation {
     fn changes(&self) -> bool {
         let lists = [&self.stated, &self.planned, &self.trusted, &self.untrusted, &self.sent];
-        self.closed || lists.into_iter().any(|list| !list.is_empty())
+        let has_values = lists.into_iter().any(|list| !list.is_empty());
+        self.closed || has_values || !self.at_most.is_empty()
     }
 
     /// As it is stored.
