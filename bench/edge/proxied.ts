@@ -17,10 +17,12 @@ const KB = 1_024;
 const MB = 1_024 * KB;
 /** Bytes of a piece of a streamed answer. */
 const PIECE_BYTES = 64 * KB;
+/** Bytes of an answer that people could read: mails and a table of them. */
+export const PROSE_BYTES = 64 * KB;
 /** A little less than the flush interval, as in edge.ts. */
 const SECONDS = 0.9;
 /** In each answer, at its end, and in nothing else. */
-const MARK = "the-end-of-the-answer";
+export const MARK = "the-end-of-the-answer";
 
 /** By name: what is sent, and what the upstream answers. */
 const CALLS = {
@@ -107,6 +109,18 @@ export async function withUpstream<T>(run: (url: string) => Promise<T>): Promise
   }
 }
 
+/** A result of ordinary text, in which addresses, dates, names and numbers change. */
+function prose(bytes: number): string {
+  const mail = (at: number) =>
+    `- id: '${at}'\n  sender: user.${at}@example.com\n  date: 2026-05-${10 + (at % 20)} 10:30\n  body: |\n` +
+    "    The quarterly review went well, and most of the open questions were answered during the meeting.\n" +
+    "    Alice Miller will send the remaining figures to the finance team before the end of the week. Please\n" +
+    `    have a look at https://wiki.example.com/drafts/${at}, and tell me whether the second chapter is clear.\n`;
+  let text = "";
+  for (let at = 1; text.length < bytes; at += 1) text += mail(at);
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: text.slice(0, bytes) + MARK }] } });
+}
+
 /** The upstream. What it answers stands in the path, or in the arguments of `tools/call`. */
 function serveUpstream(): void {
   const filler = (bytes: number) => "x".repeat(bytes);
@@ -124,6 +138,7 @@ function serveUpstream(): void {
     answers.set(`http ${bytes} whole`, { type: "application/json", whole: item });
     answers.set(`http ${bytes} streamed`, { type: "application/json", pieces: pieces(item) });
   }
+  answers.set(`mcp ${PROSE_BYTES} prose`, { type: "application/json", whole: prose(PROSE_BYTES) });
   const server = createServer((request, response) => {
     let text = "";
     request.on("data", (chunk) => (text += chunk));
