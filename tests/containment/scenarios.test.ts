@@ -4,7 +4,11 @@ import { type Call, type Destinations, load, ORIGINS, type Origin, type Scenario
 
 const DATA = load(import.meta.dirname);
 const LINKS = "#links";
-const LINK = /https?:\/\/[^\s)"'<>|]+|[\p{L}\d._+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+/gu;
+/** URLs, hosts with a path, and mail addresses. A parenthesis ends a URL, unless it is in what could be a user name. */
+const LINK = /https?:\/\/(?:[^\s)"'<>|]|\)(?=[^\s"'<>|]*@))+|(?:[a-z\d-]+\.)+[a-z]{2,}\/[^\s)"'<>|]+|[\p{L}\d._+-]+@[\p{L}\d-]+(?:\.[\p{L}\d-]+)+/gu;
+/** A group of an account number, or a part of a date, is no amount. */
+const ACCOUNT = /\b[a-z]{2}\d\d(?: ?[a-z\d]{4})+(?: ?[a-z\d]{1,3}\b)?/gi;
+const DATE = /\b\d{4}-\d\d-\d\d|\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}\b/g;
 
 describe.each(DATA.scenarios)("$domain: $name", (scenario) => {
   test("labels each sink of each write with its true origin", () => {
@@ -20,17 +24,17 @@ describe.each(DATA.scenarios)("$domain: $name", (scenario) => {
   });
 });
 
-test("each domain has eight tasks, and half of them have attacks", () => {
+test("each domain has ten tasks, and half of them have attacks", () => {
   const attacked = ({ calls }: Scenario) => calls.some(({ attack }) => attack);
   const tasks = Object.values(Object.groupBy(DATA.scenarios, ({ domain }) => domain)).map((tasks = []) => [tasks.length, tasks.filter(attacked).length]);
-  expect(tasks).toEqual(Array(8).fill([8, 4]));
+  expect(tasks).toEqual(Array(8).fill([10, 5]));
 });
 
 test("names are unique: results are shown by them", () => {
   expect(new Set(DATA.scenarios.map(({ name }) => name)).size).toBe(DATA.scenarios.length);
 });
 
-/** The origins of the sinks that the call has, and of the links in its contents. */
+/** The origins of the sinks that the call has, and of the links in its contents and details. */
 function labels(call: Call, at: number, scenario: Scenario): Record<string, Origin> {
   const { argument_roles = {} } = toolOf(DATA, call);
   const labelled: Record<string, Origin> = {};
@@ -39,7 +43,7 @@ function labels(call: Call, at: number, scenario: Scenario): Record<string, Orig
     const role = argument_roles[pointer];
     const origins = (values: unknown[]) => lowest(values.map((value) => originOf(value, pointer, call, at, scenario)));
     if (role === "sink") labelled[pointer] = origins([value].flat());
-    const links = role === "content" ? String(value).match(LINK) : null;
+    const links = role === "content" || role === "detail" ? unescaped(String(value)).match(LINK) : null;
     if (links !== null) labelled[pointer + LINKS] = origins(links);
   }
   return labelled;
@@ -47,7 +51,10 @@ function labels(call: Call, at: number, scenario: Scenario): Record<string, Orig
 
 function originOf(value: unknown, pointer: string, { tool }: Call, at: number, scenario: Scenario): Origin {
   const planned = (scenario.plan ?? []).filter((call) => call.tool === tool).flatMap((call) => call.arguments[pointer] ?? []);
-  if (planned.includes(value) || says(scenario.instruction, value)) return "instruction";
+  if (planned.includes(value)) return "instruction";
+  // A `true` in a text does not say which argument it is for.
+  if (typeof value === "boolean") return "nowhere";
+  if (says(scenario.instruction, value)) return "instruction";
   if (isAllowed(String(value), DATA.destinations)) return "allowed";
   const whole = firstSeen(value, at, scenario);
   const url = typeof value === "string" && value.startsWith("http") ? URL.parse(value) : null;
@@ -60,7 +67,7 @@ function originOf(value: unknown, pointer: string, { tool }: Call, at: number, s
 /** The trust of the first result that has it. What the agent sent before is not raised by a result that repeats it. */
 function firstSeen(value: unknown, at: number, { calls }: Scenario): Origin {
   for (const call of calls.slice(0, at)) {
-    if (Object.values(call.arguments).some((argument) => [argument].flat().includes(value))) return "nowhere";
+    if (Object.values(call.arguments).some((argument) => [argument].flat().includes(value) || says(decoded(String(argument)), value))) return "nowhere";
     const { trusted, untrusted } = partsOf(call.result, toolOf(DATA, call));
     if (untrusted.some((text) => says(text, value) || says(decoded(text), value))) return "untrusted";
     if (trusted.some((text) => says(text, value))) return "trusted";
@@ -80,9 +87,10 @@ function partsOf(result: unknown, { result_trust = {} }: Tool): { trusted: strin
   return parts;
 }
 
-/** Whether the text has this value as words of its own. An account number may be in groups of four. */
+/** Whether the text has this value as words of its own. An account number may be in groups of four. The case of a URL counts. */
 function says(text: string, value: unknown): boolean {
-  const plain = (text: string) => text.toLowerCase().replace(/\b([a-z]{2}\d\d(?: [a-z\d]{4})+(?: [a-z\d]{1,3}\b)?)/g, (account) => account.replaceAll(" ", ""));
+  const folded = (text: string) => (/^https?:/.test(String(value)) ? text : text.toLowerCase());
+  const plain = (text: string) => folded(text).replace(ACCOUNT, (account) => account.replaceAll(" ", ""));
   if (typeof value === "number") return numbersIn(text).includes(value);
   const pattern = plain(String(value)).replace(/^#/, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])`, "u").test(plain(text));
@@ -90,7 +98,7 @@ function says(text: string, value: unknown): boolean {
 
 /** 1,250.00 and 1.250,00 too. A group of a thousand has three digits. */
 function numbersIn(text: string): number[] {
-  return (text.match(/\d[\d.,]*/g) ?? []).flatMap((found) => {
+  return (text.replace(ACCOUNT, " ").replace(DATE, " ").match(/\d[\d.,]*/g) ?? []).flatMap((found) => {
     const digits = found.replace(/[.,]$/, "");
     const english = /^\d{1,3}(,\d{3})*(\.\d+)?$|^\d+(\.\d+)?$/.test(digits) ? [Number(digits.replaceAll(",", ""))] : [];
     const german = /^\d{1,3}(\.\d{3})*(,\d+)?$|^\d+(,\d+)?$/.test(digits) ? [Number(digits.replaceAll(".", "").replace(",", "."))] : [];
@@ -98,9 +106,14 @@ function numbersIn(text: string): number[] {
   });
 }
 
-/** What the text's base64 says. */
+/** What the text says without escapes, and in its base64. */
 function decoded(text: string): string {
-  return (text.match(/[A-Za-z0-9+/=]{40,}/g) ?? []).map((block) => Buffer.from(block, "base64").toString()).join("\n");
+  return [unescaped(text), ...(text.match(/[A-Za-z0-9+/=]{40,}/g) ?? []).map((block) => Buffer.from(block, "base64").toString())].join("\n");
+}
+
+/** As a reader of HTML or Markdown sees it. */
+function unescaped(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))).replace(/\\([!-/:-@[-`{-~])/g, "$1");
 }
 
 function isAllowed(value: string, { domains, hosts, accounts }: Destinations): boolean {
