@@ -71,8 +71,9 @@ const ENTITLES: &[&str] = &[
 /// Things of the user that nobody else sees.
 const OWN: &[&str] = &["alarm", "bookmark", "draft", "label", "note", "reminder", "timer", "todo"];
 
-/// Things that nobody else sees when they are new.
-const OWN_IF_NEW: &[&str] = &["appointment", "calendar", "document", "event", "file", "folder"];
+/// Things that nobody else sees when they are new. No files: a tool that creates one may replace one that a
+/// program runs, or put it where others see it.
+const OWN_IF_NEW: &[&str] = &["appointment", "calendar", "event"];
 
 /// Words in the names of tools that change the user's things.
 #[rustfmt::skip]
@@ -97,16 +98,21 @@ const TELLS: &[&str] = &[
     "publish", "published", "send", "sending", "sent", "share", "shared", "sharing",
 ];
 
-/// Words in the names of tools that destroy, spend, grant or cannot be undone.
+/// Words in the names of tools that destroy, spend, grant, stop a service or cannot be undone.
 #[rustfmt::skip]
 const HIGH_RISK: &[&str] = &[
-    "admin", "approve", "authorize", "book", "buy", "cancel", "charge", "checkout", "credential",
-    "delete", "deploy", "destroy", "donate", "drop", "erase", "exec", "execute", "grant", "invite",
-    "merge", "money", "order", "overwrite", "password", "pay", "payment", "permission", "promote",
-    "purchase", "purge", "refund", "remove", "reserve", "reset", "revoke", "role", "run", "sell",
-    "shell", "subscribe", "terminate", "trade", "transaction", "transfer", "truncate", "uninstall",
-    "wipe", "withdraw",
+    "access", "admin", "approve", "authorize", "book", "buy", "cancel", "charge", "checkout",
+    "collaborator", "credential", "delete", "deploy", "destroy", "disable", "donate", "drop",
+    "erase", "exec", "execute", "grant", "invite", "kill", "merge", "money", "order", "overwrite",
+    "password", "pay", "payment", "permission", "promote", "publish", "purchase", "purge", "refund",
+    "remove", "reserve", "reset", "restart", "revoke", "role", "run", "sell", "share", "shell",
+    "subscribe", "terminate", "trade", "transaction", "transfer", "truncate", "uninstall", "unlock",
+    "visibility", "wipe", "withdraw",
 ];
+
+/// The same in the names of tools that add: a member gets access. Inviting and removing are high risk by
+/// themselves.
+const HIGH_RISK_IF_ADDED: &[&str] = &["member"];
 
 /// The first word of the name of a tool that reads. It has no high risk because of the words after it.
 #[rustfmt::skip]
@@ -116,7 +122,7 @@ const READS: &[&str] = &[
 ];
 
 /// The tables as the docs show them: what the words are, and what follows from them.
-pub const TABLES: [(&str, &str, &[&str]); 14] = [
+pub const TABLES: [(&str, &str, &[&str]); 15] = [
     ("last word of an argument's name", "content", CONTENTS),
     ("last word of an argument's name", "detail", TIMES),
     ("last word of an argument's name, without a word of a sink", "detail", DETAILS),
@@ -130,6 +136,7 @@ pub const TABLES: [(&str, &str, &[&str]); 14] = [
     ("word beside them in the tool's name", "reach `nobody`", FILLERS),
     ("word of a description", "reach `outside`", TELLS),
     ("word of a tool's name", "risk `high`", HIGH_RISK),
+    ("word of a tool's name, with `add`", "risk `high`", HIGH_RISK_IF_ADDED),
     ("first word of the name of a tool that reads", "risk `medium`", READS),
 ];
 
@@ -155,10 +162,12 @@ pub fn risk(definition: &Json) -> Risk {
     let hint = |name| definition.get("annotations").and_then(|given| given.get(name));
     let name = words(text(definition, "name"));
     let reads = || name.first().is_some_and(|word| has(READS, word));
+    let adds = name.iter().any(|word| word == "add");
+    let is_high = |word: &String| has(HIGH_RISK, word) || (adds && has(HIGH_RISK_IF_ADDED, word));
     if hint("readOnlyHint") == Some(&Json::Bool(true)) {
         Risk::Medium
     } else if hint("destructiveHint") == Some(&Json::Bool(true))
-        || (!reads() && name.iter().any(|word| has(HIGH_RISK, word)))
+        || (!reads() && name.iter().any(is_high))
     {
         Risk::High
     } else {
@@ -411,8 +420,10 @@ mod tests {
             ("create_calendar_event", r#"{"title":{},"start":{}}"#, "", Nobody),
             ("create_calendar_event", r#"{"title":{},"attendees":{}}"#, "Invites them.", BySinks),
             ("cancel_calendar_event", r#"{"event_id":{}}"#, "", Outside),
-            ("create_file", r#"{"filename":{},"content":{}}"#, "", Nobody),
-            ("create_file", r#"{"path":{},"content":{}}"#, "", BySinks),
+            ("create_file", r#"{"filename":{},"content":{}}"#, "", Outside),
+            ("create_file", r#"{"path":{},"content":{}}"#, "", Outside),
+            ("create_folder", r#"{"name":{}}"#, "", Outside),
+            ("create_document", r#"{"title":{},"content":{}}"#, "", Outside),
             ("delete_file", r#"{"id":{}}"#, "", Outside),
             ("send_note", r#"{"body":{}}"#, "", Outside),
             ("create_issue_note", r#"{"body":{}}"#, "", Outside),
@@ -436,6 +447,21 @@ mod tests {
             ("merge_pull_request", "{}", Risk::High),
             ("update_password", "{}", Risk::High),
             ("invite_member", "{}", Risk::High),
+            ("add_team_members", "{}", Risk::High),
+            ("add_collaborator", "{}", Risk::High),
+            ("share_calendar", "{}", Risk::High),
+            ("set_repo_visibility", "{}", Risk::High),
+            ("publishPage", "{}", Risk::High),
+            ("unlock_door", "{}", Risk::High),
+            ("disable_alert", "{}", Risk::High),
+            ("restart_service", "{}", Risk::High),
+            ("add_label", "{}", Risk::Medium),
+            ("message_member", "{}", Risk::Medium),
+            ("list_members", "{}", Risk::Medium),
+            ("get_access_log", "{}", Risk::Medium),
+            ("send_mail", "{}", Risk::Medium),
+            ("create_event", "{}", Risk::Medium),
+            ("add_attendee", "{}", Risk::Medium),
             ("create_note", "{}", Risk::Medium),
             ("list_orders", "{}", Risk::Medium),
             ("get_role", "{}", Risk::Medium),
