@@ -43,8 +43,8 @@ pub fn operations() -> Vec<Operation> {
             let found = Found { level: Level::Trusted, source: None };
             let known = move |hash: u64| held.contains(&hash).then_some(found);
             let (sink, allowed) = (value(HELD / 2), Destinations::default());
-            assert_eq!(lookup::sink(&KEY, &sink, &allowed, &known), Some(found));
-            move || lookup::sink(&KEY, black_box(&sink), &allowed, &known)
+            assert_eq!(lookup::sink(&KEY, (&sink, true), &allowed, &known), Some(found));
+            move || lookup::sink(&KEY, (black_box(&sink), true), &allowed, &known)
         }),
     ]
 }

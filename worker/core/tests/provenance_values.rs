@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use gateward_core::json::{self, Json};
 use gateward_core::provenance::extract::{self, MAX_INSTRUCTION_VALUES, MAX_READ_BYTES};
-use gateward_core::provenance::lookup::{self, Found, MAX_LINKS, MAX_SINK_PARTS};
+use gateward_core::provenance::hidden::MAX_LINKS;
+use gateward_core::provenance::lookup::{self, Found, MAX_SINK_PARTS};
 use gateward_core::provenance::result::{MAX_RESULT_VALUES, ResultLevel};
 use gateward_core::provenance::{Destinations, Level, ResultTrust, ValueKey, link};
 use proptest::prelude::*;
@@ -46,7 +47,7 @@ impl Run {
     }
 
     fn sink(&self, value: &Json) -> Option<Level> {
-        lookup::sink(&KEY, value, &self.allowed, &self.known()).map(|found| found.level)
+        lookup::sink(&KEY, (value, false), &self.allowed, &self.known()).map(|found| found.level)
     }
 
     fn text(&self, value: &str) -> Level {
@@ -346,6 +347,60 @@ fn a_changed_value_is_never_raised() {
 }
 
 #[test]
+fn an_amount_is_no_part_of_another_number() {
+    let run = Run::default()
+        .instruction("Pay 1,240.00 EUR to DE89 3704 0044 0532 0130 00, due 22 Nov 2026, ref 117.")
+        .trusted("x");
+    for (value, expected) in [
+        ("1240", Level::Instruction),
+        ("117", Level::Instruction),
+        ("DE89370400440532013000", Level::Instruction),
+        ("2026-11-22", Level::Instruction),
+        ("3704", Level::Nowhere),
+        ("0130", Level::Nowhere),
+        ("22", Level::Nowhere),
+        ("2026", Level::Nowhere),
+        ("1240,117", Level::Nowhere),
+    ] {
+        assert_eq!(run.sink(&Json::String(value.to_owned())).unwrap(), expected, "{value}");
+    }
+}
+
+#[test]
+fn what_is_no_text_or_number_is_a_destination_too() {
+    let run = Run::default().instruction("Share plan.md with anna@x.com.");
+    for (value, named, expected) in [
+        (r#"{"anna@x.com":"plan.md"}"#, true, Some(Level::Instruction)),
+        (r#"{"eve@x.com":"plan.md"}"#, true, Some(Level::Nowhere)),
+        (r#"{"eve@x.com":true}"#, false, Some(Level::Nowhere)),
+        (r#"{"email":"anna@x.com"}"#, true, Some(Level::Instruction)),
+        ("true", true, Some(Level::Nowhere)),
+        ("[false]", true, Some(Level::Nowhere)),
+        ("true", false, None),
+        ("null", true, None),
+        ("[]", true, None),
+    ] {
+        let known = run.known();
+        let found = lookup::sink(&KEY, (&parse(value), named), &run.allowed, &known);
+        assert_eq!(found.map(|found| found.level), expected, "{value}");
+    }
+}
+
+#[test]
+fn what_an_agent_sends_is_known_also_decoded_and_as_a_name() {
+    let sent = |input: &str| extract::arguments(&KEY, &parse(input)).0;
+    let evil = lookup::hashes(&KEY, &Json::String("eve@evil.com".to_owned()));
+    for input in [
+        r#"{"text":"to eve@evil.com"}"#,
+        r#"{"text":"ZXZlQGV2aWwuY29t"}"#,
+        r#"{"text":"eve%40evil.com"}"#,
+        r#"{"fields":{"eve@evil.com":"x"}}"#,
+    ] {
+        assert!(sent(input).contains(&evil[0]), "{input}");
+    }
+}
+
+#[test]
 fn links_and_addresses_in_a_content_are_judged() {
     let mut run = Run::default().instruction("Send https://x.com/doc to anna@x.com");
     run.allowed = destinations();
@@ -367,6 +422,22 @@ fn links_and_addresses_in_a_content_are_judged() {
         ("https://x.com/doc,https://evil.com", Some(Level::Nowhere)),
         ("https:/evil.com http:evil.com", Some(Level::Nowhere)),
         ("https://x.com@evil.com/doc", Some(Level::Nowhere)),
+        (
+            "[Wiki](https://intranet.acme.example) or [https://intranet.acme.example](https://intranet.acme.example/a)",
+            Some(Level::Allowed),
+        ),
+        (
+            "`https://intranet.acme.example`, https://intranet.acme.example; (https://intranet.acme.example).",
+            Some(Level::Allowed),
+        ),
+        ("<a href=\"https://intranet.acme.example\">here</a>", Some(Level::Allowed)),
+        ("[x](<https://intranet.acme.example)@evil.com/x>)", Some(Level::Nowhere)),
+        ("https://intranet.acme.example{.evil.pizza", Some(Level::Nowhere)),
+        ("<a href=\"https://intranet.acme.example .evil.com/x\">", Some(Level::Nowhere)),
+        ("https://intranet.acme.example'x.evil.pizza", Some(Level::Nowhere)),
+        (r"[Invoice](https\://evil.example/x)", Some(Level::Nowhere)),
+        ("https&#58;&#47;&#47;evil&#46;example", Some(Level::Nowhere)),
+        ("https://x.com/DOC", Some(Level::Nowhere)),
     ] {
         assert_eq!(run.links(content), expected, "{content}");
     }

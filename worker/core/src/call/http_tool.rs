@@ -175,7 +175,7 @@ fn read_query(query: &str, fields: &mut Vec<(String, Source, Json)>) -> Result<(
 
 /// Sorts the fields as [`Json::Object`] requires. Repeated fields of the query become an array.
 fn merge(mut fields: Vec<(String, Source, Json)>) -> Result<Vec<(String, Json)>, Unresolved> {
-    fields.sort_by(|(a, ..), (b, ..)| utf16_order(a, b));
+    fields.sort_unstable_by(|(a, ..), (b, ..)| utf16_order(a, b));
     let mut merged: Vec<(String, Json)> = Vec::with_capacity(fields.len());
     let mut last = Source::Path;
     for (name, source, value) in fields {

@@ -252,11 +252,10 @@ fn presented<'a>(draft: &Draft<'a>) -> Option<&'a Approval> {
     draft.facts.approval.filter(|_| draft.presented != Presented::Nothing)
 }
 
-/// A call that may reach an untrusted server taints its scope, and so does a request of that server
+/// A call whose results strangers may have written taints its scope, and so does a request of that server
 /// to its client.
 fn taint(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) {
-    let untrusted = ruling.tool.as_ref().is_some_and(|tool| tool.server.is_untrusted());
-    if !ruling.decision.passes() || !untrusted {
+    if !ruling.decision.passes() || !draft.facts.records.is_untrusted() {
         return;
     }
     let (command, facts) = (draft.command, draft.facts);

@@ -83,9 +83,9 @@ fn proxy_body(
     proxy::reply(text, upstream, (untrusted, observe), denial, command, visible)
 }
 
-/// What a proxy must know about an untrusted server; `None` if the server is trusted.
+/// What a proxy must know about a server whose answers strangers may have written; otherwise `None`.
 fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
-    let server = facts.records.server.as_ref().filter(|server| server.is_untrusted())?;
+    let server = facts.records.server.as_ref().filter(|_| facts.records.is_untrusted())?;
     Some(Untrusted {
         run: assigned_run(command, facts.records).map(str::to_owned),
         period_ms: taint_period_ms(facts.records),

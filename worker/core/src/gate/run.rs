@@ -86,7 +86,7 @@ fn report(
     let observed = extract::result(key, &reported.text, trust, !server.is_untrusted());
     let source = Source { decision_id: reported.decision_id.clone(), tool: command.call.tool_id() };
     let observation = run.of_result(&observed, source);
-    let taint = server.is_untrusted().then(|| {
+    let taint = facts.records.is_untrusted().then(|| {
         let command = TaintCommand {
             tenant: command.tenant.clone(),
             lane: command.lane,

@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
             let value = map.next_value_seed(self.inner())?;
             fields.push((key, value));
         }
-        fields.sort_by(|(a, _), (b, _)| utf16_order(a, b));
+        fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
         for pair in fields.windows(2) {
             if let [(a, _), (b, _)] = pair
                 && a == b

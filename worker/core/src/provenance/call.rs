@@ -56,7 +56,8 @@ impl Call<'_> {
             Reach::BySinks => Reach::Outside,
             registered => registered,
         };
-        sinks.sort_by(|one, other| (one.level, &one.sink).cmp(&(other.level, &other.sink)));
+        sinks
+            .sort_unstable_by(|one, other| (one.level, &one.sink).cmp(&(other.level, &other.sink)));
         Provenance {
             instruction_known: self.run.is_some_and(RunValues::is_instructed),
             lowest: sinks.first().map_or(Level::Nowhere, |sink| sink.level),
@@ -69,20 +70,20 @@ impl Call<'_> {
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
         let (parts, _) = parts(self.roles, self.input);
-        parts.iter().flat_map(|part| lookup::hashes(self.key, part.value)).collect()
+        let looked_at = parts.iter().filter(|part| part.role != Role::Detail);
+        looked_at.flat_map(|part| lookup::hashes(self.key, part.value)).collect()
     }
 
     /// Where a part's value came from; `None` if it names no destination.
     fn origin(&self, part: &Part<'_>) -> Option<SinkOrigin> {
         let known = &OfRun(self.run);
         let (found, sink) = match part.role {
-            Role::Detail => return None,
-            Role::Content => (
+            Role::Detail | Role::Content => (
                 lookup::links(self.key, part.value, self.destinations, known)?,
                 [&part.pointer, "#links"].concat(),
             ),
             Role::Sink => (
-                lookup::sink(self.key, part.value, self.destinations, known)?,
+                lookup::sink(self.key, (part.value, part.named), self.destinations, known)?,
                 part.pointer.clone(),
             ),
         };
@@ -116,7 +117,8 @@ impl Call<'_> {
         if part.role != Role::Sink {
             return true;
         }
-        let found = lookup::sink(self.key, part.value, self.destinations, &OfRun(None));
+        let value = (part.value, part.named);
+        let found = lookup::sink(self.key, value, self.destinations, &OfRun(None));
         found.is_none_or(|found| found.level == Level::Allowed)
     }
 }

@@ -13,12 +13,13 @@ const MAX_HOST_BYTES: usize = 253;
 
 /// Top-level domains of which clients make links without a scheme or a path. Sorted.
 const LINKED_DOMAINS: &[&str] = &[
-    "ai", "app", "at", "au", "be", "biz", "br", "ca", "cc", "ch", "click", "club", "cn", "co",
-    "com", "cz", "de", "dev", "dk", "edu", "es", "eu", "example", "fi", "fr", "gov", "icu", "ie",
-    "in", "info", "io", "it", "jp", "kr", "link", "live", "ly", "me", "mil", "net", "nl", "no",
-    "nz", "online", "org", "pl", "pt", "pw", "ro", "ru", "sa", "se", "shop", "site", "sk", "space",
-    "store", "su", "tech", "tk", "top", "tr", "tv", "ua", "uk", "us", "vip", "website", "work",
-    "xyz", "za",
+    "ai", "app", "at", "au", "be", "bid", "biz", "blog", "br", "buzz", "ca", "cc", "cfd", "ch",
+    "click", "cloud", "club", "cn", "co", "com", "cyou", "cz", "de", "dev", "digital", "dk", "edu",
+    "es", "eu", "example", "fi", "fr", "fun", "gg", "gov", "host", "icu", "ie", "in", "info", "io",
+    "it", "jp", "kr", "link", "live", "lol", "ly", "me", "mil", "mom", "net", "news", "nl", "no",
+    "nz", "online", "org", "page", "pl", "pro", "pt", "pw", "rest", "ro", "ru", "sa", "sbs", "se",
+    "shop", "site", "sk", "space", "store", "su", "support", "tech", "tk", "to", "today", "top",
+    "tr", "tv", "ua", "uk", "us", "vip", "website", "work", "world", "xyz", "za", "zone",
 ];
 
 /// Ends of file names. `report.md/2` is a path, although `md` is a top-level domain. Sorted.
@@ -89,11 +90,16 @@ impl<'t> Link<'t> {
         Some(Self { host, place, page, path, query, fragment })
     }
 
-    /// What the query carries: its values, and names that are not plain words, since a name can carry data
-    /// too.
+    /// What the query carries: its values, and names that are not plain words, have no value, or are too many,
+    /// since names can carry data too.
     pub fn query_values(&self) -> impl Iterator<Item = &'t str> + use<'t> {
-        let parts = self.query.split('&').flat_map(|pair| match pair.split_once('=') {
-            Some((name, value)) => [Some(name).filter(|name| !is_plain_name(name)), Some(value)],
+        const MAX_PLAIN_NAMES: usize = 8;
+        let pairs = self.query.split('&').enumerate();
+        let parts = pairs.flat_map(|(at, pair)| match pair.split_once('=') {
+            Some((name, value)) => {
+                let plain = at < MAX_PLAIN_NAMES && !value.is_empty() && is_plain_name(name);
+                [Some(name).filter(|_| !plain), Some(value)]
+            }
             None => [Some(pair), None],
         });
         parts.flatten()
@@ -133,6 +139,7 @@ fn is_web(text: &str) -> bool {
 fn is_place(text: &str) -> bool {
     let end = text.find(['/', '?', '#', ':']).unwrap_or(text.len());
     let Some((host, rest)) = text.split_at_checked(end) else { return false };
+    let rest = rest.trim_end_matches(':');
     if !is_name(host) {
         return false;
     }
@@ -237,6 +244,18 @@ fn url_start(token: &str) -> Option<usize> {
                 if after.starts_with("//") && scheme > 0 || token.get(start..).is_some_and(is_web) {
                     return Some(start);
                 }
+                // No port: `Link:x.com`.
+                if !after.starts_with(|next: char| next.is_ascii_digit()) {
+                    if is_glued_place(token, part_at, part) {
+                        return Some(part_at);
+                    }
+                    part_at = at + 1;
+                }
+            }
+            b'/' | b'\\'
+                if part.is_empty() && goes_to_host(token.get(at..).unwrap_or_default()) =>
+            {
+                return Some(at);
             }
             b'/' if part.is_empty() && after.starts_with('/') => {
                 let end =
@@ -249,7 +268,7 @@ fn url_start(token: &str) -> Option<usize> {
                 }
             }
             _ if is_edge(byte) || !byte.is_ascii() => {
-                if is_place(part) {
+                if is_glued_place(token, part_at, part) {
                     return Some(part_at);
                 }
                 part_at = at + 1;
@@ -257,7 +276,33 @@ fn url_start(token: &str) -> Option<usize> {
             _ => {}
         }
     }
-    token.get(part_at..).is_some_and(is_place).then_some(part_at)
+    let part = token.get(part_at..).unwrap_or_default();
+    is_glued_place(token, part_at, part).then_some(part_at)
+}
+
+/// A host as in [`is_place`], also after what belongs to another host: of `https://x.com'@evil.com` or
+/// `https://x.com.evil.com`, a reader may have seen only the beginning. `.com` is the end of a host whose
+/// letters are outside of ASCII.
+fn is_glued_place(token: &str, part_at: usize, part: &str) -> bool {
+    let rest = part.trim_start_matches(['.', '@']);
+    let is_end = || {
+        let before = part_at.checked_sub(1).and_then(|at| token.as_bytes().get(at));
+        let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
+        before.is_some_and(|byte| !byte.is_ascii())
+            && rest.get(..end).is_some_and(|last| is_in(LINKED_DOMAINS, last))
+    };
+    is_place(rest) || (rest.len() < part.len() && is_end())
+}
+
+/// Slashes and backslashes in any number, after which browsers expect a host with a dot in it.
+fn goes_to_host(text: &str) -> bool {
+    let is_slash = |character: char| matches!(character, '/' | '\\');
+    let rest = text.trim_start_matches(is_slash);
+    let slashes = text.len() - rest.len();
+    let rest = rest.get(..rest.floor_char_boundary(MAX_HOST_BYTES)).unwrap_or_default();
+    let rest = rest.trim_start_matches('@');
+    let end = rest.find(['/', '?', '#', ':', '\\']).unwrap_or(rest.len());
+    slashes >= 2 && rest.get(..end).is_some_and(|host| host.contains('.') && is_host(host))
 }
 
 /// The bytes of the URL with which a text begins: up to a quote or to a parenthesis that it did not open.
@@ -294,7 +339,24 @@ mod tests {
             ("HTTPS:evil.com", vec!["HTTPS:evil.com"]),
             ("http:\\\\evil.com", vec!["http:\\\\evil.com"]),
             ("src='//evil.com/x'", vec!["//evil.com/x"]),
-            ("www.evil.com:www.x.com.", vec![]),
+            ("www.evil.com:www.x.com.", vec!["www.evil.com:www.x.com"]),
+            ("https://x.com)@evil.com/x", vec!["https://x.com", "@evil.com/x"]),
+            ("https://x.com).evil.com/x", vec!["https://x.com", ".evil.com/x"]),
+            ("https://x.com'.evil.com", vec!["https://x.com", ".evil.com"]),
+            (".evil.com/x", vec![".evil.com/x"]),
+            ("@evil.com", vec!["@evil.com"]),
+            ("аррӏе.com/login", vec![".com/login"]),
+            ("/\\evil.com/x", vec!["/\\evil.com/x"]),
+            ("///evil.com/x", vec!["///evil.com/x"]),
+            ("//@evil.com/x", vec!["//@evil.com/x"]),
+            ("Link:evil.com", vec!["evil.com"]),
+            ("evil.com:", vec!["evil.com"]),
+            ("x.com:8080", vec!["x.com:8080"]),
+            ("/etc/hosts", vec![]),
+            ("C:\\a\\b.c", vec![]),
+            ("@alice", vec![]),
+            (".env", vec![]),
+            (".net", vec![]),
             ("www.evil.com.", vec!["www.evil.com"]),
             ("evil.com", vec!["evil.com"]),
             ("evil.xyz/a?b=c", vec!["evil.xyz/a?b=c"]),

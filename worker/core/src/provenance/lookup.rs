@@ -4,6 +4,8 @@
 //! that is known nowhere makes the whole unknown.
 
 use super::extract;
+use super::hidden::{MAX_LINKS, has_hidden_link};
+use super::leaves::each_leaf;
 use super::link::{self, Link};
 use super::normal::{Form, decodings};
 use super::{Destinations, Level, ValueKey};
@@ -11,9 +13,6 @@ use crate::json::Json;
 
 /// Parts of one sink: the recipients of a long list. More is seen nowhere.
 pub const MAX_SINK_PARTS: usize = 256;
-
-/// Links and addresses inside of one content. More is seen nowhere.
-pub const MAX_LINKS: usize = 64;
 
 /// Where a value was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +37,11 @@ impl<F: Fn(u64) -> Option<Found>> Known for F {
     }
 }
 
-/// The level of a sink. `None` if there is nothing to judge: null, a boolean, an empty text or list.
+/// The level of a sink. `None` if there is nothing to judge: null, an empty text or list, a boolean in an
+/// argument that is not `named` as a sink. No result or instruction states the boolean of a named one.
 pub fn sink(
     key: &ValueKey,
-    value: &Json,
+    (value, named): (&Json, bool),
     allowed: &Destinations,
     known: &impl Known,
 ) -> Option<Found> {
@@ -52,6 +52,8 @@ pub fn sink(
         }
         let found = match leaf {
             Json::String(text) => lookup.text(text),
+            Json::Bool(_) if !named => return,
+            Json::Bool(_) => NOWHERE,
             _ => lookup.whole_json(leaf).unwrap_or(NOWHERE),
         };
         lookup.add(found);
@@ -68,7 +70,11 @@ pub fn links(
 ) -> Option<Found> {
     let (mut lookup, mut links) = (Lookup::new(key, allowed, known), 0);
     each_leaf(content, &mut |leaf| {
-        extract::each_link(leaf.as_str().unwrap_or_default(), &mut |span| {
+        let text = leaf.as_str().unwrap_or_default();
+        if has_hidden_link(text) {
+            lookup.add(NOWHERE);
+        }
+        extract::each_link(text, &mut |span| {
             if lookup.is_nowhere() {
                 return;
             }
@@ -115,17 +121,6 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
 #[must_use]
 pub fn limited(key: &ValueKey, tool: &str, pointer: &str) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff<"].concat())
-}
-
-/// Calls `found` with each value that is not empty, no array and no object.
-fn each_leaf(value: &Json, found: &mut dyn FnMut(&Json)) {
-    match value {
-        Json::Null | Json::Bool(_) => {}
-        Json::String(text) if text.is_empty() => {}
-        Json::Array(items) => items.iter().for_each(|item| each_leaf(item, found)),
-        Json::Object(fields) => fields.iter().for_each(|(_, field)| each_leaf(field, found)),
-        _ => found(value),
-    }
 }
 
 struct Lookup<'a, K> {
@@ -239,10 +234,12 @@ impl<'a, K: Known> Lookup<'a, K> {
         let Some(mut lowest) = self.place(link.host) else { return NOWHERE };
         let page = link.page.and_then(|page| self.place(page));
         let path = page.is_none().then(|| link.path.split('/')).into_iter().flatten();
-        for part in path.chain(link.query_values()).chain([link.fragment]) {
-            if !part.is_empty() {
-                lowest = lower(Some(lowest), self.part(part));
-            }
+        for component in path.filter(|component| !component.is_empty()) {
+            let found = self.take_room().and_then(|()| self.known(|it| it.of_component(component)));
+            lowest = lower(Some(lowest), found.unwrap_or(NOWHERE));
+        }
+        for part in link.query_values().chain([link.fragment]).filter(|part| !part.is_empty()) {
+            lowest = lower(Some(lowest), self.part(part));
         }
         page.map_or(lowest, |page| lower(Some(lowest), page))
     }
@@ -286,8 +283,9 @@ impl<'a, K: Known> Lookup<'a, K> {
     }
 }
 
-/// The members of a list: addresses, URLs and numbers, with `,` or `;` between them. The member of
-/// `Alice <alice@x.com>` is its address. `None` if the text is no such list.
+/// The members of a list: addresses and URLs, with `,` or `;` between them. The member of
+/// `Alice <alice@x.com>` is its address. `None` if the text is no such list. Numbers are in none: some readers
+/// take `12,4500` for one.
 fn members(text: &str) -> Option<impl Iterator<Item = &str>> {
     let members = || text.split([',', ';']).map(member);
     let is_list = (text.contains([',', ';', '<']) || text.starts_with("mailto:"))
@@ -303,12 +301,7 @@ fn member(text: &str) -> Option<&str> {
         }
         _ => text.strip_prefix("mailto:").unwrap_or(text),
     };
-    let is_number = |text: &str| {
-        let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b' ');
-        text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_part)
-    };
-    let fits = link::is_address(address)
-        || (address.len() == text.len() && (is_number(text) || link::is_url(text)));
+    let fits = link::is_address(address) || (address.len() == text.len() && link::is_url(text));
     fits.then_some(address)
 }
 

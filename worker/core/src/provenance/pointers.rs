@@ -76,7 +76,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pointers<T> {
             }
             pointers.push((pointer, map.next_value()?));
         }
-        pointers.sort_by(|(one, _), (other, _)| one.cmp(other));
+        pointers.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         if pointers.array_windows().any(|[(one, _), (other, _)]| one == other) {
             return Err(A::Error::custom("must not have a pointer twice"));
         }

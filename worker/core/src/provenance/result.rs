@@ -25,6 +25,14 @@ text_enum! {
 #[serde(transparent)]
 pub struct ResultTrust(#[serde(with = "pointers")] pub Vec<(String, ResultLevel)>);
 
+impl ResultTrust {
+    /// Whether strangers may have written a part of the result.
+    #[must_use]
+    pub fn has_untrusted(&self) -> bool {
+        self.0.iter().any(|(_, level)| *level == ResultLevel::Untrusted)
+    }
+}
+
 /// The values of a result, as keyed hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {

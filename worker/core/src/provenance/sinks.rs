@@ -16,13 +16,15 @@ pub struct Part<'a> {
     /// A JSON Pointer (RFC 6901).
     pub pointer: String,
     pub role: Role,
+    /// Whether a pointer gives the role. Without one, a part is a sink.
+    pub named: bool,
     pub value: &'a Json,
 }
 
 /// The steps of a registered pointer that are left below a value, and its role.
 type Rule<'a> = (&'a str, Role);
 
-/// The parts of the arguments with their roles, in order. Details are left out. Returns whether there are
+/// The parts of the arguments with their roles, in order. Returns whether there are
 /// more parts than [`MAX_SINKS`].
 #[must_use]
 pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a>>, bool) {
@@ -37,9 +39,9 @@ pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a
     let whole = match below(input, &rules) {
         Some(members) => members.into_iter().all(|(step, value, rules)| {
             let pointer = ["/", &escaped(&step)].concat();
-            collect(&mut found, pointer, Role::Sink, value, &rules, MAX_DEPTH)
+            collect(&mut found, pointer, (Role::Sink, false), value, &rules, MAX_DEPTH)
         }),
-        None => collect(&mut found, String::new(), Role::Sink, input, &[], MAX_DEPTH),
+        None => collect(&mut found, String::new(), (Role::Sink, false), input, &[], MAX_DEPTH),
     };
     (found, !whole)
 }
@@ -48,13 +50,13 @@ pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a
 fn collect<'a>(
     found: &mut Vec<Part<'a>>,
     pointer: String,
-    inherited: Role,
+    inherited: (Role, bool),
     value: &'a Json,
     rules: &[Rule<'_>],
     depth: usize,
 ) -> bool {
     let own = rules.iter().find(|(rest, _)| rest.is_empty());
-    let role = own.map_or(inherited, |(_, role)| *role);
+    let (role, named) = own.map_or(inherited, |(_, role)| (*role, true));
     let deeper = rules.iter().any(|(rest, _)| !rest.is_empty());
     if deeper
         && let Some(depth) = depth.checked_sub(1)
@@ -62,21 +64,17 @@ fn collect<'a>(
     {
         return members.into_iter().all(|(step, value, rules)| {
             let pointer = [&pointer, "/", &escaped(&step)].concat();
-            collect(found, pointer, role, value, &rules, depth)
+            collect(found, pointer, (role, named), value, &rules, depth)
         });
-    }
-    if role == Role::Detail {
-        return true;
     }
     if found.len() >= MAX_SINKS {
         return false;
     }
-    found.push(Part { pointer, role, value });
+    found.push(Part { pointer, role, named, value });
     true
 }
 
 /// The members of an object or the items of an array, each with the rules that go on below it.
-#[expect(clippy::type_complexity, reason = "used in two places of this file")]
 fn below<'a, 'r>(
     value: &'a Json,
     rules: &[Rule<'r>],
@@ -85,7 +83,7 @@ fn below<'a, 'r>(
         let mut rules: Vec<_> =
             rules.iter().filter_map(|rule| after(rule, step, is_item)).collect();
         // A rule that names the step comes before one with `*`.
-        rules.sort_by_key(|(_, by_star)| *by_star);
+        rules.sort_unstable_by_key(|(_, by_star)| *by_star);
         rules.into_iter().map(|(rule, _)| rule).collect()
     };
     match value {
@@ -151,7 +149,7 @@ mod tests {
                 "each role",
                 Some(roles),
                 r#"{"at":"now","body":"hi","to":"x"}"#,
-                r#"/body content "hi"; /to sink "x""#,
+                r#"/at detail "now"; /body content "hi"; /to sink "x""#,
             ),
             (
                 "argument without a role",
@@ -163,7 +161,7 @@ mod tests {
                 "items",
                 Some(roles),
                 r#"{"list":[{"mail":"a","name":"b"},{"mail":"c","name":"d"}]}"#,
-                r#"/list/0/mail sink "a"; /list/0/name content "b"; /list/1/mail sink "c""#,
+                r#"/list/0/mail sink "a"; /list/0/name content "b"; /list/1/mail sink "c"; /list/1/name detail "d""#,
             ),
             (
                 "array where an object was expected",

@@ -193,6 +193,14 @@ pub struct CallRecords {
 }
 
 impl CallRecords {
+    /// Whether text of strangers may reach the agent: the server is untrusted, or a part of the tool's results.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        let trust = self.tool.as_ref().and_then(|tool| tool.result_trust.as_deref());
+        self.server.as_ref().is_some_and(ServerRecord::is_untrusted)
+            || trust.is_some_and(ResultTrust::has_untrusted)
+    }
+
     /// How long the registry can be used for this call after its last confirmation, in
     /// milliseconds: the tenant's grace period for reads, writes, or tools of high or critical
     /// risk, and at least `ttl_ms`.

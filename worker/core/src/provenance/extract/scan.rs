@@ -4,6 +4,7 @@
 //! else. All other words, and each line, are looked at more closely.
 
 use super::super::link;
+use super::super::normal::MAX_VALUE_BYTES;
 
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +86,30 @@ type Place = (usize, usize);
 
 /// Calls `found` with each link and mail address in a text.
 pub fn each_link<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
-    scan(text, &mut |kind, span| {
-        if kind != Kind::Value {
-            found(span);
-        }
+    scan(text, &mut |kind, span| match kind {
+        Kind::Link => found(with_rest_of_host(text, span)),
+        Kind::Address => found(span),
+        Kind::Value => {}
     });
+}
+
+/// A URL that ends with its host, together with what stands directly after it. Browsers take letters after a
+/// quote or a bracket for more of the host: `https://x.com{.evil.com`.
+fn with_rest_of_host<'t>(text: &'t str, url: &'t str) -> &'t str {
+    if url.split_once("//").is_none_or(|(_, authority)| authority.contains(['/', '?', '#'])) {
+        return url;
+    }
+    let start = url.as_ptr().addr() - text.as_ptr().addr();
+    let after = text.get(start + url.len()..).unwrap_or_default();
+    let after = after.get(..after.floor_char_boundary(MAX_VALUE_BYTES)).unwrap_or_default();
+    let is_end =
+        |character: char| character.is_whitespace() || matches!(character, '<' | '>' | '"');
+    let glued = after.split(is_end).next().unwrap_or_default();
+    let is_more = glued.contains(char::is_alphanumeric)
+        && !glued.starts_with("](")
+        && !link::is_url(glued.trim_start_matches([',', ';', '|', ')', '(']));
+    let length = if is_more { url.len() + glued.len() } else { url.len() };
+    text.get(start..start + length).unwrap_or(url)
 }
 
 /// Calls `found` with each span of the text that may be a value.
@@ -338,7 +358,8 @@ impl<'t> Scanner<'t, '_> {
         self.short(line, MAX_LINE_BYTES);
         let item = without_marker(line);
         let name_end = item.floor_char_boundary(MAX_NAME_BYTES);
-        let colon = item.get(..name_end).and_then(|name| name.find(": "));
+        let colon = (class & SOFT != 0).then(|| item.get(..name_end)).flatten();
+        let colon = colon.and_then(|name| name.find(": "));
         let field = colon.and_then(|colon| item.get(colon + 2..)).unwrap_or(item).trim();
         if item.len() < line.len() {
             self.short(item, MAX_FIELD_BYTES);

@@ -6,13 +6,13 @@ use super::super::normal::Form;
 use super::scan::{Kind, scan};
 
 /// Calls `take` with the hash of each value in a text. A value may come more than once.
-pub fn text(key: &ValueKey, text: &str, take: &mut impl FnMut(u64)) {
+pub fn text(key: &ValueKey, text: &str, take: &mut dyn FnMut(u64)) {
     let mut form = Form::new();
     scan(text, &mut |kind, span| value(key, &mut form, kind, span, take));
 }
 
 /// The hashes of one value.
-fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut impl FnMut(u64)) {
+pub fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut dyn FnMut(u64)) {
     if let Some(form) = form.of(span) {
         take(key.hash(form));
     }
@@ -22,8 +22,13 @@ fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut imp
             take(key.hash(form));
         }
     }
-    let parts = link.path.split('/').chain(link.query_values());
-    for part in parts.chain([link.host, link.fragment]).filter(|part| !part.is_empty()) {
+    for component in link.path.split('/').filter(|component| !component.is_empty()) {
+        if let Some(form) = form.of_component(component) {
+            take(key.hash(form));
+        }
+    }
+    let parts = link.query_values().chain([link.host, link.fragment]);
+    for part in parts.filter(|part| !part.is_empty()) {
         if let Some(form) = form.of(part) {
             take(key.hash(form));
         }

@@ -1,7 +1,8 @@
 //! The values of results and arguments: JSON with a trust per pointer, or text.
 
 use super::super::key::{Hashes, ValueKey};
-use super::super::normal::Form;
+use super::super::leaves;
+use super::super::normal::{Form, decodings};
 use super::super::result::{MAX_RESULT_VALUES, Observed, ResultLevel, ResultTrust};
 use super::text::{sorted, text};
 use crate::json::{self, Json};
@@ -41,13 +42,34 @@ pub fn result(
     trust: Option<&ResultTrust>,
     server_trusted: bool,
 ) -> Observed {
+    let is_json = result.trim_start().starts_with(['{', '[', '"']);
+    let is_json = is_json && result.len() <= MAX_READ_BYTES;
+    let value = is_json.then(|| json::parse(result.as_bytes()).ok()).flatten();
+    read(key, (result, value), trust, server_trusted)
+}
+
+/// The values of a text to which no pointer leads, whether or not it is JSON.
+#[must_use]
+pub fn opaque(
+    key: &ValueKey,
+    text: &str,
+    trust: Option<&ResultTrust>,
+    server_trusted: bool,
+) -> Observed {
+    read(key, (text, None), trust, server_trusted)
+}
+
+fn read(
+    key: &ValueKey,
+    (result, value): (&str, Option<Json>),
+    trust: Option<&ResultTrust>,
+    server_trusted: bool,
+) -> Observed {
     let rules: Vec<Rule<'_>> = trust
         .map(|trust| trust.0.iter().map(|(pointer, level)| (pointer.as_str(), *level)).collect())
         .unwrap_or_default();
     let server = if server_trusted { ResultLevel::Trusted } else { ResultLevel::Untrusted };
     let read = result.get(..result.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
-    let is_json = read.trim_start().starts_with(['{', '[', '"']) && read.len() == result.len();
-    let value = is_json.then(|| json::parse(read.as_bytes()).ok()).flatten();
     let mut form = Form::new();
     let (mut trusted, mut untrusted) = (Bounded::default(), Bounded::default());
     match &value {
@@ -101,13 +123,17 @@ pub fn result(
 #[must_use]
 pub fn arguments(key: &ValueKey, input: &Json) -> (Vec<u64>, bool) {
     let (mut sent, mut form) = (Bounded::default(), Form::new());
-    each_leaf(input, ResultLevel::Untrusted, &[], &mut |leaf, _| {
+    leaves::each_leaf(input, &mut |leaf| {
         of_leaf(key, leaf, &mut form, &mut |hash| sent.take(hash));
+        // A server can decode what it stores.
+        for decoded in leaf.as_str().map(decodings).into_iter().flatten() {
+            of_leaf(key, &Json::String(decoded), &mut form, &mut |hash| sent.take(hash));
+        }
     });
     (sorted(sent.hashes), sent.incomplete)
 }
 
-fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut impl FnMut(u64)) {
+fn of_leaf(key: &ValueKey, leaf: &Json, form: &mut Form, take: &mut dyn FnMut(u64)) {
     if let Some(form) = form.of_json(leaf) {
         take(key.hash(form));
     }
@@ -143,7 +169,7 @@ fn each_leaf(
         Json::Object(fields) => {
             for (name, field) in fields {
                 let is_step = |step: &str| {
-                    step == name
+                    (step == name && step != "*")
                         || (step.contains('~')
                             && step.replace("~1", "/").replace("~0", "~") == *name)
                 };

@@ -1,8 +1,8 @@
 //! The normal form of values, and bounded decodings of texts.
 //!
 //! A value is hashed in its normal form: trimmed, without quotes, brackets and punctuation around it, in
-//! lower case, each inner gap one space or one line break. Numbers, dates and account numbers have one
-//! spelling each.
+//! lower case, each inner gap one space or one line break. A path keeps its case. Numbers, dates and account
+//! numbers have one spelling each.
 //!
 //! INVARIANT (one meaning): two texts with one normal form name the same destination. So a letter that only
 //! looks like another keeps its own form, and a separator that could mean two things is kept.
@@ -38,10 +38,15 @@ impl Form {
         Self { bytes: [0; MAX_VALUE_BYTES], length: 0 }
     }
 
-    /// The normal form of a text. `None` if nothing is left of the text, or the value is too long.
+    /// The normal form of a text. `None` if nothing is left of the text, the value is too long, or it is a path
+    /// that ends with `..`.
     pub fn of(&mut self, text: &str) -> Option<&[u8]> {
         self.length = 0;
-        if self.fold(stripped(text))? {
+        if ends_above(text) {
+            return None;
+        }
+        let text = stripped(text);
+        if self.fold(text, path_at(text.as_bytes()))? {
             self.compact();
         }
         self.bytes.get(..self.length)
@@ -51,9 +56,22 @@ impl Form {
     /// named `readme.md` is another value than the host `readme.md`.
     pub fn of_place(&mut self, place: &str) -> Option<&[u8]> {
         self.length = 0;
+        if ends_above(place) {
+            return None;
+        }
         self.push(b'/')?;
         self.push(b'/')?;
-        self.fold(stripped(place).trim_end_matches('/'))?;
+        let place = stripped(place).trim_end_matches('/');
+        self.fold(place, path_at(place.as_bytes()))?;
+        self.bytes.get(..self.length)
+    }
+
+    /// The form of a component of a URL's path, which keeps its case.
+    pub fn of_component(&mut self, component: &str) -> Option<&[u8]> {
+        self.length = 0;
+        if self.fold(stripped(component), 0)? {
+            self.compact();
+        }
         self.bytes.get(..self.length)
     }
 
@@ -67,14 +85,22 @@ impl Form {
         }
     }
 
-    /// Appends the text in lower case with its gaps collapsed. Returns whether it has a digit.
-    fn fold(&mut self, text: &str) -> Option<bool> {
+    /// Appends the text in lower case, up to its path, with its gaps collapsed. Returns whether it has a digit.
+    fn fold(&mut self, text: &str, path_at: usize) -> Option<bool> {
         if text.is_empty() || text.len() > MAX_VALUE_BYTES {
             return None;
         }
+        let is_plain = |byte: u8| byte.is_ascii() && byte > b' ';
+        if text.bytes().all(is_plain) {
+            let out = self.bytes.get_mut(self.length..self.length + text.len())?;
+            out.copy_from_slice(text.as_bytes());
+            out.get_mut(..path_at)?.make_ascii_lowercase();
+            self.length += text.len();
+            return Some(text.bytes().any(|byte| byte.is_ascii_digit()));
+        }
         let (mut digit, mut gap) = (false, None);
         if text.is_ascii() {
-            for byte in text.bytes() {
+            for (at, byte) in text.bytes().enumerate() {
                 if matches!(byte, b'\t'..=b'\r' | b' ') {
                     gap = Some(widened(gap, !matches!(byte, b' ' | b'\t')));
                     continue;
@@ -83,11 +109,11 @@ impl Form {
                     self.push(byte)?;
                 }
                 digit |= byte.is_ascii_digit();
-                self.push(byte.to_ascii_lowercase())?;
+                self.push(if at < path_at { byte.to_ascii_lowercase() } else { byte })?;
             }
             return Some(digit);
         }
-        for character in text.chars() {
+        for (at, character) in text.char_indices() {
             if character.is_whitespace() {
                 let line = matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
                 gap = Some(widened(gap, line));
@@ -98,7 +124,8 @@ impl Form {
             }
             digit |= character.is_ascii_digit();
             let mut utf8 = [0; 4];
-            for byte in lower(character).encode_utf8(&mut utf8).bytes() {
+            let folded = if at < path_at { lower(character) } else { character };
+            for byte in folded.encode_utf8(&mut utf8).bytes() {
                 self.push(byte)?;
             }
         }
@@ -128,6 +155,28 @@ impl Form {
 #[must_use]
 pub fn normal(text: &str) -> Option<String> {
     String::from_utf8(Form::new().of(text)?.to_vec()).ok()
+}
+
+/// Where a path begins: two paths that differ in their case can be two files. A host has no case. The text's
+/// length if it has no path.
+fn path_at(text: &[u8]) -> usize {
+    let Some(slash) = text.iter().position(|byte| *byte == b'/') else { return text.len() };
+    let (before, after) = text.split_at_checked(slash).unwrap_or((text, &[]));
+    let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+    let authority = match (before, after) {
+        (b"" | [.., b':'], [b'/', b'/', ..]) => slash + 2,
+        _ if before.contains(&b'.') => 0,
+        _ => return 0,
+    };
+    let rest = text.get(authority..).unwrap_or_default();
+    rest.iter().position(is_end).map_or(text.len(), |end| authority + end)
+}
+
+/// Whether a path ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be `old/`.
+fn ends_above(text: &str) -> bool {
+    let text = text.trim_end();
+    let last = text.len() - text.trim_end_matches('.').len();
+    last > 0 && text.get(..text.len() - last).is_some_and(|path| path.ends_with(['/', '\\']))
 }
 
 /// A gap with a line break anywhere is a line break. So a second line never passes for a second word.
@@ -235,6 +284,12 @@ mod tests {
             ("good\u{200b}.com", "good\u{200b}.com"),
             ("ра", "ра"),
             ("../x", "../x"),
+            ("https://Bit.ly/Q3Report", "https://bit.ly/Q3Report"),
+            ("HTTPS://X.com?Q=1", "https://x.com?Q=1"),
+            ("//X.com/A", "//x.com/A"),
+            ("X.com/A", "x.com/A"),
+            ("Src/Main.rs", "Src/Main.rs"),
+            ("/Etc", "/Etc"),
             (".env", ".env"),
         ] {
             assert_eq!(normal(text).as_deref(), Some(expected), "{text}");
@@ -243,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_empty_or_too_long_has_no_normal_form() {
-        for text in ["", " ", "...", "\"\"", "()", "\n"] {
+        for text in ["", " ", "...", "\"\"", "()", "\n", "old/..", "old/.. ", "a\\..", "a/."] {
             assert_eq!(normal(text), None, "{text:?}");
         }
         assert!(normal(&"a".repeat(MAX_VALUE_BYTES)).is_some());
@@ -251,6 +306,7 @@ mod tests {
         // In lower case this letter has one byte more.
         assert_eq!(normal(&"\u{23a}".repeat(MAX_VALUE_BYTES / 2)), None);
         assert_eq!(Form::new().of_place("///"), None);
+        assert_eq!(Form::new().of_place("x.com/a/.."), None);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub fn compact(text: &[u8]) -> Option<Short> {
     }
     match text {
         [b'a'..=b'z', b'a'..=b'z', b'0'..=b'9', b'0'..=b'9', ..] => iban(text),
-        [b'a'..=b'z', ..] => date(text),
+        [b'a'..=b'z', ..] => text.get(..3).and_then(month).and_then(|_| date(text)),
         [b'+', rest @ ..] => digits(rest, true),
         _ => date(text).or_else(|| number(text)).or_else(|| digits(text, false)),
     }
