@@ -17,8 +17,8 @@ const KB = 1_024;
 const MB = 1_024 * KB;
 /** Bytes of a piece of a streamed answer. */
 const PIECE_BYTES = 64 * KB;
-/** Bytes of an answer that people could read: mails and a table of them. */
-export const PROSE_BYTES = 64 * KB;
+/** Bytes of an answer that people could read. */
+export const TEXT_BYTES = 64 * KB;
 /** A little less than the flush interval, as in edge.ts. */
 const SECONDS = 0.9;
 /** In each answer, at its end, and in nothing else. */
@@ -109,16 +109,24 @@ export async function withUpstream<T>(run: (url: string) => Promise<T>): Promise
   }
 }
 
-/** A result of ordinary text, in which addresses, dates, names and numbers change. */
-function prose(bytes: number): string {
-  const mail = (at: number) =>
-    `- id: '${at}'\n  sender: user.${at}@example.com\n  date: 2026-05-${10 + (at % 20)} 10:30\n  body: |\n` +
-    "    The quarterly review went well, and most of the open questions were answered during the meeting.\n" +
-    "    Alice Miller will send the remaining figures to the finance team before the end of the week. Please\n" +
-    `    have a look at https://wiki.example.com/drafts/${at}, and tell me whether the second chapter is clear.\n`;
+const PARAGRAPH =
+  "The quarterly review went well, and most of the open questions were answered during the meeting. Alice Miller " +
+  "will send the remaining figures to the finance team before the end of the week. Please tell me whether the second " +
+  "chapter is clear enough for readers who do not know the project.\n";
+
+/** Pieces of ordinary text: a report, or a list of mails with addresses, links, dates and numbers that change. */
+const TEXTS = {
+  report: (at: number) => `${at}. ${PARAGRAPH}`,
+  mails: (at: number) =>
+    `- id: '${at}'\n  sender: user.${at}@example.com\n  date: 2026-05-${10 + (at % 20)} 10:30\n  body: |\n    ${PARAGRAPH}` +
+    `    See https://wiki.example.com/drafts/${at}.\n`,
+};
+export const TEXT_NAMES = Object.keys(TEXTS) as (keyof typeof TEXTS)[];
+
+function textResult(name: keyof typeof TEXTS): string {
   let text = "";
-  for (let at = 1; text.length < bytes; at += 1) text += mail(at);
-  return JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: text.slice(0, bytes) + MARK }] } });
+  for (let at = 1; text.length < TEXT_BYTES; at += 1) text += TEXTS[name](at);
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: text.slice(0, TEXT_BYTES) + MARK }] } });
 }
 
 /** The upstream. What it answers stands in the path, or in the arguments of `tools/call`. */
@@ -138,7 +146,7 @@ function serveUpstream(): void {
     answers.set(`http ${bytes} whole`, { type: "application/json", whole: item });
     answers.set(`http ${bytes} streamed`, { type: "application/json", pieces: pieces(item) });
   }
-  answers.set(`mcp ${PROSE_BYTES} prose`, { type: "application/json", whole: prose(PROSE_BYTES) });
+  for (const name of TEXT_NAMES) answers.set(`mcp ${TEXT_BYTES} ${name}`, { type: "application/json", whole: textResult(name) });
   const server = createServer((request, response) => {
     let text = "";
     request.on("data", (chunk) => (text += chunk));
