@@ -27,7 +27,8 @@ pub fn value(key: &ValueKey, form: &mut Form, kind: Kind, span: &str, take: &mut
             take(key.hash(form));
         }
     }
-    let parts = link.query_values().chain([link.host, link.fragment]);
+    // A component is also a value of its own: an account, an identifier.
+    let parts = link.path.split('/').chain(link.query_values()).chain([link.host, link.fragment]);
     for part in parts.filter(|part| !part.is_empty()) {
         if let Some(form) = form.of(part) {
             take(key.hash(form));
