@@ -175,8 +175,7 @@ fn path_at(text: &[u8]) -> usize {
 /// Whether a path ends with `.` or `..`. Punctuation after a value is dropped, so that `old/..` would be `old/`.
 fn ends_above(text: &str) -> bool {
     let text = text.trim_end();
-    let last = text.len() - text.trim_end_matches('.').len();
-    last > 0 && text.get(..text.len() - last).is_some_and(|path| path.ends_with(['/', '\\']))
+    text.ends_with('.') && text.trim_end_matches('.').ends_with(['/', '\\'])
 }
 
 /// A gap with a line break anywhere is a line break. So a second line never passes for a second word.
