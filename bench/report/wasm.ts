@@ -19,7 +19,6 @@ const END = "<!-- wasm-report: end -->";
 
 /** Gzipped kilobytes that each of the next parts may add. */
 const BUDGETS = {
-  provenance: 60,
   "limits and velocity": 40,
   metrics: 25,
   warrants: 45,
