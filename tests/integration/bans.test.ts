@@ -1,6 +1,6 @@
 // Bans and limits, which stop or slow an agent without changing the agent's record.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AuthorizeResponse, Ban, LimitsView, Problem } from "../support/api/types.gen.ts";
+import type { AuthorizeResponse, Ban, SettingsView, Problem } from "../support/api/types.gen.ts";
 import type { Api } from "../support/administration.ts";
 import type { Reply } from "../support/client.ts";
 import { type Changes, eventually, Gateward, passes, readCall, type Tenant } from "../support/gateward.ts";
@@ -113,11 +113,11 @@ describe("limits", () => {
   test("of a tenant are read and patched, null clears", async () => {
     const { api } = await gateward.tenant();
     const none = { rate_capacity: null, rate_refill_per_s: null, quota_per_day: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null };
-    expect(await api.read("/v1/limits")).toEqual({ ...none, revision: expect.any(Number) });
+    expect(await api.read("/v1/settings")).toEqual({ ...none, revision: expect.any(Number) });
     const some = { rate_capacity: 50, rate_refill_per_s: 2.5, quota_per_day: 0, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600 };
-    expect(await api.change<LimitsView>("PATCH", "/v1/limits", some)).toMatchObject(some);
-    expect(await api.change<LimitsView>("PATCH", "/v1/limits", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
-    expect(await api.read("/v1/limits")).toMatchObject({ ...some, quota_per_day: null });
+    expect(await api.change<SettingsView>("PATCH", "/v1/settings", some)).toMatchObject(some);
+    expect(await api.change<SettingsView>("PATCH", "/v1/settings", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
+    expect(await api.read("/v1/settings")).toMatchObject({ ...some, quota_per_day: null });
   });
 
   test("an agent's own rate holds before its tenant's, and that before the worker's", async () => {
@@ -125,13 +125,13 @@ describe("limits", () => {
     const { api } = tenant;
     const { name, token } = await tenant.agent("paced");
     expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
-    await api.change("PATCH", "/v1/limits", { rate_capacity: 50, rate_refill_per_s: 10 });
+    await api.change("PATCH", "/v1/settings", { rate_capacity: 50, rate_refill_per_s: 10 });
     expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
     await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: 20, rate_refill_per_s: 10 });
     expect(await bucket(token, name)).toBe('"agent";q=20;w=2');
     await api.change("PATCH", `/v1/agents/${name}`, { rate_capacity: null, rate_refill_per_s: null });
     expect(await bucket(token, name)).toBe('"agent";q=50;w=5');
-    await api.change("PATCH", "/v1/limits", { rate_capacity: null, rate_refill_per_s: null });
+    await api.change("PATCH", "/v1/settings", { rate_capacity: null, rate_refill_per_s: null });
     expect(await bucket(token, name)).toBe('"agent";q=600;w=6');
   });
 
@@ -140,12 +140,12 @@ describe("limits", () => {
     const { api } = tenant;
     const { name, token } = await tenant.agent("counted");
     const reason = async () => (await gateward.decide(token, readCall({ agent: { id: name } }))).reason_code;
-    await api.change("PATCH", "/v1/limits", { quota_per_day: 1 });
+    await api.change("PATCH", "/v1/settings", { quota_per_day: 1 });
     expect([await reason(), await reason()]).toEqual(["policy_allow", "quota_exhausted"]);
     await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: 2 });
     expect([await reason(), await reason()]).toEqual(["policy_allow", "quota_exhausted"]);
     await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: 0 });
-    await api.change("PATCH", "/v1/limits", { quota_per_day: null });
+    await api.change("PATCH", "/v1/settings", { quota_per_day: null });
     expect(await reason()).toBe("quota_exhausted");
     await api.change("PATCH", `/v1/agents/${name}`, { quota_per_day: null });
     expect(await reason()).toBe("policy_allow");

@@ -119,7 +119,7 @@ describe("editing at once", () => {
       ["DELETE", "/v1/servers/old"],
       ["PATCH", "/v1/servers/old/tools/tool", { risk: "high" }],
       ["POST", "/v1/servers/old/tools/tool/disable"],
-      ["PATCH", "/v1/limits", { rate_capacity: 1 }],
+      ["PATCH", "/v1/settings", { rate_capacity: 1 }],
       ["PATCH", `/v1/tenants/${tenant.name}`, { lanes: 2 }],
     ];
     for (const [method, path, body] of lost) {

@@ -55,6 +55,7 @@ const nothing: Ids = {
   server: "nothing",
   tool: "nothing",
   ban_id: "nothing",
+  limit_id: "nothing",
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
   run: "nothing",
@@ -116,7 +117,7 @@ describe.each(["administrator", "agent"] as const)("with the credential of anoth
 
 test("bans and limits of one tenant do not hold for another", async () => {
   await intruder.tenant.api.create("/v1/bans", { kind: "agent", subject: owner.ids.agent });
-  await intruder.tenant.api.change("PATCH", "/v1/limits", { quota_per_day: 0, rate_capacity: 1, rate_refill_per_s: 0.001 });
+  await intruder.tenant.api.change("PATCH", "/v1/settings", { quota_per_day: 0, rate_capacity: 1, rate_refill_per_s: 0.001 });
   for (let at = 0; at < 3; at += 1) {
     expect(await passes(gateward, owner.token, readCall({ agent: { id: owner.ids.agent } }))).toBe(true);
   }

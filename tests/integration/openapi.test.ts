@@ -137,7 +137,7 @@ describe("an answer", () => {
 
   test("as the document says has no violation", () => {
     expect(receipt(BODY)).toEqual([]);
-    expect(found("GET", "/v1/limits", 200, { ...json, etag: '"1"' }, LIMITS)).toEqual([]);
+    expect(found("GET", "/v1/settings", 200, { ...json, etag: '"1"' }, LIMITS)).toEqual([]);
     expect(found("GET", "/v1/receipts/rcpt_0_1", 404, problem, PROBLEM)).toEqual([]);
     expect(found("GET", "/v1/nothing", 404, problem, PROBLEM)).toEqual([]);
   });
@@ -147,7 +147,7 @@ describe("an answer", () => {
     ["a member of another kind", () => receipt({ ...BODY, kind: "outcome" }), "/body must have required property 'bytes'"],
     ["an unknown member", () => receipt({ ...BODY, novelty: 1 }), "/body has the member `novelty`, which the document does not have"],
     ["an unknown member at the root", () => found("GET", "/healthz", 200, json, { status: "ok", novelty: 1 }), "its body has the member `novelty`, which the document does not have"],
-    ["an unknown member of a composed object", () => found("GET", "/v1/limits", 200, { ...json, etag: '"1"' }, { ...LIMITS, novelty: 1 }), "its body has the member `novelty`, which the document does not have"],
+    ["an unknown member of a composed object", () => found("GET", "/v1/settings", 200, { ...json, etag: '"1"' }, { ...LIMITS, novelty: 1 }), "its body has the member `novelty`, which the document does not have"],
     ["a missing member", () => found("GET", "/healthz", 200, json, {}), "its body must have required property 'status'"],
     ["a time that is none", () => receipt({ ...BODY, time: "now" }), '/body/time must match format "date-time"'],
     ["an unlisted status", () => found("GET", "/healthz", 418, json, {}), "the document lists no status 418 for check_health: {}"],

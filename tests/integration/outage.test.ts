@@ -175,14 +175,14 @@ test("an eviction takes neither the records from a lane nor renews them", async 
 test("a tenant says for how long its lanes go on, for each kind of call", async () => {
   const { tenant, held } = await cast();
   const limits = { grace_read_s: 0, grace_write_s: 3_600, grace_high_risk_s: 0 };
-  expect(await tenant.api.change("PATCH", "/v1/limits", limits)).toMatchObject(limits);
+  expect(await tenant.api.change("PATCH", "/v1/settings", limits)).toMatchObject(limits);
   for (const body of [read(), write(), merge()]) expect(await ask(held, body)).toBe("allow");
   await gateward.databaseIs("failing");
   await pastTtl();
   expect([await ask(held, read()), await ask(held, write()), await ask(held, merge())]).toEqual([AWAY, DEGRADED, AWAY]);
   for (const grace_read_s of [-1, 3_601, 1.5]) {
     await gateward.databaseIs("up");
-    expect((await tenant.api.patch("/v1/limits", { grace_read_s })).status).toBe(422);
+    expect((await tenant.api.patch("/v1/settings", { grace_read_s })).status).toBe(422);
   }
 });
 

@@ -20,7 +20,7 @@ afterAll(() => gateward?.close());
 
 async function tenantWithRisk(quietS = QUIET_S): Promise<Tenant> {
   const tenant = await gateward.tenant();
-  await tenant.api.change("PATCH", "/v1/limits", { risk_denials: DENIALS, risk_window_s: 60, risk_quiet_s: quietS });
+  await tenant.api.change("PATCH", "/v1/settings", { risk_denials: DENIALS, risk_window_s: 60, risk_quiet_s: quietS });
   return tenant;
 }
 

@@ -68,7 +68,7 @@ describe("bootstrap", () => {
     expect(reply.body).toMatchObject({ administrator: "ann" });
     expectCode(await bootstrap(BOOTSTRAP_SECRET, "third"), 409, "already_bootstrapped");
     const own = new Api(gateward, (reply.body as unknown as NewCredential).token);
-    await own.read("/v1/limits");
+    await own.read("/v1/settings");
 
     // The first tenant has no administrator, and an operator of another cannot make one.
     const recovered = await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "bea" });
@@ -76,7 +76,7 @@ describe("bootstrap", () => {
     expect(recovered.body.scopes).toEqual(expect.arrayContaining(ADMINISTRATOR_SCOPES));
     expect(recovered.body.scopes).not.toContain(TENANTS_SCOPE);
     expectCode(await bootstrap(BOOTSTRAP_SECRET, "first", { administrator: "cleo" }), 409, "already_bootstrapped");
-    expect(await new Api(gateward, (recovered.body as unknown as NewCredential).token).read("/v1/limits")).toBeTruthy();
+    expect(await new Api(gateward, (recovered.body as unknown as NewCredential).token).read("/v1/settings")).toBeTruthy();
   });
 });
 
@@ -99,7 +99,7 @@ describe.each([
     }
     expect(await gateward.rows("SELECT tenant FROM tenants")).toEqual([]);
     const tenant = await gateward.tenant();
-    expect(await tenant.api.read("/v1/limits")).toBeTruthy();
+    expect(await tenant.api.read("/v1/settings")).toBeTruthy();
   });
 });
 

@@ -17,6 +17,7 @@ export interface Ids {
   server: string;
   tool: string;
   ban_id: string;
+  limit_id: string;
   decision_id: string;
   receipt_id: string;
   run: string;
@@ -69,8 +70,15 @@ export const ROUTES: Route[] = [
   tenants("PATCH", "/v1/tenants/{tenant}", () => ({ lanes: 2 })),
   tenants("DELETE", "/v1/tenants/{tenant}"),
 
+  read("/v1/settings"),
+  write("PATCH", "/v1/settings", () => ({ risk_denials: 7 })),
+
   read("/v1/limits"),
-  write("PATCH", "/v1/limits", () => ({ risk_denials: 7 })),
+  write("POST", "/v1/limits", ({ agent }) => ({ limit_id: `${agent}-2`, subject_kind: "agent", subject: agent, rule: { kind: "concurrency", max: "9" } })),
+  read("/v1/limits/{limit_id}"),
+  write("PATCH", "/v1/limits/{limit_id}", () => ({ rule: { max: "8" } })),
+  write("DELETE", "/v1/limits/{limit_id}"),
+  read("/v1/limits/status", { query: "agent={agent}", forAgents: true }),
 
   read("/v1/webhook"),
   write("PUT", "/v1/webhook", () => ({ url: "https://hooks.example.com/gateward" })),
@@ -124,6 +132,7 @@ export const ROUTES: Route[] = [
   approvals("GET", APPROVAL, { forAgents: true }),
   ...["approve", "reject", "cancel"].map((verdict) => approvals("POST", `${APPROVAL}/${verdict}`, { body: () => ({ comment: "seen" }) })),
 
+  { method: "POST", path: "/v1/decisions/{decision_id}/outcome", scope: "an agent", body: () => ({ outcome: "succeeded" }) },
   records("/v1/audit-events"),
   records("/v1/decisions", { forAgents: true }),
   records("/v1/decisions/{decision_id}", { forAgents: true }),
@@ -138,8 +147,8 @@ export const ADMINISTRATION = ROUTES.filter(({ scope }) => scope.includes(":"));
 
 /** The path with the things of `ids` in it, and its query. */
 export function pathOf({ path, query }: Route, ids: Ids): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
-  return query === undefined ? filled : `${filled}?${query}`;
+  const whole = query === undefined ? path : `${path}?${query}`;
+  return whole.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
 }
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -178,6 +187,8 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   await api.server(ids.server, ids.tool);
   const { key_id, token } = await api.credential(ids.agent);
   const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });
+  const limit_id = `limit-${mark}`;
+  await api.create("/v1/limits", { limit_id, subject_kind: "agent", subject: ids.agent, rule: { kind: "amount", max: "9", pointer: "/n", window: "day", tools: ["none/*"] } });
   await api.change("PUT", "/v1/webhook", { url: `https://hooks.example.com/${mark}` });
   let decision_id = "";
   let receipt_id = "";
@@ -188,5 +199,5 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   }
   const held = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" }, trace: { run_id: `run-${mark}` } });
   const approval_id = (await gateward.decide(token, held)).approval?.approval_id ?? "";
-  return { ids: { ...ids, key_id, ban_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
+  return { ids: { ...ids, key_id, ban_id, limit_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
 }

@@ -7,9 +7,11 @@ use std::rc::Rc;
 use gateward_core::call;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::token::secret_hash;
+use gateward_core::gate::Books;
 use gateward_core::gate::budget::Written;
 use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentState, Facts, Step, decide, evaluate_policies};
+use gateward_core::limit::window::utc_only;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::policy::bundle::{AnnotatedDecision, PolicyRecord};
 use gateward_core::provenance::ValueKey;
@@ -95,7 +97,7 @@ impl Scenario {
     fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
-            config: Config::read(ValueKey::new([7; 16]), |name| {
+            config: Config::read(ValueKey::new([7; 16]), utc_only, |name| {
                 Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned())
             })
             .unwrap(),
@@ -120,6 +122,8 @@ impl Scenario {
             signature_nonce_used: false,
             approval: None,
             run: None,
+            books: Books::NONE,
+            reservation: None,
             journal_rows: 0,
             storage_full: false,
             written: Written::default(),

@@ -48,7 +48,7 @@ pub fn untrusted_server(server: &Value) -> Option<String> {
     let server = printable(server.get("server")?.as_str()?);
     Some(format!(
         "Its trust is `untrusted`: a call of its tools taints the agent, or the run that a harness \
-         assigned, for a day after the last answer unless `gateward limits set --taint-s` says \
+         assigned, for a day after the last answer unless `gateward settings set --taint-s` says \
          otherwise. With the base \
          policies, a tainted write waits for approval by the group `security` unless the user or a \
          trusted source named its destinations. If nobody outside can write what it answers: gateward server update {server} --trust trusted"

@@ -15,6 +15,8 @@ pub struct Field {
     null: &'static str,
     /// If values are objects, only these members are shown.
     members: &'static [&'static str],
+    /// Whether the object that the value is in has a field for each of its members, and is not shown itself.
+    part: bool,
     /// Whether an object has a row for each of its members when one record is shown.
     nested: bool,
     /// Whether lists have a column for it.
@@ -24,17 +26,44 @@ pub struct Field {
 impl Field {
     /// A field that is shown in lists and for one record.
     pub const fn column(name: &'static str) -> Self {
-        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: true }
+        Self {
+            name,
+            pointers: &[],
+            null: "",
+            members: &[],
+            part: false,
+            nested: false,
+            listed: true,
+        }
     }
 
     /// A field that is shown only for one record.
     pub const fn detail(name: &'static str) -> Self {
-        Self { name, pointers: &[], null: "", members: &[], nested: false, listed: false }
+        Self {
+            name,
+            pointers: &[],
+            null: "",
+            members: &[],
+            part: false,
+            nested: false,
+            listed: false,
+        }
     }
 
     /// With these JSON pointers.
     pub const fn at(self, pointers: &'static [&'static str]) -> Self {
         Self { pointers, ..self }
+    }
+
+    /// With these JSON pointers to members of an object, each of which has a field.
+    pub const fn part(self, pointers: &'static [&'static str]) -> Self {
+        Self { pointers, part: true, ..self }
+    }
+
+    /// Whether the field shows a member of the record, or a part of it.
+    fn shows(&self, member: &str) -> bool {
+        let is_inside = |pointer: &&str| pointer.split('/').nth(1) == Some(member);
+        self.name == member || (self.part && self.pointers.iter().any(is_inside))
     }
 
     fn value<'a>(&self, record: &'a Value) -> Option<&'a Value> {
@@ -88,7 +117,7 @@ pub fn record(fields: &[Field], record: &Value) -> String {
         }
     }
     for (name, value) in record.as_object().into_iter().flatten() {
-        if fields.iter().all(|field| field.name != name) {
+        if !fields.iter().any(|field| field.shows(name)) {
             table.add_row([printable(name), cell(&UNKNOWN, Some(value))]);
         }
     }

@@ -67,6 +67,9 @@ pub const MAX_TENANT_LANES: u16 = 512;
 /// compares every banned network with the address of every call: 1,000 take a few microseconds.
 pub const MAX_BANS: usize = 1_000;
 
+/// Limits of a tenant: a few for each of thousands of agents.
+pub const MAX_LIMITS: usize = 10_000;
+
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
 

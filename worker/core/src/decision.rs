@@ -119,7 +119,12 @@ reason_codes! {
     RunBanned = "run_banned", "The run is banned.";
     SourceAddressBanned = "source_address_banned", "The address that the call comes from is banned.";
     TenantInactive = "tenant_inactive", "The tenant is not active.";
-    QuotaExhausted = "quota_exhausted", "The agent has used its quota for today.";
+    QuotaExhausted = "quota_exhausted", "A quota is used up.";
+    OutsideHours = "outside_hours", "A limit does not allow calls at this time.";
+    PerCallExceeded = "per_call_exceeded", "The call's number is larger than a limit allows in one call.";
+    AmountExhausted = "amount_exhausted", "The call's number is larger than what is left of a limit.";
+    BudgetExhausted = "budget_exhausted", "The call costs more than what is left of a budget.";
+    LimitUnreadable = "limit_unreadable", "The call does not have the number that a limit needs.";
     TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";
     TenantBytesExhausted = "tenant_bytes_exhausted", "The tenant has written as many bytes of records as it may today.";
 }

@@ -38,6 +38,8 @@ pub mod sql;
 
 pub mod provenance;
 
+pub mod limit;
+
 pub mod call;
 
 pub mod policy;

@@ -106,6 +106,8 @@ pub struct Problem {
     pub retry_after_s: Option<u32>,
     /// The value of the header `Allow`, when the code is `method_not_allowed`.
     pub allow: Option<String>,
+    /// The limit that the call violates, when the code is `rate_limited`.
+    pub violated_limit: Option<Box<serde_json::Value>>,
 }
 
 /// Why a request was not done (RFC 9457).
@@ -127,6 +129,10 @@ pub(crate) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     approval_id: Option<&'a str>,
+    /// The limits that the call violates; only with the code `rate_limited`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<Object>, required = false)]
+    violated_limits: Option<[&'a serde_json::Value; 1]>,
     /// As in the header `X-Request-Id`.
     request_id: &'a str,
 }
@@ -153,8 +159,15 @@ impl Problem {
     #[must_use]
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         let retry_after_s = (code.status() == 503).then_some(RETRY_AFTER_UNAVAILABLE_S);
-        let (field, approval_id, allow) = (None, None, None);
-        Self { code, detail: detail.into(), field, approval_id, retry_after_s, allow }
+        Self {
+            code,
+            detail: detail.into(),
+            field: None,
+            approval_id: None,
+            retry_after_s,
+            allow: None,
+            violated_limit: None,
+        }
     }
 
     /// `method_not_allowed`. `methods` is the value of `Allow`.
@@ -214,6 +227,7 @@ impl Problem {
             code: self.code,
             field: self.field.as_deref(),
             approval_id: self.approval_id.as_deref(),
+            violated_limits: self.violated_limit.as_deref().map(|limit| [limit]),
             request_id,
         })
         .unwrap_or_else(|_| String::from("{}"))

@@ -226,7 +226,7 @@ fn bans() -> impl Strategy<Value = Ask> {
 fn tenant() -> impl Strategy<Value = Ask> {
     let number = || optional(vec![Json::Null, json!(3)]);
     let limits = (number(), number()).prop_map(|(quota, quiet)| {
-        patch("/v1/limits", body([("quota_per_day", quota), ("risk_quiet_s", quiet)]))
+        patch("/v1/settings", body([("quota_per_day", quota), ("risk_quiet_s", quiet)]))
     });
     let status = any_of(["active", "suspended"])
         .prop_map(|status| patch("/v1/tenants/demo", json!({"status": status})));
@@ -383,7 +383,7 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
             prop_assert_eq!(&registry.list(path), rows, "{:?}: {}", ask, path);
         }
         let body = |path: &str| registry.ask(&get(path)).unwrap().body;
-        prop_assert_eq!(body("/v1/limits"), model.limits(), "{:?}", ask);
+        prop_assert_eq!(body("/v1/settings"), model.limits(), "{:?}", ask);
         prop_assert_eq!(body("/v1/tenants/demo"), model.tenant(), "{:?}", ask);
         check_honest(&ask, &lists, &expected);
         lists = expected;
@@ -581,7 +581,7 @@ fn writes() -> Vec<Ask> {
         post("/v1/bootstrap", json!({"tenant": "operators"})).of_tenant(""),
         post("/v1/tenants", json!({"tenant": "acme", "lanes": 2})),
         patch("/v1/tenants/acme", json!({"status": "suspended"})),
-        patch("/v1/limits", json!({"quota_per_day": 9})),
+        patch("/v1/settings", json!({"quota_per_day": 9})),
         post("/v1/agents", json!({"agent": "a", "environment": "production"})),
         patch("/v1/agents/a", json!({"allowed_tools": []})),
         act("/v1/agents/a/freeze"),
@@ -623,6 +623,13 @@ fn writes() -> Vec<Ask> {
         delete("/v1/bans/@0"),
         Ask::new("PUT", "/v1/webhook", json!({"url": "https://hooks.example.com/gateward"})),
         delete("/v1/webhook"),
+        post(
+            "/v1/limits",
+            json!({"limit_id": "l", "subject_kind": "agent", "subject": "a",
+                   "rule": {"kind": "quota", "max": "9", "window": "day"}}),
+        ),
+        patch("/v1/limits/l", json!({"rule": {"max": "8"}})),
+        delete("/v1/limits/l"),
         act("/v1/agents/a/revoke"),
         delete("/v1/agents/a"),
         delete("/v1/groups/g"),
@@ -702,7 +709,11 @@ fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
         let expected = match ask.method {
             "POST" => Ok(Effect::Replayed),
             // Of these nothing is left.
-            "DELETE" if ask.path.contains("/bans/") || ask.path == "/v1/webhook" => Err(NotFound),
+            "DELETE"
+                if ["/bans/", "/limits/", "/webhook"].iter().any(|it| ask.path.contains(it)) =>
+            {
+                Err(NotFound)
+            }
             // Its secret is shown in no other way.
             "PUT" if ask.path == "/v1/webhook" => Ok(Effect::Changed),
             _ => Ok(Effect::Unchanged),
@@ -815,8 +826,8 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
         ),
         (
             vec![],
-            patch("/v1/limits", json!({"quota_per_day": 1})),
-            patch("/v1/limits", json!({"risk_quiet_s": 2})),
+            patch("/v1/settings", json!({"quota_per_day": 1})),
+            patch("/v1/settings", json!({"risk_quiet_s": 2})),
             None,
         ),
     ]

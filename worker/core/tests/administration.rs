@@ -181,7 +181,7 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
     ] {
         let mut gate = Gate::new();
         let of_tenant = gate.records.tenant.as_mut().unwrap();
-        (of_tenant.limits.rate_capacity, of_tenant.limits.quota_per_day) = (tenant, tenant);
+        (of_tenant.settings.rate_capacity, of_tenant.settings.quota_per_day) = (tenant, tenant);
         let own = gate.records.agent.as_mut().unwrap();
         (own.rate_capacity, own.quota_per_day) = (agent, agent);
         let reply = gate.try_call(&command(&read_call())).unwrap();
@@ -198,8 +198,8 @@ fn a_limit_is_the_agents_own_else_its_tenants_else_the_default() {
 fn watched() -> Gate {
     let mut gate = Gate::new();
     let tenant = gate.records.tenant.as_mut().unwrap();
-    tenant.limits.risk_denials = Some(2);
-    (tenant.limits.risk_window_s, tenant.limits.risk_quiet_s) = (Some(100), Some(600));
+    tenant.settings.risk_denials = Some(2);
+    (tenant.settings.risk_window_s, tenant.settings.risk_quiet_s) = (Some(100), Some(600));
     gate
 }
 

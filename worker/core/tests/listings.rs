@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use gateward_core::call::command::{Candidate, Purpose};
+use gateward_core::gate::Books;
 use gateward_core::gate::{AgentState, Facts, decide};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::receipt::ChainHead;
@@ -119,6 +120,8 @@ fn facts<'a>(
         signature_nonce_used: false,
         approval: None,
         run: None,
+        books: Books::NONE,
+        reservation: None,
         journal_rows: 0,
         storage_full: false,
         written: Default::default(),

@@ -11,7 +11,7 @@ use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
 use gateward_core::gate::ObservedResult;
-use gateward_core::gate::OutcomeCommand;
+use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
 use gateward_core::policy::bundle::Risk;
@@ -419,6 +419,7 @@ fn an_acknowledged_observation_survives_a_kill() {
             duration_ms: 1,
             result_sha256: String::new(),
             ending: Ending::Complete,
+            effect: Effect::Succeeded,
             untrusted: None,
             observed: Some(ObservedResult {
                 run: "r".to_owned(),

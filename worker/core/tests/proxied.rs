@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use gateward_core::call::command::{Candidate, GateCommand, Purpose};
 use gateward_core::call::http_tool::{HttpRequest, Unresolved};
-use gateward_core::gate::OutcomeCommand;
+use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::json;
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
@@ -499,6 +499,7 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
             duration_ms: 34,
             result_sha256: "r".repeat(64),
             ending,
+            effect: Effect::Succeeded,
             untrusted: None,
             observed: None,
         };

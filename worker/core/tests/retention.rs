@@ -6,7 +6,7 @@ mod support;
 
 use gateward_core::call::command::Purpose;
 use gateward_core::clock::DAY_MS;
-use gateward_core::gate::OutcomeCommand;
+use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::Lane;
 use gateward_core::receipt::Ending;
 use gateward_core::receipt::retention::{MAX_PRUNED, next_anchor};
@@ -153,6 +153,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
         duration_ms: 1,
         result_sha256: String::new(),
         ending: Ending::Complete,
+        effect: Effect::Succeeded,
         untrusted: None,
         observed: None,
     };

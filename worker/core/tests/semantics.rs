@@ -166,9 +166,9 @@ fn without_the_registry_a_call_goes_on_for_as_long_as_its_kind_may() {
     ] {
         let mut records = Gate::new().records;
         let tenant = records.tenant.as_mut().unwrap();
-        tenant.limits.grace_read_s = Some(1);
-        tenant.limits.grace_write_s = Some(2);
-        tenant.limits.grace_high_risk_s = Some(3);
+        tenant.settings.grace_read_s = Some(1);
+        tenant.settings.grace_write_s = Some(2);
+        tenant.settings.grace_high_risk_s = Some(3);
         let tool = records.tool.as_mut().unwrap();
         (tool.mutates, tool.egress, tool.risk) = (mutates, egress, risk);
         let grace_ms = records.grace_ms(claim, 0);

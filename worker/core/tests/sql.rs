@@ -207,6 +207,14 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         UPDATE tools SET argument_roles = '{"/to":"sink"}', reach = 'nobody', result_trust = '{"":"trusted"}'
           WHERE server = 'github'"#;
     database.execute_batch(provenance).unwrap();
+    let limits = r#"INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, revision,
+          created_at_ms, updated_at_ms) SELECT 'demo', value->>0, value->>1, value->>2,
+          '{"kind":"concurrency","max":"1"}', 'a', 1, 0, 0
+        FROM json_each('[["a","agent","coder"],["b","agent","*"],["c","agent","other"],
+          ["d","credential","k1"],["e","credential","coder"]]');
+        UPDATE tools SET cost = '2.5' WHERE server = 'github'"#;
+    database.execute_batch(limits).unwrap();
+    let limit = |id: &str| json!({"limit_id": id, "rule": {"kind": "concurrency", "max": "1"}});
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
@@ -221,20 +229,21 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["a", "b"], "allowed_tools": ["github/*"], "rate_capacity": null,
-            "rate_refill_per_s": null, "quota_per_day": null,
+            "rate_refill_per_s": null, "quota_per_day": null, "limits": [limit("a"), limit("b")],
         },
         "credential": {
             "agent": "coder", "secret_sha256": format!("{:064}", 1),
             "scopes": ["tools:read", "tools:all"], "max_source_trust": "unknown",
             "status": "active", "expires_at_ms": null, "allowed_servers": ["git*"],
             "allowed_tools": [], "allowed_networks": ["10.0.0.0/8"], "signed": true,
-            "assigns_runs": false,
+            "assigns_runs": false, "limits": [limit("d")],
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
             "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},
         "tool": {"status": "active", "mutates": 0, "egress": 0, "risk": "low", "canary": 0,
             "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#,
-            "argument_roles": {"/to": "sink"}, "reach": "nobody", "result_trust": {"": "trusted"}},
+            "argument_roles": {"/to": "sink"}, "reach": "nobody", "result_trust": {"": "trusted"},
+            "cost": "2.5"},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
@@ -252,6 +261,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     assert_eq!(tool.argument_roles.as_deref(), Some(&roles));
     let trust = ResultTrust(vec![(String::new(), ResultLevel::Trusted)]);
     assert_eq!((tool.reach, tool.result_trust.as_deref()), (Reach::Nobody, Some(&trust)));
+    assert_eq!(tool.cost.map(String::from).as_deref(), Some("2.5"));
+    assert_eq!(read.agent.unwrap().limits.len(), 2);
     let other = load(&database, "free", "k2", "old", false);
     assert_eq!((&other["bans"], &other["server"]), (&Value::Null, &Value::Null));
     assert_eq!(

@@ -15,8 +15,8 @@ use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
 use gateward_core::provenance::Reach;
 use gateward_core::registry::{
-    AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, TaintRule,
-    TenantStatus, ToolStatus,
+    AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, SubjectKind,
+    TaintRule, TenantStatus, ToolStatus,
 };
 use gateward_core::trust::SourceTrust;
 
@@ -135,7 +135,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
     let credential =
         CredentialStatus::ALL.into_iter().filter(|status| *status != CredentialStatus::Expired);
     // `expires_at_ms` says that a credential has expired.
-    let lists: [(&str, &str, Vec<&str>); 15] = [
+    let lists: [(&str, &str, Vec<&str>); 16] = [
         ("agents", "risk_tier", RiskTier::ALL.map(RiskTier::as_str).to_vec()),
         ("approvals", "status", ApprovalStatus::ALL.map(ApprovalStatus::as_str).to_vec()),
         ("bans", "kind", BanKind::ALL.map(BanKind::as_str).to_vec()),
@@ -144,6 +144,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
         ("credentials", "status", credential.map(CredentialStatus::as_str).collect()),
         ("decisions", "decision", Decision::ALL.map(Decision::as_str).to_vec()),
         ("group_members", "kind", MemberKind::ALL.map(MemberKind::as_str).to_vec()),
+        ("limits", "subject_kind", SubjectKind::ALL.map(SubjectKind::as_str).to_vec()),
         ("receipts", "kind", RECEIPT_KINDS.to_vec()),
         ("servers", "kind", ServerKind::ALL.map(ServerKind::as_str).to_vec()),
         ("servers", "trust", ServerTrust::ALL.map(ServerTrust::as_str).to_vec()),

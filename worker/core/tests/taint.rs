@@ -6,7 +6,7 @@ mod support;
 
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::proxy::Untrusted;
-use gateward_core::gate::{LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::gate::{Effect, LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::receipt;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
@@ -166,7 +166,7 @@ fn a_tools_registration_says_what_tainted_calls_of_it_need() {
 fn taint_ends_after_the_tenants_period() {
     for (registered, period_s) in [(None, u64::from(DEFAULT_TAINT_S)), (Some(60), 60)] {
         let mut gate = gate();
-        gate.records.tenant.as_mut().unwrap().limits.taint_s = registered;
+        gate.records.tenant.as_mut().unwrap().settings.taint_s = registered;
         read_untrusted(&mut gate, "");
         let start_ms = gate.now_ms.get();
         for (later_ms, expected) in [(period_s * 1_000 - 1, HELD), (period_s * 1_000, ALLOWED)] {
@@ -221,6 +221,7 @@ fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {
         duration_ms: 1,
         result_sha256: String::new(),
         ending: Ending::Complete,
+        effect: Effect::Succeeded,
         untrusted: Some(Untrusted { run, period_ms, instructions_sha256: None }),
         observed: None,
     }

@@ -8,6 +8,8 @@ use gateward_core::bounds::MAX_BODY_BYTES;
 use gateward_core::bucket::RateStatus;
 use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::isolate::memory::Held;
+use gateward_core::limit::Amount;
+use gateward_core::limit::book::Status;
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
@@ -305,13 +307,20 @@ impl Head {
     }
 
     /// `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10.
-    pub fn rate_limit(self, rate: Option<RateStatus>) -> Self {
+    pub fn rate_limit(self, rate: Option<RateStatus>, limits: &[Status]) -> Self {
         let Some(rate) = rate else { return self };
-        self.field(
-            "ratelimit-policy",
-            format_args!("\"agent\";q={};w={}", rate.limit, rate.window_s),
-        )
-        .field("ratelimit", format_args!("\"agent\";r={};t={}", rate.remaining, rate.reset_s))
+        let mut policies = format!("\"agent\";q={};w={}", rate.limit, rate.window_s);
+        let mut states = format!("\"agent\";r={};t={}", rate.remaining, rate.reset_s);
+        for Status { limit_id, max, remaining, window_s, reset_s, .. } in limits {
+            let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor();
+            policies.push_str(&format!(", \"{limit_id}\";q={}", floor(max)));
+            states.push_str(&format!(", \"{limit_id}\";r={}", floor(remaining)));
+            if let (Some(window_s), Some(reset_s)) = (window_s, reset_s) {
+                policies.push_str(&format!(";w={window_s}"));
+                states.push_str(&format!(";t={reset_s}"));
+            }
+        }
+        self.field("ratelimit-policy", policies).field("ratelimit", states)
     }
 
     /// The status, and the headers in the form of `io.js` and `relay.js`.

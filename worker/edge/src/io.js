@@ -246,3 +246,41 @@ export function exec(sql, statement, texts, kinds) {
 /** As in io.rs; anything else is an integer. */
 const SQL_NULL = 0;
 const SQL_TEXT = 2;
+
+/** Offsets of time zones that were asked for, by zone and quarter of an hour: no zone changes in between. */
+const offsets = new Map();
+/** With more, all are dropped. A call needs two for each zone that its limits name. */
+const MAX_OFFSETS = 1_024;
+const QUARTER_MS = 15 * 60 * 1_000;
+
+/**
+ * How far the clocks of a time zone are ahead of UTC.
+ * @param {string} zone a name of the IANA database
+ * @param {number} atMs
+ * @returns {number} seconds; NaN if the zone is unknown
+ */
+export function offsetSeconds(zone, atMs) {
+  const quarter = Math.floor(atMs / QUARTER_MS);
+  const key = `${zone} ${quarter}`;
+  const known = offsets.get(key);
+  if (known !== undefined) return known;
+  const found = lookUp(zone, quarter * QUARTER_MS);
+  if (offsets.size >= MAX_OFFSETS) offsets.clear();
+  offsets.set(key, found);
+  return found;
+}
+
+function lookUp(timeZone, atMs) {
+  let parts;
+  try {
+    parts = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" }).formatToParts(atMs);
+  } catch {
+    return Number.NaN;
+  }
+  // `GMT`, `GMT+01:00`, or with seconds for times long ago.
+  const name = parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const [, sign, hours, minutes, seconds] = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(name) ?? [undefined, undefined, Number.NaN];
+  if (sign === undefined) return Number(hours ?? 0);
+  const size = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds ?? 0);
+  return sign === "-" ? -size : size;
+}

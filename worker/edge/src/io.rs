@@ -10,6 +10,9 @@ use worker::worker_sys::web_sys::{Request, Response};
 extern "C" {
     pub fn describe(request: &Request, address_header: &str) -> String;
 
+    #[wasm_bindgen(js_name = offsetSeconds)]
+    pub fn offset_s(zone: &str, at_ms: f64) -> f64;
+
     pub fn headers(request: &Request) -> String;
 
     pub fn body(request: &Request, limit_ms: u32) -> Promise;

@@ -15,6 +15,7 @@ mod limits;
 mod memory;
 mod router;
 mod settings;
+mod time_zones;
 mod upstream;
 
 use worker::worker_sys::web_sys::{Request, Response};

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
 use crate::handlers::{
-    administration, approvals, authorize, decisions, forward_auth, health, http_tools, mcp,
+    administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits, mcp,
     receipts, runs,
 };
 use crate::http::{self, Body, Head, Request};
@@ -76,6 +76,10 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
                     let run = decoded(parameters)?.into_iter().next().unwrap_or_default();
                     runs::report(request, app, run).await
                 }
+                Operation::ReportOutcome => {
+                    let id = decoded(parameters)?.into_iter().next().unwrap_or_default();
+                    limits::report(request, app, id).await
+                }
                 _ => authorize::authorize(request, app).await,
             };
         }
@@ -102,6 +106,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     let first = parameters.first().map_or("", String::as_str);
     match route.operation {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,
+        Operation::ReadLimitStates => limits::status(request, app, &caller).await,
         Operation::ReadDecision => decisions::read(app, &caller, first).await,
         Operation::ListReceipts => receipts::list(request, app, &caller).await,
         Operation::ReadReceiptEnds => receipts::ends(request, app, &caller).await,

@@ -10,6 +10,8 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::ValueKey;
 use worker::{Env, console_error};
 
+use crate::time_zones::offset_s;
+
 /// The settings of a deployment.
 pub struct Settings {
     pub config: Config,
@@ -52,7 +54,7 @@ fn read(env: &Env) -> Result<Settings, String> {
     }
     Ok(Settings {
         bootstrap_secret: bootstrap.map(|secret| token::secret_hash(&secret)),
-        config: Config::read(ValueKey::new(mac_keys.value_key()), |name| var(env, name))?,
+        config: Config::read(ValueKey::new(mac_keys.value_key()), offset_s, |name| var(env, name))?,
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
         engine: PolicyEngine::new(gateward_policies::bundle()),

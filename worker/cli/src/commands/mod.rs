@@ -9,9 +9,10 @@ mod bootstrap;
 mod credential;
 mod decisions;
 mod group;
-mod limits;
+mod limit;
 mod receipts;
 mod server;
+mod settings;
 mod sign;
 mod tenant;
 mod tool;
@@ -36,7 +37,7 @@ pub enum Command {
     #[command(subcommand)]
     Tenant(tenant::Tenant),
     #[command(subcommand)]
-    Limits(limits::Limits),
+    Settings(settings::Settings),
     #[command(subcommand)]
     Agent(agent::Agent),
     #[command(subcommand)]
@@ -51,6 +52,8 @@ pub enum Command {
     Tool(tool::Tool),
     #[command(subcommand)]
     Ban(ban::Ban),
+    #[command(subcommand)]
+    Limit(limit::Limit),
     #[command(subcommand)]
     Approvals(approvals::Approvals),
     #[command(subcommand)]
@@ -70,7 +73,7 @@ impl Command {
         match self {
             Self::Bootstrap(command) => Ok(command.plan()),
             Self::Tenant(command) => command.plan(),
-            Self::Limits(command) => command.plan(),
+            Self::Settings(command) => command.plan(),
             Self::Agent(command) => command.plan(),
             Self::Administrator(command) => Ok(command.plan()),
             Self::Credential(command) => Ok(command.plan()),
@@ -78,6 +81,7 @@ impl Command {
             Self::Server(command) => command.plan(),
             Self::Tool(command) => command.plan(),
             Self::Ban(command) => Ok(command.plan()),
+            Self::Limit(command) => command.plan(),
             Self::Approvals(command) => Ok(command.plan()),
             Self::Webhook(command) => Ok(command.plan()),
             Self::Audit(command) => Ok(command.plan()),

@@ -122,15 +122,40 @@ fn every_command_asks_what_the_api_offers() {
         ),
         ("tenant update t --no-destinations", "PATCH /v1/tenants/t", json!({"destinations": null})),
         ("tenant delete t", "DELETE /v1/tenants/t", none.clone()),
-        ("limits show", "GET /v1/limits", none.clone()),
         (
-            "limits set --rate-refill-per-s 0.5 --quota-per-day default",
-            "PATCH /v1/limits",
+            "limit create l --agent a --kind amount --max 9.5 --pointer /n --window day --currency EUR \
+             --currency-pointer /c --tool s/* --access write --time-zone Europe/Berlin --unclear return",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "agent", "subject": "a", "rule": {
+                "kind": "amount", "max": "9.5", "pointer": "/n", "window": "day", "tools": ["s/*"],
+                "currency": {"pointer": "/c", "is": "EUR"}, "access": "write",
+                "time_zone": "Europe/Berlin", "unclear": "return"}}),
+        ),
+        (
+            "limit create l --credential * --kind hours --day mon --hours 09:00-17:00 --hours 18:00-19:00",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "credential", "subject": "*", "rule": {
+                "kind": "hours", "days": ["mon"], "hours": ["09:00-17:00", "18:00-19:00"]}}),
+        ),
+        (
+            "limit create l --agent a --kind rate --capacity 5 --refill-per-s 0.5",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "agent", "subject": "a", "rule": {
+                "kind": "rate", "capacity": 5, "refill_per_s": 0.5}}),
+        ),
+        ("limit list", "GET /v1/limits", none.clone()),
+        ("limit show l", "GET /v1/limits/l", none.clone()),
+        ("limit update l --max 3", "PATCH /v1/limits/l", json!({"rule": {"max": "3"}})),
+        ("limit delete l", "DELETE /v1/limits/l", none.clone()),
+        ("settings show", "GET /v1/settings", none.clone()),
+        (
+            "settings set --rate-refill-per-s 0.5 --quota-per-day default",
+            "PATCH /v1/settings",
             json!({"rate_refill_per_s": 0.5, "quota_per_day": null}),
         ),
         (
-            "limits set --rate-capacity 7 --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
-            "PATCH /v1/limits",
+            "settings set --rate-capacity 7 --risk-denials 3 --risk-window-s 60 --risk-quiet-s 900",
+            "PATCH /v1/settings",
             json!({"rate_capacity": 7, "risk_denials": 3, "risk_window_s": 60, "risk_quiet_s": 900}),
         ),
         (
@@ -286,6 +311,8 @@ fn every_command_asks_what_the_api_offers() {
             "PATCH /v1/servers/s/tools/t",
             json!({"input_schema": null}),
         ),
+        ("tool update s/t --cost 2.5", "PATCH /v1/servers/s/tools/t", json!({"cost": "2.5"})),
+        ("tool update s/t --cost default", "PATCH /v1/servers/s/tools/t", json!({"cost": null})),
         (
             "tool update s/t --approval-ttl default",
             "PATCH /v1/servers/s/tools/t",
@@ -413,7 +440,7 @@ fn a_change_can_insist_on_a_revision() {
     for line in [
         "tenant update t --lanes 2",
         "tenant delete t",
-        "limits set --risk-denials 1",
+        "settings set --risk-denials 1",
         "agent update a --no-tools",
         "agent delete a",
         "agent freeze a",
@@ -438,7 +465,7 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "agent update a --no-tools --allowed-tool x",
         "agent update a --rate-capacity none",
         "agent show ..",
-        "limits set",
+        "settings set",
         "credential create",
         "credential create --agent a --administrator b",
         "credential create --agent a --scope everything",

@@ -25,6 +25,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("quarantined"),
     Field::detail("tainted"),
     Field::detail("approval_ttl_s").null(DEFAULT),
+    Field::detail("cost").null(DEFAULT),
     Field::detail("input_schema").null("none"),
     Field::detail("argument_roles").null("every argument is a sink"),
     Field::detail("reach"),
@@ -64,6 +65,8 @@ Examples:
         #[command(flatten)]
         approval: ApprovalTime,
         #[command(flatten)]
+        cost: Cost,
+        #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
         provenance: Provenance,
@@ -102,6 +105,8 @@ Examples:
         tainted: Tainted,
         #[command(flatten)]
         approval: ApprovalTime,
+        #[command(flatten)]
+        cost: Cost,
         #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
@@ -169,6 +174,19 @@ pub struct ApprovalTime {
     /// How many seconds an approval of a call is open: 60 to 604800, or `default` (half an hour)
     #[arg(long = "approval-ttl", value_name = "SECONDS")]
     approval_ttl_s: Option<Limit>,
+}
+
+#[derive(Args, Debug)]
+pub struct Cost {
+    /// What a call takes of a budget: a number, or `default` (1)
+    #[arg(long, value_name = "NUMBER")]
+    cost: Option<String>,
+}
+
+impl Cost {
+    fn value(self) -> Option<Value> {
+        self.cost.map(|cost| if cost == DEFAULT { Value::Null } else { cost.into() })
+    }
 }
 
 #[derive(Args, Debug)]
@@ -274,6 +292,7 @@ impl Tool {
                 canary,
                 tainted,
                 approval,
+                cost,
                 schema,
                 provenance,
             } => {
@@ -285,6 +304,7 @@ impl Tool {
                     .with("canary", canary.canary)
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
+                    .with("cost", cost.value())
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 Request::post(&["servers", &server, "tools"]).body(fields)
@@ -304,6 +324,7 @@ impl Tool {
                 canary,
                 tainted,
                 approval,
+                cost,
                 schema,
                 provenance,
                 revision,
@@ -316,6 +337,7 @@ impl Tool {
                     .with("canary", canary.canary)
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
+                    .with("cost", cost.value())
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?

@@ -17,7 +17,7 @@ use crate::bounds::MAX_TENANT_LANES;
 use crate::field::{Millis, Name, Whole, present};
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::Destinations;
-use crate::registry::{ChangedKey, Limits, TenantStatus};
+use crate::registry::{ChangedKey, Settings, TenantStatus};
 use crate::scope::Scope;
 use crate::sql::administration::{self as sql, Statement, Value};
 
@@ -51,7 +51,7 @@ pub struct TenantRow {
     status: TenantStatus,
     lanes: u16,
     #[serde(flatten)]
-    pub(super) limits: Limits,
+    pub(super) settings: Settings,
     #[serde(flatten)]
     storage: StorageLimits,
     destinations: Option<Destinations>,
@@ -113,7 +113,7 @@ impl TenantRow {
                 at.tenant.into(),
                 self.status.as_str().into(),
                 u64::from(self.lanes).into(),
-                json!(self.limits).to_string().into(),
+                json!(self.settings).to_string().into(),
                 json!(self.storage).to_string().into(),
                 self.revision.into(),
                 at.now_ms.into(),
@@ -202,7 +202,7 @@ impl Write for CreateTenant<'_> {
             tenant: at.tenant.to_owned(),
             status: TenantStatus::Active,
             lanes: u16::try_from(lanes).unwrap_or(1),
-            limits: Limits::default(),
+            settings: Settings::default(),
             storage: StorageLimits::default(),
             destinations: None,
             revision: 1,

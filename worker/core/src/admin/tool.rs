@@ -17,6 +17,7 @@ use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bounds::MAX_TOOLS;
 use crate::field::{Millis, Name, ToolName, Whole, present};
 use crate::json as bounded;
+use crate::limit::Amount;
 use crate::policy::bundle::Risk;
 use crate::problem::{Problem, ProblemCode};
 use crate::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
@@ -41,6 +42,7 @@ pub struct ToolRow {
     argument_roles: Option<ArgumentRoles>,
     reach: Reach,
     result_trust: Option<ResultTrust>,
+    cost: Option<Amount>,
     definition_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
@@ -84,6 +86,8 @@ pub struct Tool {
     /// everything if it is null.
     #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
     result_trust: Option<ResultTrust>,
+    /// What a call of it takes of a budget; null means 1.
+    cost: Option<Amount>,
     /// SHA-256 over the RFC 8785 form of the tool's definition, lower-case hex; null if the server
     /// has not listed it. Numbers that no double holds exactly keep their text.
     definition_sha256: Option<String>,
@@ -136,6 +140,7 @@ impl Resource for ToolRow {
             argument_roles: self.argument_roles.clone(),
             reach: self.reach,
             result_trust: self.result_trust.clone(),
+            cost: self.cost,
             definition_sha256: self.definition_sha256.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -216,6 +221,7 @@ impl ToolRow {
                 Value::json(self.argument_roles.as_ref()),
                 self.reach.as_str().into(),
                 Value::json(self.result_trust.as_ref()),
+                self.cost.map(String::from).into(),
             ],
         )
     }
@@ -347,6 +353,11 @@ pub struct ToolRequest {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
     result_trust: Option<Option<ResultTrust>>,
+    /// What a call of it takes of a budget, as a decimal number in a string. If left out, a registered tool keeps
+    /// its cost; null means 1.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Amount>)]
+    cost: Option<Option<Amount>>,
 }
 
 type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
@@ -383,6 +394,7 @@ impl Write for CreateTool {
             argument_roles: None,
             reach: Reach::default(),
             result_trust: None,
+            cost: None,
             definition_sha256: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -401,6 +413,7 @@ impl Write for CreateTool {
             argument_roles: given(&request.argument_roles, &known.argument_roles),
             reach: request.reach.unwrap_or(known.reach),
             result_trust: given(&request.result_trust, &known.result_trust),
+            cost: given(&request.cost, &known.cost),
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
@@ -447,6 +460,10 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<BTreeMap<String, ResultLevel>>)]
     result_trust: Option<Option<ResultTrust>>,
+    /// Null means 1.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Amount>)]
+    cost: Option<Option<Amount>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -478,6 +495,7 @@ impl Write for PatchTool {
             argument_roles: given(&self.patch.argument_roles, &before.argument_roles),
             reach: self.patch.reach.unwrap_or(before.reach),
             result_trust: given(&self.patch.result_trust, &before.result_trust),
+            cost: given(&self.patch.cost, &before.cost),
             ..before.clone()
         };
         let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;

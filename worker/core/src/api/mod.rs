@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod decisions;
 pub mod health;
+pub mod limits;
 // The worker serves the file that this writes.
 #[cfg(not(target_family = "wasm"))]
 pub mod openapi;

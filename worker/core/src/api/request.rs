@@ -13,10 +13,11 @@ use crate::admin::credential::{
 use crate::admin::group::{
     CreateGroup, DeleteGroup, GroupRow, Member, MemberKind, ProtectGroup, SetMember,
 };
-use crate::admin::limits::{LimitsRow, PatchLimits};
+use crate::admin::limit::{CreateLimit, DeleteLimit, LimitRow, PatchLimit};
 use crate::admin::server::{
     ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
 };
+use crate::admin::settings::{PatchSettings, SettingsRow};
 use crate::admin::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
@@ -28,6 +29,7 @@ use crate::api::route::Operation;
 use crate::bounds::MAX_LABEL_BYTES;
 use crate::credential::token::MacKeys;
 use crate::field::{Name, ToolName, parse, parse_time};
+use crate::limit::OffsetS;
 use crate::problem::{Problem, ProblemCode};
 use crate::sql::administration::{self as sql, Statement, Value};
 use crate::target::Target;
@@ -51,6 +53,8 @@ pub struct Request<'a> {
     pub random: [u8; RANDOM_BYTES],
     /// Whether addresses of local networks may be called, for development.
     pub local_targets: bool,
+    /// The time zones of the runtime.
+    pub offset_s: OffsetS,
 }
 
 /// What a request asks for.
@@ -92,6 +96,8 @@ impl<'a> Request<'a> {
             | Op::ReportResult
             | Op::ListDecisions
             | Op::ReadDecision
+            | Op::ReportOutcome
+            | Op::ReadLimitStates
             | Op::ListApprovals
             | Op::ReadApproval
             | Op::DecideApproval(_)
@@ -125,10 +131,22 @@ impl<'a> Request<'a> {
                 let tenant = self.name(0, "tenant")?.to_string();
                 Asked::Write { tenant, write: Box::new(DeleteTenant) }
             }
-            Op::ReadLimits => {
-                one_of::<LimitsRow>(Statement::new(sql::READ_TENANT, vec![self.tenant.into()]))
+            Op::ReadSettings => {
+                one_of::<SettingsRow>(Statement::new(sql::READ_TENANT, vec![self.tenant.into()]))
             }
-            Op::PatchLimits => self.write(parse::<PatchLimits>(self.body)?),
+            Op::PatchSettings => self.write(parse::<PatchSettings>(self.body)?),
+
+            Op::ListLimits => self.page_of::<LimitRow>(sql::LIST_LIMITS)?,
+            Op::CreateLimit => {
+                self.write(CreateLimit { request: parse(self.body)?, offset_s: self.offset_s })
+            }
+            Op::ReadLimit => self.one_named::<LimitRow>(sql::READ_LIMIT, "limit_id")?,
+            Op::PatchLimit => self.write(PatchLimit {
+                limit_id: self.name(0, "limit_id")?,
+                patch: parse(self.body)?,
+                offset_s: self.offset_s,
+            }),
+            Op::DeleteLimit => self.write(DeleteLimit { limit_id: self.name(0, "limit_id")? }),
 
             Op::ReadWebhook => {
                 one_of::<WebhookRow>(Statement::new(sql::READ_WEBHOOK, vec![self.tenant.into()]))
@@ -299,7 +317,9 @@ impl<'a> Request<'a> {
             Op::Bootstrap
                 | Op::CreateTenant
                 | Op::PatchTenant
-                | Op::PatchLimits
+                | Op::PatchSettings
+                | Op::CreateLimit
+                | Op::PatchLimit
                 | Op::SetWebhook
                 | Op::CreateAgent
                 | Op::PatchAgent

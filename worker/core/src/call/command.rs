@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
 use crate::call::http_tool::{HttpRequest, Unresolved};
+use crate::call::outcome::ReportedOutcome;
 use crate::call::run::{ReportedResult, RunStart};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
@@ -69,6 +70,8 @@ pub enum Purpose {
     StartRun(RunStart),
     /// A result that the caller got without Gateward. The call names agent, run, server and tool.
     Report(ReportedResult),
+    /// What became of a call that the agent asked about. The call names only the agent.
+    Settle(ReportedOutcome),
 }
 
 /// The use of a list's item, for [`Purpose::Filter`].

@@ -12,7 +12,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{meter, provenance, replay};
+use super::{limits, meter, provenance, replay};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -95,6 +95,7 @@ fn update_state<'a>(draft: &mut Draft<'a>, ruling: &Ruling, decision_id: &str) -
         draft.agent.count(decision, draft.facts.now_ms);
         if decision.passes() {
             meter::commit_quota(draft);
+            limits::commit(draft);
         }
     }
     if ruling.denies_caller {
@@ -221,6 +222,7 @@ fn build_rows(
         row,
         head,
         approval: asked.map(|(_, input)| input),
+        limits: limits::writes(draft, ruling.decision.passes(), decision_id),
     };
     (response, entry, approval_entry)
 }

@@ -4,6 +4,7 @@
 //! `misconfigured`, and the log names the var.
 
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
+use crate::limit::OffsetS;
 use crate::provenance::ValueKey;
 
 /// Bytes of the lane's storage at which it stops taking calls. A Durable Object holds 10 GB; the
@@ -35,7 +36,7 @@ const MAX_JOURNAL_ROWS: u64 = MAX_STORAGE_BYTES / JOURNAL_ROW_BYTES;
 const _: () = assert!(OUTAGE_ROWS <= MAX_JOURNAL_ROWS, "an hour's journal fits the storage");
 
 /// The lane's settings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// How long journal rows wait before they are copied to D1 together.
     pub flush_interval_ms: u64,
@@ -55,6 +56,8 @@ pub struct Config {
     pub default_rate: Rate,
     /// The key of the hashes of values that a run has seen.
     pub value_key: ValueKey,
+    /// The time zones of the runtime.
+    pub offset_s: OffsetS,
 }
 
 impl Config {
@@ -63,7 +66,11 @@ impl Config {
     /// # Errors
     ///
     /// A sentence that names the var.
-    pub fn read(value_key: ValueKey, var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub fn read(
+        value_key: ValueKey,
+        offset_s: OffsetS,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
         let number = |name: &str, min: f64, max: f64| -> Result<f64, String> {
             let text = var(name).ok_or_else(|| format!("var `{name}` is not set"))?;
             let value = text.trim().parse::<f64>().ok().filter(|value| (min..=max).contains(value));
@@ -84,6 +91,7 @@ impl Config {
                 number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
             ),
             value_key,
+            offset_s,
         };
         if config.journal_soft_rows > config.journal_hard_rows {
             return Err("var `JOURNAL_SOFT_ROWS` is above `JOURNAL_HARD_ROWS`".to_owned());
@@ -120,6 +128,7 @@ pub fn connecting_address_header(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit::window::utc_only;
 
     #[test]
     fn a_var_out_of_bounds_is_named() {
@@ -129,7 +138,7 @@ mod tests {
             _ => Some("150".to_owned()),
         };
         let key = ValueKey::new([0; 16]);
-        assert_eq!(Config::read(key, good).map(|config| config.flush_until_bytes), Ok(1));
+        assert_eq!(Config::read(key, utc_only, good).map(|config| config.flush_until_bytes), Ok(1));
         for (name, value, expected) in [
             ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),
             ("FLUSH_BATCH_ROWS", Some("0"), "var `FLUSH_BATCH_ROWS` is `0`"),
@@ -139,7 +148,11 @@ mod tests {
         ] {
             let value = value.map(str::to_owned);
             let error =
-                Config::read(key, |var| if var == name { value.clone() } else { good(var) });
+                Config::read(
+                    key,
+                    utc_only,
+                    |var| if var == name { value.clone() } else { good(var) },
+                );
             assert!(error.unwrap_err().contains(expected), "{name}");
         }
     }

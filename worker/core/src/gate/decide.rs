@@ -11,7 +11,7 @@ use super::identity::{self, Identity};
 use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Step};
-use super::{approval, listing, meter, provenance, resolve, run, trust};
+use super::{approval, limits, listing, meter, provenance, resolve, run, settle, trust};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
@@ -23,6 +23,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let mut draft = Draft::new(facts, command);
     let judged = match command.purpose {
         Purpose::Read => read(&mut draft),
+        Purpose::Settle(_) => settle::judge(&mut draft),
         Purpose::StartRun(_) | Purpose::Report(_) => run::judge(&mut draft),
         Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
         _ => judge(engine, &mut draft),
@@ -141,21 +142,31 @@ fn read(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
 /// Steps 6 to 11 of a call.
 fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (identity, denial) = caller::check(draft)?;
-    let ruling = denial.unwrap_or_else(|| judge_call(engine, draft, &identity));
+    let ruling = match denial {
+        Some(denial) => denial,
+        None => judge_call(engine, draft, &identity)?,
+    };
     draft.check_space(&ruling)?;
     Ok(Judged::Ruling(ruling))
 }
 
 /// Steps 8 to 11: the ruling on a call of an agent that may call.
-fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<'_>) -> Ruling {
+fn judge_call(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+    identity: &Identity<'_>,
+) -> Result<Ruling, Stop> {
     let refused = approval::present(draft).err();
     let resolved = meter::quota(draft)
         .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity));
     let ruling = match resolved {
-        Ok(tool) => {
-            draft.provenance = provenance::of(draft, &tool);
-            approval::prefer(refused, ask_policies(engine, draft, identity, tool))
-        }
+        Ok(tool) => match limits::check(draft, &tool)? {
+            Some(denial) => denial,
+            None => {
+                draft.provenance = provenance::of(draft, &tool);
+                approval::prefer(refused, ask_policies(engine, draft, identity, tool))
+            }
+        },
         Err(denial) => *denial,
     };
     let mut ruling = match draft.command.purpose {
@@ -171,7 +182,7 @@ fn judge_call(engine: &PolicyEngine, draft: &mut Draft<'_>, identity: &Identity<
         }
     }
     ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
-    ruling
+    Ok(ruling)
 }
 
 /// Steps 10 and 11.

@@ -1,7 +1,7 @@
 //! A call between its first step and its row.
 
 use super::agent_state::AgentState;
-use super::facts::Facts;
+use super::facts::{EventFacts, Facts};
 use super::proxy::Visibility;
 use super::row::JournalEntry;
 use super::ruling::Ruling;
@@ -11,6 +11,7 @@ use super::taint_state::Tainted;
 use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
+use crate::limit::book::{At, Ledger, Take, statuses};
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
@@ -66,6 +67,12 @@ pub struct Draft<'a> {
     /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
+    /// The limits of the call's agent and credential, once they were checked.
+    pub ledgers: Vec<Ledger<'a>>,
+    /// Whether the call counts as a write.
+    pub writes: bool,
+    /// What the call takes of them if it passes.
+    pub takes: Vec<Take>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
@@ -83,6 +90,9 @@ impl<'a> Draft<'a> {
             presented: Presented::Nothing,
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             provenance: None,
+            ledgers: Vec::new(),
+            writes: false,
+            takes: Vec::new(),
             action_hash: action_hash(command, facts.records),
         }
     }
@@ -119,6 +129,21 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The facts of an event that the call causes.
+    pub fn event_facts(&self) -> EventFacts<'_> {
+        let facts = self.facts;
+        EventFacts {
+            space: JournalSpace {
+                config: facts.config,
+                journal_rows: facts.journal_rows,
+                storage_full: facts.storage_full,
+            },
+            head: facts.head,
+            state: &self.agent,
+            now_ms: facts.now_ms,
+        }
+    }
+
     /// Ends the step with an answer and without a row.
     pub fn answer(
         self,
@@ -128,7 +153,12 @@ impl<'a> Draft<'a> {
         counted: Option<Counted>,
     ) -> Step {
         let rate = self.charged.then(|| self.agent.bucket.map(|b| b.status(self.rate))).flatten();
-        let reply = Reply { status, body, rate, retry_after_s, terminal: false };
+        let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
+        let limits = match self.ledgers.is_empty() {
+            true => Vec::new(),
+            false => statuses(&self.ledgers, &self.command.call.tool_id(), self.writes, at),
+        };
+        let reply = Reply { status, body, rate, limits, retry_after_s, terminal: false };
         Step {
             reply,
             agent: self.agent,
@@ -168,7 +198,8 @@ pub fn observed_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Opti
         | Purpose::Message { .. }
         | Purpose::Ask
         | Purpose::Filter(_)
-        | Purpose::Read => None,
+        | Purpose::Read
+        | Purpose::Settle(_) => None,
     }
 }
 

@@ -13,6 +13,7 @@ use super::row::{ContainmentDetail, ContainmentRow, Event, JournalEntry};
 use super::space;
 use super::taint_state::Taint;
 use crate::call::command::GateCommand;
+use crate::call::outcome::ReportedOutcome;
 use crate::problem::Problem;
 use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
 use crate::taint::Scope;
@@ -180,6 +181,33 @@ pub fn run_started(
         decision_id: "",
         epoch: 0,
         detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_sha256 },
+    };
+    entry(facts, facts.state, told)
+}
+
+/// The row that says what a caller reported about its call.
+///
+/// # Errors
+///
+/// `journal_full`.
+pub fn outcome_reported(
+    facts: &EventFacts<'_>,
+    command: &GateCommand,
+    reported: &ReportedOutcome,
+) -> Result<JournalEntry, Problem> {
+    let told = Told {
+        tenant: &command.tenant,
+        lane: command.lane,
+        agent: &command.call.agent,
+        event: AgentEvent::OutcomeReported,
+        administrator: "",
+        source: &command.call.agent,
+        decision_id: &reported.decision_id,
+        epoch: 0,
+        detail: ContainmentDetail::OutcomeReported {
+            outcome: reported.outcome,
+            amount: reported.amount,
+        },
     };
     entry(facts, facts.state, told)
 }

@@ -6,6 +6,8 @@ use super::config::Config;
 use super::space::JournalSpace;
 use crate::approval::Approval;
 use crate::bucket::Rate;
+use crate::limit::Book;
+use crate::limit::book::Reservation;
 use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;
@@ -15,6 +17,23 @@ use crate::registry::CallRecords;
 pub struct StoredAnswer {
     pub fingerprint: String,
     pub response: String,
+}
+
+/// The books of a call's agent and credential.
+#[derive(Debug, Clone, Copy)]
+pub struct Books<'a> {
+    pub agent: &'a Book,
+    pub credential: &'a Book,
+    /// Whether the lane can hold another reservation.
+    pub has_space: bool,
+}
+
+impl Books<'_> {
+    /// Of calls without limits.
+    pub const NONE: Books<'static> = {
+        static EMPTY: Book = Book::new();
+        Books { agent: &EMPTY, credential: &EMPTY, has_space: true }
+    };
 }
 
 /// All facts that a decision depends on besides the command, as of one instant.
@@ -37,6 +56,10 @@ pub struct Facts<'a> {
     pub approval: Option<&'a Approval>,
     /// The values of the call's run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
+    /// What the agent and the credential used of their limits.
+    pub books: Books<'a>,
+    /// What the decision holds that a [`crate::call::command::Purpose::Settle`] is about.
+    pub reservation: Option<&'a Reservation>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,
     /// Whether the lane's storage is almost full.
@@ -51,7 +74,7 @@ impl Facts<'_> {
     pub(super) fn rate(&self) -> Rate {
         let mut rate = self.config.default_rate;
         if let Some(tenant) = &self.records.tenant {
-            rate = rate.with(tenant.limits.rate_capacity, tenant.limits.rate_refill_per_s);
+            rate = rate.with(tenant.settings.rate_capacity, tenant.settings.rate_refill_per_s);
         }
         if let Some(agent) = &self.records.agent {
             rate = rate.with(agent.rate_capacity, agent.rate_refill_per_s);

@@ -59,7 +59,7 @@ pub fn budget(facts: &Facts<'_>) -> Option<Ruling> {
 pub fn quota(draft: &Draft<'_>) -> Result<(), Box<Ruling>> {
     let records = draft.facts.records;
     let own = records.agent.as_ref().and_then(|agent| agent.quota_per_day);
-    match own.or_else(|| records.tenant.as_ref().and_then(|tenant| tenant.limits.quota_per_day)) {
+    match own.or_else(|| records.tenant.as_ref().and_then(|tenant| tenant.settings.quota_per_day)) {
         Some(quota) if used_today(draft) >= quota => {
             Err(Box::new(Ruling::deny(ReasonCode::QuotaExhausted)))
         }

@@ -17,6 +17,7 @@ mod draft;
 mod event;
 mod facts;
 mod identity;
+pub mod limits;
 mod listing;
 mod meter;
 mod outcome;
@@ -29,6 +30,7 @@ mod risk_state;
 mod row;
 mod ruling;
 mod run;
+mod settle;
 mod space;
 mod step;
 mod taint_state;
@@ -45,8 +47,8 @@ pub use containment::Containment;
 pub use decide::{decide, evaluate_policies, needs_tool};
 pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
-pub use facts::{EventFacts, Facts, StoredAnswer};
-pub use outcome::{ObservedResult, OutcomeCommand, record as record_outcome};
+pub use facts::{Books, EventFacts, Facts, StoredAnswer};
+pub use outcome::{Effect, ObservedResult, OutcomeCommand, record as record_outcome};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{
     DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt, Response, response as encode_response,

@@ -11,6 +11,7 @@ use super::facts::EventFacts;
 use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry};
 use super::space;
+use crate::limit::book;
 use crate::problem::Problem;
 use crate::provenance::Observed;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
@@ -34,11 +35,58 @@ pub struct OutcomeCommand {
     pub duration_ms: u64,
     pub result_sha256: String,
     pub ending: Ending,
+    /// Whether the call did what it should. Limits give back what a call did not use.
+    pub effect: Effect,
     /// Present if the server is untrusted: says whose calls its answer taints. The decision already
     /// marked them, but the mark may have been lifted while the answer was on its way.
     pub untrusted: Option<Untrusted>,
     /// The values of the answer, if a harness assigned the call's run.
     pub observed: Option<ObservedResult>,
+}
+
+/// Whether a forwarded call did what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Succeeded,
+    /// It certainly did nothing.
+    Failed,
+    Unclear,
+}
+
+impl Effect {
+    /// By the status of an HTTP response. A server that fails may have done something before.
+    #[must_use]
+    pub const fn of_http(ending: Ending, status: u16) -> Self {
+        match (ending, status) {
+            // It was not sent.
+            (Ending::Refused, 0) => Self::Failed,
+            (Ending::Complete, 200..=399) => Self::Succeeded,
+            (_, 400..=499) => Self::Failed,
+            _ => Self::Unclear,
+        }
+    }
+
+    /// By the answer to an MCP call, if it had one.
+    #[must_use]
+    pub const fn of_mcp(ending: Ending, status: u16, failed: Option<bool>) -> Self {
+        match (failed, Self::of_http(ending, status)) {
+            (Some(true), _) => Self::Failed,
+            (Some(false), _) => Self::Succeeded,
+            (None, Self::Failed) => Self::Failed,
+            (None, _) => Self::Unclear,
+        }
+    }
+}
+
+impl From<Effect> for book::Ending {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Succeeded => Self::Succeeded(None),
+            Effect::Failed => Self::Failed,
+            Effect::Unclear => Self::Unclear,
+        }
+    }
 }
 
 /// The values of an answer, and the run that they belong to.

@@ -40,8 +40,8 @@ pub fn is_granted(command: &GateCommand, identity: &Identity<'_>) -> bool {
         | Purpose::Filter(_)
         | Purpose::Route(_)
         | Purpose::Unroutable(_) => can_be_granted_a_tool(&call.server, identity),
-        // A read of the agent's own records, and the start of a run, name no server.
-        Purpose::Read | Purpose::StartRun(_) => false,
+        // These name no server.
+        Purpose::Read | Purpose::StartRun(_) | Purpose::Settle(_) => false,
     }
 }
 
@@ -89,7 +89,7 @@ pub fn stands_before(command: &GateCommand, server: &ServerRecord) -> bool {
         Purpose::Forward | Purpose::Ask | Purpose::Message { .. } | Purpose::Filter(_) => {
             ServerKind::Mcp
         }
-        Purpose::Read | Purpose::StartRun(_) => return false,
+        Purpose::Read | Purpose::StartRun(_) | Purpose::Settle(_) => return false,
     };
     server.kind == kind && server.upstream.is_some()
 }

@@ -8,6 +8,7 @@ use crate::approval::{Approval as Record, ApprovalStatus};
 use crate::call::ToolCall;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::limit::Violation;
 use crate::policy::bundle::Risk;
 use crate::policy::risk;
 use crate::provenance::Provenance;
@@ -59,6 +60,10 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Provenance)]
     provenance: Option<&'a Provenance>,
+    /// Present if a limit denies the call: the first one that it violates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<Violation>)]
+    violated_limits: Option<[&'a Violation; 1]>,
 }
 
 /// The approval that the decision asks for, or that the call presented.
@@ -157,6 +162,7 @@ pub fn response(
         degraded_cause: engine.degraded_cause,
         taint: ruling.taint.as_deref(),
         provenance: ruling.provenance.as_deref(),
+        violated_limits: ruling.violation.as_deref().map(|violation| [violation]),
     };
     // Plain data always serializes.
     serde_json::to_string(&response).unwrap_or_default()

@@ -42,7 +42,7 @@ impl RiskLimits {
     pub fn of(tenant: Option<&TenantRecord>) -> Self {
         match tenant {
             Some(tenant) => {
-                let limits = &tenant.limits;
+                let limits = &tenant.settings;
                 Self::new(limits.risk_denials, limits.risk_window_s, limits.risk_quiet_s)
             }
             None => Self::new(None, None, None),

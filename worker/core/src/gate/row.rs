@@ -4,8 +4,11 @@ use serde::Serialize;
 
 use super::agent_state::AgentState;
 use crate::approval::{Approval, ApprovalInput};
+use crate::call::outcome::Reported;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
+use crate::limit::Amount;
+use crate::limit::book::Writes;
 use crate::policy::risk::RiskTier;
 use crate::receipt::{self, Body, ChainHead};
 use crate::taint::TaintExplanation;
@@ -27,6 +30,8 @@ pub struct JournalEntry {
     pub row: String,
     /// The arguments that are stored with the row's approval, if the row has one.
     pub approval: Option<ApprovalInput>,
+    /// What the row changes of limits.
+    pub limits: Option<Box<Writes>>,
 }
 
 /// A row as D1 gets it: the members of every row, and those of its kind. Persisted: the triggers in
@@ -102,6 +107,8 @@ pub enum ContainmentDetail<'a> {
     Untainted { untainted: bool },
     /// The run, and SHA-256 of the instruction in lower-case hex.
     RunStarted { run: &'a str, instruction_sha256: String },
+    /// What a caller reported about its call, and what it spent if that was less than its number.
+    OutcomeReported { outcome: Reported, amount: Option<Amount> },
 }
 
 /// An event in the lane that is not a decision on a call.
@@ -153,6 +160,7 @@ impl Event<'_> {
             nonce_key: None,
             row: row.encode(),
             approval: None,
+            limits: None,
             head: ChainHead { seq, hash },
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::approval::{Approval, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
+use crate::limit::Violation;
 use crate::policy::Evaluation;
 use crate::policy::bundle::{AnnotatedDecision, PolicyRecord, Risk};
 use crate::provenance::Provenance;
@@ -41,6 +42,8 @@ pub struct Ruling {
     pub taint: Option<Box<TaintExplanation>>,
     /// Where the destinations came from, if that was looked up.
     pub provenance: Option<Box<Provenance>>,
+    /// The limit that denies the call.
+    pub violation: Option<Box<Violation>>,
     /// Whether it denies the caller, whatever it calls: the agent is stopped, or its tenant has
     /// used up its daily budget. Such a denial does not bind the call's request id and nonce,
     /// because it comes before the replay check: the request id may already have an answer.
@@ -64,6 +67,7 @@ impl Ruling {
             tool: None,
             taint: None,
             provenance: None,
+            violation: None,
             denies_caller: false,
             counted_only: false,
         }

@@ -7,9 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::draft::{Draft, Judged, Stop, scope, taint_period_ms};
 use super::event::{self, TaintCommand};
-use super::facts::EventFacts;
 use super::row::JournalEntry;
-use super::space::JournalSpace;
 use super::{identity, meter};
 use crate::call::command::Purpose;
 use crate::call::run::{ReportedResult, RunStart};
@@ -64,7 +62,7 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
         return Ok(Judged::Recorded { entry: None, observation: None });
     };
     let instruction_sha256 = hex::encode(Sha256::digest(&start.instruction));
-    let entry = event::run_started(&event_facts(draft), draft.command, instruction_sha256);
+    let entry = event::run_started(&draft.event_facts(), draft.command, instruction_sha256);
     recorded(entry.map(Some), Some(observation))
 }
 
@@ -98,7 +96,7 @@ fn report(
             },
             period_ms: taint_period_ms(facts.records),
         };
-        event::taint(&event_facts(draft), &command)
+        event::taint(&draft.event_facts(), &command)
     });
     let entry = match taint.transpose() {
         Ok(Some(Some((entry, state)))) => {
@@ -118,19 +116,5 @@ fn recorded(
     match entry {
         Ok(entry) => Ok(Judged::Recorded { entry: entry.map(Box::new), observation }),
         Err(problem) => Err(Stop::Problem(problem, None)),
-    }
-}
-
-fn event_facts<'a>(draft: &'a Draft<'_>) -> EventFacts<'a> {
-    let facts = draft.facts;
-    EventFacts {
-        space: JournalSpace {
-            config: facts.config,
-            journal_rows: facts.journal_rows,
-            storage_full: facts.storage_full,
-        },
-        head: facts.head,
-        state: &draft.agent,
-        now_ms: facts.now_ms,
     }
 }

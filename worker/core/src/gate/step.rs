@@ -3,6 +3,7 @@
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
+use crate::limit::book::Status;
 use crate::provenance::run::Observation;
 
 /// Events that the audit counts instead of journalling each.
@@ -45,6 +46,8 @@ pub struct Reply {
     pub body: String,
     /// Present once the call was charged.
     pub rate: Option<RateStatus>,
+    /// The limits that cover the call, as they are after it.
+    pub limits: Vec<Status>,
     pub retry_after_s: Option<u64>,
     /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,

@@ -47,7 +47,21 @@ impl Json {
         }
     }
 
-    /// The same, mutable.
+    /// The part that a JSON Pointer (RFC 6901) leads to.
+    #[must_use]
+    pub fn pointer(&self, pointer: &str) -> Option<&Json> {
+        pointer.split('/').skip(1).try_fold(self, |at, name| match at {
+            // No other spelling of the index, such as `01`.
+            Json::Array(items) => {
+                let index = name.parse::<usize>().ok().filter(|index| index.to_string() == name)?;
+                items.get(index)
+            }
+            at if name.contains('~') => at.get(&name.replace("~1", "/").replace("~0", "~")),
+            at => at.get(name),
+        })
+    }
+
+    /// The field `key` of an object, mutable.
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
         match self {

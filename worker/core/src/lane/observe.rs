@@ -25,7 +25,7 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
+        let mut event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
         if let (Ok(_), Some(observed)) = (&event, &command.observed) {
             let name = storage_name(&command.agent, &observed.run);
             self.runs.hold(storage, &name)?;
@@ -35,6 +35,11 @@ impl Lane {
             if let Some(observation) = run.and_then(|run| run.of_result(&observed.values, source)) {
                 self.observe(storage, &name, &observation, now_ms)?;
             }
+        }
+        let reservation = self.limits.reservations.get(&command.decision_id);
+        if let (Ok((entry, _)), Some(reservation)) = (&mut event, reservation.cloned()) {
+            let writes = self.limits.settled(storage, &reservation, command.effect.into())?;
+            entry.limits = Some(Box::new(writes));
         }
         self.write_event(storage, event.map(Some), now_ms)
     }

@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
 use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
+use crate::limit::Book;
 use crate::problem::{Problem, ProblemCode};
 use crate::receipt::ChainHead;
 use crate::registry::{EpochPush, PendingPushes, TenantRecord};
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 6;
+pub const PROTOCOL_VERSION: u8 = 7;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -65,7 +66,7 @@ pub enum LaneRequest<'a> {
     KeepPushes(PendingPushes),
     /// Reply: [`LaneReply::Approval`].
     ReadApproval { approval_id: String },
-    /// Read what the lane decided about an agent, under the limits of its tenant. Reply:
+    /// Read what the lane decided about an agent, under the settings of its tenant. Reply:
     /// [`LaneReply::Containment`].
     ReadContainment {
         agent: String,
@@ -78,6 +79,8 @@ pub enum LaneRequest<'a> {
     ReadRow { seq: u64 },
     /// Reply: [`LaneReply::Rows`].
     ReadRows { from: u64 },
+    /// Read what was used of limits, by the names of the books. Reply: [`LaneReply::Books`].
+    ReadBooks { names: Vec<String> },
 }
 
 /// What a lane replies to every request whose answer is not the caller's.
@@ -100,6 +103,8 @@ pub enum LaneReply {
     Row(Option<String>),
     /// A JSON array of journal rows.
     Rows(String),
+    /// One book for each name, in order.
+    Books(#[serde(with = "json_text")] Vec<Book>),
 }
 
 /// The ends of a lane's chain of receipts.
@@ -220,10 +225,10 @@ mod tests {
     use crate::call::command::Purpose;
     use crate::credential::signature::SignatureNonce;
     use crate::gate::proxy::Untrusted;
-    use crate::gate::{LaneAction, ObservedResult};
+    use crate::gate::{Effect, LaneAction, ObservedResult};
     use crate::provenance::Observed;
     use crate::receipt::Ending;
-    use crate::registry::{ChangedKey, Limits, TenantStatus};
+    use crate::registry::{ChangedKey, Settings, TenantStatus};
     use crate::taint::TaintExplanation;
     use crate::trust::SourceTrust;
 
@@ -260,7 +265,7 @@ mod tests {
         TenantRecord {
             status: TenantStatus::Active,
             epoch: 3,
-            limits: Limits {
+            settings: Settings {
                 rate_capacity: Some(10),
                 rate_refill_per_s: Some(0.5),
                 quota_per_day: None,
@@ -360,6 +365,7 @@ mod tests {
             duration_ms: 12,
             result_sha256: text("r"),
             ending: Ending::TimedOut,
+            effect: Effect::Succeeded,
             untrusted: Some(Untrusted {
                 run: Some(text("w")),
                 period_ms: 1_000,
@@ -405,7 +411,7 @@ mod tests {
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0600017407016b01010101010101010101010101010101010101010101010101010101010101\
+                    "0700017407016b01010101010101010101010101010101010101010101010101010101010101\
                 0101680100c00002070101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
@@ -415,31 +421,32 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0601017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0701017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
                 pin(
-                    "060201740703626f740173017801640168c801ac020c01720301010177e80700010177010102010301",
+                    "070201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
                     "",
                 ),
             ),
-            (LaneRequest::Taint(taint), pin("060301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("060401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("060501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0606030403000403732f7806", "")),
-            (LaneRequest::KeepPushes(pending), pin("0607017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("06080170", "")),
+            (LaneRequest::Taint(taint), pin("070301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("070401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("070501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0706030403000403732f7806", "")),
+            (LaneRequest::KeepPushes(pending), pin("0707017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("07080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "060903626f749102",
+                    "070903626f749102",
                     r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("060a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("060bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("060cad02", "")),
+            (LaneRequest::ReadChainEnds, pin("070a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("070bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("070cad02", "")),
+            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("070d010162", "")),
         ]
     }
 
@@ -448,16 +455,16 @@ mod tests {
         let link = |seq, hash| ChainHead { seq, hash: text(hash) };
         let input = ApprovalInput { asked: Some(text("{}")), edited: None };
         vec![
-            (LaneReply::Done, pin("0600", "")),
+            (LaneReply::Done, pin("0700", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("06010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("07010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("06020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("07020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0603a704",
+                    "0703a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -468,7 +475,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "060465",
+                    "070465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -477,10 +484,11 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0605ac020168000167", ""),
+                pin("0705ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("060601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0607025b5d", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("070601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0707025b5d", "")),
+            (LaneReply::Books(vec![Book::default()]), pin("0708045b7b7d5d", "")),
         ]
     }
 
@@ -501,6 +509,7 @@ mod tests {
             LaneRequest::ReadChainEnds => 10,
             LaneRequest::ReadRow { .. } => 11,
             LaneRequest::ReadRows { .. } => 12,
+            LaneRequest::ReadBooks { .. } => 13,
         }
     }
 
@@ -514,11 +523,12 @@ mod tests {
             LaneReply::ChainEnds(_) => 5,
             LaneReply::Row(_) => 6,
             LaneReply::Rows(_) => 7,
+            LaneReply::Books(_) => 8,
         }
     }
 
-    const REQUESTS: u8 = 13;
-    const REPLIES: u8 = 8;
+    const REQUESTS: u8 = 14;
+    const REPLIES: u8 = 9;
 
     /// If this fails, raise [`PROTOCOL_VERSION`] and pin the new bytes: the other end of a hop may still
     /// run the code before the change.
@@ -572,7 +582,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 6"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 7"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

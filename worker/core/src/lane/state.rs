@@ -5,18 +5,20 @@ use std::collections::HashMap;
 use super::audit::AuditCounts;
 use super::clock::Clock;
 use super::day::Day;
+use super::limits::Limits;
 use super::runs::Runs;
 use super::storage::{
-    LaneSql, StorageError, Value, approval, approval_steps, checkpoint, first_text, integer, meta,
-    missing_rows, parse_head, parse_identity, parse_state, set_head, set_meta, snapshot,
-    stored_answer, unreadable, unsigned, write_count,
+    LaneSql, StorageError, Value, approval, checkpoint, first_text, integer, meta, missing_rows,
+    parse_head, parse_identity, parse_state, set_head, set_meta, snapshot, steps, stored_answer,
+    unreadable, unsigned, write_count,
 };
-use crate::call::command::GateCommand;
+use crate::call::command::{GateCommand, Purpose};
 use crate::gate::budget::Budget;
 use crate::gate::config::{Config, MAX_STORAGE_BYTES};
 use crate::gate::{
-    AgentCommand, AgentState, Containment, Counted, EventFacts, Facts, JournalEntry, JournalSpace,
-    NONCE_MS, Reply, TaintCommand, carry_out, decide, needs_tool, observed_run, scoped_key, taint,
+    AgentCommand, AgentState, Books, Containment, Counted, EventFacts, Facts, JournalEntry,
+    JournalSpace, NONCE_MS, Reply, TaintCommand, carry_out, decide, needs_tool, observed_run,
+    scoped_key, taint,
 };
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
@@ -58,6 +60,7 @@ pub struct Lane {
     pub(super) clock: Clock,
     pub(super) agents: HashMap<String, Held>,
     pub(super) runs: Runs,
+    pub(super) limits: Limits,
     pub(super) counts: AuditCounts,
     pub(super) day: Day,
     pub(super) storage_full: bool,
@@ -126,6 +129,7 @@ impl Lane {
             clock: Clock::start(storage)?,
             agents,
             runs: Runs::default(),
+            limits: Limits::start(storage)?,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
@@ -212,6 +216,13 @@ impl Lane {
             None => None,
         };
         self.hold(storage, &call.agent, now_ms)?;
+        self.limits.hold(storage, records, &call.agent, &command.key_id)?;
+        let settled = match &command.purpose {
+            Purpose::Settle(reported) => {
+                self.limits.reservations.get(&reported.decision_id).cloned()
+            }
+            _ => None,
+        };
         let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
         if let Some(run) = &run {
             self.runs.hold(storage, run)?;
@@ -224,9 +235,17 @@ impl Lane {
             signature_nonce_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),
+            books: self.limits.books(&call.agent, &command.key_id),
+            reservation: settled.as_ref(),
             ..facts
         };
-        let step = decide(engine, &facts, command);
+        let mut step = decide(engine, &facts, command);
+        if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
+            (&mut step.entry, &command.purpose, &settled)
+        {
+            let writes = self.limits.settled(storage, reservation, reported.ending())?;
+            entry.limits = Some(Box::new(writes));
+        }
         // Written before anything else, whatever the answer is: if a later write fails, the request
         // still cannot be used again.
         if let Some(key) = signature_nonce
@@ -379,6 +398,8 @@ impl Lane {
             signature_nonce_used: false,
             approval: None,
             run: None,
+            books: Books::NONE,
+            reservation: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
             written: self.day.written(&self.head, now_ms),
@@ -410,10 +431,12 @@ impl Lane {
         let rows = 1 + u64::from(next.is_some());
         let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
         self.day.begin(storage, &self.head, now_ms)?;
-        if entry.approval.is_some() || next.is_some() {
-            let steps: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
-            let steps = Value::Text(approval_steps(&steps, now_ms));
-            storage.exec(sql::INSERT_APPROVAL_STEPS, &[steps])?;
+        if entry.approval.is_some() || entry.limits.is_some() || next.is_some() {
+            let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
+            storage.exec(sql::INSERT_STEPS, &[Value::Text(steps(&entries, now_ms))])?;
+            if let Some(limits) = entry.limits {
+                self.limits.take(*limits);
+            }
         } else {
             let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
             storage.exec(

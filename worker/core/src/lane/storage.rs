@@ -158,10 +158,12 @@ pub(super) fn parse_approval(record: &str) -> Result<Approval, StorageError> {
     serde_json::from_str(record).map_err(|_| unreadable("an approval"))
 }
 
-/// Rows with approvals, as the statement expects them.
-pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
+/// Rows with approvals or limits, as the statement expects them.
+pub(super) fn steps(entries: &[&JournalEntry], now_ms: u64) -> String {
     let steps = entries.iter().map(|entry| {
         let input = entry.approval.as_ref();
+        let limits = entry.limits.as_ref();
+        let settles = limits.and_then(|limits| limits.settles.as_deref());
         json!([
             entry.head.seq,
             now_ms,
@@ -174,6 +176,9 @@ pub(super) fn approval_steps(entries: &[&JournalEntry], now_ms: u64) -> String {
             entry.row,
             input.and_then(|input| input.asked.as_deref()),
             input.and_then(|input| input.edited.as_deref()),
+            limits.map(|limits| &limits.books),
+            limits.and_then(|limits| limits.reservation.as_ref()),
+            settles,
         ])
     });
     serde_json::Value::Array(steps.collect()).to_string()

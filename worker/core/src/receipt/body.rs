@@ -192,6 +192,9 @@ pub enum AgentEvent {
     /// A harness stated what the user asked for in a run of the agent.
     #[serde(rename = "run_started")]
     RunStarted,
+    /// A caller reported what became of its call.
+    #[serde(rename = "outcome_reported")]
+    OutcomeReported,
 }
 
 impl AgentEvent {
@@ -202,6 +205,7 @@ impl AgentEvent {
             Self::Untainted => "agent_untainted",
             Self::Tainted => "agent_tainted",
             Self::RunStarted => "run_started",
+            Self::OutcomeReported => "outcome_reported",
         }
     }
 }

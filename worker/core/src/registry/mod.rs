@@ -2,15 +2,15 @@
 
 mod bans;
 mod definition;
-mod limits;
 mod records;
+mod settings;
 mod status;
 mod stored;
 pub mod upstream;
 
 pub use bans::{BanKind, Bans};
 pub use definition::{definition_sha256, instructions_sha256};
-pub use limits::Limits;
 pub use records::*;
+pub use settings::Settings;
 pub use status::*;
 pub use stored::{LoadedTexts, RecordKind, StoredRecord};

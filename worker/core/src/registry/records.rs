@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::{Environment, flag};
 use crate::glob::Glob;
+use crate::limit::{Amount, Limit};
 use crate::network::Network;
 use crate::policy::bundle::Risk;
 use crate::policy::risk::RiskTier;
@@ -18,7 +19,7 @@ use crate::taint::DEFAULT_TAINT_S;
 use crate::trust::SourceTrust;
 
 use super::bans::Bans;
-use super::limits::Limits;
+use super::settings::Settings;
 use super::status::{
     AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, TaintRule, TenantStatus,
     ToolStatus,
@@ -29,7 +30,7 @@ pub struct TenantRecord {
     pub status: TenantStatus,
     pub epoch: u64,
     #[serde(flatten)]
-    pub limits: Limits,
+    pub settings: Settings,
     /// The number of lanes among which the two bounds below are divided. `None`: the record has
     /// only limits.
     pub lanes: Option<u16>,
@@ -50,7 +51,7 @@ pub const MAX_GRACE_S: u32 = 60 * 60;
 impl TenantRecord {
     #[must_use]
     pub fn taint_period_ms(&self) -> u64 {
-        u64::from(self.limits.taint_s.unwrap_or(DEFAULT_TAINT_S)) * 1_000
+        u64::from(self.settings.taint_s.unwrap_or(DEFAULT_TAINT_S)) * 1_000
     }
 }
 
@@ -71,6 +72,10 @@ pub struct AgentRecord {
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,
     pub quota_per_day: Option<u32>,
+    /// Limits of this agent, and of each agent. A lane may have stored the record before this field existed;
+    /// nobody had any then.
+    #[serde(default)]
+    pub limits: Vec<Rc<Limit>>,
 }
 
 /// Lists are as in [`AgentRecord`].
@@ -98,6 +103,9 @@ pub struct CredentialRecord {
     /// Whether it belongs to a harness: the program that drives agents and assigns runs. Only then
     /// run and user are trusted.
     pub assigns_runs: bool,
+    /// As in [`AgentRecord`].
+    #[serde(default)]
+    pub limits: Vec<Rc<Limit>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -146,6 +154,9 @@ pub struct ToolRegistration {
     /// Which parts of its results are trusted. `None`: as the server is.
     #[serde(default)]
     pub result_trust: Option<Rc<ResultTrust>>,
+    /// What a call of it takes of a budget. `None`: 1.
+    #[serde(default)]
+    pub cost: Option<Amount>,
 }
 
 impl ToolRegistration {
@@ -206,7 +217,7 @@ impl CallRecords {
     /// risk, and at least `ttl_ms`.
     #[must_use]
     pub fn grace_ms(&self, mutates_state: bool, ttl_ms: u64) -> u64 {
-        let limits = self.tenant.as_ref().map(|tenant| &tenant.limits);
+        let limits = self.tenant.as_ref().map(|tenant| &tenant.settings);
         let (risk, writes) = match &self.tool {
             Some(tool) => (tool.risk, tool.writes() || mutates_state),
             None => (Risk::Low, mutates_state),

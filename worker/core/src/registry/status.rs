@@ -109,3 +109,14 @@ text_enum! {
         Forbid = "forbid",
     }
 }
+
+/// The subject of a limit that each agent or credential has on its own.
+pub const EACH: &str = "*";
+
+text_enum! {
+    /// Whose calls a limit counts.
+    SubjectKind {
+        Agent = "agent",
+        Credential = "credential",
+    }
+}

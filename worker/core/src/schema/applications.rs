@@ -219,15 +219,7 @@ impl Count<'_> {
 
 /// Resolves `#` or `#/…`.
 pub(super) fn part<'s>(root: &'s Json, pointer: &str) -> Option<&'s Json> {
-    let pointer = decode(pointer.strip_prefix('#')?)?;
-    pointer.split('/').skip(1).try_fold(root, |at, name| match at {
-        // The library would compile the part again for another spelling, such as `01`.
-        Json::Array(items) => {
-            let index = name.parse::<usize>().ok().filter(|index| index.to_string() == name)?;
-            items.get(index)
-        }
-        at => at.get(&name.replace("~1", "/").replace("~0", "~")),
-    })
+    root.pointer(&decode(pointer.strip_prefix('#')?)?)
 }
 
 #[cfg(test)]

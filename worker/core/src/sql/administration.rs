@@ -134,7 +134,7 @@ macro_rules! tenant_row {
     () => {
         concat!(
             "json_object('tenant', tenant, 'status', status, 'lanes', lanes, ",
-            limits!(member),
+            settings!(member),
             ", 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
                'retention_days', retention_days, 'destinations', json(destinations), \
                'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
@@ -142,8 +142,8 @@ macro_rules! tenant_row {
     };
 }
 
-/// A limit as the JSON object `?4` has it.
-macro_rules! set_limit {
+/// A setting as the JSON object `?4` has it.
+macro_rules! set_setting {
     ($column:literal) => {
         concat!($column, " = ?4->>'", $column, "'")
     };
@@ -221,7 +221,7 @@ macro_rules! tool_row {
             flag!("canary"),
             ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
                'argument_roles', json(argument_roles), 'reach', reach, \
-               'result_trust', json(result_trust), 'definition_sha256', definition_sha256, 'approved', ",
+               'result_trust', json(result_trust), 'cost', cost, 'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
             flag!("disabled"),
@@ -245,6 +245,14 @@ macro_rules! ban_row {
         "json_object('ban_id', ban_id, 'kind', kind, 'subject', subject, 'reason', reason, \
            'created_by', created_by, 'created_at_ms', created_at_ms, \
            'expires_at_ms', expires_at_ms)"
+    };
+}
+
+macro_rules! limit_row {
+    () => {
+        "json_object('limit_id', limit_id, 'subject_kind', subject_kind, 'subject', subject, \
+           'rule', json(rule), 'created_by', created_by, 'revision', revision, \
+           'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
     };
 }
 
@@ -335,8 +343,8 @@ statements! {
     /// Tenant, lanes, now.
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
-    /// Tenant, status, lanes, limits and storage limits as JSON objects, revision, now, destinations.
-    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", limits!(set_limit), ", \
+    /// Tenant, status, lanes, settings and storage limits as JSON objects, revision, now, destinations.
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", settings!(set_setting), ", \
         rows_per_day = ?5->>'rows_per_day', bytes_per_day = ?5->>'bytes_per_day', \
         retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7, \
         destinations = ?8 WHERE tenant = ?1";
@@ -373,7 +381,7 @@ statements! {
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
-          (SELECT json_object('status', status, 'epoch', epoch, ", limits!(member), ") \
+          (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member), ") \
              FROM tenants WHERE tenant = ?1) AS extra FROM agents \
         WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
@@ -601,14 +609,14 @@ statements! {
     /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
-          created_at_ms, updated_at_ms, argument_roles, reach, result_trust) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+          created_at_ms, updated_at_ms, argument_roles, reach, result_trust, cost) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
           approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
-          argument_roles = excluded.argument_roles, reach = excluded.reach, result_trust = excluded.result_trust, \
+          argument_roles = excluded.argument_roles, reach = excluded.reach, result_trust = excluded.result_trust, cost = excluded.cost, \
           definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.
@@ -616,6 +624,30 @@ statements! {
           WHERE tenant = ?1 AND ban_id = ?2) AS record, \
         json_object('count', (SELECT count(*) FROM bans \
           WHERE tenant = ?1 AND coalesce(expires_at_ms > ?3, true))) AS extra";
+    /// Tenant, limit id, kind and name of the subject of a new one, the most limits and one. A revoked
+    /// credential counts as none.
+    LOAD_LIMIT = epoch!(), "(SELECT ", limit_row!(), " FROM limits \
+          WHERE tenant = ?1 AND limit_id = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM limits WHERE tenant = ?1 LIMIT ?5)), \
+          'of_subject', (SELECT count(*) FROM limits \
+            WHERE tenant = ?1 AND subject_kind = ?3 AND subject = ?4), \
+          'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
+              WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
+            ELSE EXISTS (SELECT 1 FROM credentials \
+              WHERE tenant = ?1 AND key_id = ?4 AND kind = 'agent' AND status <> 'revoked') END"), ") AS extra";
+    /// Tenant, limit id.
+    READ_LIMIT = "SELECT ", limit_row!(), " AS record FROM limits WHERE tenant = ?1 AND limit_id = ?2";
+    /// Tenant, after, limit.
+    LIST_LIMITS = "SELECT ", limit_row!(), " AS record FROM limits \
+        WHERE tenant = ?1 AND limit_id > ?2 ORDER BY limit_id LIMIT ?3";
+    /// In the order of the columns.
+    SAVE_LIMIT = "INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, \
+          revision, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+        ON CONFLICT (tenant, limit_id) DO UPDATE SET rule = excluded.rule, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, limit id.
+    DELETE_LIMIT = "DELETE FROM limits WHERE tenant = ?1 AND limit_id = ?2";
+
     /// Tenant, ban id.
     READ_BAN = "SELECT ", ban_row!(), " AS record FROM bans WHERE tenant = ?1 AND ban_id = ?2";
     /// Tenant, after, limit.

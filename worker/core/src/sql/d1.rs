@@ -1,5 +1,20 @@
 //! Statements on D1, except those of the administration. The schema is `d1-migrations/`.
 
+/// The limits of a subject, and those that each subject of its kind has: at most twice
+/// [`crate::limit::MAX_LIMITS_OF_SUBJECT`].
+macro_rules! limits_of {
+    ($kind:literal, $subject:literal) => {
+        concat!(
+            "json((SELECT json_group_array(json_object('limit_id', limit_id, 'rule', json(rule))) \
+               FROM (SELECT limit_id, rule FROM limits WHERE tenant = ?1 AND subject_kind = '",
+            $kind,
+            "' AND subject IN (",
+            $subject,
+            ", '*') ORDER BY limit_id)))"
+        )
+    };
+}
+
 /// Everything that one call needs, in one round trip and at one epoch, each as JSON text or null.
 /// Tenant, agent, key id, server, tool, whether to read the bans (0 or 1), now. Expired bans are
 /// left out. One ban more than [`crate::bounds::MAX_BANS`] is read, so that too many are noticed.
@@ -8,7 +23,7 @@
 /// the lane's own quarantine, which could be older than its end.
 pub const LOAD_RECORDS: &str = concat!(
     "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
-    limits!(member),
+    settings!(member),
     ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
        'destinations', json(destinations)) \
        FROM tenants WHERE tenant = ?1) AS tenant, \
@@ -21,25 +36,40 @@ pub const LOAD_RECORDS: &str = concat!(
           WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
             AND g.deleted_at_ms IS NULL ORDER BY m.group_name))), \
        'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
-       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day) \
+       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, 'limits', ",
+    limits_of!("agent", "?2"),
+    ") \
        FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL) AS agent, \
     (SELECT json_object('agent', agent, 'secret_sha256', secret_sha256, \
        'scopes', json(scopes), 'max_source_trust', max_source_trust, 'status', status, \
        'expires_at_ms', expires_at_ms, 'allowed_servers', json(allowed_servers), \
        'allowed_tools', json(allowed_tools), 'allowed_networks', json(allowed_networks), \
        'signed', json(iif(signed, 'true', 'false')), \
-       'assigns_runs', json(iif(assigns_runs, 'true', 'false'))) \
+       'assigns_runs', json(iif(assigns_runs, 'true', 'false')), 'limits', ",
+    limits_of!("credential", "?3"),
+    ") \
        FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
     (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
        'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
     (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
        'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema, \
-       'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust)) \
+       'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust), 'cost', cost) \
        FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
     iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
        'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
          WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
          LIMIT 1001)), NULL) AS bans"
+);
+
+/// Limits of an agent and of a credential, with the agent's lane. Tenant, agent, key id or NULL.
+pub const LIMITS_OF: &str = concat!(
+    "SELECT lane, ",
+    limits_of!("agent", "?2"),
+    " AS of_agent, iif(?3 IS NULL, '[]', ",
+    limits_of!("credential", "?3"),
+    ") AS of_credential FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
+       AND (?3 IS NULL OR EXISTS (SELECT 1 FROM credentials \
+         WHERE tenant = ?1 AND key_id = ?3 AND agent = ?2))"
 );
 
 /// All tools of a server for a listing, with the epoch. Tenant, server; one tool more than
@@ -259,6 +289,7 @@ pub const PING: &str = "SELECT 1 AS one FROM tenants LIMIT 1";
 pub const ALL: &[&str] = &[
     LOAD_RECORDS,
     LOAD_LISTING,
+    LIMITS_OF,
     EPOCH,
     FLUSH_ROWS,
     FLUSH_COUNTS,

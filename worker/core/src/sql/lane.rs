@@ -36,10 +36,31 @@ pub const SCHEMA: &[&str] = &[
        event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
        due_at_ms INTEGER) STRICT",
     "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
-    "CREATE VIEW IF NOT EXISTS approval_steps (seq, at_ms, receipt_hash, agent, state, \
-       request_key, fingerprint, nonce_key, row, input, edited_input) \
-     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '' WHERE false",
-    "CREATE TRIGGER IF NOT EXISTS write_approval_step INSTEAD OF INSERT ON approval_steps BEGIN \
+    // What was used of limits, by agent and by credential. at_ms: when it was last used.
+    "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
+       at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (at_ms)",
+    "CREATE TABLE IF NOT EXISTS reservations (decision_id TEXT NOT NULL PRIMARY KEY, \
+       ends_at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    // Of a version without limits.
+    "DROP VIEW IF EXISTS approval_steps",
+    // books: a JSON array of names and records. settles: the reservation that ends.
+    "CREATE VIEW IF NOT EXISTS limit_steps (at_ms, books, reservation, settles) \
+     AS SELECT 0, '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_limit_step INSTEAD OF INSERT ON limit_steps BEGIN \
+       INSERT INTO limit_books (name, at_ms, record) \
+       SELECT value->>0, NEW.at_ms, value->>1 FROM json_each(NEW.books) WHERE true \
+       ON CONFLICT (name) DO UPDATE SET at_ms = max(at_ms, excluded.at_ms), \
+         record = excluded.record; \
+       INSERT INTO reservations (decision_id, ends_at_ms, record) \
+       SELECT NEW.reservation->>'decision_id', NEW.reservation->>'ends_at_ms', NEW.reservation \
+       WHERE NEW.reservation IS NOT NULL; \
+       DELETE FROM reservations WHERE decision_id = NEW.settles; \
+     END",
+    "CREATE VIEW IF NOT EXISTS steps (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, input, edited_input, books, reservation, settles) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '', '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_step INSTEAD OF INSERT ON steps BEGIN \
        INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
          nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
          NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
@@ -57,6 +78,8 @@ pub const SCHEMA: &[&str] = &[
        SELECT NEW.seq, NEW.at_ms, coalesce(NEW.row->>'event', 'approval_requested'), \
          NEW.row->>'approval', 0, NEW.at_ms \
        WHERE NEW.row->>'approval' IS NOT NULL; \
+       INSERT INTO limit_steps (at_ms, books, reservation, settles) \
+       SELECT NEW.at_ms, NEW.books, NEW.reservation, NEW.settles WHERE NEW.books IS NOT NULL; \
      END",
     // Records of the registry, all of one epoch. record: JSON, 'null' if it is not registered.
     "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
@@ -94,11 +117,19 @@ pub const JOURNAL_STATES: &str =
 pub const JOURNAL_LATEST: &str = "SELECT coalesce(max(at_ms), 0) FROM journal WHERE seq > ?1";
 pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, \
      request_key, fingerprint, nonce_key, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-/// Rows with approvals: a JSON array of the journal's columns, the call's arguments and the
-/// edited ones. The approvals are written with their rows, or not at all.
-pub const INSERT_APPROVAL_STEPS: &str = "INSERT INTO approval_steps SELECT value->>0, value->>1, \
+/// Rows with approvals or limits: a JSON array of the journal's columns, the call's arguments, the edited ones,
+/// books, reservation, and the reservation that ends. All of it is written with its row, or not at all.
+pub const INSERT_STEPS: &str = "INSERT INTO steps SELECT value->>0, value->>1, \
      value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \
-     value->>10 FROM json_each(?1) ORDER BY key";
+     value->>10, value->>11, value->>12, value->>13 FROM json_each(?1) ORDER BY key";
+/// Now, books as a JSON array, and the reservation that ends.
+pub const SETTLE: &str =
+    "INSERT INTO limit_steps (at_ms, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
+pub const BOOK: &str = "SELECT record FROM limit_books WHERE name = ?1";
+pub const RESERVATIONS: &str = "SELECT record FROM reservations";
+/// Books that were last used before a time, a bounded number of them.
+pub const FORGET_BOOKS: &str = "DELETE FROM limit_books WHERE name IN \
+     (SELECT name FROM limit_books WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
 pub const APPROVAL: &str =
     "SELECT record, input, edited_input FROM approvals WHERE approval_id = ?1";
 /// Open ones whose time is over by now, oldest first.
@@ -242,7 +273,11 @@ pub const ALL: &[&str] = &[
     FORGET_NAMED_RECORDS,
     JOURNAL_LATEST,
     INSERT,
-    INSERT_APPROVAL_STEPS,
+    INSERT_STEPS,
+    SETTLE,
+    BOOK,
+    RESERVATIONS,
+    FORGET_BOOKS,
     APPROVAL,
     DUE_APPROVALS,
     NEXT_EXPIRY,

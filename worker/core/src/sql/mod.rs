@@ -1,8 +1,8 @@
 //! Every SQL statement, in one place, so that a test can prepare each of them against the real schema
 //! (`tests/sql.rs`).
 
-/// The columns of a tenant's limits, each passed to the macro `$each`, separated by commas.
-macro_rules! limits {
+/// The columns of a tenant's settings, each passed to the macro `$each`, separated by commas.
+macro_rules! settings {
     ($each:ident) => {
         concat!(
             $each!("rate_capacity"),

@@ -16,6 +16,7 @@ use gateward_core::credential::token::secret_hash;
 use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentCommand, LaneAction, Reply};
 use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::limit::window::utc_only;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::Reach;
@@ -151,7 +152,7 @@ pub const START_MS: u64 = 1_795_000_000_000;
 
 impl Gate {
     pub fn new() -> Self {
-        let config = Config::read(ValueKey::new([7; 16]), |name| {
+        let config = Config::read(ValueKey::new([7; 16]), utc_only, |name| {
             Some(
                 match name {
                     "RATE_CAPACITY" => "100000",
@@ -381,6 +382,7 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         argument_roles: None,
         reach: Reach::default(),
         result_trust: None,
+        cost: None,
     })
 }
 

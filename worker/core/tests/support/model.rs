@@ -7,7 +7,7 @@ use gateward_core::id::rfc3339;
 use gateward_core::problem::ProblemCode::{
     self, Forbidden, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
 };
-use gateward_core::registry::{Limits, Loaded};
+use gateward_core::registry::{Loaded, Settings};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -50,7 +50,7 @@ impl Model {
             "destinations": null, "revision": 1,
             "created_at": rfc3339(START_MS), "updated_at": rfc3339(START_MS),
         });
-        let tenant = super::with(json!(Limits::default()), own);
+        let tenant = super::with(json!(Settings::default()), own);
         let ada = json!({
             "administrator": "ada", "created_by": "_bootstrap", "first": true,
             "created_at": rfc3339(START_MS),
@@ -85,7 +85,7 @@ impl Model {
                 Ok((Effect::Unchanged, self.deleted[&format!("{list}/{name}")].clone()))
             }
 
-            ("PATCH", ["limits"] | ["tenants", TENANT]) => {
+            ("PATCH", ["settings"] | ["tenants", TENANT]) => {
                 check_match(ask, &self.tenant)?;
                 let mut after = self.tenant.clone();
                 merge(&mut after, body);
@@ -99,7 +99,7 @@ impl Model {
                     after["updated_at"] = json!(rfc3339(now_ms));
                     self.tenant = after;
                 }
-                let view = if path[0] == "limits" { self.limits() } else { self.tenant() };
+                let view = if path[0] == "settings" { self.limits() } else { self.tenant() };
                 Ok((effect, view))
             }
 
@@ -281,7 +281,7 @@ impl Model {
                 let id = format!("{name}/{}", text(&body["tool"]));
                 let nothing = json!({
                     "server": name, "egress": false, "input_schema": null,
-                    "argument_roles": null, "reach": "outside", "result_trust": null,
+                    "argument_roles": null, "reach": "outside", "result_trust": null, "cost": null,
                     "definition_sha256": null,
                 });
                 let new = || pending(nothing);

@@ -17,6 +17,7 @@ use gateward_core::approval::{Approval, ApproverGroup};
 use gateward_core::credential::token::MacKeys;
 use gateward_core::field::Name;
 use gateward_core::gate::LaneAction;
+use gateward_core::limit::window::utc_only;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, EpochPush, LoadedTexts};
 use gateward_core::scope::Scope;
@@ -278,6 +279,7 @@ impl Registry {
             keys: &self.keys,
             random: self.random(),
             local_targets: self.local_targets.get(),
+            offset_s: utc_only,
         };
         assert_eq!(request.takes_body(), !body.is_empty(), "{ask:?}");
         let now_ms = self.now_ms.get();

@@ -5,6 +5,7 @@ pub mod approvals;
 pub mod audit;
 pub mod decisions;
 pub mod flush;
+pub mod limits;
 pub mod receipts;
 pub mod registry;
 pub mod retention;

@@ -7,6 +7,7 @@ pub mod decisions;
 pub mod forward_auth;
 pub mod health;
 pub mod http_tools;
+pub mod limits;
 pub mod mcp;
 mod parameters;
 pub mod receipts;

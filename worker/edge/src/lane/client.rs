@@ -14,11 +14,13 @@ use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
 };
+use gateward_core::limit::Book;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
+use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::worker_sys::web_sys::Response;
 use worker::{Date, Env, console_error};
@@ -123,12 +125,18 @@ async fn judged(response: Response) -> Result<Judged, Refused> {
 struct ProblemBody {
     code: String,
     detail: String,
+    field: Option<String>,
+    #[serde(default)]
+    violated_limits: Vec<Value>,
 }
 
 /// The problem in a lane's response.
 fn problem_of(body: &str) -> Result<Problem, Problem> {
-    let ProblemBody { code, detail } = serde_json::from_str(body).map_err(unavailable)?;
-    refused(&code, detail)
+    let ProblemBody { code, detail, field, violated_limits } =
+        serde_json::from_str(body).map_err(unavailable)?;
+    let problem = refused(&code, detail)?;
+    let violated_limit = violated_limits.into_iter().next().map(Box::new);
+    Ok(Problem { field, violated_limit, ..problem })
 }
 
 fn refused(code: &str, detail: String) -> Result<Problem, Problem> {
@@ -270,6 +278,19 @@ async fn chain_ends_of(env: &Env, name: &str) -> Result<ChainEnds, Problem> {
 pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<String>, Problem> {
     match ask(env, &object(tenant, lane), &LaneRequest::ReadRow { seq }, LANE_MS).await? {
         LaneReply::Row(row) => Ok(row),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// What was used of limits, by the names of the books.
+pub async fn books(
+    env: &Env,
+    tenant: &str,
+    lane: u16,
+    names: Vec<String>,
+) -> Result<Vec<Book>, Problem> {
+    match ask(env, &object(tenant, lane), &LaneRequest::ReadBooks { names }, LANE_MS).await? {
+        LaneReply::Books(books) => Ok(books),
         reply => Err(unexpected(&reply)),
     }
 }

@@ -3,13 +3,13 @@
 //! A request is never sent twice. A response is not buffered: pieces are passed on as they arrive. Bodies
 //! that are not inspected never enter Wasm's memory (`relay.js`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use gateward_core::call::command::GateCommand;
+use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::proxy::{Observe, ProxyDecision, Untrusted};
-use gateward_core::gate::{ObservedResult, OutcomeCommand, TaintCommand};
+use gateward_core::gate::{Effect, ObservedResult, OutcomeCommand, TaintCommand};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::Observed;
 use gateward_core::provenance::extract::MAX_READ_BYTES;
@@ -212,6 +212,8 @@ pub struct Passed {
     pub observe: Option<Observe>,
     /// The values that were found so far.
     pub observed: RefCell<Observed>,
+    /// Whether the answer to an MCP call is an error; `None` before there is one.
+    pub failed: Cell<Option<bool>>,
 }
 
 impl Passed {
@@ -221,7 +223,14 @@ impl Passed {
         untrusted: Option<Untrusted>,
         observe: Option<Observe>,
     ) -> Self {
-        Self { command, decision, untrusted, observe, observed: RefCell::default() }
+        Self {
+            command,
+            decision,
+            untrusted,
+            observe,
+            observed: RefCell::default(),
+            failed: Cell::default(),
+        }
     }
 }
 
@@ -528,11 +537,15 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
 /// Has the lane record how a call ended. If the values of the answer are observed, the answer must wait for
 /// what this returns. Otherwise nobody waits.
 pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
-    let Passed { command, decision, untrusted, observe, observed } = passed;
+    let Passed { command, decision, untrusted, observe, observed, failed } = passed;
     let receipt = decision.receipt.as_ref()?;
     let observed = observe
         .as_ref()
         .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
+    let effect = match command.purpose {
+        Purpose::Route(_) => Effect::of_http(ended.ending, ended.status),
+        _ => Effect::of_mcp(ended.ending, ended.status, failed.get()),
+    };
     let outcome = OutcomeCommand {
         tenant: command.tenant.clone(),
         lane: command.lane,
@@ -546,6 +559,7 @@ pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Record
         duration_ms: ended.duration_ms,
         result_sha256: ended.sha256,
         ending: ended.ending,
+        effect,
         untrusted: untrusted.clone(),
         observed,
     };

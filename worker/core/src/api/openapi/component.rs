@@ -132,6 +132,7 @@ pub(super) fn path_parameter(name: &str) -> Option<Parameter> {
         "administrator" => (reference::<Name>(), "The administrator's name."),
         "key_id" => (reference::<Name>(), "The credential's key id."),
         "server" => (reference::<Name>(), "The server's name."),
+        "limit_id" => (reference::<Name>(), "The limit's id."),
         "ban_id" => (reference::<Name>(), "The ban's id."),
         "tool" => (reference::<ToolName>(), "The tool's name, percent-encoded."),
         "run" => (reference::<Label>(), "The run's id, percent-encoded."),

@@ -26,7 +26,7 @@ const INFO: &str = "What a policy gate for agents' tool calls answers. Every ans
     an empty list allows nothing.";
 
 /// The tags of operations.
-const TAGS: [(&str, &str); 16] = [
+const TAGS: [(&str, &str); 17] = [
     ("worker", "Health and version of the worker."),
     ("calls", "Whether a tool may be called."),
     ("decisions", "What was decided."),
@@ -34,7 +34,7 @@ const TAGS: [(&str, &str); 16] = [
     ("approvals", "Calls that wait for people."),
     ("audit events", "Events: calls and changes of the registry."),
     ("tenants", "Tenants of the worker, isolated from each other."),
-    ("limits", "Defaults for agents without limits of their own."),
+    ("settings", "What holds for all agents of the tenant, unless they have their own."),
     ("webhook", "Where messages about approvals are sent."),
     ("agents", "Who calls tools."),
     ("groups", "Agents, which policies see, and administrators, who approve."),
@@ -45,6 +45,7 @@ const TAGS: [(&str, &str); 16] = [
     ("credentials", "What agents and administrators authenticate with."),
     ("servers", "Where tools are."),
     ("tools", "What agents call."),
+    ("limits", "How often, how much and when agents and credentials may call."),
     ("bans", "Agents, users, runs and networks whose calls are denied."),
 ];
 

@@ -15,8 +15,9 @@ use crate::admin::credential::{
     CreateCredential, Credential, CredentialRow, IssuedCredential, RotateRequest,
 };
 use crate::admin::group::{CreateGroup, Group, GroupRow, Member};
-use crate::admin::limits::{LimitsView, PatchLimits};
+use crate::admin::limit::{LimitPatch, LimitRequest, LimitRow, LimitView};
 use crate::admin::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow};
+use crate::admin::settings::{PatchSettings, SettingsView};
 use crate::admin::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
@@ -27,6 +28,7 @@ use crate::admin::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use crate::api::approvals::ApprovalPage;
 use crate::api::decisions::{DecisionDetail, DecisionPage};
 use crate::api::health::{Health, Version};
+use crate::api::limits::LimitStates;
 use crate::api::receipts::{
     DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptPage, ReceiptView, Verification,
     VerifyRequest,
@@ -34,6 +36,7 @@ use crate::api::receipts::{
 use crate::api::route::Operation;
 use crate::api::runs::{IssuedRun, Recorded};
 use crate::approval::{ApprovalStatus, ApprovalView, ApproveRequest, CloseRequest, VerdictKind};
+use crate::call::outcome::OutcomeRequest;
 use crate::call::run::{ReportRequest, StartRequest};
 use crate::decision::Decision;
 use crate::field::Name;
@@ -121,6 +124,14 @@ pub(super) fn entry(operation: Operation) -> Entry {
                 .answers::<DecisionDetail>()
                 .refuses(&[LaneUnavailable])
         }
+        Operation::ReportOutcome => Entry::new(
+            "calls",
+            "report_outcome",
+            "Reports what became of a call that was allowed. Limits get back what it did not use.",
+        )
+        .takes::<OutcomeRequest>()
+        .answers::<Recorded>()
+        .refuses(&[StateConflict, RateLimited, JournalFull, LaneUnavailable]),
         Operation::ReadReceiptEnds => Entry::new(
             "receipts",
             "read_receipt_ends",
@@ -233,13 +244,13 @@ pub(super) fn entry(operation: Operation) -> Entry {
         .writes::<Tenant>(&DONE)
         .matching()
         .refuses(&[StateConflict]),
-        Operation::ReadLimits => Entry::new("limits", "read_limits", "Returns the tenant's limits.")
-            .answers::<LimitsView>()
+        Operation::ReadSettings => Entry::new("settings", "read_settings", "Returns the tenant's settings.")
+            .answers::<SettingsView>()
             .tagged(),
-        Operation::PatchLimits => {
-            Entry::new("limits", "patch_limits", "Changes the tenant's limits.")
-                .takes::<PatchLimits>()
-                .writes::<LimitsView>(&DONE)
+        Operation::PatchSettings => {
+            Entry::new("settings", "patch_settings", "Changes the tenant's settings.")
+                .takes::<PatchSettings>()
+                .writes::<SettingsView>(&DONE)
                 .tagged()
                 .matching()
         }
@@ -526,6 +537,41 @@ pub(super) fn entry(operation: Operation) -> Entry {
                 _ => entry,
             };
             entry.writes::<Tool>(&DONE).tagged().matching()
+        }
+        Operation::ReadLimitStates => Entry::new(
+            "limits",
+            "read_limit_states",
+            "Returns what is left of an agent's limits; an agent sees its own.",
+        )
+        .filtered("agent", reference::<Name>(), "The agent. An administrator must name one.")
+        .filtered("credential", reference::<Name>(), "A credential of it. An agent's own if left out.")
+        .answers::<LimitStates>()
+        .refuses(&[NotFound, LaneUnavailable]),
+        Operation::ListLimits => {
+            Entry::new("limits", "list_limits", "Lists limits.").page::<LimitRow>()
+        }
+        Operation::CreateLimit => {
+            Entry::new("limits", "create_limit", "Limits the calls of an agent or a credential.")
+                .takes::<LimitRequest>()
+                .writes::<LimitView>(&CREATED)
+                .tagged()
+                .refuses(&[LimitReached, NameTaken])
+        }
+        Operation::ReadLimit => {
+            Entry::new("limits", "read_limit", "Returns a limit.").answers::<LimitView>().tagged()
+        }
+        Operation::PatchLimit => {
+            Entry::new("limits", "patch_limit", "Changes a limit's rule.")
+                .takes::<LimitPatch>()
+                .writes::<LimitView>(&DONE)
+                .tagged()
+                .matching()
+        }
+        Operation::DeleteLimit => {
+            Entry::new("limits", "delete_limit", "Deletes a limit, with what was used of it.")
+                .writes::<LimitView>(&DONE)
+                .tagged()
+                .matching()
         }
         Operation::ListBans => Entry::new("bans", "list_bans", "Lists bans.").page::<BanRow>(),
         Operation::CreateBan => {

@@ -103,8 +103,13 @@ fn described_values_are_those_that_are_written() {
         ApprovalEvent::Tampered,
     ];
     assert_eq!(values::<ApprovalEvent>(), steps.map(ApprovalEvent::as_str));
-    let events =
-        [AgentEvent::Restored, AgentEvent::Untainted, AgentEvent::Tainted, AgentEvent::RunStarted];
+    let events = [
+        AgentEvent::Restored,
+        AgentEvent::Untainted,
+        AgentEvent::Tainted,
+        AgentEvent::RunStarted,
+        AgentEvent::OutcomeReported,
+    ];
     assert_eq!(values::<AgentEvent>(), events.map(AgentEvent::as_str));
     let endings = [
         Ending::Complete,

@@ -19,6 +19,7 @@ use crate::authentication::Caller;
 use crate::d1::administration::records;
 use crate::http::{Request, json, random};
 use crate::lane;
+use crate::time_zones::offset_s;
 
 pub async fn answer(
     request: &Request,
@@ -39,6 +40,7 @@ pub async fn answer(
         keys: &app.settings.mac_keys,
         random: random::<RANDOM_BYTES>()?,
         local_targets: app.settings.local_targets,
+        offset_s,
     };
     if asked.takes_body() {
         request.require_json()?;

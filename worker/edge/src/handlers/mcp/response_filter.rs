@@ -160,9 +160,12 @@ impl ResponseFilter {
         }
     }
 
-    /// Keeps the values of the response to a call whose run is observed.
+    /// Keeps whether a call failed, and the values of its response if its run is observed.
     fn observe(&self, pending: &Pending, message: &RawObject) {
         let Some(passed) = &pending.decided else { return };
+        let result = message.object("result");
+        let is_error = result.and_then(|result| result.get("isError").map(|it| it == "true"));
+        passed.failed.set(Some(message.get("error").is_some() || is_error == Some(true)));
         let Some(observe) = &passed.observe else { return };
         let key = &self.client.app.settings.config.value_key;
         for name in ["result", "error"] {

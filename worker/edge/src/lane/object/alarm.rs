@@ -78,8 +78,9 @@ impl GateLane {
         pushed?;
         let prune_at_ms = self.prune_if_due(interval_ms).await?;
         let now_ms = Date::now().as_millis();
-        let (expiry, delivery, push) = self.with_lane(|_, storage| {
-            let expiry = Lane::next_expiry(storage)?;
+        let (expiry, delivery, push) = self.with_lane(|lane, storage| {
+            let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
+            let expiry = expiry.into_iter().flatten().min();
             Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?))
         })?;
         let delivery = match told {
@@ -92,7 +93,7 @@ impl GateLane {
         // Rows may have been written while the webhook was called.
         let pause_ms = pause_ms.or(self.is_behind().then_some(interval_ms));
         let after = |at_ms: u64| at_ms.saturating_sub(now_ms);
-        // A flush ends expired approvals. It can fail while the journal is full, so the next attempt waits
+        // A flush ends approvals and reservations. It can fail while the journal is full, so the next attempt waits
         // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
         let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
@@ -274,6 +275,7 @@ impl GateLane {
         let now_ms = Date::now().as_millis();
         let expired = self
             .with_lane(|lane, storage| lane.expire_approvals(storage, &settings.config, now_ms));
+        self.with_lane(|lane, storage| lane.end_reservations(storage, now_ms))?;
         for _ in 0..MAX_BATCHES_PER_ALARM {
             let now_ms = Date::now().as_millis();
             let due = |lane: &mut Lane, storage: &ObjectSql| {

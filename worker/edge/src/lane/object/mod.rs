@@ -128,6 +128,10 @@ impl GateLane {
             LaneRequest::ReadRow { seq } => {
                 LaneReply::Row(self.with_lane(|_, storage| Lane::row(storage, seq))?)
             }
+            LaneRequest::ReadBooks { names } => {
+                let read = |lane: &mut Lane, storage: &ObjectSql| lane.books(storage, &names);
+                LaneReply::Books(self.with_lane(read)?)
+            }
             LaneRequest::ReadRows { from } => {
                 let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
                 LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)
@@ -271,7 +275,7 @@ type LaneResult<T> = std::result::Result<std::result::Result<T, Problem>, Storag
 fn respond(reply: Reply, request_id: &str) -> Result<Response> {
     let status = if reply.terminal { TERMINAL } else { reply.status };
     Head::new(status, request_id)
-        .rate_limit(reply.rate)
+        .rate_limit(reply.rate, &reply.limits)
         .retry_after(reply.retry_after_s)
         .with(&reply.body)
 }

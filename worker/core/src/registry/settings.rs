@@ -1,12 +1,12 @@
-//! A tenant's limits, in one list for D1's row, the lane's record and the API. Their columns are in
+//! A tenant's settings, in one list for D1's row, the lane's record and the API. Their columns are in
 //! [`crate::sql`].
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A tenant's limits. Null: the worker's vars or defaults apply.
+/// A tenant's settings. Null: the worker's vars or defaults apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Limits {
+pub struct Settings {
     /// Requests that an agent can make at once (token bucket).
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,

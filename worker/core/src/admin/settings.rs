@@ -1,4 +1,4 @@
-//! A tenant's limits: defaults for its agents, the thresholds that raise an agent's risk tier, and
+//! A tenant's settings: defaults for its agents, the thresholds that raise an agent's risk tier, and
 //! grace periods. They are columns of the tenant's row.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::tenant::{self, TenantRow};
 use crate::bucket::MAX_CAPACITY;
 use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
-use crate::registry::{Limits, MAX_GRACE_S};
+use crate::registry::{MAX_GRACE_S, Settings};
 use crate::sql::administration::Statement;
 
 /// The shortest taint: a model works with a result for about a minute.
@@ -21,22 +21,22 @@ const MIN_TAINT_S: u32 = 60;
 /// The longest window, quiet period or taint: 30 days.
 const MAX_PERIOD_S: u32 = 2_592_000;
 
-/// The limits in an answer.
+/// The settings in an answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct LimitsView {
+pub struct SettingsView {
     #[serde(flatten)]
-    limits: Limits,
+    settings: Settings,
     revision: u64,
 }
 
-/// The tenant's row, which has the limits.
+/// The tenant's row, which has the settings.
 #[derive(Debug, Deserialize)]
-pub struct LimitsRow(TenantRow);
+pub struct SettingsRow(TenantRow);
 
-impl Resource for LimitsRow {
-    const SINGULAR: &'static str = "limits";
-    const PLURAL: &'static str = "limits";
-    type View = LimitsView;
+impl Resource for SettingsRow {
+    const SINGULAR: &'static str = "settings";
+    const PLURAL: &'static str = "settings";
+    type View = SettingsView;
 
     fn cursor(&self) -> String {
         String::new()
@@ -46,15 +46,15 @@ impl Resource for LimitsRow {
         self.0.revision()
     }
 
-    fn view(&self, _: u64) -> LimitsView {
-        LimitsView { limits: self.0.limits.clone(), revision: self.0.revision }
+    fn view(&self, _: u64) -> SettingsView {
+        SettingsView { settings: self.0.settings.clone(), revision: self.0.revision }
     }
 }
 
-/// A change of the limits; members that are left out stay as they are, null clears.
+/// A change of the settings; members that are left out stay as they are, null clears.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PatchLimits {
+pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     rate_capacity: Option<Option<Whole<1, MAX_CAPACITY>>>,
@@ -87,45 +87,45 @@ pub struct PatchLimits {
     grace_high_risk_s: Option<Option<Whole<0, MAX_GRACE_S>>>,
 }
 
-impl Write for PatchLimits {
+impl Write for PatchSettings {
     fn read(&self, at: &At<'_>) -> Statement {
         tenant::load(at)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         fn set<const MIN: u32, const MAX: u32>(
-            limit: &mut Option<u32>,
+            setting: &mut Option<u32>,
             patch: Option<Option<Whole<MIN, MAX>>>,
         ) {
             if let Some(value) = patch {
-                *limit = value.map(|value| value.0);
+                *setting = value.map(|value| value.0);
             }
         }
         let before = tenant::existing(at, loaded)?;
         let mut row = before.clone();
-        let limits = &mut row.limits;
-        set(&mut limits.rate_capacity, self.rate_capacity);
-        set(&mut limits.quota_per_day, self.quota_per_day);
-        set(&mut limits.risk_denials, self.risk_denials);
-        set(&mut limits.risk_window_s, self.risk_window_s);
-        set(&mut limits.risk_quiet_s, self.risk_quiet_s);
-        set(&mut limits.taint_s, self.taint_s);
-        set(&mut limits.grace_read_s, self.grace_read_s);
-        set(&mut limits.grace_write_s, self.grace_write_s);
-        set(&mut limits.grace_high_risk_s, self.grace_high_risk_s);
+        let settings = &mut row.settings;
+        set(&mut settings.rate_capacity, self.rate_capacity);
+        set(&mut settings.quota_per_day, self.quota_per_day);
+        set(&mut settings.risk_denials, self.risk_denials);
+        set(&mut settings.risk_window_s, self.risk_window_s);
+        set(&mut settings.risk_quiet_s, self.risk_quiet_s);
+        set(&mut settings.taint_s, self.taint_s);
+        set(&mut settings.grace_read_s, self.grace_read_s);
+        set(&mut settings.grace_write_s, self.grace_write_s);
+        set(&mut settings.grace_high_risk_s, self.grace_high_risk_s);
         if let Some(value) = self.rate_refill_per_s {
-            limits.rate_refill_per_s = value.map(|value| value.0);
+            settings.rate_refill_per_s = value.map(|value| value.0);
         }
-        let mut outcome = tenant::conclude(at, loaded, &before, row.clone(), "limits_changed")?;
+        let mut outcome = tenant::conclude(at, loaded, &before, row.clone(), "settings_changed")?;
         let (answer, revision) = match &mut outcome {
             Outcome::Unchanged(answer) => (answer, before.revision),
             Outcome::Changed(change) => {
-                change.detail = json!(row.limits);
+                change.detail = json!(row.settings);
                 (&mut change.answer, loaded.next_epoch())
             }
             Outcome::NeedsApproval(_) => return Ok(outcome),
         };
-        *answer = Answer::of(&LimitsView { limits: row.limits, revision }, Some(revision))?;
+        *answer = Answer::of(&SettingsView { settings: row.settings, revision }, Some(revision))?;
         Ok(outcome)
     }
 }

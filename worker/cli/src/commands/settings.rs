@@ -20,18 +20,18 @@ const FIELDS: &[Field] = &[
     Field::column("revision"),
 ];
 
-/// The tenant's limits, for agents without limits of their own
+/// The tenant's settings, for agents without settings of their own
 #[derive(Subcommand, Debug)]
-pub enum Limits {
-    /// Show the limits; `default` is the worker's configuration
+pub enum Settings {
+    /// Show the settings; `default` is the worker's configuration
     Show,
-    /// Set limits; `default` resets one to the worker's configuration
+    /// Set settings; `default` resets one to the worker's configuration
     ///
     /// More than --risk-denials denials within --risk-window-s seconds raise an agent's risk tier
     /// by one step. --risk-quiet-s seconds without a denial lower it by one step.
     #[command(after_long_help = "\
 Example:
-  gateward limits set --quota-per-day 10000 --risk-denials 20 --risk-window-s 60")]
+  gateward settings set --quota-per-day 10000 --risk-denials 20 --risk-window-s 60")]
     Set {
         #[command(flatten)]
         rate: RateArguments,
@@ -62,10 +62,10 @@ Example:
     },
 }
 
-impl Limits {
+impl Settings {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Show => Request::get(&["limits"]),
+            Self::Show => Request::get(&["settings"]),
             Self::Set {
                 rate,
                 risk_denials,
@@ -86,7 +86,7 @@ impl Limits {
                     .with("grace_read_s", grace_read_s)
                     .with("grace_write_s", grace_write_s)
                     .with("grace_high_risk_s", grace_high_risk_s);
-                patch(&["limits"], fields, revision.if_match)?
+                patch(&["settings"], fields, revision.if_match)?
             }
         };
         Ok(Plan::Send { request, fields: FIELDS })

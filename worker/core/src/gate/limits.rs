@@ -1,0 +1,156 @@
+//! Limits of the agent and of its credential: checked once the tool is known, used if the call passes.
+
+use super::draft::{Draft, Stop};
+use super::facts::Facts;
+use super::replay::REPLAY_MS;
+use super::ruling::{Ruling, Tool};
+use super::step::Counted;
+use crate::call::command::Purpose;
+use crate::decision::ReasonCode;
+use crate::limit::book::{self, At, Ledger, Reservation, Usage, Violation, Why, Writes};
+use crate::limit::{Amount, Kind};
+use crate::problem::{Problem, ProblemCode};
+
+/// Calls of a lane that hold a part of a limit, or whose callers may still report an outcome. A reservation takes
+/// about 300 bytes.
+pub const MAX_RESERVATIONS: usize = 10_000;
+
+/// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
+const OUTCOME_MARGIN_MS: u64 = 60_000;
+
+/// How long a caller that asked may report an outcome: a day, as long as answers are kept.
+const REPORT_MS: u64 = REPLAY_MS;
+
+/// The name of an agent's book.
+#[must_use]
+pub fn agent_book(agent: &str) -> String {
+    ["agent/", agent].concat()
+}
+
+/// The name of a credential's book.
+#[must_use]
+pub fn credential_book(key_id: &str) -> String {
+    ["credential/", key_id].concat()
+}
+
+/// Checks the limits that cover the call. Returns the denial if it violates one.
+///
+/// # Errors
+///
+/// 429: too many calls, or too many at once.
+pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
+    let (facts, call) = (draft.facts, &draft.command.call);
+    draft.ledgers = ledgers(facts, &call.agent, &draft.command.key_id);
+    draft.writes = tool.writes;
+    // A request of a server to its client is not the agent's own call.
+    if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask {
+        draft.ledgers.clear();
+        return Ok(None);
+    }
+    let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
+    let forwarded = is_forwarded(&draft.command.purpose);
+    let tool_id = call.tool_id();
+    let usage = Usage {
+        tool: &tool_id,
+        writes: tool.writes,
+        input: &call.input,
+        cost: cost.unwrap_or(Amount::whole(1)),
+        forwarded,
+    };
+    let violation = match book::check(&mut draft.ledgers, &usage, at(facts)) {
+        // An outcome that nobody can report later gives nothing back, so only what is forwarded must be refused.
+        Ok(takes)
+            if forwarded && !facts.books.has_space && takes.iter().any(|it| it.is_open(true)) =>
+        {
+            let detail = "too many calls of this lane are in progress";
+            return Err(Stop::Problem(Problem::new(ProblemCode::Overloaded, detail), None));
+        }
+        Ok(takes) => {
+            draft.takes = takes;
+            return Ok(None);
+        }
+        Err(violation) => violation,
+    };
+    let reason = violation.sentence(facts.now_ms);
+    let reason_code = match (violation.why, violation.kind) {
+        (Why::Unreadable, _) => ReasonCode::LimitUnreadable,
+        (_, Kind::Hours) => ReasonCode::OutsideHours,
+        (_, Kind::PerCall) => ReasonCode::PerCallExceeded,
+        (_, Kind::Quota) => ReasonCode::QuotaExhausted,
+        (_, Kind::Amount) => ReasonCode::AmountExhausted,
+        (_, Kind::Budget) => ReasonCode::BudgetExhausted,
+        (_, Kind::Rate | Kind::Concurrency) => return Err(too_many(&violation, reason)),
+    };
+    let mut ruling = Ruling::deny(reason_code);
+    ruling.reason = reason;
+    ruling.violation = Some(violation);
+    ruling.tool = Some(tool.clone());
+    Ok(Some(ruling))
+}
+
+fn too_many(violation: &Violation, reason: String) -> Stop {
+    let mut problem = Problem::new(ProblemCode::RateLimited, reason);
+    let retry_after_s = violation.retry_after_s.unwrap_or(1);
+    problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
+    // Plain data always serializes.
+    problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
+    Stop::Problem(problem, Some(Counted::RateLimited))
+}
+
+fn ledgers<'a>(facts: &'a Facts<'_>, agent: &str, key_id: &str) -> Vec<Ledger<'a>> {
+    let of_agent = facts.records.agent.as_ref().map(|agent| agent.limits.as_slice());
+    let of_credential = facts.records.credential.as_ref().map(|it| it.limits.as_slice());
+    let mut ledgers = Vec::new();
+    if let Some(limits) = of_agent.filter(|limits| !limits.is_empty()) {
+        ledgers.push(Ledger { name: agent_book(agent), limits, book: facts.books.agent.clone() });
+    }
+    if let Some(limits) = of_credential.filter(|limits| !limits.is_empty()) {
+        let book = facts.books.credential.clone();
+        ledgers.push(Ledger { name: credential_book(key_id), limits, book });
+    }
+    ledgers
+}
+
+fn at(facts: &Facts<'_>) -> At {
+    At { now_ms: facts.now_ms, offset_s: facts.config.offset_s }
+}
+
+fn is_forwarded(purpose: &Purpose) -> bool {
+    matches!(purpose, Purpose::Forward | Purpose::Routed(_))
+}
+
+/// Uses what [`check`] found, because the call passes.
+pub fn commit(draft: &mut Draft<'_>) {
+    let reserves = is_forwarded(&draft.command.purpose);
+    book::commit(&mut draft.ledgers, &draft.takes, reserves, at(draft.facts));
+}
+
+/// What the decision's row writes; `None` if no limit covers the call.
+pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<Writes>> {
+    let facts = draft.facts;
+    let before = |name: &str| match name.starts_with("agent/") {
+        true => facts.books.agent,
+        false => facts.books.credential,
+    };
+    let changed = draft.ledgers.iter().filter(|ledger| ledger.book != *before(&ledger.name));
+    let books: Vec<_> = changed.map(|ledger| (ledger.name.clone(), ledger.book.clone())).collect();
+    if books.is_empty() {
+        return None;
+    }
+    let forwarded = is_forwarded(&draft.command.purpose);
+    let server = facts.records.server.as_ref();
+    let upstream = server.and_then(|server| server.upstream.as_deref());
+    let wait_ms = match upstream.filter(|_| forwarded) {
+        Some(upstream) => u64::from(upstream.whole_timeout_ms) + OUTCOME_MARGIN_MS,
+        None => REPORT_MS,
+    };
+    let is_open = draft.takes.iter().any(|take| take.is_open(forwarded));
+    let reservation = (passes && is_open && facts.books.has_space).then(|| Reservation {
+        decision_id: decision_id.to_owned(),
+        ends_at_ms: facts.now_ms.saturating_add(wait_ms),
+        agent: draft.command.call.agent.clone(),
+        forwarded,
+        takes: draft.takes.clone(),
+    });
+    Some(Box::new(Writes { books, reservation, settles: None }))
+}

@@ -1,0 +1,36 @@
+//! A caller reports what became of a call that it asked about, so that its limits get back what it did not use.
+
+use super::draft::{Draft, Judged, Stop};
+use super::{event, identity, meter};
+use crate::call::command::Purpose;
+use crate::problem::{Problem, ProblemCode};
+
+/// Carries out a [`Purpose::Settle`]. The credential is checked and one request is charged. The lane settles the
+/// reservation with the row.
+pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+    let (command, facts) = (draft.command, draft.facts);
+    identity::verify(command, facts)?;
+    meter::charge(draft)?;
+    let refuse = |problem| Err(Stop::Problem(problem, None));
+    let Purpose::Settle(reported) = &command.purpose else {
+        return refuse(Problem::not_found("decision"));
+    };
+    let own = |agent: &str| agent == command.call.agent;
+    let Some(reservation) = facts.reservation.filter(|it| own(&it.agent) && !it.forwarded) else {
+        let detail = "there is nothing to settle: the decision holds no amount and no budget, it was reported \
+                      already, or its time is over";
+        return refuse(Problem::new(ProblemCode::StateConflict, detail));
+    };
+    let most = reservation.argument();
+    if reported.amount.is_some_and(|amount| most.is_none_or(|most| amount > most)) {
+        let detail = match most {
+            Some(most) => format!("`amount`: must be at most {most}, the call's own number"),
+            None => "`amount`: no limit reads a number of this call".to_owned(),
+        };
+        return refuse(Problem::field("amount", detail));
+    }
+    match event::outcome_reported(&draft.event_facts(), command, reported) {
+        Ok(entry) => Ok(Judged::Recorded { entry: Some(Box::new(entry)), observation: None }),
+        Err(problem) => refuse(problem),
+    }
+}

@@ -1,0 +1,128 @@
+//! What was used of limits: books and reservations, stored and in memory.
+
+use std::collections::HashMap;
+
+use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
+use crate::gate::Books;
+use crate::gate::limits::{MAX_RESERVATIONS, agent_book, credential_book};
+use crate::limit::Book;
+use crate::limit::book::{self, Ending, Reservation, Writes};
+use crate::registry::CallRecords;
+use crate::sql::lane as sql;
+
+/// Books in memory. With more, all are dropped, and read again when their agents call. A book takes about 300
+/// bytes.
+const MAX_BOOKS: usize = 20_000;
+
+/// The books that a lane has in memory, and all reservations.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    books: HashMap<String, Book>,
+    /// By decision id.
+    pub reservations: HashMap<String, Reservation>,
+}
+
+impl Limits {
+    /// Reads all reservations.
+    pub fn start(storage: &impl LaneSql) -> Result<Self, StorageError> {
+        let mut limits = Self::default();
+        for row in storage.exec(sql::RESERVATIONS, &[])? {
+            let [Value::Text(record)] = row.as_slice() else {
+                return Err(unreadable("a reservation"));
+            };
+            let reservation: Reservation =
+                serde_json::from_str(record).map_err(|_| unreadable("a reservation"))?;
+            limits.reservations.insert(reservation.decision_id.clone(), reservation);
+        }
+        Ok(limits)
+    }
+
+    /// Brings the books of a call into memory, if its agent or its credential has limits.
+    pub fn hold(
+        &mut self,
+        storage: &impl LaneSql,
+        records: &CallRecords,
+        agent: &str,
+        key_id: &str,
+    ) -> Result<(), StorageError> {
+        if records.agent.as_ref().is_some_and(|agent| !agent.limits.is_empty()) {
+            self.hold_book(storage, agent_book(agent))?;
+        }
+        if records.credential.as_ref().is_some_and(|it| !it.limits.is_empty()) {
+            self.hold_book(storage, credential_book(key_id))?;
+        }
+        Ok(())
+    }
+
+    fn hold_book(&mut self, storage: &impl LaneSql, name: String) -> Result<(), StorageError> {
+        if self.books.contains_key(&name) {
+            return Ok(());
+        }
+        let rows = storage.exec(sql::BOOK, &[Value::Text(name.clone())])?;
+        let book = match (rows.is_empty(), first_text(&rows)) {
+            (true, _) => Book::default(),
+            (false, Some(text)) => {
+                serde_json::from_str(text).map_err(|_| unreadable("a book of limits"))?
+            }
+            (false, None) => return Err(unreadable("a book of limits")),
+        };
+        // The other book of the same call must stay.
+        if self.books.len() >= MAX_BOOKS {
+            self.books.retain(|held, _| held.starts_with("agent/") != name.starts_with("agent/"));
+        }
+        self.books.insert(name, book);
+        Ok(())
+    }
+
+    /// A book, from memory or storage.
+    pub fn read(&mut self, storage: &impl LaneSql, name: &str) -> Result<Book, StorageError> {
+        self.hold_book(storage, name.to_owned())?;
+        Ok(self.books.get(name).cloned().unwrap_or_default())
+    }
+
+    /// The books of a call, if they are in memory.
+    pub fn books(&self, agent: &str, key_id: &str) -> Books<'_> {
+        let has_space = self.reservations.len() < MAX_RESERVATIONS;
+        if self.books.is_empty() {
+            return Books { has_space, ..Books::NONE };
+        }
+        let book = |name: &str| self.books.get(name);
+        Books {
+            agent: book(&agent_book(agent)).unwrap_or(Books::NONE.agent),
+            credential: book(&credential_book(key_id)).unwrap_or(Books::NONE.credential),
+            has_space,
+        }
+    }
+
+    /// Takes what was written.
+    pub fn take(&mut self, Writes { books, reservation, settles }: Writes) {
+        self.books.extend(books);
+        if let Some(reservation) = reservation {
+            self.reservations.insert(reservation.decision_id.clone(), reservation);
+        }
+        if let Some(decision_id) = settles {
+            self.reservations.remove(&decision_id);
+        }
+    }
+
+    /// What must be written so that a reservation ends in this way.
+    pub fn settled(
+        &mut self,
+        storage: &impl LaneSql,
+        reservation: &Reservation,
+        ending: Ending,
+    ) -> Result<Writes, StorageError> {
+        let mut names: Vec<&str> =
+            reservation.takes.iter().map(|take| take.book.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut books = Vec::new();
+        for name in names {
+            let mut book = self.read(storage, name)?;
+            book::settle((name, &mut book), reservation, ending);
+            books.push((name.to_owned(), book));
+        }
+        let settles = Some(reservation.decision_id.clone());
+        Ok(Writes { books, reservation: None, settles })
+    }
+}

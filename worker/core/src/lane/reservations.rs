@@ -1,0 +1,69 @@
+//! The end of reservations whose outcome nobody told.
+
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError, Value, integer};
+use crate::clock::DAY_MS;
+use crate::limit::Book;
+use crate::limit::book::{Ending, Reservation};
+use crate::sql::lane as sql;
+
+/// Reservations that one alarm ends. Each is a statement.
+const MAX_ENDED: usize = 500;
+
+/// Unused books that one flush deletes.
+const MAX_FORGOTTEN_BOOKS: i64 = 500;
+
+/// How long an unused book is kept: two of the longest windows, so that every window in it is over.
+const BOOK_MS: u64 = 62 * DAY_MS;
+
+impl Lane {
+    /// Ends reservations whose outcome did not arrive in time, a bounded number of them, and forgets books that
+    /// nobody used for long.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn end_reservations(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let is_over = |reservation: &&Reservation| reservation.ends_at_ms <= now_ms;
+        let over = self.limits.reservations.values().filter(is_over).take(MAX_ENDED);
+        for reservation in over.cloned().collect::<Vec<_>>() {
+            let ending = match reservation.forwarded {
+                true => Ending::Unclear,
+                // The caller reported nothing, so all of it stays used.
+                false => Ending::Succeeded(None),
+            };
+            let writes = self.limits.settled(storage, &reservation, ending)?;
+            // Plain data always serializes. Without books, nothing would be settled, and the row stays.
+            let books = serde_json::to_string(&writes.books).unwrap_or_default();
+            let id = Value::Text(reservation.decision_id.clone());
+            storage.exec(sql::SETTLE, &[integer(now_ms)?, Value::Text(books), id])?;
+            self.limits.take(writes);
+        }
+        let before = integer(self.steady_ms().saturating_sub(BOOK_MS))?;
+        storage.exec(sql::FORGET_BOOKS, &[before, Value::Integer(MAX_FORGOTTEN_BOOKS)]).map(drop)
+    }
+
+    /// The books of these names; empty ones where nothing was used.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn books(
+        &mut self,
+        storage: &impl LaneSql,
+        names: &[String],
+    ) -> Result<Vec<Book>, StorageError> {
+        storage.exec(sql::TOUCH, &[])?;
+        names.iter().map(|name| self.limits.read(storage, name)).collect()
+    }
+
+    /// When the next reservation ends; `None` if there is none.
+    #[must_use]
+    pub fn next_reservation_end(&self) -> Option<u64> {
+        self.limits.reservations.values().map(|reservation| reservation.ends_at_ms).min()
+    }
+}

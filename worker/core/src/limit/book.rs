@@ -1,0 +1,617 @@
+//! What was used of the limits of one agent or one credential.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::amount::Amount;
+use super::definition::{Calendar, Kind, Limit, Measured, Rule, Unclear};
+use super::window::{self, Local, OffsetS, Period, Window};
+use crate::bucket::{Bucket, Rate};
+use crate::clock::DAY_MS;
+use crate::id::rfc3339;
+use crate::json::Json;
+
+/// A call, as far as limits read it.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage<'a> {
+    /// `server/tool`.
+    pub tool: &'a str,
+    pub writes: bool,
+    pub input: &'a Json,
+    /// What the tool costs.
+    pub cost: Amount,
+    /// Whether Gateward forwards it, and so sees how it ends.
+    pub forwarded: bool,
+}
+
+/// The time of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    pub now_ms: u64,
+    pub offset_s: OffsetS,
+}
+
+/// The limits of one subject, with its book.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger<'a> {
+    /// The book's name in the lane's storage.
+    pub name: String,
+    pub limits: &'a [Rc<Limit>],
+    pub book: Book,
+}
+
+/// The counters of one subject by limit id. Stored as JSON: members are only added.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Book {
+    counters: BTreeMap<String, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Counter {
+    Rate(Bucket),
+    /// Forwarded calls in progress.
+    Open(u64),
+    Sum(Sum),
+}
+
+/// What was used in the newest window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Sum {
+    window: Window,
+    /// The window's number.
+    number: u64,
+    /// When it was last used.
+    at_ms: u64,
+    /// Includes what is reserved.
+    used: Amount,
+    reserved: Amount,
+}
+
+/// What a call takes of one limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Take {
+    /// The book's name.
+    pub book: String,
+    pub limit_id: String,
+    /// The window's number; `None` for a call in progress.
+    number: Option<u64>,
+    window: Option<Window>,
+    pub amount: Amount,
+    unclear: Unclear,
+    source: Source,
+}
+
+/// Where an amount comes from, which decides on what an outcome changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Source {
+    /// One call. It counts, however it ends.
+    Call,
+    /// One call in progress.
+    Progress,
+    /// The tool's cost.
+    Cost,
+    /// The call's own number, which its outcome can lower.
+    Argument,
+}
+
+impl Take {
+    /// Whether an outcome changes anything.
+    #[must_use]
+    pub const fn is_open(&self, forwarded: bool) -> bool {
+        match self.source {
+            Source::Call => false,
+            Source::Progress => forwarded,
+            Source::Cost | Source::Argument => true,
+        }
+    }
+}
+
+/// What a call holds of its limits until its outcome is known, or until nobody can report one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub decision_id: String,
+    /// From then on, the outcome is unclear.
+    pub ends_at_ms: u64,
+    pub agent: String,
+    /// Whether Gateward forwarded the call. If not, everything is used already, and a report can only give
+    /// back.
+    pub forwarded: bool,
+    pub takes: Vec<Take>,
+}
+
+impl Reservation {
+    /// The largest of the call's own numbers that limits count; `None` if there is none.
+    #[must_use]
+    pub fn argument(&self) -> Option<Amount> {
+        let arguments = self.takes.iter().filter(|take| take.source == Source::Argument);
+        arguments.map(|take| take.amount).max()
+    }
+}
+
+/// What a step changes. It is written with the step's row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Writes {
+    /// Books by name.
+    pub books: Vec<(String, Book)>,
+    pub reservation: Option<Reservation>,
+    /// The decision whose reservation ends.
+    pub settles: Option<String>,
+}
+
+/// How a call that took of its limits ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It had its effect. With a number: it had only so much of it.
+    Succeeded(Option<Amount>),
+    /// It had none.
+    Failed,
+    /// Nobody knows.
+    Unclear,
+}
+
+/// The limit that a call violates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ViolatedLimit)]
+pub struct Violation {
+    pub limit_id: String,
+    pub kind: Kind,
+    /// Why: `exceeded`, or `unreadable` if the call does not have the number that the limit needs.
+    pub why: Why,
+    /// The limit's bound; null for `hours` and `rate`.
+    pub max: Option<Amount>,
+    pub window: Option<Window>,
+    /// What is left; null for `hours` and `rate`.
+    pub remaining: Option<Amount>,
+    /// What the call needs; null if it cannot be read.
+    pub requested: Option<Amount>,
+    /// Seconds after which the same call may pass; null if it never does.
+    pub retry_after_s: Option<u64>,
+}
+
+crate::text_enum::text_enum! {
+    /// Why a limit stops a call.
+    Why {
+        Exceeded = "exceeded",
+        Unreadable = "unreadable",
+    }
+}
+
+/// The state of one limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LimitState)]
+pub struct Status {
+    pub limit_id: String,
+    pub kind: Kind,
+    pub window: Option<Window>,
+    /// The bound; null for `hours`.
+    pub max: Option<Amount>,
+    /// What is left; null for `hours` and `per_call`.
+    pub remaining: Option<Amount>,
+    /// What calls in progress hold of it; it is not left.
+    pub reserved: Option<Amount>,
+    /// Seconds until the window ends, or until the bucket is full; null if there is neither.
+    pub reset_s: Option<u64>,
+    /// Seconds of the window, or in which an empty bucket fills.
+    #[serde(skip)]
+    pub window_s: Option<u64>,
+}
+
+/// Checks all limits that cover a call, in the order of [`Kind::ALL`]. Changes nothing but the request rate.
+///
+/// # Errors
+///
+/// The first limit that the call violates.
+pub fn check(
+    ledgers: &mut [Ledger<'_>],
+    usage: &Usage<'_>,
+    at: At,
+) -> Result<Vec<Take>, Box<Violation>> {
+    let mut takes = Vec::new();
+    for kind in Kind::ALL {
+        for ledger in &mut *ledgers {
+            let covered =
+                |limit: &&Rc<Limit>| limit.kind == kind && limit.covers(usage.tool, usage.writes);
+            for limit in ledger.limits.iter().filter(covered) {
+                let take = ledger.book.check(limit, usage, at)?;
+                takes.extend(take.map(|take| Take { book: ledger.name.clone(), ..take }));
+            }
+        }
+    }
+    Ok(takes)
+}
+
+/// Uses what [`check`] returned. `reserves`: the call is forwarded, and [`settle`] follows.
+pub fn commit(ledgers: &mut [Ledger<'_>], takes: &[Take], reserves: bool, at: At) {
+    for ledger in ledgers {
+        for take in takes.iter().filter(|take| take.book == ledger.name) {
+            ledger.book.commit(take, reserves, at);
+        }
+        ledger.book.forget_all_but(ledger.limits);
+    }
+}
+
+/// The states of the limits that cover calls of a tool, but for those of which nothing is ever left or used up.
+#[must_use]
+pub fn statuses(ledgers: &[Ledger<'_>], tool: &str, writes: bool, at: At) -> Vec<Status> {
+    let of_ledger = |ledger: &Ledger<'_>| {
+        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, writes));
+        let states = covered.map(|limit| ledger.book.status(limit, at));
+        states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
+    };
+    ledgers.iter().flat_map(of_ledger).collect()
+}
+
+/// Settles what a call took of one book.
+pub fn settle((name, book): (&str, &mut Book), reservation: &Reservation, ending: Ending) {
+    for take in reservation.takes.iter().filter(|take| take.book == name) {
+        book.settle(take, reservation.forwarded, ending);
+    }
+}
+
+impl Book {
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { counters: BTreeMap::new() }
+    }
+
+    fn check(
+        &mut self,
+        limit: &Limit,
+        usage: &Usage<'_>,
+        at: At,
+    ) -> Result<Option<Take>, Box<Violation>> {
+        let take = |number, window, amount, source| Take {
+            book: String::new(),
+            limit_id: limit.limit_id.clone(),
+            number,
+            window,
+            amount,
+            unclear: limit.unclear,
+            source,
+        };
+        let one = Amount::whole(1);
+        match &limit.rule {
+            Rule::Hours { days, hours, time_zone } => {
+                let Some(local) = Local::at(time_zone, at.now_ms, at.offset_s) else {
+                    return Err(Violation::unreadable(limit));
+                };
+                let open = window::is_open(local, days.as_deref(), hours.as_deref());
+                if open { Ok(None) } else { Err(Violation::exceeded(limit)) }
+            }
+            Rule::PerCall { max, measured } => match amount(usage.input, measured) {
+                None => Err(Violation::unreadable(limit)),
+                Some(amount) if amount <= *max => Ok(None),
+                Some(amount) => Err(Box::new(Violation {
+                    remaining: Some(*max),
+                    requested: Some(amount),
+                    ..*Violation::exceeded(limit)
+                })),
+            },
+            Rule::Rate(rate) => match self.charge(limit, *rate, at.now_ms) {
+                Ok(()) => Ok(None),
+                Err(wait_s) => Err(Box::new(Violation {
+                    retry_after_s: Some(wait_s),
+                    ..*Violation::exceeded(limit)
+                })),
+            },
+            Rule::Concurrency { .. } if !usage.forwarded => Ok(None),
+            Rule::Concurrency { max } => {
+                if self.open(limit) < *max {
+                    return Ok(Some(take(None, None, one, Source::Progress)));
+                }
+                Err(Box::new(Violation {
+                    remaining: Some(Amount::ZERO),
+                    requested: Some(one),
+                    retry_after_s: Some(RETRY_CONCURRENCY_S).filter(|_| *max > 0),
+                    ..*Violation::exceeded(limit)
+                }))
+            }
+            Rule::Quota { max, calendar } => {
+                let number = self.check_sum(limit, (*max, one), calendar, at)?;
+                Ok(Some(take(Some(number), Some(calendar.window), one, Source::Call)))
+            }
+            Rule::Amount { max, measured, calendar } => {
+                let Some(amount) = amount(usage.input, measured) else {
+                    return Err(Violation::unreadable(limit));
+                };
+                let number = self.check_sum(limit, (*max, amount), calendar, at)?;
+                Ok(Some(take(Some(number), Some(calendar.window), amount, Source::Argument)))
+            }
+            Rule::Budget { max, calendar } => {
+                let number = self.check_sum(limit, (*max, usage.cost), calendar, at)?;
+                Ok(Some(take(Some(number), Some(calendar.window), usage.cost, Source::Cost)))
+            }
+        }
+    }
+
+    /// Forwarded calls in progress.
+    fn open(&self, limit: &Limit) -> u64 {
+        match self.counters.get(&limit.limit_id) {
+            Some(Counter::Open(open)) => *open,
+            _ => 0,
+        }
+    }
+
+    fn bucket(&self, limit: &Limit, rate: Rate, now_ms: u64) -> Bucket {
+        match self.counters.get(&limit.limit_id) {
+            Some(Counter::Rate(bucket)) => *bucket,
+            _ => Bucket::full(rate, now_ms),
+        }
+    }
+
+    /// Takes one request from a bucket, or says in how many seconds there is one.
+    fn charge(&mut self, limit: &Limit, rate: Rate, now_ms: u64) -> Result<(), u64> {
+        let mut bucket = self.bucket(limit, rate, now_ms);
+        bucket.repair_clock(now_ms);
+        let enough = bucket.charge(rate, now_ms, 1);
+        self.counters.insert(limit.limit_id.clone(), Counter::Rate(bucket));
+        if enough { Ok(()) } else { Err(bucket.retry_after_s(rate, 1).max(1)) }
+    }
+
+    /// Whether a window has space for an amount. Returns the number of the window that the amount counts in.
+    fn check_sum(
+        &mut self,
+        limit: &Limit,
+        (max, amount): (Amount, Amount),
+        Calendar { window, time_zone }: &Calendar,
+        at: At,
+    ) -> Result<u64, Box<Violation>> {
+        let Some(period) = window::period(*window, time_zone, at.now_ms, at.offset_s) else {
+            return Err(Violation::unreadable(limit));
+        };
+        let (number, used) = match self.sum(limit, *window, period, at.now_ms) {
+            Some(sum) => (sum.number, sum.used),
+            None => (period.number, Amount::ZERO),
+        };
+        if used.plus(amount) <= max {
+            return Ok(number);
+        }
+        let wait_ms = period.ends_at_ms.saturating_sub(at.now_ms);
+        Err(Box::new(Violation {
+            remaining: Some(max.minus(used)),
+            requested: Some(amount),
+            retry_after_s: Some(wait_ms.div_ceil(1_000)).filter(|_| amount <= max),
+            ..*Violation::exceeded(limit)
+        }))
+    }
+
+    /// What was used in the window of an instant; `None` if nothing was. A later window counts as the same: the
+    /// clock went back, and must not open the window again. One that is very far ahead is moved, because nobody
+    /// could use the limit until then.
+    fn sum(&mut self, limit: &Limit, window: Window, period: Period, now_ms: u64) -> Option<&Sum> {
+        let Some(Counter::Sum(sum)) = self.counters.get_mut(&limit.limit_id) else { return None };
+        if sum.window != window || sum.number < period.number {
+            return None;
+        }
+        if sum.at_ms > now_ms.saturating_add(MAX_AHEAD_MS) {
+            (sum.number, sum.at_ms) = (period.number, now_ms);
+        }
+        Some(sum)
+    }
+
+    fn commit(&mut self, take: &Take, reserves: bool, at: At) {
+        let counter = self.counters.get_mut(&take.limit_id);
+        let (Some(window), Some(number)) = (take.window, take.number) else {
+            match counter {
+                Some(Counter::Open(open)) => *open += 1,
+                _ => drop(self.counters.insert(take.limit_id.clone(), Counter::Open(1))),
+            }
+            return;
+        };
+        let is_reserved = reserves && take.source != Source::Call;
+        let reserved = if is_reserved { take.amount } else { Amount::ZERO };
+        match counter {
+            Some(Counter::Sum(sum)) if sum.window == window && sum.number == number => {
+                sum.at_ms = sum.at_ms.max(at.now_ms);
+                sum.used = sum.used.plus(take.amount);
+                sum.reserved = sum.reserved.plus(reserved);
+            }
+            _ => {
+                let sum = Sum { window, number, at_ms: at.now_ms, used: take.amount, reserved };
+                self.counters.insert(take.limit_id.clone(), Counter::Sum(sum));
+            }
+        }
+    }
+
+    fn settle(&mut self, take: &Take, reserved: bool, ending: Ending) {
+        match self.counters.get_mut(&take.limit_id) {
+            Some(Counter::Open(open)) if take.number.is_none() => *open = open.saturating_sub(1),
+            // Of a window that is over, nothing can be given back.
+            Some(Counter::Sum(sum))
+                if take.window == Some(sum.window) && take.number == Some(sum.number) =>
+            {
+                if take.source == Source::Call {
+                    return;
+                }
+                if reserved {
+                    sum.reserved = sum.reserved.minus(take.amount);
+                }
+                let kept = match ending {
+                    Ending::Succeeded(Some(actual)) if take.source == Source::Argument => {
+                        actual.min(take.amount)
+                    }
+                    Ending::Succeeded(_) => take.amount,
+                    Ending::Unclear if take.unclear == Unclear::Keep => take.amount,
+                    Ending::Unclear | Ending::Failed => Amount::ZERO,
+                };
+                sum.used = sum.used.minus(take.amount.minus(kept));
+            }
+            _ => {}
+        }
+    }
+
+    /// Drops what belongs to limits that no longer exist and is not in progress.
+    fn forget_all_but(&mut self, limits: &[Rc<Limit>]) {
+        self.counters.retain(|id, counter| match counter {
+            Counter::Open(open) if *open > 0 => true,
+            Counter::Sum(sum) if sum.reserved > Amount::ZERO => true,
+            _ => limits.iter().any(|limit| limit.limit_id == *id),
+        });
+    }
+
+    /// The state of a limit.
+    #[must_use]
+    pub fn status(&self, limit: &Limit, at: At) -> Status {
+        let mut status = Status {
+            limit_id: limit.limit_id.clone(),
+            kind: limit.kind,
+            window: limit.rule.calendar().map(|calendar| calendar.window),
+            max: limit.rule.max(),
+            remaining: None,
+            reserved: None,
+            reset_s: None,
+            window_s: None,
+        };
+        match &limit.rule {
+            Rule::Hours { .. } | Rule::PerCall { .. } => {}
+            Rule::Rate(rate) => {
+                let mut bucket = self.bucket(limit, *rate, at.now_ms);
+                bucket.charge(*rate, at.now_ms, 0);
+                let state = bucket.status(*rate);
+                status.max = Some(Amount::whole(state.limit.into()));
+                status.remaining = Some(Amount::whole(state.remaining.into()));
+                status.reset_s = Some(state.reset_s);
+                status.window_s = Some(state.window_s);
+            }
+            Rule::Concurrency { max } => {
+                let open = self.open(limit);
+                status.remaining = Some(Amount::whole(max.saturating_sub(open)));
+                status.reserved = Some(Amount::whole(open));
+            }
+            Rule::Quota { max, calendar }
+            | Rule::Amount { max, calendar, .. }
+            | Rule::Budget { max, calendar } => {
+                let Calendar { window, time_zone } = calendar;
+                let period = window::period(*window, time_zone, at.now_ms, at.offset_s);
+                let sum = match (period, self.counters.get(&limit.limit_id)) {
+                    (Some(period), Some(Counter::Sum(sum)))
+                        if sum.window == *window && sum.number >= period.number =>
+                    {
+                        (sum.used, sum.reserved)
+                    }
+                    _ => (Amount::ZERO, Amount::ZERO),
+                };
+                status.remaining = Some(max.minus(sum.0));
+                status.reserved = Some(sum.1);
+                let ends_at_ms = period.map(|period| period.ends_at_ms);
+                status.reset_s =
+                    ends_at_ms.map(|end| end.saturating_sub(at.now_ms).div_ceil(1_000));
+                status.window_s = Some(window.longest_s());
+            }
+        }
+        status
+    }
+}
+
+/// How far ahead a clock can have been without giving back what was used meanwhile: the longest window. So after a
+/// clock that was a day ahead, two days have one daily limit.
+const MAX_AHEAD_MS: u64 = 31 * DAY_MS;
+
+/// Seconds after which a call that was too many at once may try again: most calls end within a second.
+const RETRY_CONCURRENCY_S: u64 = 1;
+
+/// The call's number. `None` if there is none, or if its currency is another one.
+fn amount(input: &Json, measured: &Measured) -> Option<Amount> {
+    if let Some(currency) = &measured.currency
+        && input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
+    {
+        return None;
+    }
+    Amount::of(input.pointer(&measured.pointer)?)
+}
+
+impl Rule {
+    /// The bound; `None` for `hours` and `rate`.
+    #[must_use]
+    pub fn max(&self) -> Option<Amount> {
+        match self {
+            Self::Hours { .. } | Self::Rate(_) => None,
+            Self::Concurrency { max } => Some(Amount::whole(*max)),
+            Self::PerCall { max, .. }
+            | Self::Quota { max, .. }
+            | Self::Amount { max, .. }
+            | Self::Budget { max, .. } => Some(*max),
+        }
+    }
+
+    #[must_use]
+    pub fn calendar(&self) -> Option<&Calendar> {
+        match self {
+            Self::Quota { calendar, .. }
+            | Self::Amount { calendar, .. }
+            | Self::Budget { calendar, .. } => Some(calendar),
+            Self::Hours { .. }
+            | Self::PerCall { .. }
+            | Self::Rate(_)
+            | Self::Concurrency { .. } => None,
+        }
+    }
+}
+
+impl Violation {
+    fn exceeded(limit: &Limit) -> Box<Self> {
+        Box::new(Self {
+            limit_id: limit.limit_id.clone(),
+            kind: limit.kind,
+            why: Why::Exceeded,
+            max: limit.rule.max(),
+            window: limit.rule.calendar().map(|calendar| calendar.window),
+            remaining: None,
+            requested: None,
+            retry_after_s: None,
+        })
+    }
+
+    fn unreadable(limit: &Limit) -> Box<Self> {
+        Box::new(Self { why: Why::Unreadable, ..*Self::exceeded(limit) })
+    }
+
+    /// What a model or a person can act on.
+    #[must_use]
+    pub fn sentence(&self, now_ms: u64) -> String {
+        let Self { limit_id, max, requested, .. } = self;
+        if self.why == Why::Unreadable {
+            return match self.kind {
+                Kind::PerCall | Kind::Amount => format!(
+                    "The limit `{limit_id}` needs a number from zero on in the arguments, in its currency if it \
+                     names one."
+                ),
+                _ => format!("The time zone of the limit `{limit_id}` is unknown."),
+            };
+        }
+        let number = |amount: &Option<Amount>| amount.unwrap_or_default().to_string();
+        let (max, requested) = (number(max), number(requested));
+        let left = number(&self.remaining);
+        let mut text = match self.kind {
+            Kind::Hours => format!("The limit `{limit_id}` does not allow calls at this time."),
+            Kind::PerCall => format!(
+                "The limit `{limit_id}` allows at most {max} in one call, and this call has {requested}."
+            ),
+            Kind::Rate => format!("The limit `{limit_id}` allows no call so soon."),
+            Kind::Concurrency => {
+                format!(
+                    "The limit `{limit_id}` allows {max} calls at once, and so many are in progress."
+                )
+            }
+            Kind::Quota | Kind::Amount | Kind::Budget => {
+                let window = self.window.map_or("", Window::as_str);
+                format!(
+                    "The limit `{limit_id}` allows {max} per {window}; {left} is left, and this call needs \
+                     {requested}."
+                )
+            }
+        };
+        if let Some(wait_s) = self.retry_after_s {
+            let at = rfc3339(now_ms + wait_s * 1_000);
+            text.push_str(&format!(" Try again at {at}, in {wait_s} s."));
+        }
+        text
+    }
+}

@@ -1,0 +1,23 @@
+//! Limits: how often, how much and when agents may call.
+//!
+//! A limit belongs to an agent or to a credential. What was used of it is in a [`book::Book`], which the lane
+//! stores beside its journal and writes with a decision's own statement.
+//!
+//! INVARIANT (one step): [`book::check`] looks at all limits of a call in the order of [`Kind::ALL`] and changes
+//! nothing but the request rate. [`book::commit`] uses all of them, or none is used.
+//!
+//! INVARIANT (never more): what is used and reserved of a limit in a window is at most its bound at the time of
+//! the last commit. A clock that goes back reopens no window, and nothing is given back twice.
+
+mod amount;
+pub mod book;
+mod definition;
+pub mod window;
+
+pub use amount::Amount;
+pub use book::{Book, Violation};
+pub use definition::{
+    Access, Calendar, Currency, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
+    Measured, Refused, Rule, Unclear,
+};
+pub use window::{Day, Hours, OffsetS, Window};

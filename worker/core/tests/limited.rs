@@ -1,0 +1,352 @@
+//! Limits in the lane: what a decision, an outcome and an alarm write of them.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
+use std::rc::Rc;
+
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::gate::{Effect, OutcomeCommand};
+use gateward_core::lane::{LaneSql as _, Value};
+use gateward_core::limit::Limit;
+use gateward_core::receipt::Ending;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use support::{Fault, Gate, TENANT, command, read_call, with};
+
+fn limit(id: &str, rule: Json) -> Rc<Limit> {
+    serde_json::from_value(json!({"limit_id": id, "rule": rule})).map(Rc::new).unwrap()
+}
+
+fn amount(max: u64) -> Rc<Limit> {
+    let rule = json!({"kind": "amount", "max": max.to_string(), "pointer": "/n", "window": "day"});
+    limit("amount", rule)
+}
+
+/// A gate whose agent has these limits, in front of a server that answers within ten seconds.
+fn gate(limits: Vec<Rc<Limit>>) -> Gate {
+    let mut gate = Gate::new();
+    gate.records.agent.as_mut().unwrap().limits = limits;
+    let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {
+        "url": "https://api.example.com/", "whole_timeout_ms": 10_000}});
+    gate.records.server = Some(serde_json::from_value(server).unwrap());
+    gate
+}
+
+fn asked(n: Json) -> GateCommand {
+    command(&with(read_call(), json!({"tool_call": {"parameters": {"n": n}}})))
+}
+
+fn forwarded(n: u64) -> GateCommand {
+    let mut command = asked(json!(n));
+    command.call.environment.clear();
+    command.purpose = Purpose::Forward;
+    command
+}
+
+/// The status, and the decision or the problem.
+fn answer(gate: &Gate, command: &GateCommand) -> (u16, Json) {
+    let reply = gate.try_call(command).unwrap();
+    let body: Json = serde_json::from_str(&reply.body).unwrap();
+    let decision = body.get("decision").filter(|decision| decision.is_object()).cloned();
+    (reply.status, decision.unwrap_or(body))
+}
+
+fn passes(gate: &Gate, command: &GateCommand) -> bool {
+    answer(gate, command).1["decision"] == "allow"
+}
+
+fn outcome(decision: &Json, effect: Effect) -> OutcomeCommand {
+    let text = |value: &Json| value.as_str().unwrap().to_owned();
+    OutcomeCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        agent: "coder".to_owned(),
+        server: "notes".to_owned(),
+        tool: "list".to_owned(),
+        decision_id: text(&decision["decision_id"]),
+        decision_hash: text(&decision["receipt"]["receipt_hash"]),
+        status: 200,
+        bytes: 12,
+        duration_ms: 34,
+        result_sha256: "r".repeat(64),
+        ending: Ending::Complete,
+        effect,
+        untrusted: None,
+        observed: None,
+    }
+}
+
+fn tell(gate: &Gate, decision: &Json, effect: Effect) {
+    let (command, now_ms) = (outcome(decision, effect), gate.now_ms.get());
+    let told =
+        gate.on_lane(|lane, storage| lane.record_outcome(storage, &gate.config, &command, now_ms));
+    assert_eq!(told, Ok(Ok(())));
+}
+
+fn reservations(gate: &Gate) -> usize {
+    gate.storage.exec("SELECT 1 FROM reservations", &[]).unwrap().len()
+}
+
+#[test]
+fn a_limit_denies_with_a_code_and_says_what_is_left() {
+    let max = "5";
+    for (rule, status, code) in [
+        (json!({"kind": "hours", "hours": []}), 200, "outside_hours"),
+        (json!({"kind": "per_call", "max": max, "pointer": "/n"}), 200, "per_call_exceeded"),
+        (json!({"kind": "per_call", "max": max, "pointer": "/m"}), 200, "limit_unreadable"),
+        (json!({"kind": "quota", "max": "0", "window": "week"}), 200, "quota_exhausted"),
+        (
+            json!({"kind": "amount", "max": max, "pointer": "/n", "window": "day"}),
+            200,
+            "amount_exhausted",
+        ),
+        (json!({"kind": "budget", "max": "0.5", "window": "month"}), 200, "budget_exhausted"),
+        (json!({"kind": "concurrency", "max": "0"}), 429, "rate_limited"),
+    ] {
+        let gate = gate(vec![limit("l", rule)]);
+        let (found, body) = answer(&gate, &forwarded(6));
+        let given = body.get("reason_code").or(body.get("code"));
+        assert_eq!((found, given), (status, Some(&json!(code))), "{body}");
+        let [violated] = body["violated_limits"].as_array().unwrap().as_slice() else { panic!() };
+        assert_eq!(violated["limit_id"], "l");
+        let reason = body.get("reason").or(body.get("detail")).unwrap();
+        assert!(reason.as_str().unwrap().contains("The limit `l`") || code == "limit_unreadable");
+    }
+    let gate = gate(vec![amount(10)]);
+    assert!(passes(&gate, &asked(json!("7.5"))));
+    let (_, body) = answer(&gate, &asked(json!(3)));
+    let reason = body["reason"].as_str().unwrap();
+    let expected =
+        "The limit `amount` allows 10 per day; 2.5 is left, and this call needs 3. Try again at ";
+    assert!(reason.starts_with(expected), "{reason}");
+    assert_eq!(
+        (&body["violated_limits"][0]["remaining"], &body["violated_limits"][0]["max"]),
+        (&json!("2.5"), &json!("10"))
+    );
+    assert!(passes(&gate, &asked(json!(2.5))));
+}
+
+#[test]
+fn limits_of_the_credential_are_counted_by_credential() {
+    let mut gate = gate(vec![]);
+    gate.records.credential.as_mut().unwrap().limits = vec![amount(5)];
+    assert!(passes(&gate, &asked(json!(5))) && !passes(&gate, &asked(json!(1))));
+    let mut other = asked(json!(5));
+    other.key_id = "k2".to_owned();
+    assert!(passes(&gate, &other));
+}
+
+#[test]
+fn a_call_that_does_not_pass_uses_nothing() {
+    let gate = gate(vec![amount(5)]);
+    // The tool is not told to write, so the policies hold the call back.
+    let write = with(
+        read_call(),
+        json!({"tool_call": {"mutates_state": true, "parameters": {"n": 5}},
+        "context": {"source_trust": "untrusted_external"}}),
+    );
+    let (_, held) = answer(&gate, &command(&write));
+    assert_ne!(held["decision"], "allow");
+    let dry = with(read_call(), json!({"dry_run": true, "tool_call": {"parameters": {"n": 5}}}));
+    assert!(passes(&gate, &command(&dry)) && passes(&gate, &command(&dry)));
+    assert!(passes(&gate, &asked(json!(5))));
+}
+
+#[test]
+fn a_repeated_request_uses_its_limit_once() {
+    let gate = gate(vec![amount(5)]);
+    let call = with(read_call(), json!({"request_id": "r", "tool_call": {"parameters": {"n": 5}}}));
+    for _ in 0..3 {
+        assert!(passes(&gate, &command(&call)));
+        gate.evict();
+    }
+    assert!(!passes(&gate, &asked(json!(1))));
+}
+
+#[test]
+fn what_a_forwarded_call_holds_is_settled_by_its_outcome_also_after_an_eviction() {
+    for (effect, free) in [(Effect::Succeeded, 0), (Effect::Unclear, 0), (Effect::Failed, 5)] {
+        let gate = gate(vec![amount(5)]);
+        let (_, decision) = answer(&gate, &forwarded(5));
+        gate.evict();
+        assert!(!passes(&gate, &forwarded(1)));
+        tell(&gate, &decision, effect);
+        gate.evict();
+        assert_eq!(reservations(&gate), 0);
+        assert_eq!(passes(&gate, &forwarded(5)), free == 5, "{effect:?}");
+        // A second outcome settles nothing.
+        tell(&gate, &decision, Effect::Failed);
+        assert!(!passes(&gate, &forwarded(1)));
+    }
+}
+
+#[test]
+fn an_alarm_ends_what_has_no_outcome() {
+    let concurrency = limit("c", json!({"kind": "concurrency", "max": "1"}));
+    let gate = gate(vec![amount(5), concurrency]);
+    assert!(passes(&gate, &forwarded(4)));
+    let end = |gate: &Gate| {
+        let now_ms = gate.now_ms.get();
+        gate.on_lane(|lane, storage| {
+            lane.end_reservations(storage, now_ms)?;
+            Ok(lane.next_reservation_end())
+        })
+    };
+    let ends_at_ms = gate.now_ms.get() + 70_000;
+    assert_eq!(end(&gate), Ok(Some(ends_at_ms)));
+    assert_eq!(answer(&gate, &forwarded(1)).0, 429);
+    gate.now_ms.set(ends_at_ms);
+    gate.evict();
+    assert_eq!(end(&gate), Ok(None));
+    assert_eq!(reservations(&gate), 0);
+    // The amount stays used: nobody knows whether it was spent.
+    assert!(!passes(&gate, &forwarded(2)) && passes(&gate, &forwarded(1)));
+}
+
+#[test]
+fn a_call_writes_a_fixed_number_of_rows() {
+    let quota = || limit("q", json!({"kind": "quota", "max": "9", "window": "day"}));
+    let all = || vec![amount(99), quota(), limit("c", json!({"kind": "concurrency", "max": "9"}))];
+    let closed = || vec![limit("h", json!({"kind": "hours", "hours": []}))];
+    for (of_agent, of_credential, command, rows) in [
+        (vec![], vec![], forwarded(1), 1),
+        (closed(), closed(), forwarded(1), 1),
+        (vec![quota()], vec![], asked(json!(1)), 2),
+        (vec![amount(99)], vec![], asked(json!(1)), 3),
+        (all(), vec![], forwarded(1), 3),
+        (all(), all(), forwarded(1), 4),
+    ] {
+        let mut gate = gate(of_agent);
+        gate.records.credential.as_mut().unwrap().limits = of_credential;
+        // The lane's first call writes its identity.
+        gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
+        let tables = ["journal", "limit_books", "reservations", "replay", "agents"];
+        let count = |gate: &Gate| -> usize {
+            let rows =
+                |table| gate.storage.exec(&format!("SELECT 1 FROM {table}"), &[]).unwrap().len();
+            tables.into_iter().map(rows).sum()
+        };
+        gate.try_call(&command).unwrap();
+        assert_eq!(count(&gate), rows);
+        // The second call replaces the books.
+        gate.try_call(&command).unwrap();
+        let books = gate.storage.exec("SELECT 1 FROM limit_books", &[]).unwrap().len();
+        assert_eq!(count(&gate), 2 * rows - books);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Call { n: u64, forwarded: bool },
+    Outcome { which: usize, effect: Effect },
+    Alarm { after_ms: u64 },
+    Evict,
+    Fault { after: u32, lost: bool },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let effect = prop::sample::select(&[Effect::Succeeded, Effect::Failed, Effect::Unclear][..]);
+    prop_oneof![
+        5 => (0..40_u64, any::<bool>()).prop_map(|(n, forwarded)| Event::Call { n, forwarded }),
+        3 => (any::<usize>(), effect).prop_map(|(which, effect)| Event::Outcome { which, effect }),
+        1 => (0..90_000_u64).prop_map(|after_ms| Event::Alarm { after_ms }),
+        1 => Just(Event::Evict),
+        2 => (0..3_u32, any::<bool>()).prop_map(|(after, lost)| Event::Fault { after, lost }),
+    ]
+}
+
+/// The journal's rows from a sequence number on: decision, kind and what was decided.
+fn rows(gate: &Gate) -> Vec<(String, Option<String>, Json)> {
+    let rows = gate.storage.exec("SELECT row FROM journal ORDER BY seq", &[]).unwrap_or_default();
+    let read = |row: Vec<Value>| {
+        let [Value::Text(row)] = row.as_slice() else { panic!() };
+        let row: Json = serde_json::from_str(row).unwrap();
+        let text = |member: &str| row[member].as_str().map(str::to_owned);
+        (text("decision_id").unwrap(), text("kind"), row["decision"].clone())
+    };
+    rows.into_iter().map(read).collect()
+}
+
+fn is_reserved(gate: &Gate, decision_id: &str) -> bool {
+    let id = [Value::Text(decision_id.to_owned())];
+    !gate.storage.exec("SELECT 1 FROM reservations WHERE decision_id = ?1", &id).unwrap().is_empty()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever write fails, or succeeds and is reported as failed, and whenever the lane starts again: the book
+    /// has what the rows in the journal say, and never more than the limit.
+    #[test]
+    fn the_book_has_what_the_journal_has(events in prop::collection::vec(event(), 1..60)) {
+        const MAX: u64 = 100;
+        let rule = json!({"kind": "amount", "max": MAX.to_string(), "pointer": "/n", "window": "month"});
+        let limits = vec![limit("amount", rule)];
+        let gate = gate(limits);
+        gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
+        let (mut used, mut known) = (0, 0);
+        let mut open: Vec<(Json, u64)> = Vec::new();
+        for event in events {
+            match event {
+                Event::Call { n, forwarded: forwards } => {
+                    let command = if forwards { forwarded(n) } else { asked(json!(n)) };
+                    let reply = gate.try_call(&command);
+                    gate.storage.fault.set(None);
+                    let new = rows(&gate).split_off(known);
+                    let passed = new.iter().filter(|(_, _, decision)| decision == "allow").count();
+                    prop_assert!(passed == 0 || used + n <= MAX);
+                    used += n * passed as u64;
+                    let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
+                    if forwards && passed == 1 && let Some(body) = body {
+                        open.push((body["decision"].clone(), n));
+                    }
+                }
+                Event::Outcome { which, effect } if !open.is_empty() => {
+                    let (decision, n) = open.swap_remove(which % open.len());
+                    let id = decision["decision_id"].as_str().unwrap();
+                    let fault = gate.storage.fault.take();
+                    let reserved = is_reserved(&gate, id);
+                    gate.storage.fault.set(fault);
+                    let (command, now_ms) = (outcome(&decision, effect), gate.now_ms.get());
+                    let _ = gate.on_lane(|lane, storage| {
+                        lane.record_outcome(storage, &gate.config, &command, now_ms)
+                    });
+                    gate.storage.fault.set(None);
+                    let written = rows(&gate).split_off(known).iter().any(|(of, kind, _)| of == id && kind.is_some());
+                    prop_assert_eq!(is_reserved(&gate, id), reserved && !written);
+                    if reserved && written && effect == Effect::Failed {
+                        used -= n;
+                    }
+                }
+                Event::Outcome { .. } => {}
+                Event::Alarm { after_ms } => {
+                    gate.now_ms.set(gate.now_ms.get() + after_ms);
+                    let now_ms = gate.now_ms.get();
+                    let _ = gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms));
+                    gate.storage.fault.set(None);
+                }
+                Event::Evict => gate.evict(),
+                Event::Fault { after, lost } => {
+                    let fault = if lost { Fault::Lost } else { Fault::Failed };
+                    gate.storage.fault.set(Some((after, fault)));
+                    continue;
+                }
+            }
+            known = rows(&gate).len();
+            let stored = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
+            let book = stored.first().map(|row| match row.as_slice() {
+                [Value::Text(book)] => serde_json::from_str::<Json>(book).unwrap(),
+                _ => panic!(),
+            });
+            let found = book.map_or(json!("0"), |book| book["amount"]["sum"]["used"].clone());
+            prop_assert_eq!(found, json!(used.to_string()));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The time zones of the runtime, which has the IANA database.
+
+use crate::io;
+
+/// As [`gateward_core::limit::OffsetS`] says.
+pub fn offset_s(zone: &str, at_ms: u64) -> Option<i32> {
+    if zone == "UTC" {
+        return Some(0);
+    }
+    // `NaN` if the zone is unknown.
+    let offset_s = io::offset_s(zone, at_ms as f64);
+    offset_s.is_finite().then_some(offset_s as i32)
+}
