@@ -16,5 +16,9 @@ CREATE TABLE limits (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limits_by_subject ON limits (tenant, subject_kind, subject, limit_id);
 
+-- The first credential of those that were rotated into this one, whose limits all of them have. NULL: it is the
+-- first.
+ALTER TABLE credentials ADD COLUMN first_key_id TEXT;
+
 -- What a call of the tool takes of a budget, as a decimal number. NULL: 1.
 ALTER TABLE tools ADD COLUMN cost TEXT;

@@ -19,7 +19,7 @@ const END = "<!-- wasm-report: end -->";
 
 /** Gzipped kilobytes that each of the next parts may add. */
 const BUDGETS = {
-  "limits and velocity": 40,
+  velocity: 15,
   metrics: 25,
   warrants: 45,
   shield: 120,

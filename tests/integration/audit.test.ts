@@ -45,7 +45,10 @@ test("it keeps every write: what, when, and which administrator", async () => {
     ["DELETE", () => "/v1/servers/s", undefined, "server"],
     ["POST", () => "/v1/bans", { kind: "user", subject: "u" }, "ban"],
     ["DELETE", () => `/v1/bans/${banned}`, undefined, "ban"],
-    ["PATCH", () => "/v1/settings", { risk_denials: 5 }, "limit"],
+    ["PATCH", () => "/v1/settings", { risk_denials: 5 }, "settings"],
+    ["POST", () => "/v1/limits", { limit_id: "l", subject_kind: "agent", subject: "a0", rule: { kind: "concurrency", max: "1" } }, "limit"],
+    ["PATCH", () => "/v1/limits/l", { rule: { max: "2" } }, "limit"],
+    ["DELETE", () => "/v1/limits/l", undefined, "limit"],
     ["POST", () => "/v1/agents/a0/revoke", undefined, "agent"],
     ["DELETE", () => "/v1/agents/a0", undefined, "agent"],
   ];

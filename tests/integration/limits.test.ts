@@ -1,6 +1,6 @@
 // Limits of agents and credentials, through the built worker.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AuthorizeResponse, Limit, LimitRule, LimitStates, Problem } from "../support/api/types.gen.ts";
+import type { AuthorizeResponse, IssuedCredential, Limit, LimitRule, LimitStates, Problem } from "../support/api/types.gen.ts";
 import { Gateward, INSPECTABLE, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 import { type Answering, json, Upstream } from "../support/upstream.ts";
 
@@ -96,6 +96,21 @@ describe("a limit", () => {
     const reasons = async (agent: TestAgent) => [(await ask(agent, 1)).reason_code, (await ask(agent, 1)).reason_code, (await ask(agent, 1)).reason_code];
     expect(await reasons(one)).toEqual(["policy_allow", "quota_exhausted", "quota_exhausted"]);
     expect(await reasons(other)).toEqual(["policy_allow", "policy_allow", "quota_exhausted"]);
+  });
+
+  test("of a credential holds for the one that replaces it, and they count together", async () => {
+    const agent = await tenant.agent("rotated");
+    await limit({ credential: agent.credential.keyId }, daily("10"));
+    expect((await ask(agent, 6)).decision).toBe("allow");
+    const { token: replaced, key_id } = await tenant.api.create<IssuedCredential>(`/v1/credentials/${agent.credential.keyId}/rotate`, { overlap_s: 60 });
+    const token = replaced ?? "";
+    const rotated = { ...agent, token };
+    expect((await ask(rotated, 5)).reason_code).toBe("amount_exhausted");
+    expect((await ask(rotated, 3)).decision).toBe("allow");
+    expect((await ask(agent, 2)).reason_code).toBe("amount_exhausted");
+    expect((await gateward.get<LimitStates>(token, "/v1/limits/status")).body.of_credential).toMatchObject([{ remaining: "1" }]);
+    await limit({ credential: key_id }, { kind: "quota", max: "0", window: "day" });
+    expect([(await ask(agent, 1)).reason_code, (await ask(rotated, 1)).reason_code]).toEqual(["quota_exhausted", "quota_exhausted"]);
   });
 
   test("keeps what was used when its lane is evicted", async () => {
@@ -208,11 +223,11 @@ describe("a report", () => {
     expect(await report(agent, decision_id, { outcome: "succeeded", amount: "8.5" })).toMatchObject({ status: 422, body: { field: "amount" } });
     expect(await report(agent, decision_id, { outcome: "failed", amount: "1" })).toMatchObject({ status: 422, body: { field: "amount" } });
     const other = await tenant.agent("reports-for-others");
-    expect(await report(other, decision_id, { outcome: "failed" })).toMatchObject({ status: 409, body: { code: "state_conflict" } });
+    expect(await report(other, decision_id, { outcome: "failed" })).toMatchObject({ status: 404, body: { code: "not_found" } });
     await tenant.evict();
     expect((await report(agent, decision_id, { outcome: "succeeded", amount: "3.5" })).status).toBe(200);
     expect(await left(agent)).toBe("6.5");
-    expect(await report(agent, decision_id, { outcome: "failed" })).toMatchObject({ status: 409, body: { code: "state_conflict" } });
+    expect(await report(agent, decision_id, { outcome: "failed" })).toMatchObject({ status: 404, body: { code: "not_found" } });
     expect(await left(agent)).toBe("6.5");
   });
 });

@@ -70,6 +70,7 @@ test("a new server and a new tool are pending, and callable once both are approv
     egress: false,
     risk: "low",
     canary: false,
+    cost: null,
     tainted: "require_approval",
     approval_ttl_s: null,
     input_schema: null,

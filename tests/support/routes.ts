@@ -61,6 +61,7 @@ export const ROUTES: Route[] = [
   open("/openapi.json"),
   { method: "POST", path: "/v1/bootstrap", scope: "the secret", body: () => ({ tenant: "first" }) },
   { method: "POST", path: "/v1/authorize", scope: "an agent", body: ({ agent }) => readCall({ agent: { id: agent } }) },
+  { method: "POST", path: "/v1/decisions/{decision_id}/outcome", scope: "an agent", body: () => ({ outcome: "succeeded" }) },
   { method: "POST", path: "/v1/runs", scope: "a harness", body: ({ run }) => ({ run_id: run, instruction: "Pay.", plan: [{ tool: "bank/pay", arguments: { "/to": "ada" } }] }) },
   { method: "POST", path: "/v1/runs/{run}/observations", scope: "a harness", body: ({ server, tool }) => ({ server, tool, result: { a: [1] } }) },
 
@@ -132,7 +133,6 @@ export const ROUTES: Route[] = [
   approvals("GET", APPROVAL, { forAgents: true }),
   ...["approve", "reject", "cancel"].map((verdict) => approvals("POST", `${APPROVAL}/${verdict}`, { body: () => ({ comment: "seen" }) })),
 
-  { method: "POST", path: "/v1/decisions/{decision_id}/outcome", scope: "an agent", body: () => ({ outcome: "succeeded" }) },
   records("/v1/audit-events"),
   records("/v1/decisions", { forAgents: true }),
   records("/v1/decisions/{decision_id}", { forAgents: true }),
@@ -188,7 +188,7 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   const { key_id, token } = await api.credential(ids.agent);
   const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });
   const limit_id = `limit-${mark}`;
-  await api.create("/v1/limits", { limit_id, subject_kind: "agent", subject: ids.agent, rule: { kind: "amount", max: "9", pointer: "/n", window: "day", tools: ["none/*"] } });
+  await api.create("/v1/limits", { limit_id, subject_kind: "agent", subject: ids.agent, rule: { kind: "budget", max: "1000000", window: "month" } });
   await api.change("PUT", "/v1/webhook", { url: `https://hooks.example.com/${mark}` });
   let decision_id = "";
   let receipt_id = "";

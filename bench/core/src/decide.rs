@@ -74,6 +74,7 @@ impl Call {
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
             run_credential: false,
+            forwarded: false,
             signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,

@@ -47,6 +47,7 @@ fn forwarded(n: u64) -> GateCommand {
     let mut command = asked(json!(n));
     command.call.environment.clear();
     command.purpose = Purpose::Forward;
+    command.forwarded = true;
     command
 }
 
@@ -141,6 +142,35 @@ fn limits_of_the_credential_are_counted_by_credential() {
     let mut other = asked(json!(5));
     other.key_id = "k2".to_owned();
     assert!(passes(&gate, &other));
+}
+
+#[test]
+fn a_rotated_credential_counts_with_the_one_before() {
+    let mut gate = gate(vec![]);
+    gate.records.credential.as_mut().unwrap().limits = vec![amount(5)];
+    assert!(passes(&gate, &asked(json!(4))));
+    gate.records.credential.as_mut().unwrap().first_key_id = Some("k1".to_owned());
+    let mut rotated = asked(json!(2));
+    rotated.key_id = "k2".to_owned();
+    gate.evict();
+    assert!(!passes(&gate, &rotated));
+}
+
+/// Attack: an agent uses its limits up, so that what it tries next does not quarantine it.
+#[test]
+fn a_canary_quarantines_whatever_is_left() {
+    let mut gate = gate(vec![limit("h", json!({"kind": "hours", "hours": []}))]);
+    gate.records.tool = support::tool(false, true);
+    assert_eq!(answer(&gate, &asked(json!(1))).1["decision"], "quarantine");
+}
+
+#[test]
+fn a_gateway_that_asks_for_others_holds_no_place() {
+    let gate = gate(vec![limit("c", json!({"kind": "concurrency", "max": "1"}))]);
+    let mut asks = forwarded(1);
+    asks.forwarded = false;
+    assert!(passes(&gate, &asks) && passes(&gate, &asks));
+    assert_eq!(reservations(&gate), 0);
 }
 
 #[test]
@@ -345,7 +375,7 @@ proptest! {
                 [Value::Text(book)] => serde_json::from_str::<Json>(book).unwrap(),
                 _ => panic!(),
             });
-            let found = book.map_or(json!("0"), |book| book["amount"]["sum"]["used"].clone());
+            let found = book.map_or(json!("0"), |book| book[0][1]["sum"]["used"].clone());
             prop_assert_eq!(found, json!(used.to_string()));
         }
     }

@@ -236,7 +236,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "scopes": ["tools:read", "tools:all"], "max_source_trust": "unknown",
             "status": "active", "expires_at_ms": null, "allowed_servers": ["git*"],
             "allowed_tools": [], "allowed_networks": ["10.0.0.0/8"], "signed": true,
-            "assigns_runs": false, "limits": [limit("d")],
+            "assigns_runs": false, "limits": [limit("d")], "first_key_id": null,
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
             "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},

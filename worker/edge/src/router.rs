@@ -13,6 +13,7 @@ use crate::answer::{Answer, Answered, whole};
 use crate::app::App;
 use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
+use crate::handlers::runs::Told;
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits, mcp,
     receipts, runs,
@@ -70,18 +71,14 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     };
     match route.access {
         Access::Call => {
-            return match route.operation {
-                Operation::StartRun => runs::start(request, app).await,
-                Operation::ReportResult => {
-                    let run = decoded(parameters)?.into_iter().next().unwrap_or_default();
-                    runs::report(request, app, run).await
-                }
-                Operation::ReportOutcome => {
-                    let id = decoded(parameters)?.into_iter().next().unwrap_or_default();
-                    limits::report(request, app, id).await
-                }
-                _ => authorize::authorize(request, app).await,
+            let parameter = decoded(parameters)?.into_iter().next().unwrap_or_default();
+            let told = match route.operation {
+                Operation::StartRun => Told::Start,
+                Operation::ReportResult => Told::Result(parameter),
+                Operation::ReportOutcome => Told::Outcome(parameter),
+                _ => return authorize::authorize(request, app).await,
             };
+            return runs::tell(request, app, told).await;
         }
         Access::Open => {
             return match route.operation {

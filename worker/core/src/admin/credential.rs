@@ -57,6 +57,9 @@ pub struct CredentialRow {
     assigns_runs: bool,
     issued_by: Option<String>,
     issuer_key_id: Option<String>,
+    /// The first credential of those that were rotated into this one; `None` if it is the first. All of them have
+    /// the same limits, and count together.
+    first_key_id: Option<String>,
     revision: u64,
     created_at_ms: Millis,
 }
@@ -204,6 +207,7 @@ impl Mint<'_> {
                 row.expires_at_ms.map(|at| at.0).into(),
                 row.revision.into(),
                 row.created_at_ms.0.into(),
+                row.first_key_id.as_deref().into(),
             ],
         );
         Issued { row, statement, token, signing_key }
@@ -233,6 +237,7 @@ impl Mint<'_> {
             assigns_runs: false,
             issued_by: Some(at.issuer()),
             issuer_key_id: Some(at.actor.key_id.clone()),
+            first_key_id: None,
             revision,
             created_at_ms: Millis(at.now_ms),
         };
@@ -418,6 +423,7 @@ impl Write for IssueCredential<'_> {
             assigns_runs: request.assigns_runs,
             issued_by: Some(at.issuer()),
             issuer_key_id: Some(at.actor.key_id.clone()),
+            first_key_id: None,
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
         };
@@ -527,6 +533,7 @@ impl Write for RotateCredential<'_> {
         let new = CredentialRow {
             issued_by: Some(at.issuer()),
             issuer_key_id: Some(at.actor.key_id.clone()),
+            first_key_id: Some(old.first_key_id.clone().unwrap_or_else(|| old.key_id.clone())),
             revision,
             created_at_ms: Millis(at.now_ms),
             ..old.clone()

@@ -89,7 +89,8 @@ pub struct LimitRequest {
     subject_kind: SubjectKind,
     /// An agent's name, or a credential's key id. `*`: each of them, on its own.
     subject: Label,
-    rule: Definition,
+    #[schema(value_type = Definition)]
+    rule: Box<RawValue>,
 }
 
 /// A change of a limit: its rule as a JSON Merge Patch (RFC 7396). What was used stays used.
@@ -110,6 +111,8 @@ struct Around {
     of_subject: u64,
     /// Whether there is such an agent or credential.
     exists: bool,
+    /// The first credential of those that were rotated into the subject, if it is a credential.
+    first_key_id: Option<String>,
 }
 
 pub struct CreateLimit {
@@ -123,8 +126,9 @@ fn load(at: &At<'_>, limit_id: &str, (kind, subject): (&str, &str)) -> Statement
     Statement::new(sql::LOAD_LIMIT, values)
 }
 
-/// The rule must make sense, and its time zone must exist.
-fn check(rule: &Definition, offset_s: OffsetS, now_ms: u64) -> Result<(), Problem> {
+/// Reads a rule. It must make sense, and its time zone must exist.
+fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Problem> {
+    let rule: Definition = parse_within("rule", text.as_bytes())?;
     let refuse = |field: &str, must: &str| {
         let field = format!("rule.{field}");
         Err(Problem::field(&field, format!("`{field}`: {must}")))
@@ -136,7 +140,7 @@ fn check(rule: &Definition, offset_s: OffsetS, now_ms: u64) -> Result<(), Proble
         Some(zone) if offset_s(zone, now_ms).is_none() => {
             refuse("time_zone", "must be a name of the IANA database, such as `Europe/Berlin`")
         }
-        _ => Ok(()),
+        _ => Ok(rule),
     }
 }
 
@@ -148,7 +152,7 @@ impl Write for CreateLimit {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let request = &self.request;
-        check(&request.rule, self.offset_s, at.now_ms)?;
+        let rule = rule(request.rule.get(), self.offset_s, at.now_ms)?;
         let around: Around = loaded.extra()?;
         let subject: &str = &request.subject;
         let refuse = |must: &str| Err(Problem::field("subject", format!("`subject`: {must}")));
@@ -177,8 +181,13 @@ impl Write for CreateLimit {
         let row = LimitRow {
             limit_id: request.limit_id.to_string(),
             subject_kind: request.subject_kind,
-            subject: subject.to_owned(),
-            rule: request.rule.clone(),
+            subject: match request.subject_kind {
+                SubjectKind::Agent => subject.to_owned(),
+                SubjectKind::Credential => {
+                    around.first_key_id.unwrap_or_else(|| subject.to_owned())
+                }
+            },
+            rule,
             created_by: at.issuer(),
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
@@ -207,8 +216,7 @@ impl Write for PatchLimit {
         let unreadable = |_| Problem::field("rule", "`rule`: must be an object");
         let rule = serde_json::to_string(&before.rule).map_err(unreadable)?;
         let rule = merge_patch(&rule, self.patch.rule.get()).map_err(unreadable)?;
-        let rule: Definition = parse_within("rule", rule.as_bytes())?;
-        check(&rule, self.offset_s, at.now_ms)?;
+        let rule = self::rule(&rule, self.offset_s, at.now_ms)?;
         if rule == before.rule {
             let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
             return Ok(Outcome::Unchanged(answer));
@@ -275,9 +283,9 @@ fn concerning(
     let mut change = Change::new(event, answer, vec![statement]);
     change.detail = json!({ "limit_id": row.limit_id, "subject_kind": row.subject_kind, "subject": row.subject });
     change.keys = vec![match row.subject_kind {
-        _ if row.subject == EACH => ChangedKey::All,
-        SubjectKind::Agent => ChangedKey::Agent(row.subject.clone()),
-        SubjectKind::Credential => ChangedKey::Credential(row.subject.clone()),
+        SubjectKind::Agent if row.subject != EACH => ChangedKey::Agent(row.subject.clone()),
+        // Credentials that were rotated into each other share their limits.
+        SubjectKind::Agent | SubjectKind::Credential => ChangedKey::All,
     }];
     Ok(change)
 }

@@ -31,6 +31,8 @@ pub struct GateCommand {
     /// Whether the caller presented a run credential: then the run is fixed, and the caller is not the
     /// harness itself.
     pub run_credential: bool,
+    /// Whether Gateward forwards the call if it passes, and so sees how it ends.
+    pub forwarded: bool,
     /// The nonce of the signed request. If one HTTP request makes several commands, only the first has it.
     pub signature_nonce: Option<SignatureNonce>,
     pub purpose: Purpose,

@@ -19,20 +19,30 @@ pub struct StoredAnswer {
     pub response: String,
 }
 
+/// Whether the lane can hold another reservation of a call that is forwarded, or of one that was asked.
+#[derive(Debug, Clone, Copy)]
+pub struct ReservationSpace {
+    pub forwarded: bool,
+    pub asked: bool,
+}
+
 /// The books of a call's agent and credential.
 #[derive(Debug, Clone, Copy)]
 pub struct Books<'a> {
     pub agent: &'a Book,
     pub credential: &'a Book,
-    /// Whether the lane can hold another reservation.
-    pub has_space: bool,
+    pub space: ReservationSpace,
 }
 
 impl Books<'_> {
     /// Of calls without limits.
     pub const NONE: Books<'static> = {
         static EMPTY: Book = Book::new();
-        Books { agent: &EMPTY, credential: &EMPTY, has_space: true }
+        Books {
+            agent: &EMPTY,
+            credential: &EMPTY,
+            space: ReservationSpace { forwarded: true, asked: true },
+        }
     };
 }
 

@@ -11,9 +11,9 @@ use crate::limit::book::{self, At, Ledger, Reservation, Usage, Violation, Why, W
 use crate::limit::{Amount, Kind};
 use crate::problem::{Problem, ProblemCode};
 
-/// Calls of a lane that hold a part of a limit, or whose callers may still report an outcome. A reservation takes
-/// about 300 bytes.
-pub const MAX_RESERVATIONS: usize = 10_000;
+/// Forwarded calls of a lane that hold a part of a limit: more than can be in progress at once. And calls whose
+/// callers may still report an outcome. A reservation takes about 300 bytes.
+pub const MAX_RESERVATIONS: usize = 5_000;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
 const OUTCOME_MARGIN_MS: u64 = 60_000;
@@ -42,13 +42,14 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let (facts, call) = (draft.facts, &draft.command.call);
     draft.ledgers = ledgers(facts, &call.agent, &draft.command.key_id);
     draft.writes = tool.writes;
-    // A request of a server to its client is not the agent's own call.
-    if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask {
+    // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
+    // left of limits.
+    if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
         draft.ledgers.clear();
         return Ok(None);
     }
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
-    let forwarded = is_forwarded(&draft.command.purpose);
+    let forwarded = draft.command.forwarded;
     let tool_id = call.tool_id();
     let usage = Usage {
         tool: &tool_id,
@@ -60,7 +61,9 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let violation = match book::check(&mut draft.ledgers, &usage, at(facts)) {
         // An outcome that nobody can report later gives nothing back, so only what is forwarded must be refused.
         Ok(takes)
-            if forwarded && !facts.books.has_space && takes.iter().any(|it| it.is_open(true)) =>
+            if forwarded
+                && !facts.books.space.forwarded
+                && takes.iter().any(|it| it.is_open(true)) =>
         {
             let detail = "too many calls of this lane are in progress";
             return Err(Stop::Problem(Problem::new(ProblemCode::Overloaded, detail), None));
@@ -106,7 +109,8 @@ fn ledgers<'a>(facts: &'a Facts<'_>, agent: &str, key_id: &str) -> Vec<Ledger<'a
     }
     if let Some(limits) = of_credential.filter(|limits| !limits.is_empty()) {
         let book = facts.books.credential.clone();
-        ledgers.push(Ledger { name: credential_book(key_id), limits, book });
+        let first = facts.records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
+        ledgers.push(Ledger { name: credential_book(first.unwrap_or(key_id)), limits, book });
     }
     ledgers
 }
@@ -115,13 +119,9 @@ fn at(facts: &Facts<'_>) -> At {
     At { now_ms: facts.now_ms, offset_s: facts.config.offset_s }
 }
 
-fn is_forwarded(purpose: &Purpose) -> bool {
-    matches!(purpose, Purpose::Forward | Purpose::Routed(_))
-}
-
 /// Uses what [`check`] found, because the call passes.
 pub fn commit(draft: &mut Draft<'_>) {
-    let reserves = is_forwarded(&draft.command.purpose);
+    let reserves = draft.command.forwarded;
     book::commit(&mut draft.ledgers, &draft.takes, reserves, at(draft.facts));
 }
 
@@ -137,7 +137,7 @@ pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<
     if books.is_empty() {
         return None;
     }
-    let forwarded = is_forwarded(&draft.command.purpose);
+    let forwarded = draft.command.forwarded;
     let server = facts.records.server.as_ref();
     let upstream = server.and_then(|server| server.upstream.as_deref());
     let wait_ms = match upstream.filter(|_| forwarded) {
@@ -145,7 +145,9 @@ pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<
         None => REPORT_MS,
     };
     let is_open = draft.takes.iter().any(|take| take.is_open(forwarded));
-    let reservation = (passes && is_open && facts.books.has_space).then(|| Reservation {
+    let space = facts.books.space;
+    let has_space = if forwarded { space.forwarded } else { space.asked };
+    let reservation = (passes && is_open && has_space).then(|| Reservation {
         decision_id: decision_id.to_owned(),
         ends_at_ms: facts.now_ms.saturating_add(wait_ms),
         agent: draft.command.call.agent.clone(),

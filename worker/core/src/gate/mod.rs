@@ -47,7 +47,7 @@ pub use containment::Containment;
 pub use decide::{decide, evaluate_policies, needs_tool};
 pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
-pub use facts::{Books, EventFacts, Facts, StoredAnswer};
+pub use facts::{Books, EventFacts, Facts, ReservationSpace, StoredAnswer};
 pub use outcome::{Effect, ObservedResult, OutcomeCommand, record as record_outcome};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{

@@ -12,6 +12,11 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     identity::verify(command, facts)?;
     meter::charge(draft)?;
     let refuse = |problem| Err(Stop::Problem(problem, None));
+    if command.run_credential {
+        let detail =
+            "a run credential only makes calls in its run; send the one that it was issued with";
+        return refuse(Problem::new(ProblemCode::Forbidden, detail));
+    }
     let Purpose::Settle(reported) = &command.purpose else {
         return refuse(Problem::not_found("decision"));
     };
@@ -19,7 +24,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let Some(reservation) = facts.reservation.filter(|it| own(&it.agent) && !it.forwarded) else {
         let detail = "there is nothing to settle: the decision holds no amount and no budget, it was reported \
                       already, or its time is over";
-        return refuse(Problem::new(ProblemCode::StateConflict, detail));
+        return refuse(Problem::new(ProblemCode::NotFound, detail));
     };
     let most = reservation.argument();
     if reported.amount.is_some_and(|amount| most.is_none_or(|most| amount > most)) {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
-use crate::gate::Books;
 use crate::gate::limits::{MAX_RESERVATIONS, agent_book, credential_book};
+use crate::gate::{Books, ReservationSpace};
 use crate::limit::Book;
 use crate::limit::book::{self, Ending, Reservation, Writes};
 use crate::registry::CallRecords;
@@ -20,6 +20,8 @@ pub(super) struct Limits {
     books: HashMap<String, Book>,
     /// By decision id.
     pub reservations: HashMap<String, Reservation>,
+    /// How many of them are of calls that Gateward forwarded.
+    forwarded: usize,
 }
 
 impl Limits {
@@ -32,7 +34,7 @@ impl Limits {
             };
             let reservation: Reservation =
                 serde_json::from_str(record).map_err(|_| unreadable("a reservation"))?;
-            limits.reservations.insert(reservation.decision_id.clone(), reservation);
+            limits.insert(reservation);
         }
         Ok(limits)
     }
@@ -48,8 +50,9 @@ impl Limits {
         if records.agent.as_ref().is_some_and(|agent| !agent.limits.is_empty()) {
             self.hold_book(storage, agent_book(agent))?;
         }
-        if records.credential.as_ref().is_some_and(|it| !it.limits.is_empty()) {
-            self.hold_book(storage, credential_book(key_id))?;
+        if let Some(credential) = records.credential.as_ref().filter(|it| !it.limits.is_empty()) {
+            let first = credential.first_key_id.as_deref().unwrap_or(key_id);
+            self.hold_book(storage, credential_book(first))?;
         }
         Ok(())
     }
@@ -62,7 +65,7 @@ impl Limits {
         let book = match (rows.is_empty(), first_text(&rows)) {
             (true, _) => Book::default(),
             (false, Some(text)) => {
-                serde_json::from_str(text).map_err(|_| unreadable("a book of limits"))?
+                Book::parse(text).ok_or_else(|| unreadable("a book of limits"))?
             }
             (false, None) => return Err(unreadable("a book of limits")),
         };
@@ -81,16 +84,22 @@ impl Limits {
     }
 
     /// The books of a call, if they are in memory.
-    pub fn books(&self, agent: &str, key_id: &str) -> Books<'_> {
-        let has_space = self.reservations.len() < MAX_RESERVATIONS;
+    pub fn books(&self, records: &CallRecords, agent: &str, key_id: &str) -> Books<'_> {
+        let first = records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
+        let asked = self.reservations.len() - self.forwarded;
+        let space = ReservationSpace {
+            forwarded: self.forwarded < MAX_RESERVATIONS,
+            asked: asked < MAX_RESERVATIONS,
+        };
         if self.books.is_empty() {
-            return Books { has_space, ..Books::NONE };
+            return Books { space, ..Books::NONE };
         }
         let book = |name: &str| self.books.get(name);
         Books {
             agent: book(&agent_book(agent)).unwrap_or(Books::NONE.agent),
-            credential: book(&credential_book(key_id)).unwrap_or(Books::NONE.credential),
-            has_space,
+            credential: book(&credential_book(first.unwrap_or(key_id)))
+                .unwrap_or(Books::NONE.credential),
+            space,
         }
     }
 
@@ -98,11 +107,16 @@ impl Limits {
     pub fn take(&mut self, Writes { books, reservation, settles }: Writes) {
         self.books.extend(books);
         if let Some(reservation) = reservation {
-            self.reservations.insert(reservation.decision_id.clone(), reservation);
+            self.insert(reservation);
         }
-        if let Some(decision_id) = settles {
-            self.reservations.remove(&decision_id);
+        if let Some(ended) = settles.and_then(|id| self.reservations.remove(&id)) {
+            self.forwarded -= usize::from(ended.forwarded);
         }
+    }
+
+    fn insert(&mut self, reservation: Reservation) {
+        self.forwarded += usize::from(reservation.forwarded);
+        self.reservations.insert(reservation.decision_id.clone(), reservation);
     }
 
     /// What must be written so that a reservation ends in this way.

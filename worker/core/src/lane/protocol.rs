@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
 use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
-use crate::limit::Book;
 use crate::problem::{Problem, ProblemCode};
 use crate::receipt::ChainHead;
 use crate::registry::{EpochPush, PendingPushes, TenantRecord};
@@ -103,8 +102,8 @@ pub enum LaneReply {
     Row(Option<String>),
     /// A JSON array of journal rows.
     Rows(String),
-    /// One book for each name, in order.
-    Books(#[serde(with = "json_text")] Vec<Book>),
+    /// One book for each name, in order, as it is stored; empty where nothing was used.
+    Books(Vec<String>),
 }
 
 /// The ends of a lane's chain of receipts.
@@ -253,6 +252,7 @@ mod tests {
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
             run_credential: true,
+            forwarded: true,
             signature_nonce: Some(SignatureNonce { nonce: text("y"), created_ms: 1 }),
             purpose: Purpose::Forward,
             session: Some(text("z")),
@@ -412,7 +412,7 @@ mod tests {
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
                     "0700017407016b01010101010101010101010101010101010101010101010101010101010101\
-                0101680100c00002070101010179010101017a0003626f740470726f6401730178017201060101\
+                0101680100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
@@ -488,7 +488,7 @@ mod tests {
             ),
             (LaneReply::Row(Some(text("{}"))), pin("070601027b7d", "")),
             (LaneReply::Rows(text("[]")), pin("0707025b5d", "")),
-            (LaneReply::Books(vec![Book::default()]), pin("0708045b7b7d5d", "")),
+            (LaneReply::Books(vec![text("[]")]), pin("070801025b5d", "")),
         ]
     }
 

@@ -42,6 +42,10 @@ const MAX_CACHED_RECORDS: usize = 10_000;
 /// 64 KiB.
 const MAX_CACHED_SCHEMA_BYTES: usize = 16 * 1024 * 1024;
 
+/// Limits that came with the agents and credentials of a lane since it last dropped those: each record has its own
+/// copy, of about 400 bytes.
+const MAX_CACHED_LIMITS: usize = 40_000;
+
 /// Servers whose tools a lane keeps all of. A listing of the most tools that there can be is some
 /// 200 KB.
 const MAX_CACHED_LISTINGS: usize = 32;
@@ -58,6 +62,7 @@ pub struct RegistryCache {
     servers: HashMap<String, Option<ServerRecord>>,
     tools: HashMap<String, Option<ToolRegistration>>,
     schema_bytes: usize,
+    limits: usize,
     /// All tools of a server.
     listings: HashMap<String, Rc<ServerTools>>,
     bans: Option<Rc<Bans>>,
@@ -197,6 +202,9 @@ impl RegistryCache {
             return false;
         }
         self.tenant = Some(loaded.tenant);
+        let limits_of_agent = loaded.agent.as_ref().map_or(0, |agent| agent.limits.len());
+        let limits_of_credential = loaded.credential.as_ref().map_or(0, |it| it.limits.len());
+        self.count_limits(limits_of_agent + limits_of_credential);
         keep(&mut self.agents, command.call.agent.clone(), loaded.agent);
         keep(&mut self.credentials, command.key_id.clone(), loaded.credential);
         keep(&mut self.servers, command.call.server.clone(), loaded.server);
@@ -205,6 +213,16 @@ impl RegistryCache {
             self.bans = Some(Rc::new(bans));
         }
         true
+    }
+
+    /// Makes space for the limits of other records.
+    fn count_limits(&mut self, limits: usize) {
+        self.limits += limits;
+        if limits > 0 && self.limits > MAX_CACHED_LIMITS {
+            self.agents.clear();
+            self.credentials.clear();
+            self.limits = limits;
+        }
     }
 
     fn keep_tool(&mut self, id: String, tool: Option<ToolRegistration>) {
@@ -348,6 +366,7 @@ mod tests {
             source_address: None,
             signed: false,
             run_credential: false,
+            forwarded: false,
             signature_nonce: None,
             purpose: Purpose::Authorize,
             session: None,

@@ -1,9 +1,8 @@
 //! The end of reservations whose outcome nobody told.
 
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, Value, integer};
+use super::storage::{LaneSql, StorageError, Value, first_text, integer};
 use crate::clock::DAY_MS;
-use crate::limit::Book;
 use crate::limit::book::{Ending, Reservation};
 use crate::sql::lane as sql;
 
@@ -13,8 +12,8 @@ const MAX_ENDED: usize = 500;
 /// Unused books that one flush deletes.
 const MAX_FORGOTTEN_BOOKS: i64 = 500;
 
-/// How long an unused book is kept: two of the longest windows, so that every window in it is over.
-const BOOK_MS: u64 = 62 * DAY_MS;
+/// Days for which an unused book is kept: two of the longest windows, so that every window in it is over.
+const BOOK_DAYS: u64 = 62;
 
 impl Lane {
     /// Ends reservations whose outcome did not arrive in time, a bounded number of them, and forgets books that
@@ -40,25 +39,24 @@ impl Lane {
             // Plain data always serializes. Without books, nothing would be settled, and the row stays.
             let books = serde_json::to_string(&writes.books).unwrap_or_default();
             let id = Value::Text(reservation.decision_id.clone());
-            storage.exec(sql::SETTLE, &[integer(now_ms)?, Value::Text(books), id])?;
+            storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, Value::Text(books), id])?;
             self.limits.take(writes);
         }
-        let before = integer(self.steady_ms().saturating_sub(BOOK_MS))?;
+        let before = integer((self.steady_ms() / DAY_MS).saturating_sub(BOOK_DAYS))?;
         storage.exec(sql::FORGET_BOOKS, &[before, Value::Integer(MAX_FORGOTTEN_BOOKS)]).map(drop)
     }
 
-    /// The books of these names; empty ones where nothing was used.
+    /// The books of these names as they are stored; empty texts where nothing was used.
     ///
     /// # Errors
     ///
     /// [`StorageError`].
-    pub fn books(
-        &mut self,
-        storage: &impl LaneSql,
-        names: &[String],
-    ) -> Result<Vec<Book>, StorageError> {
-        storage.exec(sql::TOUCH, &[])?;
-        names.iter().map(|name| self.limits.read(storage, name)).collect()
+    pub fn books(storage: &impl LaneSql, names: &[String]) -> Result<Vec<String>, StorageError> {
+        let read = |name: &String| {
+            let rows = storage.exec(sql::BOOK, &[Value::Text(name.clone())])?;
+            Ok(first_text(&rows).unwrap_or_default().to_owned())
+        };
+        names.iter().map(read).collect()
     }
 
     /// When the next reservation ends; `None` if there is none.

@@ -235,7 +235,7 @@ impl Lane {
             signature_nonce_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),
-            books: self.limits.books(&call.agent, &command.key_id),
+            books: self.limits.books(records, &call.agent, &command.key_id),
             reservation: settled.as_ref(),
             ..facts
         };
@@ -431,28 +431,36 @@ impl Lane {
         let rows = 1 + u64::from(next.is_some());
         let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
         self.day.begin(storage, &self.head, now_ms)?;
-        if entry.approval.is_some() || entry.limits.is_some() || next.is_some() {
+        if entry.approval.is_some() || next.is_some() {
             let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
             storage.exec(sql::INSERT_STEPS, &[Value::Text(steps(&entries, now_ms))])?;
-            if let Some(limits) = entry.limits {
-                self.limits.take(*limits);
-            }
         } else {
             let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
-            storage.exec(
-                sql::INSERT,
-                &[
-                    integer(entry.head.seq)?,
-                    integer(now_ms)?,
-                    Value::Text(entry.head.hash),
-                    Value::Text(entry.agent.clone()),
-                    Value::Text(entry.state),
-                    text(entry.request_key),
-                    Value::Text(entry.fingerprint),
-                    text(entry.nonce_key),
-                    Value::Text(entry.row),
-                ],
-            )?;
+            let mut values = vec![
+                integer(entry.head.seq)?,
+                integer(now_ms)?,
+                Value::Text(entry.head.hash),
+                Value::Text(entry.agent.clone()),
+                Value::Text(entry.state),
+                text(entry.request_key),
+                Value::Text(entry.fingerprint),
+                text(entry.nonce_key),
+                Value::Text(entry.row),
+            ];
+            let mut statement = sql::INSERT;
+            if let Some(limits) = &entry.limits {
+                statement = sql::INSERT_LIMITED;
+                // Plain data always serializes.
+                let books = serde_json::to_string(&limits.books).unwrap_or_default();
+                let reservation = limits.reservation.as_ref().map(serde_json::to_string);
+                values.push(Value::Text(books));
+                values.push(text(reservation.transpose().unwrap_or_default()));
+                values.push(text(limits.settles.clone()));
+            }
+            storage.exec(statement, &values)?;
+        }
+        if let Some(limits) = entry.limits {
+            self.limits.take(*limits);
         }
         self.agents.insert(entry.agent, Held { state, journalled: head.seq });
         self.head = head;

@@ -1,6 +1,5 @@
 //! What was used of the limits of one agent or one credential.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -43,11 +42,11 @@ pub struct Ledger<'a> {
     pub book: Book,
 }
 
-/// The counters of one subject by limit id. Stored as JSON: members are only added.
+/// The counters of one subject by limit id; there are few. Stored as JSON: members are only added.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Book {
-    counters: BTreeMap<String, Counter>,
+    counters: Vec<(String, Counter)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -258,7 +257,7 @@ pub fn settle((name, book): (&str, &mut Book), reservation: &Reservation, ending
 impl Book {
     #[must_use]
     pub const fn new() -> Self {
-        Self { counters: BTreeMap::new() }
+        Self { counters: Vec::new() }
     }
 
     fn check(
@@ -331,16 +330,37 @@ impl Book {
         }
     }
 
+    /// A stored book; `None` if it cannot be read.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn counter(&self, limit_id: &str) -> Option<&Counter> {
+        self.counters.iter().find(|(id, _)| id == limit_id).map(|(_, counter)| counter)
+    }
+
+    fn counter_mut(&mut self, limit_id: &str) -> Option<&mut Counter> {
+        self.counters.iter_mut().find(|(id, _)| id == limit_id).map(|(_, counter)| counter)
+    }
+
+    fn set(&mut self, limit_id: &str, counter: Counter) {
+        match self.counter_mut(limit_id) {
+            Some(known) => *known = counter,
+            None => self.counters.push((limit_id.to_owned(), counter)),
+        }
+    }
+
     /// Forwarded calls in progress.
     fn open(&self, limit: &Limit) -> u64 {
-        match self.counters.get(&limit.limit_id) {
+        match self.counter(&limit.limit_id) {
             Some(Counter::Open(open)) => *open,
             _ => 0,
         }
     }
 
     fn bucket(&self, limit: &Limit, rate: Rate, now_ms: u64) -> Bucket {
-        match self.counters.get(&limit.limit_id) {
+        match self.counter(&limit.limit_id) {
             Some(Counter::Rate(bucket)) => *bucket,
             _ => Bucket::full(rate, now_ms),
         }
@@ -351,7 +371,7 @@ impl Book {
         let mut bucket = self.bucket(limit, rate, now_ms);
         bucket.repair_clock(now_ms);
         let enough = bucket.charge(rate, now_ms, 1);
-        self.counters.insert(limit.limit_id.clone(), Counter::Rate(bucket));
+        self.set(&limit.limit_id, Counter::Rate(bucket));
         if enough { Ok(()) } else { Err(bucket.retry_after_s(rate, 1).max(1)) }
     }
 
@@ -386,7 +406,7 @@ impl Book {
     /// clock went back, and must not open the window again. One that is very far ahead is moved, because nobody
     /// could use the limit until then.
     fn sum(&mut self, limit: &Limit, window: Window, period: Period, now_ms: u64) -> Option<&Sum> {
-        let Some(Counter::Sum(sum)) = self.counters.get_mut(&limit.limit_id) else { return None };
+        let Some(Counter::Sum(sum)) = self.counter_mut(&limit.limit_id) else { return None };
         if sum.window != window || sum.number < period.number {
             return None;
         }
@@ -397,11 +417,11 @@ impl Book {
     }
 
     fn commit(&mut self, take: &Take, reserves: bool, at: At) {
-        let counter = self.counters.get_mut(&take.limit_id);
+        let counter = self.counter_mut(&take.limit_id);
         let (Some(window), Some(number)) = (take.window, take.number) else {
             match counter {
                 Some(Counter::Open(open)) => *open += 1,
-                _ => drop(self.counters.insert(take.limit_id.clone(), Counter::Open(1))),
+                _ => self.set(&take.limit_id, Counter::Open(1)),
             }
             return;
         };
@@ -415,13 +435,13 @@ impl Book {
             }
             _ => {
                 let sum = Sum { window, number, at_ms: at.now_ms, used: take.amount, reserved };
-                self.counters.insert(take.limit_id.clone(), Counter::Sum(sum));
+                self.set(&take.limit_id, Counter::Sum(sum));
             }
         }
     }
 
     fn settle(&mut self, take: &Take, reserved: bool, ending: Ending) {
-        match self.counters.get_mut(&take.limit_id) {
+        match self.counter_mut(&take.limit_id) {
             Some(Counter::Open(open)) if take.number.is_none() => *open = open.saturating_sub(1),
             // Of a window that is over, nothing can be given back.
             Some(Counter::Sum(sum))
@@ -449,7 +469,7 @@ impl Book {
 
     /// Drops what belongs to limits that no longer exist and is not in progress.
     fn forget_all_but(&mut self, limits: &[Rc<Limit>]) {
-        self.counters.retain(|id, counter| match counter {
+        self.counters.retain(|(id, counter)| match counter {
             Counter::Open(open) if *open > 0 => true,
             Counter::Sum(sum) if sum.reserved > Amount::ZERO => true,
             _ => limits.iter().any(|limit| limit.limit_id == *id),
@@ -490,7 +510,7 @@ impl Book {
             | Rule::Budget { max, calendar } => {
                 let Calendar { window, time_zone } = calendar;
                 let period = window::period(*window, time_zone, at.now_ms, at.offset_s);
-                let sum = match (period, self.counters.get(&limit.limit_id)) {
+                let sum = match (period, self.counter(&limit.limit_id)) {
                     (Some(period), Some(Counter::Sum(sum)))
                         if sum.window == *window && sum.number >= period.number =>
                     {

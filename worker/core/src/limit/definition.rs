@@ -1,6 +1,7 @@
 //! What a limit says: the fields of its record, and the rule that they make.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
@@ -317,13 +318,16 @@ pub struct Limit {
 #[derive(Deserialize)]
 struct Stored {
     limit_id: String,
-    rule: Definition,
+    // Read apart, so that the code that reads a rule is there once.
+    rule: Box<RawValue>,
 }
 
 impl TryFrom<Stored> for Limit {
     type Error = String;
 
-    fn try_from(Stored { limit_id, rule: definition }: Stored) -> Result<Self, String> {
+    fn try_from(Stored { limit_id, rule }: Stored) -> Result<Self, String> {
+        let definition: Definition =
+            serde_json::from_str(rule.get()).map_err(|error| error.to_string())?;
         let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
         Ok(Self {
             limit_id,

@@ -106,6 +106,9 @@ pub struct CredentialRecord {
     /// As in [`AgentRecord`].
     #[serde(default)]
     pub limits: Vec<Rc<Limit>>,
+    /// The first credential of those that were rotated into this one. They share their limits.
+    #[serde(default)]
+    pub first_key_id: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

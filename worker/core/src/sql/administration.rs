@@ -186,7 +186,7 @@ macro_rules! credential_row {
             flag!("signed"),
             ", 'assigns_runs', ",
             flag!("assigns_runs"),
-            ", 'issued_by', issued_by, 'issuer_key_id', issuer_key_id, 'revision', revision, \
+            ", 'issued_by', issued_by, 'issuer_key_id', issuer_key_id, 'first_key_id', first_key_id, 'revision', revision, \
                'created_at_ms', created_at_ms)"
         )
     };
@@ -521,8 +521,8 @@ statements! {
     CREATE_CREDENTIAL = "INSERT INTO credentials (tenant, key_id, kind, agent, administrator, \
           secret_sha256, scopes, max_source_trust, allowed_servers, allowed_tools, \
           allowed_networks, signed, assigns_runs, issued_by, issuer_key_id, expires_at_ms, \
-          revision, created_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+          revision, created_at_ms, first_key_id) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
     /// Tenant, key id, status, expiry, revision.
     END_CREDENTIAL = "UPDATE credentials SET status = ?3, expires_at_ms = ?4, revision = ?5 \
         WHERE tenant = ?1 AND key_id = ?2";
@@ -629,8 +629,10 @@ statements! {
     LOAD_LIMIT = epoch!(), "(SELECT ", limit_row!(), " FROM limits \
           WHERE tenant = ?1 AND limit_id = ?2) AS record, \
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM limits WHERE tenant = ?1 LIMIT ?5)), \
+          'first_key_id', (SELECT first_key_id FROM credentials WHERE tenant = ?1 AND key_id = ?4), \
           'of_subject', (SELECT count(*) FROM limits \
-            WHERE tenant = ?1 AND subject_kind = ?3 AND subject = ?4), \
+            WHERE tenant = ?1 AND subject_kind = ?3 AND subject = coalesce(iif(?3 = 'credential', \
+              (SELECT first_key_id FROM credentials WHERE tenant = ?1 AND key_id = ?4), NULL), ?4)), \
           'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
               WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
             ELSE EXISTS (SELECT 1 FROM credentials \

@@ -46,8 +46,8 @@ pub const LOAD_RECORDS: &str = concat!(
        'allowed_tools', json(allowed_tools), 'allowed_networks', json(allowed_networks), \
        'signed', json(iif(signed, 'true', 'false')), \
        'assigns_runs', json(iif(assigns_runs, 'true', 'false')), 'limits', ",
-    limits_of!("credential", "?3"),
-    ") \
+    limits_of!("credential", "coalesce(first_key_id, key_id)"),
+    ", 'first_key_id', first_key_id) \
        FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
     (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
        'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
@@ -65,9 +65,11 @@ pub const LOAD_RECORDS: &str = concat!(
 pub const LIMITS_OF: &str = concat!(
     "SELECT lane, ",
     limits_of!("agent", "?2"),
-    " AS of_agent, iif(?3 IS NULL, '[]', ",
-    limits_of!("credential", "?3"),
-    ") AS of_credential FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
+    " AS of_agent, coalesce((SELECT ",
+    limits_of!("credential", "coalesce(first_key_id, key_id)"),
+    " FROM credentials WHERE tenant = ?1 AND key_id = ?3), '[]') AS of_credential, \
+       (SELECT coalesce(first_key_id, key_id) FROM credentials \
+         WHERE tenant = ?1 AND key_id = ?3) AS first_key_id FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
        AND (?3 IS NULL OR EXISTS (SELECT 1 FROM credentials \
          WHERE tenant = ?1 AND key_id = ?3 AND agent = ?2))"
 );

@@ -36,21 +36,22 @@ pub const SCHEMA: &[&str] = &[
        event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
        due_at_ms INTEGER) STRICT",
     "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
-    // What was used of limits, by agent and by credential. at_ms: when it was last used.
+    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. So
+    // the index changes once a day.
     "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
-       at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (at_ms)",
+       day INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (day)",
     "CREATE TABLE IF NOT EXISTS reservations (decision_id TEXT NOT NULL PRIMARY KEY, \
        ends_at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
     // Of a version without limits.
     "DROP VIEW IF EXISTS approval_steps",
     // books: a JSON array of names and records. settles: the reservation that ends.
-    "CREATE VIEW IF NOT EXISTS limit_steps (at_ms, books, reservation, settles) \
+    "CREATE VIEW IF NOT EXISTS limit_steps (day, books, reservation, settles) \
      AS SELECT 0, '', '', '' WHERE false",
     "CREATE TRIGGER IF NOT EXISTS write_limit_step INSTEAD OF INSERT ON limit_steps BEGIN \
-       INSERT INTO limit_books (name, at_ms, record) \
-       SELECT value->>0, NEW.at_ms, value->>1 FROM json_each(NEW.books) WHERE true \
-       ON CONFLICT (name) DO UPDATE SET at_ms = max(at_ms, excluded.at_ms), \
+       INSERT INTO limit_books (name, day, record) \
+       SELECT value->>0, NEW.day, value->>1 FROM json_each(NEW.books) WHERE true \
+       ON CONFLICT (name) DO UPDATE SET day = max(day, excluded.day), \
          record = excluded.record; \
        INSERT INTO reservations (decision_id, ends_at_ms, record) \
        SELECT NEW.reservation->>'decision_id', NEW.reservation->>'ends_at_ms', NEW.reservation \
@@ -78,8 +79,20 @@ pub const SCHEMA: &[&str] = &[
        SELECT NEW.seq, NEW.at_ms, coalesce(NEW.row->>'event', 'approval_requested'), \
          NEW.row->>'approval', 0, NEW.at_ms \
        WHERE NEW.row->>'approval' IS NOT NULL; \
-       INSERT INTO limit_steps (at_ms, books, reservation, settles) \
-       SELECT NEW.at_ms, NEW.books, NEW.reservation, NEW.settles WHERE NEW.books IS NOT NULL; \
+       INSERT INTO limit_steps (day, books, reservation, settles) \
+       SELECT CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.books, NEW.reservation, NEW.settles WHERE NEW.books IS NOT NULL; \
+     END",
+    // A row that changes limits and no approval: its text is bound as it is, and not read again. The runtime binds
+    // numbers as reals.
+    "CREATE VIEW IF NOT EXISTS limited_rows (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, books, reservation, settles) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_limited_row INSTEAD OF INSERT ON limited_rows BEGIN \
+       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+       INSERT INTO limit_steps (day, books, reservation, settles) \
+       VALUES (CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.books, NEW.reservation, NEW.settles); \
      END",
     // Records of the registry, all of one epoch. record: JSON, 'null' if it is not registered.
     "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
@@ -122,14 +135,18 @@ pub const INSERT: &str = "INSERT INTO journal (seq, at_ms, receipt_hash, agent, 
 pub const INSERT_STEPS: &str = "INSERT INTO steps SELECT value->>0, value->>1, \
      value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, \
      value->>10, value->>11, value->>12, value->>13 FROM json_each(?1) ORDER BY key";
-/// Now, books as a JSON array, and the reservation that ends.
+/// The journal's columns, books as a JSON array, reservation, and the reservation that ends.
+pub const INSERT_LIMITED: &str = "INSERT INTO limited_rows (seq, at_ms, receipt_hash, agent, \
+     state, request_key, fingerprint, nonce_key, row, books, reservation, settles) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+/// Today, books as a JSON array, and the reservation that ends.
 pub const SETTLE: &str =
-    "INSERT INTO limit_steps (at_ms, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
+    "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
 pub const BOOK: &str = "SELECT record FROM limit_books WHERE name = ?1";
 pub const RESERVATIONS: &str = "SELECT record FROM reservations";
-/// Books that were last used before a time, a bounded number of them.
+/// Books that were last used before a day, a bounded number of them.
 pub const FORGET_BOOKS: &str = "DELETE FROM limit_books WHERE name IN \
-     (SELECT name FROM limit_books WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
+     (SELECT name FROM limit_books WHERE day < ?1 ORDER BY day LIMIT ?2)";
 pub const APPROVAL: &str =
     "SELECT record, input, edited_input FROM approvals WHERE approval_id = ?1";
 /// Open ones whose time is over by now, oldest first.
@@ -274,6 +291,7 @@ pub const ALL: &[&str] = &[
     JOURNAL_LATEST,
     INSERT,
     INSERT_STEPS,
+    INSERT_LIMITED,
     SETTLE,
     BOOK,
     RESERVATIONS,

@@ -437,6 +437,7 @@ pub fn command(body: &Json) -> GateCommand {
         source_address: None,
         signed: false,
         run_credential: false,
+        forwarded: false,
         signature_nonce: None,
         purpose: Purpose::Authorize,
         session: None,

@@ -34,6 +34,8 @@ pub struct Model {
     members: BTreeSet<(String, String, String)>,
     credentials: Records,
     secrets: BTreeMap<String, String>,
+    /// Of credentials that replace others, the first of these.
+    first_keys: BTreeMap<String, String>,
     servers: Records,
     /// By `server/tool`.
     tools: Records,
@@ -235,6 +237,9 @@ impl Model {
                     return Err(Forbidden);
                 }
                 let issued = self.issued(old.clone(), answer);
+                let first = self.first_keys.get(*key_id).cloned();
+                let first = first.unwrap_or_else(|| (*key_id).to_owned());
+                self.first_keys.insert(text(&answer["key_id"]), first);
                 let overlap_s = body.get("overlap_s").map_or(86_400, |s| s.as_u64().unwrap());
                 let ends = rfc3339(now_ms + overlap_s * 1_000);
                 old["expires_at"] = json!(sooner(&old["expires_at"], ends));
@@ -565,6 +570,7 @@ impl Model {
         let credential = self.credentials.get(key_id).map(|credential| {
             let mut record = credential.clone();
             record["secret_sha256"] = json!(self.secrets[key_id]);
+            record["first_key_id"] = json!(self.first_keys.get(key_id));
             record["expires_at_ms"] = millis(&credential["expires_at"]);
             record
         });

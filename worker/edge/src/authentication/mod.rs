@@ -195,6 +195,7 @@ pub fn command(
         source_address: request.source_address(),
         signed: signature.is_some(),
         run_credential: token.run.is_some(),
+        forwarded: false,
         signature_nonce: signature.and_then(|verified| verified.nonce),
         purpose,
         session: None,

@@ -14,12 +14,15 @@ struct Row {
     lane: u16,
     of_agent: String,
     of_credential: String,
+    first_key_id: Option<String>,
 }
 
 pub struct Found {
     pub lane: u16,
     pub of_agent: Vec<Limit>,
     pub of_credential: Vec<Limit>,
+    /// The credential whose book counts.
+    pub first_key_id: Option<String>,
 }
 
 /// `None` if there is no such agent, or if the credential is not the agent's.
@@ -34,11 +37,10 @@ pub async fn of(
     let rows: Vec<Row> = read(env, LIMITS_OF, &values).await?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     let limits = |text: &str| -> Result<Vec<Limit>, Problem> {
-        let mut limits: Vec<Limit> = serde_json::from_str(text)
-            .map_err(|_| Problem::new(ProblemCode::Internal, "a limit cannot be read"))?;
-        limits.sort_by(|one, other| one.limit_id.cmp(&other.limit_id));
-        Ok(limits)
+        serde_json::from_str(text)
+            .map_err(|_| Problem::new(ProblemCode::Internal, "a limit cannot be read"))
     };
     let (of_agent, of_credential) = (limits(&row.of_agent)?, limits(&row.of_credential)?);
-    Ok(Some(Found { lane: row.lane, of_agent, of_credential }))
+    let first_key_id = row.first_key_id;
+    Ok(Some(Found { lane: row.lane, of_agent, of_credential, first_key_id }))
 }

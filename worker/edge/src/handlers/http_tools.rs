@@ -44,6 +44,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let purpose = Purpose::Route(asked);
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
+    command.forwarded = true;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.

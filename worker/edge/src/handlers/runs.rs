@@ -1,10 +1,11 @@
-//! `POST /v1/runs` and `POST /v1/runs/{run}/observations`: what a harness states about a run. The lane checks
-//! that the caller is one.
+//! What a caller tells about runs and calls: `POST /v1/runs`, `POST /v1/runs/{run}/observations` and
+//! `POST /v1/decisions/{id}/outcome`. The lane checks that the caller of the first two is a harness.
 
 use gateward_core::api::runs::{IssuedRun, Recorded};
 use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
+use gateward_core::call::outcome::ReportedOutcome;
 use gateward_core::call::run::{self, NewRun, Report};
 use gateward_core::credential::run_token;
 use gateward_core::credential::token::{FixedRun, Token};
@@ -19,52 +20,85 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request, json, random_uuid};
 use crate::lane;
-use crate::lane::client::{Judged, Refused};
+use crate::lane::client::Judged;
 
 /// How many times more memory a body takes than its text: the text, its parts, what is sent to the lane, and
 /// the message to the lane.
 const BODY_FACTOR: usize = 4;
 
-/// Starts a run, or adds to its instruction. Answers with a run credential.
-pub async fn start(request: &Request, app: &App) -> Answered {
-    let (token, agent, lane) = harness(request, app)?;
-    let Body { bytes, mut held } = request.json_body().await?;
-    let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
-    let NewRun { run_id, start, expires_in_s } = run::parse_start(&bytes)?;
-    if !held.resize(BODY_FACTOR * bytes.len() + start.heap_bytes()) {
-        return Err(Problem::overloaded());
-    }
-    drop(bytes);
-    let run_id = run_id.unwrap_or_else(random_uuid);
-    let expires_at_s = Date::now().as_millis() / 1_000 + u64::from(expires_in_s);
-    let run = FixedRun { run_id: run_id.clone(), expires_at_s };
-    let credential = run_token::issue(&app.settings.mac_keys, &token, &run);
-    let credential = credential.ok_or_else(not_a_harness)?;
-    let call = of_run(&run_id, (token.tenant, agent), ("", ""))?;
-    let purpose = Purpose::StartRun(start);
-    let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
-    let judged = lane::client::judge(&app.env, &command);
-    drop(command);
-    let expires_at = rfc3339(expires_at_s * 1_000);
-    respond(app, judged.await, 201, &json(&IssuedRun { run_id, credential, expires_at })?)
+/// What a caller tells about calls that are not Gateward's to see.
+pub enum Told {
+    /// A run starts, or its instruction is added to. The answer has a run credential.
+    Start,
+    /// A result that the caller got without Gateward, in this run.
+    Result(String),
+    /// What became of the call of this decision.
+    Outcome(String),
 }
 
-/// Records a result that the caller got without Gateward.
-pub async fn report(request: &Request, app: &App, run_id: String) -> Answered {
+/// What the lane records, and the answer if it does.
+struct Statement {
+    purpose: Purpose,
+    call: ToolCall,
+    status: u16,
+    answer: String,
+}
+
+/// Has the lane record what a caller tells. One function for all of it, because each one would be a state machine
+/// of its own in the Wasm.
+pub async fn tell(request: &Request, app: &App, told: Told) -> Answered {
     let (token, agent, lane) = harness(request, app)?;
     let Body { bytes, mut held } = request.json_body().await?;
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     if !held.resize(BODY_FACTOR * bytes.len()) {
         return Err(Problem::overloaded());
     }
-    let Report { server, tool, result } = run::parse_report(&bytes)?;
-    drop(bytes);
-    let call = of_run(&run_id, (token.tenant, agent), (&server, &tool))?;
-    let purpose = Purpose::Report(result);
+    let Statement { purpose, call, status, answer } = read(app, &token, agent, told, &bytes)?;
     let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
+    if !held.resize(BODY_FACTOR * bytes.len() + command.heap_bytes()) {
+        return Err(Problem::overloaded());
+    }
+    drop(bytes);
     let judged = lane::client::judge(&app.env, &command);
     drop(command);
-    respond(app, judged.await, 200, &json(&Recorded { recorded: true })?)
+    let Judged { rate, .. } = judged.await.map_err(|refused| refused.problem)?;
+    whole(rate.add_to(Head::new(status, &app.request_id)).with(&answer))
+}
+
+fn read(
+    app: &App,
+    token: &Token<'_>,
+    agent: &str,
+    told: Told,
+    body: &[u8],
+) -> Result<Statement, Problem> {
+    let of = (token.tenant, agent);
+    match told {
+        Told::Start => {
+            let NewRun { run_id, start, expires_in_s } = run::parse_start(body)?;
+            let run_id = run_id.unwrap_or_else(random_uuid);
+            let expires_at_s = Date::now().as_millis() / 1_000 + u64::from(expires_in_s);
+            let run = FixedRun { run_id: run_id.clone(), expires_at_s };
+            let credential = run_token::issue(&app.settings.mac_keys, token, &run);
+            let credential = credential.ok_or_else(not_a_harness)?;
+            let call = of_run(&run_id, of, ("", ""))?;
+            let expires_at = rfc3339(expires_at_s * 1_000);
+            let answer = json(&IssuedRun { run_id, credential, expires_at })?;
+            Ok(Statement { purpose: Purpose::StartRun(start), call, status: 201, answer })
+        }
+        Told::Result(run_id) => {
+            let Report { server, tool, result } = run::parse_report(body)?;
+            let call = of_run(&run_id, of, (&server, &tool))?;
+            let answer = json(&Recorded { recorded: true })?;
+            Ok(Statement { purpose: Purpose::Report(result), call, status: 200, answer })
+        }
+        Told::Outcome(decision_id) => {
+            let reported = ReportedOutcome::parse(decision_id, body)?;
+            let call = Claims::default().call(of, ("", "", ""), Json::Object(Vec::new()));
+            let answer = json(&Recorded { recorded: true })?;
+            Ok(Statement { purpose: Purpose::Settle(reported), call, status: 200, answer })
+        }
+    }
 }
 
 /// The token of an agent that is not confined to a run. Only the lane knows whether it is a harness's.
@@ -90,10 +124,4 @@ fn of_run(
     Label::parse(run_id).map_err(|must| Problem::field("run", format!("`run` {must}")))?;
     let claims = Claims::default().in_run(run_id)?;
     Ok(claims.call(of, (server, tool, ""), Json::Object(Vec::new())))
-}
-
-/// The answer, unless the lane refused.
-fn respond(app: &App, judged: Result<Judged, Refused>, status: u16, body: &str) -> Answered {
-    let Judged { rate, .. } = judged.map_err(|refused| refused.problem)?;
-    whole(rate.add_to(Head::new(status, &app.request_id)).with(body))
 }

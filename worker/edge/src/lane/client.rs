@@ -14,7 +14,6 @@ use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
 };
-use gateward_core::limit::Book;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use js_sys::Uint8Array;
@@ -282,13 +281,13 @@ pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<
     }
 }
 
-/// What was used of limits, by the names of the books.
+/// What was used of limits, by the names of the books, as [`gateward_core::limit::Book::parse`] reads it.
 pub async fn books(
     env: &Env,
     tenant: &str,
     lane: u16,
     names: Vec<String>,
-) -> Result<Vec<Book>, Problem> {
+) -> Result<Vec<String>, Problem> {
     match ask(env, &object(tenant, lane), &LaneRequest::ReadBooks { names }, LANE_MS).await? {
         LaneReply::Books(books) => Ok(books),
         reply => Err(unexpected(&reply)),

@@ -131,7 +131,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
         )
         .takes::<OutcomeRequest>()
         .answers::<Recorded>()
-        .refuses(&[StateConflict, RateLimited, JournalFull, LaneUnavailable]),
+        .refuses(&[RateLimited, JournalFull, LaneUnavailable]),
         Operation::ReadReceiptEnds => Entry::new(
             "receipts",
             "read_receipt_ends",

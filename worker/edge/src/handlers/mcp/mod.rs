@@ -415,6 +415,7 @@ async fn decide(
     forward::rewrite(message, &[], &client.seal(), &mut Removed::default()).map_err(refuse)?;
     let mut command =
         client.command(claims, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
+    command.forwarded = true;
     command.parameters = message.parameters.clone();
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
     if answers && command.call.approval_id.is_some() {

@@ -129,8 +129,7 @@ impl GateLane {
                 LaneReply::Row(self.with_lane(|_, storage| Lane::row(storage, seq))?)
             }
             LaneRequest::ReadBooks { names } => {
-                let read = |lane: &mut Lane, storage: &ObjectSql| lane.books(storage, &names);
-                LaneReply::Books(self.with_lane(read)?)
+                LaneReply::Books(self.with_lane(|_, storage| Lane::books(storage, &names))?)
             }
             LaneRequest::ReadRows { from } => {
                 let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
