@@ -164,6 +164,69 @@ fn a_canary_quarantines_whatever_is_left() {
     assert_eq!(answer(&gate, &asked(json!(1))).1["decision"], "quarantine");
 }
 
+/// Attack: an agent says that it writes, so that a limit of reads does not count its call.
+#[test]
+fn a_claimed_write_counts_for_limits_of_reads_too() {
+    let rule =
+        json!({"kind": "amount", "max": "5", "pointer": "/n", "window": "day", "access": "read"});
+    let gate = gate(vec![limit("reads", rule)]);
+    let claims =
+        with(read_call(), json!({"tool_call": {"mutates_state": true, "parameters": {"n": 6}}}));
+    assert_eq!(answer(&gate, &command(&claims)).1["reason_code"], "amount_exhausted");
+}
+
+/// Attack: an agent chooses how its call ends, so that its limit gets the amount back.
+#[test]
+fn an_ending_that_the_caller_can_choose_gives_nothing_back() {
+    use Effect::{Failed, Succeeded, Unclear};
+    for (ending, status, http, mcp) in [
+        (Ending::Refused, 0, Failed, Failed),
+        (Ending::Complete, 200, Succeeded, Unclear),
+        (Ending::Complete, 409, Failed, Failed),
+        (Ending::Complete, 406, Succeeded, Unclear),
+        (Ending::Complete, 416, Succeeded, Unclear),
+        (Ending::Complete, 500, Unclear, Unclear),
+        (Ending::CallerGone, 0, Succeeded, Succeeded),
+        (Ending::CallerGone, 409, Succeeded, Succeeded),
+        (Ending::TooLarge, 200, Succeeded, Succeeded),
+        (Ending::TimedOut, 0, Unclear, Unclear),
+        (Ending::UpstreamFailed, 0, Unclear, Unclear),
+    ] {
+        assert_eq!(Effect::of_http(ending, status), http, "{ending:?} {status}");
+        assert_eq!(Effect::of_mcp(ending, status, None), mcp, "{ending:?} {status}");
+        assert_eq!(Effect::of_mcp(ending, status, Some(true)), Failed, "{ending:?} {status}");
+    }
+}
+
+/// Attack: an agent fills the lane's reservations, so that others' calls are refused.
+#[test]
+fn one_agents_reservations_leave_space_for_others() {
+    let gate = gate(vec![amount(1_000_000)]);
+    let mut held = 0;
+    while answer(&gate, &forwarded(1)).0 == 200 {
+        held += 1;
+    }
+    assert_eq!(held, gateward_core::gate::limits::MAX_RESERVATIONS_OF_AGENT);
+    assert_eq!(reservations(&gate), held);
+    // Nothing is held of a call that takes nothing.
+    assert!(passes(&gate, &forwarded(0)));
+    gate.evict();
+    assert_eq!(answer(&gate, &forwarded(1)).0, 503);
+}
+
+#[test]
+fn a_limit_that_is_created_again_counts_anew() {
+    let made = |at: u64| -> Rc<Limit> {
+        let rule = json!({"kind": "amount", "max": "5", "pointer": "/n", "window": "day"});
+        let stored = json!({"limit_id": "l", "created_at_ms": at, "rule": rule});
+        serde_json::from_value(stored).map(Rc::new).unwrap()
+    };
+    let mut gate = gate(vec![made(1)]);
+    assert!(passes(&gate, &asked(json!(5))) && !passes(&gate, &asked(json!(1))));
+    gate.records.agent.as_mut().unwrap().limits = vec![made(2)];
+    assert!(passes(&gate, &asked(json!(5))) && !passes(&gate, &asked(json!(1))));
+}
+
 #[test]
 fn a_gateway_that_asks_for_others_holds_no_place() {
     let gate = gate(vec![limit("c", json!({"kind": "concurrency", "max": "1"}))]);
@@ -171,6 +234,19 @@ fn a_gateway_that_asks_for_others_holds_no_place() {
     asks.forwarded = false;
     assert!(passes(&gate, &asks) && passes(&gate, &asks));
     assert_eq!(reservations(&gate), 0);
+}
+
+/// Attack: a number in the path or the query of a request whose body Gateward does not see.
+#[test]
+fn of_a_request_whose_body_is_not_seen_no_number_counts() {
+    let gate = gate(vec![amount(5)]);
+    for (method, code) in [("GET", "policy_allow"), ("POST", "limit_unreadable")] {
+        let mut asks = asked(json!(0));
+        asks.call.route = Some((method.to_owned(), "/refunds".to_owned()));
+        assert_eq!(answer(&gate, &asks).1["reason_code"], code, "{method}");
+        asks.forwarded = true;
+        assert_eq!(answer(&gate, &asks).1["reason_code"], "policy_allow", "{method}");
+    }
 }
 
 #[test]

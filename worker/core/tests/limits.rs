@@ -5,7 +5,8 @@
 use std::rc::Rc;
 
 use gateward_core::json::{self, Json};
-use gateward_core::limit::book::{self, At, Ending, Ledger, Reservation, Take, Usage};
+use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::reservation::{Ending, Reservation, Take};
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Kind, Limit, Violation};
 use proptest::prelude::*;
@@ -13,6 +14,7 @@ use serde_json::json;
 
 const START_MS: u64 = 1_800_000_000_000;
 const MINUTE_MS: u64 = 60_000;
+const WRITE: Covered = Covered { reads: false, writes: true };
 const DAY_MS: u64 = 1_440 * MINUTE_MS;
 
 fn limit(id: &str, definition: serde_json::Value) -> Rc<Limit> {
@@ -54,7 +56,7 @@ impl Desk {
         (forwarded, passes): (bool, bool),
         now_ms: u64,
     ) -> Result<Vec<Take>, Box<Violation>> {
-        let usage = Usage { tool: "bank/refund", writes: true, input, cost: whole(3), forwarded };
+        let usage = Usage { tool: "bank/refund", covered: WRITE, input, cost: whole(3), forwarded };
         let mut ledgers = [self.ledger()];
         let checked = book::check(&mut ledgers, &usage, at(now_ms));
         if let (Ok(takes), true) = (&checked, passes) {
@@ -70,6 +72,7 @@ impl Desk {
             decision_id: String::new(),
             ends_at_ms: 0,
             agent: "bot".to_owned(),
+            credential: "k1".to_owned(),
             forwarded: reserved,
             takes: takes.to_vec(),
         };

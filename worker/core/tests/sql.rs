@@ -214,7 +214,7 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
           ["d","credential","k1"],["e","credential","coder"]]');
         UPDATE tools SET cost = '2.5' WHERE server = 'github'"#;
     database.execute_batch(limits).unwrap();
-    let limit = |id: &str| json!({"limit_id": id, "rule": {"kind": "concurrency", "max": "1"}});
+    let limit = |id: &str| json!({"limit_id": id, "created_at_ms": 0, "rule": {"kind": "concurrency", "max": "1"}});
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,

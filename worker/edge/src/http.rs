@@ -312,7 +312,9 @@ impl Head {
         let mut policies = format!("\"agent\";q={};w={}", rate.limit, rate.window_s);
         let mut states = format!("\"agent\";r={};t={}", rate.remaining, rate.reset_s);
         for Status { limit_id, max, remaining, window_s, reset_s, .. } in limits {
-            let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor();
+            // Structured fields have integers of up to 15 digits (RFC 9651).
+            let most = 999_999_999_999_999;
+            let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor().min(most);
             policies.push_str(&format!(", \"{limit_id}\";q={}", floor(max)));
             states.push_str(&format!(", \"{limit_id}\";r={}", floor(remaining)));
             if let (Some(window_s), Some(reset_s)) = (window_s, reset_s) {

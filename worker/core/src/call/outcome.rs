@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::field::parse;
 use crate::limit::Amount;
-use crate::limit::book::Ending;
+use crate::limit::reservation::Ending;
 use crate::problem::Problem;
 
 /// The body of `POST /v1/decisions/{decision_id}/outcome`.

@@ -11,7 +11,8 @@ use super::taint_state::Tainted;
 use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
-use crate::limit::book::{At, Ledger, Take, statuses};
+use crate::limit::book::{At, Covered, Ledger, statuses};
+use crate::limit::reservation::Take;
 use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
@@ -69,8 +70,8 @@ pub struct Draft<'a> {
     pub provenance: Option<Provenance>,
     /// The limits of the call's agent and credential, once they were checked.
     pub ledgers: Vec<Ledger<'a>>,
-    /// Whether the call counts as a write.
-    pub writes: bool,
+    /// Which limits cover the call.
+    pub covered: Covered,
     /// What the call takes of them if it passes.
     pub takes: Vec<Take>,
     /// The hash that an approval of this call has.
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             provenance: None,
             ledgers: Vec::new(),
-            writes: false,
+            covered: Covered::default(),
             takes: Vec::new(),
             action_hash: action_hash(command, facts.records),
         }
@@ -156,7 +157,7 @@ impl<'a> Draft<'a> {
         let at = At { now_ms: self.facts.now_ms, offset_s: self.facts.config.offset_s };
         let limits = match self.ledgers.is_empty() {
             true => Vec::new(),
-            false => statuses(&self.ledgers, &self.command.call.tool_id(), self.writes, at),
+            false => statuses(&self.ledgers, &self.command.call.tool_id(), self.covered, at),
         };
         let reply = Reply { status, body, rate, limits, retry_after_s, terminal: false };
         Step {

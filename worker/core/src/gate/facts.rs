@@ -7,7 +7,7 @@ use super::space::JournalSpace;
 use crate::approval::Approval;
 use crate::bucket::Rate;
 use crate::limit::Book;
-use crate::limit::book::Reservation;
+use crate::limit::reservation::Reservation;
 use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;

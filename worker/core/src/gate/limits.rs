@@ -7,13 +7,19 @@ use super::ruling::{Ruling, Tool};
 use super::step::Counted;
 use crate::call::command::Purpose;
 use crate::decision::ReasonCode;
-use crate::limit::book::{self, At, Ledger, Reservation, Usage, Violation, Why, Writes};
+use crate::json::Json;
+use crate::limit::book::{self, At, Covered, Ledger, Usage, Writes};
+use crate::limit::reservation::Reservation;
+use crate::limit::violation::{Violation, Why};
 use crate::limit::{Amount, Kind};
 use crate::problem::{Problem, ProblemCode};
 
 /// Forwarded calls of a lane that hold a part of a limit: more than can be in progress at once. And calls whose
 /// callers may still report an outcome. A reservation takes about 300 bytes.
 pub const MAX_RESERVATIONS: usize = 5_000;
+
+/// Those of one agent, so that it leaves space for the others.
+pub const MAX_RESERVATIONS_OF_AGENT: usize = 500;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
 const OUTCOME_MARGIN_MS: u64 = 60_000;
@@ -41,7 +47,8 @@ pub fn credential_book(key_id: &str) -> String {
 pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let (facts, call) = (draft.facts, &draft.command.call);
     draft.ledgers = ledgers(facts, &call.agent, &draft.command.key_id);
-    draft.writes = tool.writes;
+    let reads = facts.records.tool.as_ref().is_some_and(|tool| !tool.writes());
+    draft.covered = Covered { reads, writes: tool.writes };
     // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
     // left of limits.
     if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
@@ -51,10 +58,13 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
     let forwarded = draft.command.forwarded;
     let tool_id = call.tool_id();
+    // A gateway that asks for others shows no body, so a number elsewhere may not be the one that counts.
+    let is_read = |route: &(String, String)| matches!(route.0.as_str(), "GET" | "HEAD");
+    let is_blind = !forwarded && call.route.as_ref().is_some_and(|route| !is_read(route));
     let usage = Usage {
         tool: &tool_id,
-        writes: tool.writes,
-        input: &call.input,
+        covered: draft.covered,
+        input: if is_blind { &Json::Null } else { &call.input },
         cost: cost.unwrap_or(Amount::whole(1)),
         forwarded,
     };
@@ -65,7 +75,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
                 && !facts.books.space.forwarded
                 && takes.iter().any(|it| it.is_open(true)) =>
         {
-            let detail = "too many calls of this lane are in progress";
+            let detail = "too many calls of this agent, or of its lane, are in progress";
             return Err(Stop::Problem(Problem::new(ProblemCode::Overloaded, detail), None));
         }
         Ok(takes) => {
@@ -93,8 +103,8 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
 
 fn too_many(violation: &Violation, reason: String) -> Stop {
     let mut problem = Problem::new(ProblemCode::RateLimited, reason);
-    let retry_after_s = violation.retry_after_s.unwrap_or(1);
-    problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX));
+    let retry_after_s = violation.retry_after_s;
+    problem.retry_after_s = retry_after_s.map(|s| u32::try_from(s).unwrap_or(u32::MAX));
     // Plain data always serializes.
     problem.violated_limit = serde_json::to_value(violation).ok().map(Box::new);
     Stop::Problem(problem, Some(Counted::RateLimited))
@@ -109,10 +119,16 @@ fn ledgers<'a>(facts: &'a Facts<'_>, agent: &str, key_id: &str) -> Vec<Ledger<'a
     }
     if let Some(limits) = of_credential.filter(|limits| !limits.is_empty()) {
         let book = facts.books.credential.clone();
-        let first = facts.records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
-        ledgers.push(Ledger { name: credential_book(first.unwrap_or(key_id)), limits, book });
+        let name = credential_book(first_key_id(facts, key_id));
+        ledgers.push(Ledger { name, limits, book });
     }
     ledgers
+}
+
+/// The first of the credentials that were rotated into the call's own.
+pub fn first_key_id<'a>(facts: &'a Facts<'_>, key_id: &'a str) -> &'a str {
+    let credential = facts.records.credential.as_ref();
+    credential.and_then(|it| it.first_key_id.as_deref()).unwrap_or(key_id)
 }
 
 fn at(facts: &Facts<'_>) -> At {
@@ -151,8 +167,9 @@ pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<
         decision_id: decision_id.to_owned(),
         ends_at_ms: facts.now_ms.saturating_add(wait_ms),
         agent: draft.command.call.agent.clone(),
+        credential: first_key_id(facts, &draft.command.key_id).to_owned(),
         forwarded,
-        takes: draft.takes.clone(),
+        takes: draft.takes.iter().filter(|take| take.is_open(forwarded)).cloned().collect(),
     });
     Some(Box::new(Writes { books, reservation, settles: None }))
 }

@@ -11,7 +11,7 @@ use super::facts::EventFacts;
 use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry};
 use super::space;
-use crate::limit::book;
+use crate::limit::reservation;
 use crate::problem::Problem;
 use crate::provenance::Observed;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
@@ -48,6 +48,7 @@ pub struct OutcomeCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
+    /// Or the caller chose how it ended: then it could have had its effect before.
     Succeeded,
     /// It certainly did nothing.
     Failed,
@@ -61,6 +62,10 @@ impl Effect {
         match (ending, status) {
             // It was not sent.
             (Ending::Refused, 0) => Self::Failed,
+            // The caller went away, or its headers or arguments asked for an answer that cannot be given.
+            (Ending::CallerGone | Ending::TooLarge, _) | (_, 406 | 408 | 412 | 416) => {
+                Self::Succeeded
+            }
             (Ending::Complete, 200..=399) => Self::Succeeded,
             (_, 400..=499) => Self::Failed,
             _ => Self::Unclear,
@@ -74,12 +79,14 @@ impl Effect {
             (Some(true), _) => Self::Failed,
             (Some(false), _) => Self::Succeeded,
             (None, Self::Failed) => Self::Failed,
-            (None, _) => Self::Unclear,
+            // A complete answer that has none to the call.
+            (None, Self::Succeeded) if matches!(ending, Ending::Complete) => Self::Unclear,
+            (None, effect) => effect,
         }
     }
 }
 
-impl From<Effect> for book::Ending {
+impl From<Effect> for reservation::Ending {
     fn from(effect: Effect) -> Self {
         match effect {
             Effect::Succeeded => Self::Succeeded(None),

@@ -1,27 +1,38 @@
 //! A caller reports what became of a call that it asked about, so that its limits get back what it did not use.
 
 use super::draft::{Draft, Judged, Stop};
+use super::limits::first_key_id;
 use super::{event, identity, meter};
 use crate::call::command::Purpose;
+use crate::limit::reservation::Reservation;
 use crate::problem::{Problem, ProblemCode};
 
 /// Carries out a [`Purpose::Settle`]. The credential is checked and one request is charged. The lane settles the
 /// reservation with the row.
 pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (command, facts) = (draft.command, draft.facts);
-    identity::verify(command, facts)?;
+    let identity = identity::verify(command, facts)?;
     meter::charge(draft)?;
+    let stopped = identity::status(draft, &identity)?.is_some();
     let refuse = |problem| Err(Stop::Problem(problem, None));
     if command.run_credential {
         let detail =
             "a run credential only makes calls in its run; send the one that it was issued with";
         return refuse(Problem::new(ProblemCode::Forbidden, detail));
     }
+    if stopped {
+        return refuse(Problem::new(
+            ProblemCode::Forbidden,
+            "the agent is not active, or a ban applies",
+        ));
+    }
     let Purpose::Settle(reported) = &command.purpose else {
         return refuse(Problem::not_found("decision"));
     };
-    let own = |agent: &str| agent == command.call.agent;
-    let Some(reservation) = facts.reservation.filter(|it| own(&it.agent) && !it.forwarded) else {
+    let own = |it: &&Reservation| {
+        it.agent == command.call.agent && it.credential == first_key_id(facts, &command.key_id)
+    };
+    let Some(reservation) = facts.reservation.filter(|it| own(it) && !it.forwarded) else {
         let detail = "there is nothing to settle: the decision holds no amount and no budget, it was reported \
                       already, or its time is over";
         return refuse(Problem::new(ProblemCode::NotFound, detail));

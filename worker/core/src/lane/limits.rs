@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
-use crate::gate::limits::{MAX_RESERVATIONS, agent_book, credential_book};
+use crate::gate::limits::{
+    MAX_RESERVATIONS, MAX_RESERVATIONS_OF_AGENT, agent_book, credential_book,
+};
 use crate::gate::{Books, ReservationSpace};
 use crate::limit::Book;
-use crate::limit::book::{self, Ending, Reservation, Writes};
+use crate::limit::book::{self, Writes};
+use crate::limit::reservation::{Ending, Reservation};
 use crate::registry::CallRecords;
 use crate::sql::lane as sql;
 
@@ -22,6 +25,8 @@ pub(super) struct Limits {
     pub reservations: HashMap<String, Reservation>,
     /// How many of them are of calls that Gateward forwarded.
     forwarded: usize,
+    /// How many are of each agent.
+    of_agents: HashMap<String, usize>,
 }
 
 impl Limits {
@@ -87,9 +92,10 @@ impl Limits {
     pub fn books(&self, records: &CallRecords, agent: &str, key_id: &str) -> Books<'_> {
         let first = records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
         let asked = self.reservations.len() - self.forwarded;
+        let own = self.of_agents.get(agent).is_none_or(|own| *own < MAX_RESERVATIONS_OF_AGENT);
         let space = ReservationSpace {
-            forwarded: self.forwarded < MAX_RESERVATIONS,
-            asked: asked < MAX_RESERVATIONS,
+            forwarded: own && self.forwarded < MAX_RESERVATIONS,
+            asked: own && asked < MAX_RESERVATIONS,
         };
         if self.books.is_empty() {
             return Books { space, ..Books::NONE };
@@ -111,11 +117,17 @@ impl Limits {
         }
         if let Some(ended) = settles.and_then(|id| self.reservations.remove(&id)) {
             self.forwarded -= usize::from(ended.forwarded);
+            let left = self.of_agents.get(&ended.agent).map_or(0, |count| count - 1);
+            match left {
+                0 => drop(self.of_agents.remove(&ended.agent)),
+                _ => drop(self.of_agents.insert(ended.agent, left)),
+            }
         }
     }
 
     fn insert(&mut self, reservation: Reservation) {
         self.forwarded += usize::from(reservation.forwarded);
+        *self.of_agents.entry(reservation.agent.clone()).or_default() += 1;
         self.reservations.insert(reservation.decision_id.clone(), reservation);
     }
 

@@ -3,11 +3,14 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer};
 use crate::clock::DAY_MS;
-use crate::limit::book::{Ending, Reservation};
+use crate::limit::reservation::{Ending, Reservation};
 use crate::sql::lane as sql;
 
 /// Reservations that one alarm ends. Each is a statement.
 const MAX_ENDED: usize = 500;
+
+/// Longer than a reservation lasts: a day for a report.
+const MAX_TERM_MS: u64 = DAY_MS + DAY_MS / 24;
 
 /// Unused books that one flush deletes.
 const MAX_FORGOTTEN_BOOKS: i64 = 500;
@@ -27,7 +30,10 @@ impl Lane {
         storage: &impl LaneSql,
         now_ms: u64,
     ) -> Result<(), StorageError> {
-        let is_over = |reservation: &&Reservation| reservation.ends_at_ms <= now_ms;
+        // One that ends later than any can was made by a clock that was ahead.
+        let ends =
+            |it: &&Reservation| now_ms < it.ends_at_ms && it.ends_at_ms < now_ms + MAX_TERM_MS;
+        let is_over = |it: &&Reservation| !ends(it);
         let over = self.limits.reservations.values().filter(is_over).take(MAX_ENDED);
         for reservation in over.cloned().collect::<Vec<_>>() {
             let ending = match reservation.forwarded {

@@ -7,18 +7,26 @@ use utoipa::ToSchema;
 
 use super::amount::Amount;
 use super::definition::{Calendar, Kind, Limit, Measured, Rule, Unclear};
+use super::reservation::{Ending, Reservation, Source, Take};
+use super::violation::Violation;
 use super::window::{self, Local, OffsetS, Period, Window};
 use crate::bucket::{Bucket, Rate};
 use crate::clock::DAY_MS;
-use crate::id::rfc3339;
 use crate::json::Json;
+
+/// Which limits cover a call: both, if only its caller says that it writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Covered {
+    pub reads: bool,
+    pub writes: bool,
+}
 
 /// A call, as far as limits read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage<'a> {
     /// `server/tool`.
     pub tool: &'a str,
-    pub writes: bool,
+    pub covered: Covered,
     pub input: &'a Json,
     /// What the tool costs.
     pub cost: Amount,
@@ -42,7 +50,7 @@ pub struct Ledger<'a> {
     pub book: Book,
 }
 
-/// The counters of one subject by limit id; there are few. Stored as JSON: members are only added.
+/// The counters of one subject by [`Limit::counter`]; there are few. Stored as JSON: members are only added.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Book {
@@ -71,68 +79,6 @@ struct Sum {
     reserved: Amount,
 }
 
-/// What a call takes of one limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Take {
-    /// The book's name.
-    pub book: String,
-    pub limit_id: String,
-    /// The window's number; `None` for a call in progress.
-    number: Option<u64>,
-    window: Option<Window>,
-    pub amount: Amount,
-    unclear: Unclear,
-    source: Source,
-}
-
-/// Where an amount comes from, which decides on what an outcome changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Source {
-    /// One call. It counts, however it ends.
-    Call,
-    /// One call in progress.
-    Progress,
-    /// The tool's cost.
-    Cost,
-    /// The call's own number, which its outcome can lower.
-    Argument,
-}
-
-impl Take {
-    /// Whether an outcome changes anything.
-    #[must_use]
-    pub const fn is_open(&self, forwarded: bool) -> bool {
-        match self.source {
-            Source::Call => false,
-            Source::Progress => forwarded,
-            Source::Cost | Source::Argument => true,
-        }
-    }
-}
-
-/// What a call holds of its limits until its outcome is known, or until nobody can report one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reservation {
-    pub decision_id: String,
-    /// From then on, the outcome is unclear.
-    pub ends_at_ms: u64,
-    pub agent: String,
-    /// Whether Gateward forwarded the call. If not, everything is used already, and a report can only give
-    /// back.
-    pub forwarded: bool,
-    pub takes: Vec<Take>,
-}
-
-impl Reservation {
-    /// The largest of the call's own numbers that limits count; `None` if there is none.
-    #[must_use]
-    pub fn argument(&self) -> Option<Amount> {
-        let arguments = self.takes.iter().filter(|take| take.source == Source::Argument);
-        arguments.map(|take| take.amount).max()
-    }
-}
-
 /// What a step changes. It is written with the step's row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Writes {
@@ -141,45 +87,6 @@ pub struct Writes {
     pub reservation: Option<Reservation>,
     /// The decision whose reservation ends.
     pub settles: Option<String>,
-}
-
-/// How a call that took of its limits ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// It had its effect. With a number: it had only so much of it.
-    Succeeded(Option<Amount>),
-    /// It had none.
-    Failed,
-    /// Nobody knows.
-    Unclear,
-}
-
-/// The limit that a call violates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ViolatedLimit)]
-pub struct Violation {
-    pub limit_id: String,
-    pub kind: Kind,
-    /// Why: `exceeded`, or `unreadable` if the call does not have the number that the limit needs.
-    pub why: Why,
-    /// The limit's bound; null for `hours` and `rate`.
-    pub max: Option<Amount>,
-    pub window: Option<Window>,
-    /// What is left; null for `hours` and `rate`.
-    pub remaining: Option<Amount>,
-    /// What the call needs; null if it cannot be read.
-    pub requested: Option<Amount>,
-    /// Seconds after which the same call may pass; null if it never does.
-    pub retry_after_s: Option<u64>,
-}
-
-crate::text_enum::text_enum! {
-    /// Why a limit stops a call.
-    Why {
-        Exceeded = "exceeded",
-        Unreadable = "unreadable",
-    }
 }
 
 /// The state of one limit.
@@ -215,8 +122,10 @@ pub fn check(
     let mut takes = Vec::new();
     for kind in Kind::ALL {
         for ledger in &mut *ledgers {
-            let covered =
-                |limit: &&Rc<Limit>| limit.kind == kind && limit.covers(usage.tool, usage.writes);
+            let covered = |limit: &&Rc<Limit>| {
+                limit.kind == kind
+                    && limit.covers(usage.tool, usage.covered.reads, usage.covered.writes)
+            };
             for limit in ledger.limits.iter().filter(covered) {
                 let take = ledger.book.check(limit, usage, at)?;
                 takes.extend(take.map(|take| Take { book: ledger.name.clone(), ..take }));
@@ -238,9 +147,14 @@ pub fn commit(ledgers: &mut [Ledger<'_>], takes: &[Take], reserves: bool, at: At
 
 /// The states of the limits that cover calls of a tool, but for those of which nothing is ever left or used up.
 #[must_use]
-pub fn statuses(ledgers: &[Ledger<'_>], tool: &str, writes: bool, at: At) -> Vec<Status> {
+pub fn statuses(
+    ledgers: &[Ledger<'_>],
+    tool: &str,
+    Covered { reads, writes }: Covered,
+    at: At,
+) -> Vec<Status> {
     let of_ledger = |ledger: &Ledger<'_>| {
-        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, writes));
+        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
         let states = covered.map(|limit| ledger.book.status(limit, at));
         states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
     };
@@ -268,7 +182,7 @@ impl Book {
     ) -> Result<Option<Take>, Box<Violation>> {
         let take = |number, window, amount, source| Take {
             book: String::new(),
-            limit_id: limit.limit_id.clone(),
+            counter: limit.counter.clone(),
             number,
             window,
             amount,
@@ -336,31 +250,31 @@ impl Book {
         serde_json::from_str(text).ok()
     }
 
-    fn counter(&self, limit_id: &str) -> Option<&Counter> {
-        self.counters.iter().find(|(id, _)| id == limit_id).map(|(_, counter)| counter)
+    fn counter(&self, name: &str) -> Option<&Counter> {
+        self.counters.iter().find(|(id, _)| id == name).map(|(_, counter)| counter)
     }
 
-    fn counter_mut(&mut self, limit_id: &str) -> Option<&mut Counter> {
-        self.counters.iter_mut().find(|(id, _)| id == limit_id).map(|(_, counter)| counter)
+    fn counter_mut(&mut self, name: &str) -> Option<&mut Counter> {
+        self.counters.iter_mut().find(|(id, _)| id == name).map(|(_, counter)| counter)
     }
 
-    fn set(&mut self, limit_id: &str, counter: Counter) {
-        match self.counter_mut(limit_id) {
+    fn set(&mut self, name: &str, counter: Counter) {
+        match self.counter_mut(name) {
             Some(known) => *known = counter,
-            None => self.counters.push((limit_id.to_owned(), counter)),
+            None => self.counters.push((name.to_owned(), counter)),
         }
     }
 
     /// Forwarded calls in progress.
     fn open(&self, limit: &Limit) -> u64 {
-        match self.counter(&limit.limit_id) {
+        match self.counter(&limit.counter) {
             Some(Counter::Open(open)) => *open,
             _ => 0,
         }
     }
 
     fn bucket(&self, limit: &Limit, rate: Rate, now_ms: u64) -> Bucket {
-        match self.counter(&limit.limit_id) {
+        match self.counter(&limit.counter) {
             Some(Counter::Rate(bucket)) => *bucket,
             _ => Bucket::full(rate, now_ms),
         }
@@ -371,7 +285,7 @@ impl Book {
         let mut bucket = self.bucket(limit, rate, now_ms);
         bucket.repair_clock(now_ms);
         let enough = bucket.charge(rate, now_ms, 1);
-        self.set(&limit.limit_id, Counter::Rate(bucket));
+        self.set(&limit.counter, Counter::Rate(bucket));
         if enough { Ok(()) } else { Err(bucket.retry_after_s(rate, 1).max(1)) }
     }
 
@@ -397,7 +311,9 @@ impl Book {
         Err(Box::new(Violation {
             remaining: Some(max.minus(used)),
             requested: Some(amount),
-            retry_after_s: Some(wait_ms.div_ceil(1_000)).filter(|_| amount <= max),
+            // A later window is counted if the clock went back, and ends nobody knows when.
+            retry_after_s: Some(wait_ms.div_ceil(1_000))
+                .filter(|_| amount <= max && number == period.number),
             ..*Violation::exceeded(limit)
         }))
     }
@@ -406,7 +322,7 @@ impl Book {
     /// clock went back, and must not open the window again. One that is very far ahead is moved, because nobody
     /// could use the limit until then.
     fn sum(&mut self, limit: &Limit, window: Window, period: Period, now_ms: u64) -> Option<&Sum> {
-        let Some(Counter::Sum(sum)) = self.counter_mut(&limit.limit_id) else { return None };
+        let Some(Counter::Sum(sum)) = self.counter_mut(&limit.counter) else { return None };
         if sum.window != window || sum.number < period.number {
             return None;
         }
@@ -417,11 +333,11 @@ impl Book {
     }
 
     fn commit(&mut self, take: &Take, reserves: bool, at: At) {
-        let counter = self.counter_mut(&take.limit_id);
+        let counter = self.counter_mut(&take.counter);
         let (Some(window), Some(number)) = (take.window, take.number) else {
             match counter {
                 Some(Counter::Open(open)) => *open += 1,
-                _ => self.set(&take.limit_id, Counter::Open(1)),
+                _ => self.set(&take.counter, Counter::Open(1)),
             }
             return;
         };
@@ -435,13 +351,13 @@ impl Book {
             }
             _ => {
                 let sum = Sum { window, number, at_ms: at.now_ms, used: take.amount, reserved };
-                self.set(&take.limit_id, Counter::Sum(sum));
+                self.set(&take.counter, Counter::Sum(sum));
             }
         }
     }
 
     fn settle(&mut self, take: &Take, reserved: bool, ending: Ending) {
-        match self.counter_mut(&take.limit_id) {
+        match self.counter_mut(&take.counter) {
             Some(Counter::Open(open)) if take.number.is_none() => *open = open.saturating_sub(1),
             // Of a window that is over, nothing can be given back.
             Some(Counter::Sum(sum))
@@ -472,7 +388,7 @@ impl Book {
         self.counters.retain(|(id, counter)| match counter {
             Counter::Open(open) if *open > 0 => true,
             Counter::Sum(sum) if sum.reserved > Amount::ZERO => true,
-            _ => limits.iter().any(|limit| limit.limit_id == *id),
+            _ => limits.iter().any(|limit| limit.counter == *id),
         });
     }
 
@@ -510,7 +426,7 @@ impl Book {
             | Rule::Budget { max, calendar } => {
                 let Calendar { window, time_zone } = calendar;
                 let period = window::period(*window, time_zone, at.now_ms, at.offset_s);
-                let sum = match (period, self.counter(&limit.limit_id)) {
+                let sum = match (period, self.counter(&limit.counter)) {
                     (Some(period), Some(Counter::Sum(sum)))
                         if sum.window == *window && sum.number >= period.number =>
                     {
@@ -572,66 +488,5 @@ impl Rule {
             | Self::Rate(_)
             | Self::Concurrency { .. } => None,
         }
-    }
-}
-
-impl Violation {
-    fn exceeded(limit: &Limit) -> Box<Self> {
-        Box::new(Self {
-            limit_id: limit.limit_id.clone(),
-            kind: limit.kind,
-            why: Why::Exceeded,
-            max: limit.rule.max(),
-            window: limit.rule.calendar().map(|calendar| calendar.window),
-            remaining: None,
-            requested: None,
-            retry_after_s: None,
-        })
-    }
-
-    fn unreadable(limit: &Limit) -> Box<Self> {
-        Box::new(Self { why: Why::Unreadable, ..*Self::exceeded(limit) })
-    }
-
-    /// What a model or a person can act on.
-    #[must_use]
-    pub fn sentence(&self, now_ms: u64) -> String {
-        let Self { limit_id, max, requested, .. } = self;
-        if self.why == Why::Unreadable {
-            return match self.kind {
-                Kind::PerCall | Kind::Amount => format!(
-                    "The limit `{limit_id}` needs a number from zero on in the arguments, in its currency if it \
-                     names one."
-                ),
-                _ => format!("The time zone of the limit `{limit_id}` is unknown."),
-            };
-        }
-        let number = |amount: &Option<Amount>| amount.unwrap_or_default().to_string();
-        let (max, requested) = (number(max), number(requested));
-        let left = number(&self.remaining);
-        let mut text = match self.kind {
-            Kind::Hours => format!("The limit `{limit_id}` does not allow calls at this time."),
-            Kind::PerCall => format!(
-                "The limit `{limit_id}` allows at most {max} in one call, and this call has {requested}."
-            ),
-            Kind::Rate => format!("The limit `{limit_id}` allows no call so soon."),
-            Kind::Concurrency => {
-                format!(
-                    "The limit `{limit_id}` allows {max} calls at once, and so many are in progress."
-                )
-            }
-            Kind::Quota | Kind::Amount | Kind::Budget => {
-                let window = self.window.map_or("", Window::as_str);
-                format!(
-                    "The limit `{limit_id}` allows {max} per {window}; {left} is left, and this call needs \
-                     {requested}."
-                )
-            }
-        };
-        if let Some(wait_s) = self.retry_after_s {
-            let at = rfc3339(now_ms + wait_s * 1_000);
-            text.push_str(&format!(" Try again at {at}, in {wait_s} s."));
-        }
-        text
     }
 }

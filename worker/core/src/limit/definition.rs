@@ -308,6 +308,8 @@ fn whole(max: Amount) -> Result<u64, Refused> {
 #[serde(try_from = "Stored")]
 pub struct Limit {
     pub limit_id: String,
+    /// The name of its counter: a limit that is created again, or gets another kind or window, counts anew.
+    pub counter: String,
     pub kind: Kind,
     pub access: Option<Access>,
     pub tools: Option<Vec<Glob>>,
@@ -318,6 +320,8 @@ pub struct Limit {
 #[derive(Deserialize)]
 struct Stored {
     limit_id: String,
+    #[serde(default)]
+    created_at_ms: u64,
     // Read apart, so that the code that reads a rule is there once.
     rule: Box<RawValue>,
 }
@@ -325,11 +329,14 @@ struct Stored {
 impl TryFrom<Stored> for Limit {
     type Error = String;
 
-    fn try_from(Stored { limit_id, rule }: Stored) -> Result<Self, String> {
+    fn try_from(Stored { limit_id, created_at_ms, rule }: Stored) -> Result<Self, String> {
         let definition: Definition =
             serde_json::from_str(rule.get()).map_err(|error| error.to_string())?;
         let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
+        let window = definition.window.map_or("", Window::as_str);
+        let kind = definition.kind.as_str();
         Ok(Self {
+            counter: format!("{limit_id}.{created_at_ms}.{kind}.{window}"),
             limit_id,
             kind: definition.kind,
             access: definition.access,
@@ -341,11 +348,15 @@ impl TryFrom<Stored> for Limit {
 }
 
 impl Limit {
-    /// Whether it covers calls of a tool, `server/tool`, that write or do not.
+    /// Whether it covers calls of a tool, `server/tool`. `reads`: the registry does not say that it writes.
+    /// `writes`: the registry or the caller says so.
     #[must_use]
-    pub fn covers(&self, tool: &str, writes: bool) -> bool {
-        let access = if writes { Access::Write } else { Access::Read };
-        self.access.is_none_or(|covered| covered == access)
+    pub fn covers(&self, tool: &str, reads: bool, writes: bool) -> bool {
+        let covers = |access| match access {
+            Access::Read => reads,
+            Access::Write => writes,
+        };
+        self.access.is_none_or(covers)
             && self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
     }
 }
@@ -430,7 +441,11 @@ mod tests {
             (None, Some(&["s/*", "t/y"][..]), "t/y", true, true),
             (None, Some(&["s/*", "t/y"][..]), "t/z", true, false),
         ] {
-            assert_eq!(limit(access, tools).covers(tool, writes), expected, "{access:?} {tools:?}");
+            assert_eq!(
+                limit(access, tools).covers(tool, !writes, writes),
+                expected,
+                "{access:?} {tools:?}"
+            );
         }
     }
 }

@@ -12,12 +12,15 @@
 mod amount;
 pub mod book;
 mod definition;
+pub mod reservation;
+pub mod violation;
 pub mod window;
 
 pub use amount::Amount;
-pub use book::{Book, Violation};
+pub use book::Book;
 pub use definition::{
     Access, Calendar, Currency, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
     Measured, Refused, Rule, Unclear,
 };
+pub use violation::Violation;
 pub use window::{Day, Hours, OffsetS, Window};

@@ -113,6 +113,8 @@ impl Local {
 /// The window that contains an instant. `None` if the zone is unknown.
 #[must_use]
 pub fn period(window: Window, zone: &str, now_ms: u64, offset_s: OffsetS) -> Option<Period> {
+    // Minutes are the same everywhere, and none is there twice.
+    let zone = if window == Window::Minute { "UTC" } else { zone };
     let local = Local::at(zone, now_ms, offset_s)?;
     let (number, next_s) = local.window(window);
     let ends_at_ms = instant(next_s, zone, now_ms, offset_s)?;

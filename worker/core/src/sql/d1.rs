@@ -5,8 +5,8 @@
 macro_rules! limits_of {
     ($kind:literal, $subject:literal) => {
         concat!(
-            "json((SELECT json_group_array(json_object('limit_id', limit_id, 'rule', json(rule))) \
-               FROM (SELECT limit_id, rule FROM limits WHERE tenant = ?1 AND subject_kind = '",
+            "json((SELECT json_group_array(json_object('limit_id', limit_id, 'created_at_ms', created_at_ms, 'rule', json(rule))) \
+               FROM (SELECT limit_id, created_at_ms, rule FROM limits WHERE tenant = ?1 AND subject_kind = '",
             $kind,
             "' AND subject IN (",
             $subject,

@@ -275,15 +275,16 @@ impl GateLane {
         let now_ms = Date::now().as_millis();
         let expired = self
             .with_lane(|lane, storage| lane.expire_approvals(storage, &settings.config, now_ms));
-        self.with_lane(|lane, storage| lane.end_reservations(storage, now_ms))?;
+        let settled = self.with_lane(|lane, storage| lane.end_reservations(storage, now_ms));
         for _ in 0..MAX_BATCHES_PER_ALARM {
             let now_ms = Date::now().as_millis();
             let due = |lane: &mut Lane, storage: &ObjectSql| {
                 lane.flush_batch(storage, &settings.config, now_ms)
             };
             let Some(batch) = self.with_lane(due)? else {
-                // Report this error only after the flush.
+                // Report these errors only after the flush.
                 expired?;
+                settled?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
             self.check_database_size(&settings.config, now_ms).await?;

@@ -1,0 +1,98 @@
+//! Why a limit stops a call.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::amount::Amount;
+use super::definition::{Kind, Limit};
+use super::window::Window;
+use crate::id::rfc3339;
+use crate::text_enum::text_enum;
+
+/// The limit that a call violates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ViolatedLimit)]
+pub struct Violation {
+    pub limit_id: String,
+    pub kind: Kind,
+    /// Why: `exceeded`, or `unreadable` if the call does not have the number that the limit needs.
+    pub why: Why,
+    /// The limit's bound; null for `hours` and `rate`.
+    pub max: Option<Amount>,
+    pub window: Option<Window>,
+    /// What is left; null for `hours` and `rate`.
+    pub remaining: Option<Amount>,
+    /// What the call needs; null if it cannot be read.
+    pub requested: Option<Amount>,
+    /// Seconds after which the same call may pass; null if it never does.
+    pub retry_after_s: Option<u64>,
+}
+
+text_enum! {
+    /// Why a limit stops a call.
+    Why {
+        Exceeded = "exceeded",
+        Unreadable = "unreadable",
+    }
+}
+
+impl Violation {
+    pub(super) fn exceeded(limit: &Limit) -> Box<Self> {
+        Box::new(Self {
+            limit_id: limit.limit_id.clone(),
+            kind: limit.kind,
+            why: Why::Exceeded,
+            max: limit.rule.max(),
+            window: limit.rule.calendar().map(|calendar| calendar.window),
+            remaining: None,
+            requested: None,
+            retry_after_s: None,
+        })
+    }
+
+    pub(super) fn unreadable(limit: &Limit) -> Box<Self> {
+        Box::new(Self { why: Why::Unreadable, ..*Self::exceeded(limit) })
+    }
+
+    /// What a model or a person can act on.
+    #[must_use]
+    pub fn sentence(&self, now_ms: u64) -> String {
+        let Self { limit_id, max, requested, .. } = self;
+        if self.why == Why::Unreadable {
+            return match self.kind {
+                Kind::PerCall | Kind::Amount => format!(
+                    "The limit `{limit_id}` needs a number from zero on in the arguments, in its currency if it \
+                     names one."
+                ),
+                _ => format!("The time zone of the limit `{limit_id}` is unknown."),
+            };
+        }
+        let number = |amount: &Option<Amount>| amount.unwrap_or_default().to_string();
+        let (max, requested) = (number(max), number(requested));
+        let left = number(&self.remaining);
+        let mut text = match self.kind {
+            Kind::Hours => format!("The limit `{limit_id}` does not allow calls at this time."),
+            Kind::PerCall => format!(
+                "The limit `{limit_id}` allows at most {max} in one call, and this call has {requested}."
+            ),
+            Kind::Rate => format!("The limit `{limit_id}` allows no call so soon."),
+            Kind::Concurrency => {
+                format!(
+                    "The limit `{limit_id}` allows {max} calls at once, and so many are in progress."
+                )
+            }
+            Kind::Quota | Kind::Amount | Kind::Budget => {
+                let window = self.window.map_or("", Window::as_str);
+                format!(
+                    "The limit `{limit_id}` allows {max} per {window}; {left} is left, and this call needs \
+                     {requested}."
+                )
+            }
+        };
+        if let Some(wait_s) = self.retry_after_s {
+            let at = rfc3339(now_ms + wait_s * 1_000);
+            text.push_str(&format!(" Try again at {at}, in {wait_s} s."));
+        }
+        text
+    }
+}
