@@ -113,8 +113,22 @@ function kinds({ edge }: Results): string[] {
 const GATEWARD = "gateward";
 /** The table of targets has them. */
 const WORST_CASE = /^worst_case_/;
+const HASH = "sha256_32b_portable";
+/** Operations that are compared with the hash, and what each does. */
+const BESIDE_HASH: Record<string, string> = {
+  scope_lookup: "Checks whether a credential's record has the scope that a write needs.",
+  hash_token_32b: "Hashes a token's secret as the product does. The secret is 32 random bytes; its 43 characters are hashed. Natively, the product's `sha2` crate uses the processor's instructions for SHA if there are any.",
+  credential_verify_1_keys: "Verifies a credential as a lane does: gets the call's records from the lane's cache, compares the hash of the secret, and checks status, agent, lane and expiry. The cache holds 1 credential. The hash of the presented secret comes with the call.",
+  credential_verify_10_keys: "The same; the cache holds 10 credentials.",
+  credential_verify_100_keys: "The same; the cache holds 100 credentials.",
+  credential_verify_10000_keys: "The same; the cache holds 10,000 credentials, as many as fit. Each run uses the same credential.",
+  limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. Two of the limits read a number and its currency from the parsed arguments. The time zone is UTC, and the runtime is not asked for it.",
+  limits_check_without_rate: "The same without the rate limit, and checks only.",
+  limits_extract: "Reads a call's number by JSON Pointer as an exact decimal, after comparing its currency. The arguments are parsed already.",
+};
 
-function operations({ core, wasm, instructions }: Results): string[] {
+function operations(results: Results): string[] {
+  const { core, wasm, instructions } = results;
   const at = <Operation extends { name: string; of: string }>(list: { results: Operation[] } | undefined, name: string, of = GATEWARD) =>
     list?.results.find((operation) => operation.name === name && operation.of === of);
   const all = [...(core?.results ?? []), ...(wasm?.results ?? []), ...(instructions?.results ?? [])].filter(({ name }) => !WORST_CASE.test(name));
@@ -138,7 +152,20 @@ function operations({ core, wasm, instructions }: Results): string[] {
       peers.flat().join("; "),
     ];
   });
-  return rows.length === 0 ? [] : [table(["operation", "native", "in Wasm", "instructions", "allocations", "peers"], rows)];
+  return rows.length === 0 ? [] : [table(["operation", "native", "in Wasm", "instructions", "allocations", "peers"], rows), ...besideHash(results)];
+}
+
+function besideHash({ core, wasm }: Results): string[] {
+  const ratio = (part: Results["core"], name: string) => {
+    const find = (wanted: string) => part?.results.find((operation) => operation.name === wanted && operation.of === GATEWARD);
+    const [timing, hash] = [find(name), find(HASH)];
+    return spread(timing && hash && ratioOf(timeOf(timing), timeOf(hash)), times);
+  };
+  const rows = Object.entries(BESIDE_HASH).map(([name, what]) => [`\`${name}\``, what, ratio(core, name), ratio(wasm, name)]);
+  return [
+    `These operations are also compared with a hash. A figure is the operation's time over that of \`${HASH}\` in the same run: SHA-256 of 32 bytes in portable code, which uses no processor instruction for SHA. It is the \`sha2\` crate, version 0.10, with only its software implementation.`,
+    table(["operation", "what it does", "native", "in Wasm"], rows),
+  ];
 }
 
 function starts(results: Results): string[] {

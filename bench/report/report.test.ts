@@ -168,6 +168,12 @@ describe("the page", () => {
     for (const name of plots.keys()) expect(markdown).toContain(`(../bench/report/fixture/${name}.svg)`);
     expect(markdown).not.toMatch(/NaN|undefined|Infinity/);
   });
+
+  it("compares operations with the hash of the same run", async () => {
+    const { markdown } = await report(FIXTURE);
+    expect(markdown).toMatch(/^\| `limits_check_and_commit` \| Checks .* \| 0\.300× \(0\.285×–0\.315×\) \| 0\.250× \|$/m);
+    expect(markdown, "not measured").toMatch(/^\| `scope_lookup` \| Checks .* \| – \| – \|$/m);
+  });
 });
 
 test("docs/performance.md is what its run generates", async () => {

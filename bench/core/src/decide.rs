@@ -136,8 +136,15 @@ impl Scenario {
     }
 }
 
-/// The demo's registry, with the tool as the bundle describes it.
 fn records(engine: &PolicyEngine, call: &Call) -> CallRecords {
+    let Loaded { tenant, agent, credential, server, tool, .. } = loaded(engine, call, SECRET);
+    let (bans, listing) = (Rc::default(), Rc::default());
+    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+}
+
+/// What D1 has for a call: the demo's registry, with the tool as the bundle describes it, and a credential with this
+/// secret.
+pub fn loaded(engine: &PolicyEngine, call: &Call, secret: &str) -> Loaded {
     let tool = engine.tool(&format!("{}/{}", call.server, call.tool)).map(|tool| {
         let (mutates, egress) = (u8::from(tool.mutates), u8::from(tool.egress));
         let canary = u8::from(tool.canary);
@@ -152,7 +159,7 @@ fn records(engine: &PolicyEngine, call: &Call) -> CallRecords {
             "quota_per_day": null,
         },
         "credential": {
-            "agent": "coder", "secret_sha256": hex::encode(secret_hash(SECRET)),
+            "agent": "coder", "secret_sha256": hex::encode(secret_hash(secret)),
             "scopes": ["tools:read", "tools:write"], "max_source_trust": "trusted_internal_signed",
             "status": "active", "expires_at_ms": null, "allowed_servers": null,
             "allowed_tools": null, "allowed_networks": null, "signed": true,
@@ -160,10 +167,9 @@ fn records(engine: &PolicyEngine, call: &Call) -> CallRecords {
         },
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
         "tool": tool,
+        "bans": [],
     }));
-    let Loaded { tenant, agent, credential, server, tool, .. } = loaded.unwrap();
-    let (bans, listing) = (Rc::default(), Rc::default());
-    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+    loaded.unwrap()
 }
 
 pub fn operations() -> Vec<Operation> {

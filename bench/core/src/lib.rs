@@ -10,7 +10,9 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot run stops")]
 
 mod canonical;
+mod credentials;
 mod decide;
+mod limits;
 mod parts;
 mod plain_cedar;
 mod policy;
@@ -66,6 +68,8 @@ pub fn operations() -> Vec<Operation> {
         decide::operations,
         policy::operations,
         parts::operations,
+        credentials::operations,
+        limits::operations,
         canonical::operations,
         provenance::operations,
         worst_case::operations,

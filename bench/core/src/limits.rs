@@ -1,0 +1,127 @@
+//! What the limits of an agent cost: reading a call's number, checking every kind of limit, and using them.
+//!
+//! INVARIANT (open): no limit is used up and no state grows, however many runs there are.
+
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::rc::Rc;
+
+use gateward_core::gate::limits::agent_book;
+use gateward_core::json::{self, Json};
+use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::window::utc_only;
+use gateward_core::limit::{Amount, Kind, Limit};
+use serde_json::json;
+
+use crate::decide::NOW_MS;
+use crate::{GATEWARD, Operation};
+
+const TOOL: &str = "bank/send_money";
+const COVERED: Covered = Covered { reads: false, writes: true };
+
+/// The largest whole amount. Billions of runs use a small part of it.
+const MAX: &str = "999999999999999999";
+
+/// Fewer than the rate allows: 1,000 in a millisecond.
+const RUNS_PER_MS: u64 = 500;
+
+pub fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new("limits_check_and_commit", GATEWARD, || {
+            let (mut ledgers, input) = (ledgers_of(|_| true), payment());
+            call(&mut ledgers, &input, NOW_MS, true);
+            assert_counted(&ledgers, 5);
+            let state = RefCell::new((ledgers, 0_u64));
+            move || {
+                let (ledgers, runs) = &mut *state.borrow_mut();
+                *runs += 1;
+                call(ledgers, black_box(&input), NOW_MS + *runs / RUNS_PER_MS, true);
+            }
+        }),
+        Operation::new("limits_check_without_rate", GATEWARD, || {
+            let (mut ledgers, input) = (ledgers_of(|limit| limit.kind != Kind::Rate), payment());
+            // A book that has counted before, as most have.
+            call(&mut ledgers, &input, NOW_MS, true);
+            assert_counted(&ledgers, 4);
+            let ledgers = RefCell::new(ledgers);
+            move || {
+                let ledgers = &mut *ledgers.borrow_mut();
+                call(ledgers, black_box(&input), black_box(NOW_MS), false);
+            }
+        }),
+        Operation::new("limits_extract", GATEWARD, || {
+            let input = payment();
+            let expected: Amount = "129.95".parse().unwrap();
+            assert_eq!(extract(&input), Some(expected));
+            move || extract(black_box(&input))
+        }),
+    ]
+}
+
+/// Checks the limits, and uses them if `commits`. It panics if a limit stops the call.
+fn call(ledgers: &mut [Ledger<'_>], input: &Json, now_ms: u64, commits: bool) {
+    // Concurrency counts only calls that are forwarded.
+    let forwarded = true;
+    let usage = Usage { tool: TOOL, covered: COVERED, input, cost: Amount::whole(1), forwarded };
+    let checked = book::check(ledgers, &usage, at(now_ms)).unwrap();
+    if commits {
+        book::commit(ledgers, &checked.takes, forwarded, at(now_ms));
+    }
+    drop(black_box(checked));
+}
+
+/// The runtime, which knows other time zones, is not asked.
+fn at(now_ms: u64) -> At {
+    At { now_ms, offset_s: utc_only }
+}
+
+/// As `limit::book` reads the number of a call, which is not public.
+fn extract(input: &Json) -> Option<Amount> {
+    let currency = input.pointer(black_box("/currency")).and_then(Json::as_str);
+    if currency != Some(black_box("EUR")) {
+        return None;
+    }
+    Amount::of(input.pointer(black_box("/amount"))?)
+}
+
+/// Arguments of usual size.
+fn payment() -> Json {
+    let text = json!({
+        "account": "DE89370400440532013000",
+        "amount": 129.95,
+        "currency": "EUR",
+        "execute_on": "2026-11-20",
+        "recipient": "Example Supplies GmbH",
+        "reference": "Invoice 2026-1187",
+    })
+    .to_string();
+    json::parse(text.as_bytes()).unwrap()
+}
+
+/// An agent with one limit of each kind that `has` accepts, and an empty book.
+fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
+    let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let euros = json!({"pointer": "/currency", "is": "EUR"});
+    let rules = [
+        json!({"kind": "hours", "days": days, "hours": ["00:00-24:00"]}),
+        json!({"kind": "per_call", "max": "1000", "pointer": "/amount", "currency": euros}),
+        json!({"kind": "rate", "capacity": 1_000_000, "refill_per_s": 1_000_000}),
+        json!({"kind": "concurrency", "max": MAX}),
+        json!({"kind": "quota", "max": MAX, "window": "day"}),
+        json!({"kind": "amount", "max": MAX, "window": "month", "pointer": "/amount", "currency": euros}),
+        json!({"kind": "budget", "max": MAX, "window": "month"}),
+    ];
+    let limits = rules.iter().map(|rule| json!({"limit_id": rule["kind"], "rule": rule}));
+    let mut limits: Vec<Rc<Limit>> = serde_json::from_value(limits.collect()).unwrap();
+    let kinds: Vec<Kind> = limits.iter().map(|limit| limit.kind).collect();
+    assert_eq!(kinds, Kind::ALL);
+    limits.retain(has);
+    [Ledger { name: agent_book("coder"), limits: limits.leak(), ..Ledger::default() }]
+}
+
+/// So many limits count calls, and each has counted one.
+fn assert_counted(ledgers: &[Ledger<'_>], limits: usize) {
+    let states = book::statuses(ledgers, TOOL, COVERED, at(NOW_MS));
+    assert_eq!(states.len(), limits);
+    assert!(states.iter().all(|state| state.remaining < state.max));
+}
