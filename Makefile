@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance interop containment demo demo-invoice check bench bench-full bench-check wasm-report deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -37,6 +37,9 @@ demo: setup ## play a confused-deputy attack and verify its receipts
 
 demo-invoice: setup ## let an agent pay a poisoned invoice, and show what its approver reads
 	@npm run --silent demo-invoice
+
+demo-limits: setup ## let an agent spend a daily amount, and kill the runtime meanwhile
+	@npm run --silent demo-limits
 
 check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo fmt --all --check

@@ -14,7 +14,7 @@ import { Client } from "../tests/support/client.ts";
 import { connect, PREFIX, textOf } from "../tests/support/mcp.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { ADMINISTRATOR } from "./demo-tenant.ts";
-import { gateward, playDemo, printedBy, run } from "./local.ts";
+import { gateward, playDemo, run, showCommand, title } from "./local.ts";
 
 const SERVER = "office";
 const NUMBER = "2026-117";
@@ -153,12 +153,6 @@ async function receiptsWithRejection(url: string, from: number): Promise<Receipt
   }
 }
 
-/** Shows a command of the administrator, and runs it. Returns what it prints. */
 function administrator(url: string, ...args: string[]): Promise<string> {
-  console.log(`$ gateward ${args.map((arg) => (/[\s*]/.test(arg) ? `'${arg}'` : arg)).join(" ")}`);
-  return printedBy(url, args);
-}
-
-function title(words: string): void {
-  console.log(`\n== ${words} ==\n`);
+  return showCommand(url, args);
 }

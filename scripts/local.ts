@@ -44,6 +44,11 @@ function workerSecret(name: string): string {
 /** The command line, where `cargo build` puts it. */
 export const COMMAND_LINE = `${process.env.CARGO_TARGET_DIR ?? "target"}/debug/gateward`;
 
+/** Builds the worker, unless a target has just built it. */
+export function buildWorker(): void {
+  execFileSync("scripts/build-wasm.sh", { stdio: "inherit", env: { GATEWARD_PROFILE: "wasm-test", ...process.env } });
+}
+
 /** Builds the command line, unless a target has just built it. */
 export function buildCommandLine(): void {
   if (process.env.GATEWARD_PREBUILT === "1") return;
@@ -83,6 +88,17 @@ export async function printedBy(url: string, args: string[], env: Record<string,
     process.stderr.write(stderr);
     return stdout;
   }
+}
+
+/** Shows a command of the administrator, and runs it. It returns what the command prints. */
+export function showCommand(url: string, args: string[], env: Record<string, string> = {}): Promise<string> {
+  console.log(`$ gateward ${args.map((arg) => (/[\s*]/.test(arg) ? `'${arg}'` : arg)).join(" ")}`);
+  return printedBy(url, args, env);
+}
+
+/** Prints what the next part of a demo shows. */
+export function title(words: string): void {
+  console.log(`\n== ${words} ==\n`);
 }
 
 /** The environment for wrangler: no telemetry, and no second build. */

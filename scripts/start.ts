@@ -1,6 +1,6 @@
 // `make start`: builds what changed, migrates the embedded database, sets the demo tenant up with the command
 // line, as any administrator would, and serves until it is interrupted.
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
@@ -9,6 +9,7 @@ import {
   ADMINISTRATOR_TOKEN,
   agentTokenFile,
   buildCommandLine,
+  buildWorker,
   COMMAND_LINE,
   LOCAL,
   run,
@@ -21,10 +22,7 @@ import {
 
 await run(async () => {
   await refuseTakenPort();
-  execFileSync("scripts/build-wasm.sh", {
-    stdio: "inherit",
-    env: { GATEWARD_PROFILE: "wasm-test", ...process.env },
-  });
+  buildWorker();
   buildCommandLine();
   await wrangler("d1", "migrations", "apply", "DB", "--local");
   const { BOOTSTRAP_SECRET } = workerSecrets();

@@ -1,12 +1,10 @@
 // Starts Gateward or a floor in workerd, with the demo's registry, and reads what its process uses.
-import type { ChildProcess } from "node:child_process";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Miniflare } from "miniflare";
-import { BUILD, builtModules, type Database, scriptModule, startWithStorage } from "../../tests/support/miniflare.ts";
+import { BUILD, builtModules, type Database, scriptModule, startWithProcess } from "../../tests/support/miniflare.ts";
 import { DEMO_SERVERS, DEMO_TOOLS, type RegistryRows, toSqlText, upserts } from "../../tests/support/registry.ts";
 import { mintAgentToken, withWrongMac } from "../../tests/support/tokens.ts";
 import { AGENT, TENANT } from "./kinds.ts";
@@ -174,28 +172,19 @@ export async function register(db: Database, rows: Omit<RegistryRows, "tenant">)
   }
 }
 
-/**
- * Starts a worker, and writes the demo's registry. Start one at a time: Miniflare does not say which process
- * it starts, so the process that Node starts meanwhile is taken to be workerd's.
- */
+/** Starts a worker, and writes the demo's registry. Start one at a time, as `startWithProcess` says. */
 export async function startWorker(target: Target, options: Options = {}): Promise<Worker> {
   const { build = BUILD, floor = "authorize", vars = {}, inspectorPort, state, port, seed = true, onSpawn } = options;
-  let child: ChildProcess | undefined;
-  const spawned = (message: unknown) => {
-    child = (message as { process: ChildProcess }).process;
-    onSpawn?.();
-  };
-  subscribe("child_process", spawned);
-  const { miniflare, url, db } = await startWithStorage({
+  const start = {
     modules: target === "floor" ? FLOORS[floor].map(scriptModule) : builtModules(build),
     bindings: { ...NO_RATE_LIMIT, ...vars, TOKEN_MAC_KEY: MAC_KEY, ...(target === "floor" && { STATEMENTS: readStatements() }) },
     migrate: seed,
     ...(port !== undefined && { port }),
     ...(state !== undefined && { state }),
     ...(inspectorPort !== undefined && { miniflare: { inspectorPort } }),
-  }).finally(() => unsubscribe("child_process", spawned));
+  };
+  const { miniflare, url, db, workerd } = await startWithProcess(start, onSpawn);
   try {
-    if (child?.pid === undefined) throw new Error("workerd's process is not known");
     if (seed) {
       await register(db, {
         agents: [{ agent: AGENT, groups: ["engineering"] }],
@@ -204,7 +193,7 @@ export async function startWorker(target: Target, options: Options = {}): Promis
         tools: DEMO_TOOLS,
       });
     }
-    return new Worker(target, miniflare, url, child.pid, db);
+    return new Worker(target, miniflare, url, workerd.pid as number, db);
   } catch (error) {
     await miniflare.dispose();
     throw error;

@@ -4,6 +4,8 @@
 // It uses Miniflare itself and not wrangler's test harness, which sends a worker's own requests from Node.
 // Here workerd sends them. Callers connect to workerd's own socket: Miniflare's entry worker is not in
 // between.
+import type { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
@@ -128,6 +130,24 @@ export async function startWithStorage({ bindings = {}, state, migrate = true, m
     const db = (await running.miniflare.getD1Database(database.binding)) as Database;
     if (migrate) await applyMigrations(db, database.migrations_dir);
     return { ...running, db };
+  });
+}
+
+/**
+ * The same, with workerd's process. Start one at a time: Miniflare does not say which process it starts, so the
+ * process that Node starts meanwhile is taken to be workerd's. `onSpawn` is called when it is created, before it runs.
+ */
+export async function startWithProcess(options: StartWithStorage, onSpawn?: () => void): Promise<RunningWithStorage & { workerd: ChildProcess }> {
+  let workerd: ChildProcess | undefined;
+  const spawned = (message: unknown) => {
+    workerd = (message as { process: ChildProcess }).process;
+    onSpawn?.();
+  };
+  subscribe("child_process", spawned);
+  const running = await startWithStorage(options).finally(() => unsubscribe("child_process", spawned));
+  return orDispose(running.miniflare, async () => {
+    if (workerd?.pid === undefined) throw new Error("workerd's process is not known");
+    return { ...running, workerd };
   });
 }
 
