@@ -6,6 +6,7 @@ import { buildBundles, bundles } from "./edge/bundles.ts";
 import { coldStart } from "./edge/cold-start.ts";
 import { edge } from "./edge/edge.ts";
 import { growth } from "./edge/growth.ts";
+import { limits } from "./edge/limits.ts";
 import { proxied } from "./edge/proxied.ts";
 import type { FILES } from "./report/results.ts";
 import { judgedOperations } from "./report/thresholds.ts";
@@ -31,6 +32,7 @@ export const PARTS: Record<(typeof FILES)[number], Part> = {
   wasm: { full: true, build: buildWasm, measure: () => wasm() },
   edge: { measure: edge },
   proxied: { measure: proxied },
+  limits: { full: true, measure: limits },
   // Only the full form builds bundles to compare.
   "cold-start": {
     build({ full }) {

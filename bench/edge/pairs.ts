@@ -7,7 +7,7 @@ import type { Round } from "./load.ts";
 import type { Target, Worker } from "./workers.ts";
 
 /** Which worker the round is of, and its number: the rounds of a pair have the same one. */
-export type Paired = { target: Target; round: number } & Round;
+export type Paired<Of extends string = Target> = { target: Of; round: number } & Round;
 
 export interface Pairing {
   /** Pairs that are measured in any case. */

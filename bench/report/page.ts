@@ -1,5 +1,6 @@
 // docs/performance.md out of a run. The same run gives the same bytes.
 import { markdownTable } from "markdown-table";
+import type { CaseName } from "../edge/limits.ts";
 import type { Paired } from "../edge/pairs.ts";
 import type { PLOTS } from "./plots.ts";
 import { ascending, type Meta, pairRatios, type Results, timeOf, trendOf } from "./results.ts";
@@ -30,6 +31,7 @@ export function page(results: Results & { meta: Meta }, { run, plots, notes }: S
     ["## `POST /v1/authorize` beside the floor", [...edge(results), ...plot("ratio", "Throughput and processor time against the floor")]],
     ["## Latency at a given rate", [...openLoop(results), ...plot("latency", "Latency against the rate of calls")]],
     ["## Proxied calls beside their floor", proxied(results)],
+    ["## Calls with limits beside calls without", limits(results)],
     ["## Kinds of calls", kinds(results)],
     ["## Operations", operations(results)],
     ["## Start", starts(results)],
@@ -79,6 +81,25 @@ function openLoop({ edge }: Results): string[] {
 function proxied({ proxied }: Results): string[] {
   const byCall = Map.groupBy(proxied?.rounds ?? [], ({ call }) => call);
   return [...byCall].flatMap(([call, rounds]) => [`\`${call}\`:`, ...beside(rounds, "connections", ({ connections }) => connections)]);
+}
+
+const LIMITS: Record<CaseName, string> = {
+  eight_of_agent: "Eight limits of the agent: `hours`, `rate`, `concurrency`, three of `quota` and two of `budget`.",
+  one_of_agent: "A daily `quota` of the agent.",
+  tenant_leased: "A daily `quota` of the tenant. The lane holds enough of it in advance.",
+  tenant_not_leased: "A `rate` of the tenant, of which nothing is granted in advance: calls wait for the counter.",
+};
+
+function limits({ limits }: Results): string[] {
+  if (limits === undefined) return [];
+  const rows = Object.entries(LIMITS).map(([name, what]) => {
+    const rounds = limits.rounds.filter((round) => round.case === name);
+    return [`\`${name}\``, what, spread(medianInterval(pairRatios(rounds, "throughput_per_s"))), spread(medianInterval(pairRatios(rounds, "cpu_ms_per_request"))), count(rounds.length / 2)];
+  });
+  return [
+    `One call (\`${COMPARED}\`), closed loop, ${ascending(limits.rounds.map(({ connections }) => connections)).join(", ")} connections, measured in pairs on two workers of the same build. A ratio is with limits over without. No call reaches a limit. The aim is a throughput of at least 0.95 for \`eight_of_agent\` and \`tenant_leased\`; a miss fails nothing.`,
+    table(["case", "limits", "throughput, ratio", "processor time, ratio", "pairs"], rows),
+  ];
 }
 
 /** A table of Gateward's rounds beside the floor's, by load. */

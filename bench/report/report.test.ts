@@ -63,7 +63,7 @@ describe("figures", () => {
   });
 });
 
-function round(target: "gateward" | "floor", number: number, throughput_per_s: number): Paired {
+function round(target: string, number: number, throughput_per_s: number): Paired<string> {
   return { target, round: number, throughput_per_s, requests: 1, p50_ms: 1, p95_ms: 1, p99_ms: 1, errors: 0, cpu_ms_per_request: 1 };
 }
 
@@ -72,6 +72,8 @@ describe("the ratios of pairs", () => {
     ["are round by round, in either order", [round("gateward", 1, 50), round("floor", 1, 100), round("floor", 2, 1_000), round("gateward", 2, 900)], [0.5, 0.9]],
     ["leave out a round whose pair lies elsewhere", [round("gateward", 1, 90), round("floor", 1, 100), round("floor", 2, 100), round("gateward", 3, 7), round("gateward", 2, 80)], [0.9]],
     ["are none without the floor", [round("gateward", 1, 90)], []],
+    ["are also those with limits over those without", [round("limited", 1, 90), round("unlimited", 1, 100), round("unlimited", 2, 100), round("limited", 2, 80)], [0.9, 0.8]],
+    ["are none of rounds that are not compared", [round("limited", 1, 90), round("floor", 1, 100)], []],
   ])("%s", (_, rounds, expected) => expect(pairRatios(rounds, "throughput_per_s")).toEqual(expected));
 });
 
@@ -173,6 +175,13 @@ describe("the page", () => {
     const { markdown } = await report(FIXTURE);
     expect(markdown).toMatch(/^\| `limits_check_and_commit` \| Checks .* \| 0\.300× \(0\.285×–0\.315×\) \| 0\.250× \|$/m);
     expect(markdown, "not measured").toMatch(/^\| `scope_lookup` \| Checks .* \| – \| – \|$/m);
+  });
+
+  it("compares calls with limits with calls without, case by case", async () => {
+    const { markdown } = await report(FIXTURE);
+    expect(markdown).toMatch(/^\| `eight_of_agent` \| Eight .* \| 0\.850 \(0\.800–0\.900\) \| 1\.20 \(1\.10–1\.30\) \| 2 \|$/m);
+    expect(markdown).toMatch(/^\| `tenant_not_leased` \| A .* \| 0\.500 \| 2\.00 \| 1 \|$/m);
+    expect(markdown, "not measured").toMatch(/^\| `one_of_agent` \| A .* \| – \| – \| 0 \|$/m);
   });
 });
 

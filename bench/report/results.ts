@@ -7,6 +7,7 @@ import type { Count } from "../core/instructions.ts";
 import type { ColdStart } from "../edge/cold-start.ts";
 import type { Edge } from "../edge/edge.ts";
 import type { Curve, Growth } from "../edge/growth.ts";
+import type { Limits } from "../edge/limits.ts";
 import type { Paired } from "../edge/pairs.ts";
 import { type Spread, spreadOf } from "./statistics.ts";
 
@@ -36,11 +37,12 @@ export interface Results {
   wasm?: { results: Timing[] };
   edge?: Edge;
   proxied?: Proxied;
+  limits?: Limits;
   "cold-start"?: ColdStart;
   growth?: Growth;
 }
 
-export const FILES = ["core", "instructions", "wasm", "edge", "proxied", "cold-start", "growth"] as const;
+export const FILES = ["core", "instructions", "wasm", "edge", "proxied", "limits", "cold-start", "growth"] as const;
 
 export function readRun(directory: string): Results & { meta: Meta } {
   const read = (part: string) => JSON.parse(readFileSync(join(directory, `${part}.json`), "utf8"));
@@ -52,12 +54,18 @@ export function timeOf({ median_ns, low_ns, high_ns }: Timing): Spread {
   return { median: median_ns, low: low_ns, high: high_ns };
 }
 
-/** Gateward's rounds over the floor's, pair by pair. The rounds are those of one load, in the order in which they were measured. */
-export function pairRatios(rounds: Paired[], figure: "throughput_per_s" | "cpu_ms_per_request"): number[] {
-  return rounds.flatMap((gateward, at) => {
-    if (gateward.target !== "gateward") return [];
-    const floor = [rounds[at - 1], rounds[at + 1]].find((beside) => beside?.target === "floor" && beside.round === gateward.round);
-    return floor === undefined ? [] : [gateward[figure] / floor[figure]];
+/** By target, the one that it is compared with. */
+const COMPARED_WITH: Record<string, string> = { gateward: "floor", limited: "unlimited" };
+
+/**
+ * Gateward's rounds over the floor's, or those with limits over those without, pair by pair. The rounds are those of
+ * one load, in the order in which they were measured.
+ */
+export function pairRatios(rounds: Paired<string>[], figure: "throughput_per_s" | "cpu_ms_per_request"): number[] {
+  return rounds.flatMap((round, at) => {
+    const other = COMPARED_WITH[round.target];
+    const beside = other === undefined ? undefined : [rounds[at - 1], rounds[at + 1]].find((beside) => beside?.target === other && beside.round === round.round);
+    return beside === undefined ? [] : [round[figure] / beside[figure]];
   });
 }
 

@@ -116,7 +116,7 @@ fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
     let kinds: Vec<Kind> = limits.iter().map(|limit| limit.kind).collect();
     assert_eq!(kinds, Kind::ALL);
     limits.retain(has);
-    [Ledger { name: agent_book("coder"), limits: limits.leak(), ..Ledger::default() }]
+    [Ledger { name: agent_book("coder").into(), limits: limits.leak(), ..Ledger::default() }]
 }
 
 /// So many limits count calls, and each has counted one.
