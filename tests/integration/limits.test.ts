@@ -169,6 +169,14 @@ describe("a forwarded call", () => {
     }
   });
 
+  test("that a limit denies gets 403 with the limit", async () => {
+    const agent = await tenant.agent("denied");
+    const { limit_id } = await limit({ agent: agent.name }, daily("10"));
+    const denied = await refund(agent, 11);
+    expect(denied.status).toBe(403);
+    expect(await denied.json()).toMatchObject({ code: "call_denied", violated_limits: [{ limit_id, kind: "amount", remaining: "10", requested: "11" }] });
+  });
+
   test("beyond those at once gets 429, and passes when one has ended", async () => {
     const agent = await tenant.agent("at-once");
     const { limit_id } = await limit({ agent: agent.name }, { kind: "concurrency", max: "1" });

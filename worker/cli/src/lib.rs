@@ -6,6 +6,7 @@
 
 mod approval;
 mod arguments;
+mod bars;
 mod chain;
 mod client;
 mod commands;

@@ -46,6 +46,8 @@ pub enum Plan {
         request: Request,
         matching: Matching,
     },
+    /// What is used of limits.
+    ShowLimits(Request),
     /// One decision, with everything that explains it.
     ShowDecision(Request),
     /// A lane's receipts, at most `limit` rows.

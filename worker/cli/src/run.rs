@@ -11,6 +11,7 @@ use gateward_core::api::receipts::ReceiptEnds;
 
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
+use crate::bars;
 use crate::chain::{self, Chain, Found, ReceiptPage, Verify};
 use crate::client::Answer;
 use crate::commands::{AGENT, APPROVAL, CREDENTIAL, DECISION, RECEIPT, SERVER, TOOL};
@@ -58,6 +59,7 @@ impl Runner {
             Plan::ApproveTools(many) => self.approve_many(&many),
             Plan::ReviewServer(review) => self.review_server(&review),
             Plan::Follow { request, matching } => self.follow(&request, &matching),
+            Plan::ShowLimits(request) => self.show_limits(&request),
             Plan::ShowDecision(request) => self.show_decision(&request),
             Plan::ListReceipts { lane, from, limit } => self.list_receipts(lane, from, limit),
             Plan::ShowReceipt(request) => self.show_receipt(&request),
@@ -272,6 +274,12 @@ impl Runner {
             print(&format!("\n{note}"))?;
         }
         pending(&answer)
+    }
+
+    fn show_limits(&self, request: &Request) -> Result<u8, Failure> {
+        let answer = self.client.send(request)?;
+        let text = if self.json { answer.text } else { bars::shown(&answer.text)? };
+        print(text.trim_end()).map(|()| 0)
     }
 
     /// Reads everything that explains a decision, as far as the credential may read it.

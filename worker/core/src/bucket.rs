@@ -16,7 +16,7 @@ pub const MAX_CAPACITY: u32 = 1_000_000;
 pub const MAX_REFILL_PER_S: f64 = 1_000_000.0;
 
 /// A bucket's capacity and its refill.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     capacity: u32,
     refill_milli_per_s: u64,
@@ -40,6 +40,17 @@ impl Rate {
             capacity.unwrap_or(self.capacity),
             refill_per_s.unwrap_or(self.refill_milli_per_s as f64 / 1_000.0),
         )
+    }
+
+    #[must_use]
+    pub const fn capacity(self) -> u32 {
+        self.capacity
+    }
+
+    /// Whole tokens per second, rounded down.
+    #[must_use]
+    pub const fn refill_per_s(self) -> u64 {
+        self.refill_milli_per_s / 1_000
     }
 
     /// Seconds until an empty bucket is full, rounded up: the `w` of `RateLimit-Policy`.

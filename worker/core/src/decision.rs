@@ -125,6 +125,7 @@ reason_codes! {
     AmountExhausted = "amount_exhausted", "The call's number is larger than what is left of a limit.";
     BudgetExhausted = "budget_exhausted", "The call costs more than what is left of a budget.";
     LimitUnreadable = "limit_unreadable", "The call does not have the number that a limit needs.";
+    LimitUnavailable = "limit_unavailable", "The counter of a limit does not answer.";
     TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";
     TenantBytesExhausted = "tenant_bytes_exhausted", "The tenant has written as many bytes of records as it may today.";
 }

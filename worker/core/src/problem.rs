@@ -106,7 +106,7 @@ pub struct Problem {
     pub retry_after_s: Option<u32>,
     /// The value of the header `Allow`, when the code is `method_not_allowed`.
     pub allow: Option<String>,
-    /// The limit that the call violates, when the code is `rate_limited`.
+    /// The limit that the call violates, when the code is `rate_limited` or `call_denied`.
     pub violated_limit: Option<Box<serde_json::Value>>,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     approval_id: Option<&'a str>,
-    /// The limits that the call violates; only with the code `rate_limited`.
+    /// The limits that the call violates; only with the codes `rate_limited` and `call_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<Object>, required = false)]
     violated_limits: Option<[&'a serde_json::Value; 1]>,

@@ -46,7 +46,7 @@ impl Desk {
 
     fn ledger(&mut self) -> Ledger<'_> {
         let book = std::mem::take(&mut self.book);
-        Ledger { name: "agent/bot".to_owned(), limits: &self.limits, book }
+        Ledger { name: "agent/bot".into(), limits: &self.limits, book, leased: None }
     }
 
     /// What a call takes, if no limit denies it. `passes`: what the steps after the limits say.
@@ -58,7 +58,7 @@ impl Desk {
     ) -> Result<Vec<Take>, Box<Violation>> {
         let usage = Usage { tool: "bank/refund", covered: WRITE, input, cost: whole(3), forwarded };
         let mut ledgers = [self.ledger()];
-        let checked = book::check(&mut ledgers, &usage, at(now_ms));
+        let checked = book::check(&mut ledgers, &usage, at(now_ms)).map(|checked| checked.takes);
         if let (Ok(takes), true) = (&checked, passes) {
             book::commit(&mut ledgers, takes, forwarded, at(now_ms));
         }

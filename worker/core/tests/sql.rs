@@ -211,10 +211,15 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
           created_at_ms, updated_at_ms) SELECT 'demo', value->>0, value->>1, value->>2,
           '{"kind":"concurrency","max":"1"}', 'a', 1, 0, 0
         FROM json_each('[["a","agent","coder"],["b","agent","*"],["c","agent","other"],
-          ["d","credential","k1"],["e","credential","coder"]]');
+          ["d","credential","k1"],["e","credential","coder"],["f","user","*"],["g","tenant","*"]]');
         UPDATE tools SET cost = '2.5' WHERE server = 'github'"#;
     database.execute_batch(limits).unwrap();
     let limit = |id: &str| json!({"limit_id": id, "created_at_ms": 0, "rule": {"kind": "concurrency", "max": "1"}});
+    let shared = |id: &str, kind: &str| {
+        let rule = json!({"kind": "concurrency", "max": "1"});
+        let limit = json!({"limit_id": id, "created_at_ms": 0, "revision": 1, "rule": rule});
+        json!({"subject_kind": kind, "subject": "*", "limit": limit})
+    };
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
@@ -225,11 +230,12 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "grace_high_risk_s": 11,
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
+            "shared_limits": [shared("g", "tenant"), shared("f", "user")],
         },
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["a", "b"], "allowed_tools": ["github/*"], "rate_capacity": null,
-            "rate_refill_per_s": null, "quota_per_day": null, "limits": [limit("a"), limit("b")],
+            "rate_refill_per_s": null, "quota_per_day": null, "limits": [limit("b"), limit("a")],
         },
         "credential": {
             "agent": "coder", "secret_sha256": format!("{:064}", 1),

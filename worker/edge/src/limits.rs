@@ -18,6 +18,13 @@ pub const REGISTRY_CONFIRM_MS: u32 = 1_000;
 /// A hop to a lane. Longer than the lane itself waits for D1.
 pub const LANE_MS: u32 = 4_500;
 
+/// A lane's request to a limit's counter object. A caller waits for it, and for what the counter asks of other lanes.
+pub const LEASE_MS: u32 = 1_500;
+
+/// A counter's requests to lanes that they give back what they do not use, each of them and all together. A lane that
+/// takes longer gives nothing.
+pub const RECALL_MS: u32 = 500;
+
 /// The push of an epoch to a lane: several times what a cold lane needs to start. The administrator's
 /// response names lanes that take longer as pending.
 pub const EPOCH_PUSH_MS: u32 = 2_000;

@@ -1,5 +1,6 @@
 use clap::{Args, Subcommand};
 use gateward_core::limit::{Access, Day, Kind, Unclear, Window};
+use gateward_core::registry::{EACH, SubjectKind};
 use serde_json::{Value, json};
 
 use crate::arguments::{PageArguments, Revision, segment};
@@ -30,25 +31,23 @@ const FIELDS: &[Field] = &[
     Field::detail("updated_at"),
 ];
 
-/// How often, how much and when an agent or a credential may call
+/// How often, how much and when calls are allowed
 #[derive(Subcommand, Debug)]
 pub enum Limit {
-    /// Limit the calls of an agent or of a credential
+    /// Limit the calls of an agent, a credential, the tenant, a group, a tool, a server or a user
     #[command(after_long_help = "\
 Examples:
   gateward limit create refunds --agent billing --kind amount --max 1000 --pointer /amount --window day \\
     --currency EUR --currency-pointer /currency --tool payments/refund --time-zone Europe/Berlin
   gateward limit create office-hours --agent '*' --kind hours --day mon --day fri --hours 09:00-17:30
-  gateward limit create three-at-once --credential k1 --kind concurrency --max 3")]
+  gateward limit create three-at-once --credential k1 --kind concurrency --max 3
+  gateward limit create all-mails --tenant-wide --kind quota --max 5000 --window hour --tool 'mail/*'
+  gateward limit create each-user --user '*' --kind rate --capacity 20 --refill-per-s 2")]
     Create {
         #[arg(value_parser = segment)]
         limit_id: String,
-        /// The agent, or `*`: each agent on its own
-        #[arg(long, required_unless_present = "credential", conflicts_with = "credential")]
-        agent: Option<String>,
-        /// The key id of a credential, or `*`: each credential on its own
-        #[arg(long, value_name = "KEY_ID")]
-        credential: Option<String>,
+        #[command(flatten)]
+        subject: Subject,
         #[arg(long, value_parser = Kind::ALL.map(Kind::as_str))]
         kind: String,
         #[command(flatten)]
@@ -64,6 +63,20 @@ Examples:
         #[arg(value_parser = segment)]
         limit_id: String,
     },
+    /// Show what is used of limits
+    ///
+    /// In the bars, `#` is used, `=` is held by calls in progress, and `.` is left.
+    Status {
+        /// Whose limits; an agent's credential shows those of its own agent if this is left out
+        #[arg(long)]
+        agent: Option<String>,
+        /// The key id of a credential: its limits too
+        #[arg(long, value_name = "KEY_ID")]
+        credential: Option<String>,
+        /// Everything that is counted under this shared limit
+        #[arg(long, value_name = "LIMIT_ID", conflicts_with_all = ["agent", "credential"])]
+        limit: Option<String>,
+    },
     /// Change a limit; what was used stays used
     Update {
         #[arg(value_parser = segment)]
@@ -78,6 +91,50 @@ Examples:
         #[arg(value_parser = segment)]
         limit_id: String,
     },
+}
+
+/// Whose calls are counted.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Subject {
+    /// The agent, or `*`: each agent on its own
+    #[arg(long)]
+    agent: Option<String>,
+    /// The key id of a credential, or `*`: each credential on its own
+    #[arg(long, value_name = "KEY_ID")]
+    credential: Option<String>,
+    /// All calls of the tenant together
+    #[arg(long)]
+    tenant_wide: bool,
+    /// A group of agents together, or `*`: each group on its own
+    #[arg(long)]
+    group: Option<String>,
+    /// A glob of `server/tool`: each tool on its own, for all agents together
+    #[arg(long, value_name = "GLOB")]
+    each_tool: Option<String>,
+    /// A glob of servers: each server on its own, for all agents together
+    #[arg(long, value_name = "GLOB")]
+    each_server: Option<String>,
+    /// A user that a harness states, or `*`: each user on their own, for all agents together
+    #[arg(long)]
+    user: Option<String>,
+}
+
+impl Subject {
+    fn named(self) -> (SubjectKind, Option<String>) {
+        let tenant = self.tenant_wide.then(|| EACH.to_owned());
+        let subjects = [
+            (SubjectKind::Agent, self.agent),
+            (SubjectKind::Credential, self.credential),
+            (SubjectKind::Tenant, tenant),
+            (SubjectKind::Group, self.group),
+            (SubjectKind::Tool, self.each_tool),
+            (SubjectKind::Server, self.each_server),
+            (SubjectKind::User, self.user),
+        ];
+        let named = subjects.into_iter().find(|(_, subject)| subject.is_some());
+        named.unwrap_or((SubjectKind::Tenant, None))
+    }
 }
 
 #[derive(Args, Debug)]
@@ -147,13 +204,13 @@ impl RuleArguments {
 impl Limit {
     pub fn plan(self) -> Result<Plan, Failure> {
         let request = match self {
-            Self::Create { limit_id, agent, credential, kind, rule } => {
-                let subject_kind = if agent.is_some() { "agent" } else { "credential" };
+            Self::Create { limit_id, subject, kind, rule } => {
+                let (subject_kind, subject) = subject.named();
                 let rule = rule.fields(Fields::new().with("kind", Some(kind)));
                 let fields = Fields::new()
                     .with("limit_id", Some(limit_id))
-                    .with("subject_kind", Some(subject_kind))
-                    .with("subject", agent.or(credential))
+                    .with("subject_kind", Some(subject_kind.as_str()))
+                    .with("subject", subject)
                     .with("rule", Some(Value::from(rule)));
                 Request::post(&["limits"]).body(fields)
             }
@@ -161,6 +218,13 @@ impl Limit {
                 return Ok(Plan::list(Request::get(&["limits"]), "limits", FIELDS, &page));
             }
             Self::Show { limit_id } => Request::get(&["limits", &limit_id]),
+            Self::Status { agent, credential, limit } => {
+                let request = Request::get(&["limits", "status"])
+                    .parameter("agent", agent.as_deref())
+                    .parameter("credential", credential.as_deref())
+                    .parameter("limit", limit.as_deref());
+                return Ok(Plan::ShowLimits(request));
+            }
             Self::Update { limit_id, rule, revision } => {
                 let rule = rule.fields(Fields::new());
                 let rule = Some(Value::from(rule)).filter(|rule| *rule != json!({}));

@@ -29,6 +29,7 @@ fn request(line: &str) -> Request {
         Ok(
             Plan::Follow { request, .. }
             | Plan::Register(request)
+            | Plan::ShowLimits(request)
             | Plan::ShowDecision(request)
             | Plan::ShowReceipt(request)
             | Plan::ShowApproval(request)
@@ -143,8 +144,45 @@ fn every_command_asks_what_the_api_offers() {
             json!({"limit_id": "l", "subject_kind": "agent", "subject": "a", "rule": {
                 "kind": "rate", "capacity": 5, "refill_per_s": 0.5}}),
         ),
+        (
+            "limit create l --tenant-wide --kind concurrency --max 3",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "tenant", "subject": "*", "rule": {
+                "kind": "concurrency", "max": "3"}}),
+        ),
+        (
+            "limit create l --group * --kind concurrency --max 3",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "group", "subject": "*", "rule": {
+                "kind": "concurrency", "max": "3"}}),
+        ),
+        (
+            "limit create l --each-tool s/* --kind concurrency --max 3",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "tool", "subject": "s/*", "rule": {
+                "kind": "concurrency", "max": "3"}}),
+        ),
+        (
+            "limit create l --each-server s --kind concurrency --max 3",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "server", "subject": "s", "rule": {
+                "kind": "concurrency", "max": "3"}}),
+        ),
+        (
+            "limit create l --user u --kind concurrency --max 3",
+            "POST /v1/limits",
+            json!({"limit_id": "l", "subject_kind": "user", "subject": "u", "rule": {
+                "kind": "concurrency", "max": "3"}}),
+        ),
         ("limit list", "GET /v1/limits", none.clone()),
         ("limit show l", "GET /v1/limits/l", none.clone()),
+        ("limit status", "GET /v1/limits/status", none.clone()),
+        (
+            "limit status --agent a --credential k",
+            "GET /v1/limits/status?agent=a&credential=k",
+            none.clone(),
+        ),
+        ("limit status --limit l", "GET /v1/limits/status?limit=l", none.clone()),
         ("limit update l --max 3", "PATCH /v1/limits/l", json!({"rule": {"max": "3"}})),
         ("limit delete l", "DELETE /v1/limits/l", none.clone()),
         ("settings show", "GET /v1/settings", none.clone()),
@@ -501,6 +539,10 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "approvals approve appr_0_1 --edit {",
         "approvals approve appr_0_1 --edit @/nowhere/edit.json",
         "approvals reject appr_0_1 --edit {}",
+        "limit create l --kind concurrency --max 3",
+        "limit create l --agent a --user u --kind concurrency --max 3",
+        "limit status --limit l --agent a",
+        "limit status --limit l --credential k",
         "agent list --limit 0",
         "agent list --token gwa_x",
         "sign GET",

@@ -1,4 +1,4 @@
-//! Limits of agents and credentials.
+//! Limits of agents, credentials, and what calls of several agents have in common.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,7 +13,8 @@ use super::refusal::limit_reached;
 use super::resource::Resource;
 use crate::bounds::MAX_LIMITS;
 use crate::field::{Label, Millis, Name, parse_within};
-use crate::limit::{Definition, MAX_LIMITS_OF_SUBJECT, OffsetS};
+use crate::glob::Glob;
+use crate::limit::{Definition, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS, OffsetS};
 use crate::merge_patch::merge_patch;
 use crate::name::is_name;
 use crate::problem::{Problem, ProblemCode};
@@ -42,7 +43,8 @@ pub struct LimitRow {
 pub struct LimitView {
     limit_id: String,
     subject_kind: SubjectKind,
-    /// An agent's name, or a credential's key id. `*`: each of them, on its own.
+    /// The name of an agent or a group, a credential's key id, a glob of tools (`server/tool`) or servers, or a user's
+    /// id. `*`, and a glob: each of them, on its own. Of the tenant: `*`.
     subject: String,
     rule: Definition,
     /// The administrator's name.
@@ -87,7 +89,8 @@ impl Resource for LimitRow {
 pub struct LimitRequest {
     limit_id: Name,
     subject_kind: SubjectKind,
-    /// An agent's name, or a credential's key id. `*`: each of them, on its own.
+    /// The name of an agent or a group, a credential's key id, a glob of tools (`server/tool`) or servers, or a user's
+    /// id. `*`, and a glob: each of them, on its own. Of the tenant: `*`.
     subject: Label,
     #[schema(value_type = Definition)]
     rule: Box<RawValue>,
@@ -109,7 +112,9 @@ struct Around {
     count: u64,
     /// Limits of the same subject.
     of_subject: u64,
-    /// Whether there is such an agent or credential.
+    /// Limits that lanes share.
+    shared: u64,
+    /// Whether there is such an agent, credential or group.
     exists: bool,
     /// The first credential of those that were rotated into the subject, if it is a credential.
     first_key_id: Option<String>,
@@ -155,15 +160,8 @@ impl Write for CreateLimit {
         let rule = rule(request.rule.get(), self.offset_s, at.now_ms)?;
         let around: Around = loaded.extra()?;
         let subject: &str = &request.subject;
-        let refuse = |must: &str| Err(Problem::field("subject", format!("`subject`: {must}")));
-        if subject != EACH && !is_name(subject) {
-            return refuse("must be the name of an agent, the key id of a credential, or `*`");
-        }
-        if subject != EACH && !around.exists {
-            return refuse(match request.subject_kind {
-                SubjectKind::Agent => "this agent does not exist",
-                SubjectKind::Credential => "this agent's credential does not exist",
-            });
+        if let Some(must) = refusal(request.subject_kind, subject, around.exists) {
+            return Err(Problem::field("subject", format!("`subject`: {must}")));
         }
         if RESERVED_IDS.contains(&&*request.limit_id) {
             return Err(Problem::field("limit_id", "`limit_id`: Gateward uses this id itself"));
@@ -178,14 +176,18 @@ impl Write for CreateLimit {
         if around.of_subject >= MAX_LIMITS_OF_SUBJECT as u64 {
             return Err(limit_reached("limits of one subject", MAX_LIMITS_OF_SUBJECT as u64));
         }
+        if request.subject_kind.is_shared() && around.shared >= MAX_SHARED_LIMITS as u64 {
+            let what = "limits of the tenant, groups, tools, servers and users";
+            return Err(limit_reached(what, MAX_SHARED_LIMITS as u64));
+        }
         let row = LimitRow {
             limit_id: request.limit_id.to_string(),
             subject_kind: request.subject_kind,
             subject: match request.subject_kind {
-                SubjectKind::Agent => subject.to_owned(),
                 SubjectKind::Credential => {
                     around.first_key_id.unwrap_or_else(|| subject.to_owned())
                 }
+                _ => subject.to_owned(),
             },
             rule,
             created_by: at.issuer(),
@@ -252,6 +254,27 @@ impl Write for DeleteLimit {
     }
 }
 
+/// What is wrong with a subject. `exists`: there is an agent, a credential or a group of this name.
+fn refusal(kind: SubjectKind, subject: &str, exists: bool) -> Option<String> {
+    if subject == EACH {
+        return None;
+    }
+    let must = match kind {
+        SubjectKind::Agent | SubjectKind::Credential | SubjectKind::Group if !is_name(subject) => {
+            "must be the name of an agent or a group, the key id of a credential, or `*`"
+        }
+        SubjectKind::Agent if !exists => "this agent does not exist",
+        SubjectKind::Credential if !exists => "this agent's credential does not exist",
+        SubjectKind::Group if !exists => "this group does not exist",
+        SubjectKind::Tenant => "must be `*`",
+        SubjectKind::Tool | SubjectKind::Server if subject.parse::<Glob>().is_err() => {
+            return Some(format!("must be {}", Glob::EXPECTED));
+        }
+        _ => return None,
+    };
+    Some(must.to_owned())
+}
+
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<LimitRow, Problem> {
     let row: LimitRow = loaded.record()?.ok_or_else(|| Problem::not_found("limit"))?;
     check_match(at, row.revision)?;
@@ -286,6 +309,7 @@ fn concerning(
         SubjectKind::Agent if row.subject != EACH => ChangedKey::Agent(row.subject.clone()),
         // Credentials that were rotated into each other share their limits.
         SubjectKind::Agent | SubjectKind::Credential => ChangedKey::All,
+        _ => ChangedKey::Tenant,
     }];
     Ok(change)
 }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::agent_state::AgentState;
-use super::draft::{Draft, Presented, is_harness};
+use super::draft::{Draft, Presented};
 use super::facts::EventFacts;
 use super::row::{Event, JournalEntry};
 use super::ruling::Ruling;
@@ -144,7 +144,7 @@ pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approv
         resource: call.resource.clone(),
         user_id: call.user_id.clone(),
         run_id: call.run_id.clone(),
-        assigned: is_harness(draft.facts.records),
+        assigned: draft.facts.records.is_harness(),
         session: command.session.clone(),
         route: call.route.clone(),
         source_trust: draft.trust().effective,

@@ -50,6 +50,9 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             step
         }
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
+        Err(Stop::NotLeased(needs)) => {
+            Step { needs, ..draft.answer(200, String::new(), None, None) }
+        }
         Err(Stop::Problem(problem, counted)) => {
             let body = problem.to_json(&command.http_request_id);
             let retry = problem.retry_after_s.map(u64::from);
@@ -147,6 +150,10 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
         None => judge_call(engine, draft, &identity)?,
     };
     draft.check_space(&ruling)?;
+    // Only now: a call that anything else denies takes nothing away from other lanes.
+    if ruling.decision.passes() && !draft.needs.is_empty() {
+        return Err(Stop::NotLeased(std::mem::take(&mut draft.needs)));
+    }
     Ok(Judged::Ruling(ruling))
 }
 

@@ -12,6 +12,7 @@ use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
 use crate::limit::book::{At, Covered, Ledger, statuses};
+use crate::limit::lease::Need;
 use crate::limit::reservation::Take;
 use crate::problem::Problem;
 use crate::provenance::Provenance;
@@ -26,6 +27,8 @@ pub enum Stop {
     Terminal(Problem),
     /// The answer that the request id already has.
     Stored(String),
+    /// The lane lacks parts of limits that lanes share.
+    NotLeased(Vec<Need>),
 }
 
 /// The result of the steps before the journal.
@@ -68,12 +71,14 @@ pub struct Draft<'a> {
     /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
-    /// The limits of the call's agent and credential, once they were checked.
+    /// The limits of the call, once they were checked.
     pub ledgers: Vec<Ledger<'a>>,
     /// Which limits cover the call.
     pub covered: Covered,
     /// What the call takes of them if it passes.
     pub takes: Vec<Take>,
+    /// What the lane must ask counters for, if the call passes otherwise.
+    pub needs: Vec<Need>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
@@ -94,6 +99,7 @@ impl<'a> Draft<'a> {
             ledgers: Vec::new(),
             covered: Covered::default(),
             takes: Vec::new(),
+            needs: Vec::new(),
             action_hash: action_hash(command, facts.records),
         }
     }
@@ -167,6 +173,7 @@ impl<'a> Draft<'a> {
             approval_entry: None,
             observation: None,
             counted,
+            needs: Vec::new(),
         }
     }
 }
@@ -176,14 +183,9 @@ pub fn taint_period_ms(records: &CallRecords) -> u64 {
     records.tenant.as_ref().map_or(default_ms, TenantRecord::taint_period_ms)
 }
 
-/// Whether the caller is a harness. Only a harness's claims about users and runs count.
-pub fn is_harness(records: &CallRecords) -> bool {
-    records.credential.as_ref().is_some_and(|credential| credential.assigns_runs)
-}
-
 /// The run that the call belongs to, if a harness assigned it.
 pub fn assigned_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Option<&'a str> {
-    Some(command.call.run_id.as_str()).filter(|run| is_harness(records) && !run.is_empty())
+    Some(command.call.run_id.as_str()).filter(|run| records.is_harness() && !run.is_empty())
 }
 
 /// The run whose values a command needs; `None` if it decides on no tool, or if no harness assigned a run.
@@ -208,7 +210,7 @@ pub fn observed_run<'a>(command: &'a GateCommand, records: &CallRecords) -> Opti
 /// whether the caller is a harness.
 fn action_hash(command: &GateCommand, records: &CallRecords) -> [u8; 32] {
     let call = &command.call;
-    if !is_harness(records) || (call.user_id.is_empty() && call.run_id.is_empty()) {
+    if !records.is_harness() || (call.user_id.is_empty() && call.run_id.is_empty()) {
         return call.action_hash;
     }
     let action = Action::of(call, &command.tenant);

@@ -3,6 +3,7 @@
 use super::agent_state::AgentState;
 use super::budget::Written;
 use super::config::Config;
+use super::shared_limits::Leases;
 use super::space::JournalSpace;
 use crate::approval::Approval;
 use crate::bucket::Rate;
@@ -26,22 +27,25 @@ pub struct ReservationSpace {
     pub asked: bool,
 }
 
-/// The books of a call's agent and credential.
+/// What was used of a call's limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Books<'a> {
     pub agent: &'a Book,
     pub credential: &'a Book,
     pub space: ReservationSpace,
+    /// Of limits that lanes share; `None` if the call has none.
+    pub leases: Option<Leases<'a>>,
 }
 
 impl Books<'_> {
     /// Of calls without limits.
     pub const NONE: Books<'static> = {
-        static EMPTY: Book = Book::new();
+        const EMPTY: &Book = &Book::new();
         Books {
-            agent: &EMPTY,
-            credential: &EMPTY,
+            agent: EMPTY,
+            credential: EMPTY,
             space: ReservationSpace { forwarded: true, asked: true },
+            leases: None,
         }
     };
 }

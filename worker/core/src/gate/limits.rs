@@ -1,17 +1,18 @@
-//! Limits of the agent and of its credential: checked once the tool is known, used if the call passes.
+//! The limits of a call: checked once the tool is known, used if the call passes.
 
 use super::draft::{Draft, Stop};
-use super::facts::Facts;
+use super::facts::{Books, Facts};
 use super::replay::REPLAY_MS;
 use super::ruling::{Ruling, Tool};
+use super::shared_limits;
 use super::step::Counted;
-use crate::call::command::Purpose;
+use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
 use crate::json::Json;
 use crate::limit::book::{self, At, Covered, Ledger, Usage, Writes};
 use crate::limit::reservation::Reservation;
 use crate::limit::violation::{Violation, Why};
-use crate::limit::{Amount, Kind};
+use crate::limit::{Amount, Checked, Kind};
 use crate::problem::{Problem, ProblemCode};
 
 /// Forwarded calls of a lane that hold a part of a limit: more than can be in progress at once. And calls whose
@@ -46,9 +47,17 @@ pub fn credential_book(key_id: &str) -> String {
 /// 429: too many calls, or too many at once.
 pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let (facts, call) = (draft.facts, &draft.command.call);
-    draft.ledgers = ledgers(facts, &call.agent, &draft.command.key_id);
+    draft.ledgers = ledgers(facts, draft.command);
     let reads = facts.records.tool.as_ref().is_some_and(|tool| !tool.writes());
     draft.covered = Covered { reads, writes: tool.writes };
+    if draft.ledgers.len() > shared_limits::MAX_SHARED_OF_CALL + 2 {
+        let mut ruling = Ruling::deny(ReasonCode::LimitUnavailable);
+        ruling.reason = format!(
+            "The call counts for more than {} shared limits, since its agent is in so many groups.",
+            shared_limits::MAX_SHARED_OF_CALL
+        );
+        return Ok(Some(ruling));
+    }
     // A request of a server to its client is not the agent's own call. Calling a canary quarantines, whatever is
     // left of limits.
     if draft.ledgers.is_empty() || draft.command.purpose == Purpose::Ask || tool.canary {
@@ -70,7 +79,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     };
     let violation = match book::check(&mut draft.ledgers, &usage, at(facts)) {
         // An outcome that nobody can report later gives nothing back, so only what is forwarded must be refused.
-        Ok(takes)
+        Ok(Checked { takes, .. })
             if forwarded
                 && !facts.books.space.forwarded
                 && takes.iter().any(|it| it.is_open(true)) =>
@@ -78,8 +87,10 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
             let detail = "too many calls of this agent, or of its lane, are in progress";
             return Err(Stop::Problem(Problem::new(ProblemCode::Overloaded, detail), None));
         }
-        Ok(takes) => {
+        Ok(Checked { takes, needs }) => {
             draft.takes = takes;
+            // A dry run does not take anything away from other lanes.
+            draft.needs = if call.dry_run { Vec::new() } else { needs };
             return Ok(None);
         }
         Err(violation) => violation,
@@ -87,6 +98,7 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let reason = violation.sentence(facts.now_ms);
     let reason_code = match (violation.why, violation.kind) {
         (Why::Unreadable, _) => ReasonCode::LimitUnreadable,
+        (Why::Unavailable, _) => ReasonCode::LimitUnavailable,
         (_, Kind::Hours) => ReasonCode::OutsideHours,
         (_, Kind::PerCall) => ReasonCode::PerCallExceeded,
         (_, Kind::Quota) => ReasonCode::QuotaExhausted,
@@ -110,17 +122,27 @@ fn too_many(violation: &Violation, reason: String) -> Stop {
     Stop::Problem(problem, Some(Counted::RateLimited))
 }
 
-fn ledgers<'a>(facts: &'a Facts<'_>, agent: &str, key_id: &str) -> Vec<Ledger<'a>> {
+fn ledgers<'a>(facts: &'a Facts<'_>, command: &GateCommand) -> Vec<Ledger<'a>> {
+    let (agent, key_id) = (&command.call.agent, &command.key_id);
     let of_agent = facts.records.agent.as_ref().map(|agent| agent.limits.as_slice());
     let of_credential = facts.records.credential.as_ref().map(|it| it.limits.as_slice());
     let mut ledgers = Vec::new();
     if let Some(limits) = of_agent.filter(|limits| !limits.is_empty()) {
-        ledgers.push(Ledger { name: agent_book(agent), limits, book: facts.books.agent.clone() });
+        let book = facts.books.agent.clone();
+        ledgers.push(Ledger { name: agent_book(agent).into(), limits, book, leased: None });
     }
     if let Some(limits) = of_credential.filter(|limits| !limits.is_empty()) {
         let book = facts.books.credential.clone();
         let name = credential_book(first_key_id(facts, key_id));
-        ledgers.push(Ledger { name, limits, book });
+        ledgers.push(Ledger { name: name.into(), limits, book, leased: None });
+    }
+    let Some(leases) = facts.books.leases else { return ledgers };
+    for shared in shared_limits::of_call(facts.records, command) {
+        let name = shared.book();
+        let book = leases.books.get(&name).cloned().unwrap_or_default();
+        let leased = Some(leases.waits.of(&name, &shared.subject));
+        let limits = std::slice::from_ref(shared.limit);
+        ledgers.push(Ledger { name: name.into(), limits, book, leased });
     }
     ledgers
 }
@@ -144,12 +166,14 @@ pub fn commit(draft: &mut Draft<'_>) {
 /// What the decision's row writes; `None` if no limit covers the call.
 pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<Writes>> {
     let facts = draft.facts;
-    let before = |name: &str| match name.starts_with("agent/") {
-        true => facts.books.agent,
-        false => facts.books.credential,
+    let before = |ledger: &Ledger<'_>| match (&ledger.leased, facts.books.leases) {
+        (Some(_), Some(leases)) => leases.books.get(&*ledger.name).unwrap_or(Books::NONE.agent),
+        _ if ledger.name.starts_with("agent/") => facts.books.agent,
+        _ => facts.books.credential,
     };
-    let changed = draft.ledgers.iter().filter(|ledger| ledger.book != *before(&ledger.name));
-    let books: Vec<_> = changed.map(|ledger| (ledger.name.clone(), ledger.book.clone())).collect();
+    let changed = draft.ledgers.iter().filter(|ledger| ledger.book != *before(ledger));
+    let books: Vec<_> =
+        changed.map(|ledger| (ledger.name.to_string(), ledger.book.clone())).collect();
     if books.is_empty() {
         return None;
     }

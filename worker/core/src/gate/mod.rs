@@ -31,6 +31,7 @@ mod row;
 mod ruling;
 mod run;
 mod settle;
+pub mod shared_limits;
 mod space;
 mod step;
 mod taint_state;

@@ -1,6 +1,7 @@
 //! The lane's answer to a proxy: the decision, as far as a proxy needs it, and where the call goes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::command::{GateCommand, Purpose};
@@ -123,6 +124,9 @@ pub struct ProxyDecision {
     pub reason_code: ReasonCode,
     pub matched_policies: Vec<String>,
     pub redacted_fields: Vec<String>,
+    /// The limit that denies the call, in a list.
+    #[serde(default)]
+    pub violated_limits: Vec<Value>,
     pub approval: Option<ProxyApproval>,
     pub receipt: Option<ProxyReceipt>,
     /// `degraded`, or absent.

@@ -4,6 +4,7 @@ use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 use crate::limit::book::Status;
+use crate::limit::lease::Need;
 use crate::provenance::run::Observation;
 
 /// Events that the audit counts instead of journalling each.
@@ -68,4 +69,7 @@ pub struct Step {
     pub observation: Option<Observation>,
     /// What the audit counts.
     pub counted: Option<Counted>,
+    /// What the lane must ask counters for before the call can be decided. If there is something, nothing else
+    /// counts.
+    pub needs: Vec<Need>,
 }

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 
 use super::storage::{LaneSql, StorageError, Value, first_text, unreadable};
+use crate::call::command::GateCommand;
 use crate::gate::limits::{
     MAX_RESERVATIONS, MAX_RESERVATIONS_OF_AGENT, agent_book, credential_book,
 };
+use crate::gate::shared_limits::{self, Leases, Shared, Waits};
 use crate::gate::{Books, ReservationSpace};
-use crate::limit::Book;
 use crate::limit::book::{self, Writes};
+use crate::limit::lease::Answer;
 use crate::limit::reservation::{Ending, Reservation};
+use crate::limit::{Amount, Book};
 use crate::registry::CallRecords;
 use crate::sql::lane as sql;
 
-/// Books in memory. With more, all are dropped, and read again when their agents call. A book takes about 300
+/// Books in memory. With more, all are dropped, and read again when they are needed. A book takes about 300
 /// bytes.
 const MAX_BOOKS: usize = 20_000;
 
@@ -27,6 +30,8 @@ pub(super) struct Limits {
     forwarded: usize,
     /// How many are of each agent.
     of_agents: HashMap<String, usize>,
+    /// What the lane holds of leases for calls that waited, by the book's name, with the lease's number.
+    pub held: HashMap<String, (u64, Amount)>,
 }
 
 impl Limits {
@@ -44,22 +49,23 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Brings the books of a call into memory, if its agent or its credential has limits.
+    /// Brings the books of a call into memory, if it has limits.
     pub fn hold(
         &mut self,
         storage: &impl LaneSql,
         records: &CallRecords,
-        agent: &str,
-        key_id: &str,
+        command: &GateCommand,
     ) -> Result<(), StorageError> {
+        let mut names = Vec::new();
         if records.agent.as_ref().is_some_and(|agent| !agent.limits.is_empty()) {
-            self.hold_book(storage, agent_book(agent))?;
+            names.push(agent_book(&command.call.agent));
         }
         if let Some(credential) = records.credential.as_ref().filter(|it| !it.limits.is_empty()) {
-            let first = credential.first_key_id.as_deref().unwrap_or(key_id);
-            self.hold_book(storage, credential_book(first))?;
+            let first = credential.first_key_id.as_deref().unwrap_or(&command.key_id);
+            names.push(credential_book(first));
         }
-        Ok(())
+        names.extend(shared_limits::of_call(records, command).iter().map(Shared::book));
+        names.into_iter().try_for_each(|name| self.hold_book(storage, name))
     }
 
     fn hold_book(&mut self, storage: &impl LaneSql, name: String) -> Result<(), StorageError> {
@@ -74,12 +80,15 @@ impl Limits {
             }
             (false, None) => return Err(unreadable("a book of limits")),
         };
-        // The other book of the same call must stay.
-        if self.books.len() >= MAX_BOOKS {
-            self.books.retain(|held, _| held.starts_with("agent/") != name.starts_with("agent/"));
-        }
         self.books.insert(name, book);
         Ok(())
+    }
+
+    /// Makes space for the books of one call. A lease that no row has yet is granted again.
+    pub fn make_space(&mut self) {
+        if self.books.len() > MAX_BOOKS {
+            self.books.clear();
+        }
     }
 
     /// A book, from memory or storage.
@@ -89,7 +98,13 @@ impl Limits {
     }
 
     /// The books of a call, if they are in memory.
-    pub fn books(&self, records: &CallRecords, agent: &str, key_id: &str) -> Books<'_> {
+    pub fn books<'a>(
+        &'a self,
+        records: &CallRecords,
+        command: &GateCommand,
+        answers: &'a [(String, Answer)],
+    ) -> Books<'a> {
+        let (agent, key_id) = (&command.call.agent, &command.key_id);
         let first = records.credential.as_ref().and_then(|it| it.first_key_id.as_deref());
         let asked = self.reservations.len() - self.forwarded;
         let own = self.of_agents.get(agent).is_none_or(|own| *own < MAX_RESERVATIONS_OF_AGENT);
@@ -106,7 +121,13 @@ impl Limits {
             credential: book(&credential_book(first.unwrap_or(key_id)))
                 .unwrap_or(Books::NONE.credential),
             space,
+            leases: Some(Leases { books: &self.books, waits: Waits { held: &self.held, answers } }),
         }
+    }
+
+    /// Takes a book that was changed otherwise than by a row.
+    pub fn take_book(&mut self, name: String, book: Book) {
+        self.books.insert(name, book);
     }
 
     /// Takes what was written.
@@ -138,8 +159,7 @@ impl Limits {
         reservation: &Reservation,
         ending: Ending,
     ) -> Result<Writes, StorageError> {
-        let mut names: Vec<&str> =
-            reservation.takes.iter().map(|take| take.book.as_str()).collect();
+        let mut names: Vec<&str> = reservation.takes.iter().map(|take| &*take.book).collect();
         names.sort_unstable();
         names.dedup();
         let mut books = Vec::new();

@@ -19,6 +19,7 @@ mod checkpoint;
 mod clock;
 mod day;
 mod flush;
+mod leases;
 mod limits;
 mod observe;
 mod outbox;
@@ -39,5 +40,5 @@ pub use outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
-pub use state::Lane;
+pub use state::{Called, Lane};
 pub use storage::{LaneSql, StorageError, Value};

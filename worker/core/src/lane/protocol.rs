@@ -15,13 +15,15 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
 use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
+use crate::limit::Amount;
+use crate::limit::lease::{Ask, Granted, Returned, Terms};
 use crate::problem::{Problem, ProblemCode};
 use crate::receipt::ChainHead;
 use crate::registry::{EpochPush, PendingPushes, TenantRecord};
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 7;
+pub const PROTOCOL_VERSION: u8 = 8;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -80,6 +82,26 @@ pub enum LaneRequest<'a> {
     ReadRows { from: u64 },
     /// Read what was used of limits, by the names of the books. Reply: [`LaneReply::Books`].
     ReadBooks { names: Vec<String> },
+    /// Ask a limit's counter object for parts of the limit. Reply: [`LaneReply::Leased`].
+    Lease(Cow<'a, LeaseCommand>),
+    /// Give back what is not used of a lease. The counter granted so much in the window of this number. Reply:
+    /// [`LaneReply::Returned`].
+    GiveBack { counter: String, subject: String, number: u64, granted: Amount },
+    /// Read what a limit's counter object granted for these subjects; for the first ones if none is named. Reply:
+    /// [`LaneReply::Pools`].
+    ReadPools { subjects: Vec<String> },
+}
+
+/// A lane asks a limit's counter object for parts of the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaseCommand {
+    pub tenant: String,
+    /// [`crate::limit::Limit::counter`].
+    pub counter: String,
+    /// Whose count it is.
+    pub subject: String,
+    pub terms: Terms,
+    pub ask: Ask,
 }
 
 /// What a lane replies to every request whose answer is not the caller's.
@@ -104,6 +126,12 @@ pub enum LaneReply {
     Rows(String),
     /// One book for each name, in order, as it is stored; empty where nothing was used.
     Books(Vec<String>),
+    /// `None` if the limit's time zone is unknown.
+    Leased(Option<Granted>),
+    /// `None` if the lane has no lease of the limit.
+    Returned(Option<Returned>),
+    /// Subjects, and their counts as they are stored.
+    Pools(Vec<(String, String)>),
 }
 
 /// The ends of a lane's chain of receipts.
@@ -225,6 +253,7 @@ mod tests {
     use crate::credential::signature::SignatureNonce;
     use crate::gate::proxy::Untrusted;
     use crate::gate::{Effect, LaneAction, ObservedResult};
+    use crate::limit::{Calendar, Window};
     use crate::provenance::Observed;
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Settings, TenantStatus};
@@ -281,6 +310,7 @@ mod tests {
             rows_per_day: None,
             bytes_per_day: Some(63),
             destinations: None,
+            shared_limits: [].into(),
         }
     }
 
@@ -407,11 +437,28 @@ mod tests {
             keys: vec![ChangedKey::Tenant, ChangedKey::Tool(text("s/x")), ChangedKey::All],
         };
         let pending = PendingPushes { tenant: text("t"), lanes: vec![0, 7], epoch: 4 };
+        let calendar = Calendar { window: Window::Day, time_zone: text("UTC") };
+        let lease = LeaseCommand {
+            tenant: text("t"),
+            counter: text("l"),
+            subject: text("*"),
+            terms: Terms::Sum { max: Amount::whole(9), calendar },
+            ask: Ask {
+                lane: 7,
+                lanes: 8,
+                revision: 5,
+                number: 300,
+                granted: Amount::whole(2),
+                returned: Amount::whole(1),
+                free: Amount::ZERO,
+                needs: vec![Amount::whole(1)],
+            },
+        };
         vec![
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0700017407016b01010101010101010101010101010101010101010101010101010101010101\
+                    "0800017407016b01010101010101010101010101010101010101010101010101010101010101\
                 0101680100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
@@ -421,32 +468,46 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0701017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0801017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
                 pin(
-                    "070201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
+                    "080201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
                     "",
                 ),
             ),
-            (LaneRequest::Taint(taint), pin("070301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("070401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("070501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0706030403000403732f7806", "")),
-            (LaneRequest::KeepPushes(pending), pin("0707017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("07080170", "")),
+            (LaneRequest::Taint(taint), pin("080301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("080401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("080501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0806030403000403732f7806", "")),
+            (LaneRequest::KeepPushes(pending), pin("0807017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("08080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "070903626f749102",
+                    "080903626f749102",
                     r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("070a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("070bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("070cad02", "")),
-            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("070d010162", "")),
+            (LaneRequest::ReadChainEnds, pin("080a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("080bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("080cad02", "")),
+            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("080d010162", "")),
+            (
+                LaneRequest::Lease(Cow::Owned(lease)),
+                pin("080e0174016c012a0201390203555443070805ac02013201310130010131", ""),
+            ),
+            (
+                LaneRequest::GiveBack {
+                    counter: text("l"),
+                    subject: text("*"),
+                    number: 300,
+                    granted: Amount::whole(2),
+                },
+                pin("080f016c012aac020132", ""),
+            ),
+            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0810010175", "")),
         ]
     }
 
@@ -454,17 +515,27 @@ mod tests {
     fn replies() -> Vec<(LaneReply, String)> {
         let link = |seq, hash| ChainHead { seq, hash: text(hash) };
         let input = ApprovalInput { asked: Some(text("{}")), edited: None };
+        let granted = Granted {
+            number: 300,
+            ends_at_ms: 301,
+            granted: Amount::whole(2),
+            returned: Amount::whole(1),
+            back: Amount::ZERO,
+            left: Amount::ZERO,
+            overdrawn: false,
+            retry_after_s: Some(5),
+        };
         vec![
-            (LaneReply::Done, pin("0700", "")),
+            (LaneReply::Done, pin("0800", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("07010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("08010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("07020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("08020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0703a704",
+                    "0803a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -475,7 +546,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "070465",
+                    "080465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -484,11 +555,17 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0705ac020168000167", ""),
+                pin("0805ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("070601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0707025b5d", "")),
-            (LaneReply::Books(vec![text("[]")]), pin("070801025b5d", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("080601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0807025b5d", "")),
+            (LaneReply::Books(vec![text("[]")]), pin("080801025b5d", "")),
+            (LaneReply::Leased(Some(granted)), pin("080901ac02ad020132013101300130000105", "")),
+            (
+                LaneReply::Returned(Some(Returned { number: 300, returned: Amount::whole(1) })),
+                pin("080a01ac020131", ""),
+            ),
+            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("080b010175027b7d", "")),
         ]
     }
 
@@ -510,6 +587,9 @@ mod tests {
             LaneRequest::ReadRow { .. } => 11,
             LaneRequest::ReadRows { .. } => 12,
             LaneRequest::ReadBooks { .. } => 13,
+            LaneRequest::Lease(_) => 14,
+            LaneRequest::GiveBack { .. } => 15,
+            LaneRequest::ReadPools { .. } => 16,
         }
     }
 
@@ -524,11 +604,14 @@ mod tests {
             LaneReply::Row(_) => 6,
             LaneReply::Rows(_) => 7,
             LaneReply::Books(_) => 8,
+            LaneReply::Leased(_) => 9,
+            LaneReply::Returned(_) => 10,
+            LaneReply::Pools(_) => 11,
         }
     }
 
-    const REQUESTS: u8 = 14;
-    const REPLIES: u8 = 9;
+    const REQUESTS: u8 = 17;
+    const REPLIES: u8 = 12;
 
     /// If this fails, raise [`PROTOCOL_VERSION`] and pin the new bytes: the other end of a hop may still
     /// run the code before the change.
@@ -582,7 +665,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 7"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 8"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

@@ -19,6 +19,11 @@ const MAX_STORED_RECORDS: i64 = 40_000;
 
 const EPOCH: &str = "epoch";
 const CONFIRMED: &str = "confirmed_at_ms";
+const SHAPE: &str = "records_shape";
+
+/// Raise it whenever a stored record gets a member that restricts calls: records of an older version lack it, and
+/// must not be used.
+const RECORDS_SHAPE: &str = "1";
 
 impl Lane {
     /// The epoch of the stored records, and when D1 last confirmed it.
@@ -48,9 +53,11 @@ impl Lane {
         if epoch < stored {
             return Ok(());
         }
-        if epoch > stored {
+        let same_shape = meta(storage, SHAPE)?.as_deref() == Some(RECORDS_SHAPE);
+        if epoch > stored || !same_shape {
             storage.exec(sql::FORGET_RECORDS, &[])?;
             set_meta(storage, EPOCH, epoch.to_string())?;
+            set_meta(storage, SHAPE, RECORDS_SHAPE.to_owned())?;
         }
         set_meta(storage, CONFIRMED, asked_at_ms.to_string())?;
         if !records.is_empty() {
@@ -92,7 +99,8 @@ impl Lane {
         command: &GateCommand,
     ) -> Result<Vec<StoredRecord>, StorageError> {
         let mut found = Vec::new();
-        if Self::noted_epoch(storage)? != epoch {
+        let same_shape = meta(storage, SHAPE)?.as_deref() == Some(RECORDS_SHAPE);
+        if Self::noted_epoch(storage)? != epoch || !same_shape {
             return Ok(found);
         }
         for (kind, name) in needed(command) {

@@ -20,6 +20,8 @@ use crate::gate::{
     JournalSpace, NONCE_MS, Reply, TaintCommand, carry_out, decide, needs_tool, observed_run,
     scoped_key, taint,
 };
+use crate::limit::book::Writes;
+use crate::limit::lease::{Answer, Need};
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
 use crate::provenance::run::storage_name;
@@ -37,6 +39,14 @@ const MAX_COUNTED_AGENTS: usize = 1_024;
 /// Expired nonces of signatures that are deleted when one is written. More than one, so that they
 /// do not pile up: a lane that journals nothing is never flushed.
 const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Called {
+    Decided(Reply),
+    /// Nothing was written. The lane asks counters for this, and then calls again.
+    NotLeased(Vec<Need>),
+}
 
 /// An agent in memory.
 #[derive(Debug)]
@@ -177,7 +187,8 @@ impl Lane {
         }
     }
 
-    /// Steps 6 to 12 of a call. `records` were read at the current epoch.
+    /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: what the counters of shared
+    /// limits answered to this call, by the names of the books.
     ///
     /// # Errors
     ///
@@ -185,12 +196,12 @@ impl Lane {
     pub fn call(
         &mut self,
         storage: &impl LaneSql,
-        engine: &PolicyEngine,
-        config: &Config,
+        (engine, config): (&PolicyEngine, &Config),
         command: &GateCommand,
         records: &CallRecords,
+        answers: &[(String, Answer)],
         now_ms: u64,
-    ) -> Result<Reply, StorageError> {
+    ) -> Result<Called, StorageError> {
         let call = &command.call;
         let key =
             |value: &Option<String>| value.as_ref().map(|value| scoped_key(&call.agent, value));
@@ -216,7 +227,8 @@ impl Lane {
             None => None,
         };
         self.hold(storage, &call.agent, now_ms)?;
-        self.limits.hold(storage, records, &call.agent, &command.key_id)?;
+        self.limits.make_space();
+        self.limits.hold(storage, records, command)?;
         let settled = match &command.purpose {
             Purpose::Settle(reported) => {
                 self.limits.reservations.get(&reported.decision_id).cloned()
@@ -235,11 +247,14 @@ impl Lane {
             signature_nonce_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),
-            books: self.limits.books(records, &call.agent, &command.key_id),
+            books: self.limits.books(records, command, answers),
             reservation: settled.as_ref(),
             ..facts
         };
         let mut step = decide(engine, &facts, command);
+        if !step.needs.is_empty() {
+            return Ok(Called::NotLeased(step.needs));
+        }
         if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
         {
@@ -280,7 +295,7 @@ impl Lane {
                 self.unsure = true;
             }
         }
-        Ok(step.reply)
+        Ok(Called::Decided(step.reply))
     }
 
     /// Carries out an administrator's command about an agent. It takes effect from the next call
@@ -448,14 +463,24 @@ impl Lane {
                 Value::Text(entry.row),
             ];
             let mut statement = sql::INSERT;
-            if let Some(limits) = &entry.limits {
-                statement = sql::INSERT_LIMITED;
-                // Plain data always serializes.
-                let books = serde_json::to_string(&limits.books).unwrap_or_default();
-                let reservation = limits.reservation.as_ref().map(serde_json::to_string);
-                values.push(Value::Text(books));
-                values.push(text(reservation.transpose().unwrap_or_default()));
-                values.push(text(limits.settles.clone()));
+            // Plain data always serializes.
+            match entry.limits.as_deref() {
+                None => {}
+                Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
+                    statement = sql::INSERT_COUNTED;
+                    values.extend(books.iter().flat_map(|(name, book)| {
+                        let book = serde_json::to_string(book).unwrap_or_default();
+                        [Value::Text(name.clone()), Value::Text(book)]
+                    }));
+                }
+                Some(Writes { books, reservation, settles }) => {
+                    statement = sql::INSERT_LIMITED;
+                    let books = serde_json::to_string(books).unwrap_or_default();
+                    let reservation = reservation.as_ref().map(serde_json::to_string);
+                    values.push(Value::Text(books));
+                    values.push(text(reservation.transpose().unwrap_or_default()));
+                    values.push(text(settles.clone()));
+                }
             }
             storage.exec(statement, &values)?;
         }

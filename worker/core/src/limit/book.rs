@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::amount::Amount;
 use super::definition::{Calendar, Kind, Limit, Measured, Rule, Unclear};
+use super::lease::{self, Answer, Granted, Lease, Leased, Need, Returned, Terms};
 use super::reservation::{Ending, Reservation, Source, Take};
 use super::violation::Violation;
 use super::window::{self, Local, OffsetS, Period, Window};
@@ -45,16 +46,33 @@ pub struct At {
 #[derive(Debug, Clone, Default)]
 pub struct Ledger<'a> {
     /// The book's name in the lane's storage.
-    pub name: String,
+    pub name: Rc<str>,
     pub limits: &'a [Rc<Limit>],
     pub book: Book,
+    /// Present if the book holds the lease of one limit that lanes share.
+    pub leased: Option<Leased>,
+}
+
+/// What a call takes of its limits, if it passes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Checked {
+    pub takes: Vec<Take>,
+    /// What its lane must ask for before the call can be decided.
+    pub needs: Vec<Need>,
+}
+
+/// What a call takes of one limit.
+enum Taken {
+    Nothing,
+    Some(Take),
+    NotHeld(Need),
 }
 
 /// The counters of one subject by [`Limit::counter`]; there are few. Stored as JSON: members are only added.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Book {
-    counters: Vec<(String, Counter)>,
+    counters: Vec<(Rc<str>, Counter)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +82,8 @@ enum Counter {
     /// Forwarded calls in progress.
     Open(u64),
     Sum(Sum),
+    /// A part of a limit that lanes share.
+    Lease(Lease),
 }
 
 /// What was used in the newest window.
@@ -118,8 +138,9 @@ pub fn check(
     ledgers: &mut [Ledger<'_>],
     usage: &Usage<'_>,
     at: At,
-) -> Result<Vec<Take>, Box<Violation>> {
-    let mut takes = Vec::new();
+) -> Result<Checked, Box<Violation>> {
+    let mut checked = Checked::default();
+    let mut numbers = Numbers { input: usage.input, read: Vec::new() };
     for kind in Kind::ALL {
         for ledger in &mut *ledgers {
             let covered = |limit: &&Rc<Limit>| {
@@ -127,12 +148,17 @@ pub fn check(
                     && limit.covers(usage.tool, usage.covered.reads, usage.covered.writes)
             };
             for limit in ledger.limits.iter().filter(covered) {
-                let take = ledger.book.check(limit, usage, at)?;
-                takes.extend(take.map(|take| Take { book: ledger.name.clone(), ..take }));
+                match ledger.book.check(limit, ledger.leased.as_ref(), usage, &mut numbers, at)? {
+                    Taken::Nothing => {}
+                    Taken::Some(take) => {
+                        checked.takes.push(Take { book: Rc::clone(&ledger.name), ..take });
+                    }
+                    Taken::NotHeld(need) => checked.needs.push(need),
+                }
             }
         }
     }
-    Ok(takes)
+    Ok(checked)
 }
 
 /// Uses what [`check`] returned. `reserves`: the call is forwarded, and [`settle`] follows.
@@ -155,7 +181,10 @@ pub fn statuses(
 ) -> Vec<Status> {
     let of_ledger = |ledger: &Ledger<'_>| {
         let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
-        let states = covered.map(|limit| ledger.book.status(limit, at));
+        // Of a lease that the lane does not have, it knows nothing.
+        let known = covered
+            .filter(|limit| ledger.leased.is_none() || ledger.book.lease(&limit.counter).is_some());
+        let states = known.map(|limit| ledger.book.status(limit, at));
         states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
     };
     ledgers.iter().flat_map(of_ledger).collect()
@@ -163,7 +192,7 @@ pub fn statuses(
 
 /// Settles what a call took of one book.
 pub fn settle((name, book): (&str, &mut Book), reservation: &Reservation, ending: Ending) {
-    for take in reservation.takes.iter().filter(|take| take.book == name) {
+    for take in reservation.takes.iter().filter(|take| &*take.book == name) {
         book.settle(take, reservation.forwarded, ending);
     }
 }
@@ -174,73 +203,124 @@ impl Book {
         Self { counters: Vec::new() }
     }
 
-    fn check(
+    fn check<'a>(
         &mut self,
-        limit: &Limit,
+        limit: &'a Limit,
+        leased: Option<&Leased>,
         usage: &Usage<'_>,
+        numbers: &mut Numbers<'a>,
         at: At,
-    ) -> Result<Option<Take>, Box<Violation>> {
-        let take = |number, window, amount, source| Take {
-            book: String::new(),
-            counter: limit.counter.clone(),
-            number,
-            window,
-            amount,
-            unclear: limit.unclear,
-            source,
-        };
+    ) -> Result<Taken, Box<Violation>> {
         let one = Amount::whole(1);
-        match &limit.rule {
+        let (amount, source) = match &limit.rule {
             Rule::Hours { days, hours, time_zone } => {
                 let Some(local) = Local::at(time_zone, at.now_ms, at.offset_s) else {
                     return Err(Violation::unreadable(limit));
                 };
                 let open = window::is_open(local, days.as_deref(), hours.as_deref());
-                if open { Ok(None) } else { Err(Violation::exceeded(limit)) }
+                return if open { Ok(Taken::Nothing) } else { Err(Violation::exceeded(limit)) };
             }
-            Rule::PerCall { max, measured } => match amount(usage.input, measured) {
-                None => Err(Violation::unreadable(limit)),
-                Some(amount) if amount <= *max => Ok(None),
-                Some(amount) => Err(Box::new(Violation {
-                    remaining: Some(*max),
-                    requested: Some(amount),
-                    ..*Violation::exceeded(limit)
-                })),
-            },
-            Rule::Rate(rate) => match self.charge(limit, *rate, at.now_ms) {
-                Ok(()) => Ok(None),
-                Err(wait_s) => Err(Box::new(Violation {
-                    retry_after_s: Some(wait_s),
-                    ..*Violation::exceeded(limit)
-                })),
-            },
-            Rule::Concurrency { .. } if !usage.forwarded => Ok(None),
-            Rule::Concurrency { max } => {
-                if self.open(limit) < *max {
-                    return Ok(Some(take(None, None, one, Source::Progress)));
-                }
-                Err(Box::new(Violation {
-                    remaining: Some(Amount::ZERO),
-                    requested: Some(one),
-                    retry_after_s: Some(RETRY_CONCURRENCY_S).filter(|_| *max > 0),
-                    ..*Violation::exceeded(limit)
-                }))
-            }
-            Rule::Quota { max, calendar } => {
-                let number = self.check_sum(limit, (*max, one), calendar, at)?;
-                Ok(Some(take(Some(number), Some(calendar.window), one, Source::Call)))
-            }
-            Rule::Amount { max, measured, calendar } => {
-                let Some(amount) = amount(usage.input, measured) else {
-                    return Err(Violation::unreadable(limit));
+            Rule::PerCall { max, measured } => {
+                return match numbers.of(measured) {
+                    None => Err(Violation::unreadable(limit)),
+                    Some(amount) if amount <= *max => Ok(Taken::Nothing),
+                    Some(amount) => Err(Box::new(Violation {
+                        remaining: Some(*max),
+                        requested: Some(amount),
+                        ..*Violation::exceeded(limit)
+                    })),
                 };
-                let number = self.check_sum(limit, (*max, amount), calendar, at)?;
-                Ok(Some(take(Some(number), Some(calendar.window), amount, Source::Argument)))
             }
-            Rule::Budget { max, calendar } => {
-                let number = self.check_sum(limit, (*max, usage.cost), calendar, at)?;
-                Ok(Some(take(Some(number), Some(calendar.window), usage.cost, Source::Cost)))
+            Rule::Concurrency { .. } if !usage.forwarded => return Ok(Taken::Nothing),
+            Rule::Concurrency { .. } => (one, Source::Progress),
+            Rule::Rate(_) | Rule::Quota { .. } => (one, Source::Call),
+            Rule::Amount { measured, .. } => match numbers.of(measured) {
+                Some(amount) => (amount, Source::Argument),
+                None => return Err(Violation::unreadable(limit)),
+            },
+            Rule::Budget { .. } => (usage.cost, Source::Cost),
+        };
+        if let Some(leased) = leased {
+            return self.check_lease(limit, leased, (amount, source), at);
+        }
+        let number = match &limit.rule {
+            Rule::Rate(rate) => {
+                return self.charge(limit, *rate, at.now_ms).map(|()| Taken::Nothing);
             }
+            Rule::Concurrency { max } => {
+                self.check_open(limit, *max)?;
+                None
+            }
+            rule => match rule.sum() {
+                Some((max, calendar)) => {
+                    Some(self.check_sum(limit, (max, amount), calendar, at)?)
+                }
+                None => None,
+            },
+        };
+        Ok(Taken::Some(take(limit, number, amount, source)))
+    }
+
+    /// Whether the lane holds so much of a shared limit for this call.
+    fn check_lease(
+        &mut self,
+        limit: &Limit,
+        leased: &Leased,
+        (amount, source): (Amount, Source),
+        at: At,
+    ) -> Result<Taken, Box<Violation>> {
+        let Some(need) = leased.need(limit, amount) else { return Ok(Taken::Nothing) };
+        let max = need.terms.max();
+        if let Some(Counter::Lease(lease)) = self.counter_mut(&limit.counter)
+            && (leased.is_granted(lease.number, need.revision)
+                || lease.holds(need.revision, at.now_ms))
+            && amount <= lease.available().minus(leased.held_of(lease.number))
+        {
+            if limit.kind == Kind::Rate {
+                lease.take(amount, false);
+                return Ok(Taken::Nothing);
+            }
+            return Ok(Taken::Some(take(limit, Some(lease.number), amount, source)));
+        }
+        match leased.answer {
+            _ if amount == Amount::ZERO => Ok(Taken::Nothing),
+            None | Some(Answer::Granted { .. }) => Ok(Taken::NotHeld(need)),
+            Some(Answer::Unavailable) => Err(Violation::unavailable(limit)),
+            Some(Answer::Refused { left, retry_after_s }) => Err(Box::new(Violation {
+                remaining: Some(left).filter(|_| limit.kind != Kind::Rate),
+                requested: Some(amount).filter(|_| limit.kind != Kind::Rate),
+                retry_after_s: retry_after_s.filter(|_| amount <= max),
+                ..*Violation::exceeded(limit)
+            })),
+        }
+    }
+
+    /// The lease in it; `None` if there is none.
+    #[must_use]
+    pub fn lease(&self, counter: &str) -> Option<&Lease> {
+        match self.counter(counter) {
+            Some(Counter::Lease(lease)) => Some(lease),
+            _ => None,
+        }
+    }
+
+    /// Takes a counter's answer.
+    pub fn granted(&mut self, counter: &Rc<str>, revision: u64, answer: &Granted) {
+        let lease = lease::granted(self.lease(counter).cloned(), revision, answer);
+        self.set(counter, Counter::Lease(lease));
+    }
+
+    /// Takes what a counter granted in a window, in case its answer was lost.
+    pub fn heard(&mut self, counter: &Rc<str>, number: u64, granted: Amount) {
+        let lease = lease::heard(self.lease(counter).cloned(), number, granted);
+        self.set(counter, Counter::Lease(lease));
+    }
+
+    /// Gives back all but `keep` of a lease; `None` if there is none.
+    pub fn give_back(&mut self, counter: &str, keep: Amount) -> Option<Returned> {
+        match self.counter_mut(counter) {
+            Some(Counter::Lease(lease)) => Some(lease.give_back(keep)),
+            _ => None,
         }
     }
 
@@ -251,17 +331,17 @@ impl Book {
     }
 
     fn counter(&self, name: &str) -> Option<&Counter> {
-        self.counters.iter().find(|(id, _)| id == name).map(|(_, counter)| counter)
+        self.counters.iter().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
     }
 
     fn counter_mut(&mut self, name: &str) -> Option<&mut Counter> {
-        self.counters.iter_mut().find(|(id, _)| id == name).map(|(_, counter)| counter)
+        self.counters.iter_mut().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
     }
 
-    fn set(&mut self, name: &str, counter: Counter) {
+    fn set(&mut self, name: &Rc<str>, counter: Counter) {
         match self.counter_mut(name) {
             Some(known) => *known = counter,
-            None => self.counters.push((name.to_owned(), counter)),
+            None => self.counters.push((Rc::clone(name), counter)),
         }
     }
 
@@ -280,13 +360,29 @@ impl Book {
         }
     }
 
-    /// Takes one request from a bucket, or says in how many seconds there is one.
-    fn charge(&mut self, limit: &Limit, rate: Rate, now_ms: u64) -> Result<(), u64> {
+    /// Takes one request from a bucket.
+    fn charge(&mut self, limit: &Limit, rate: Rate, now_ms: u64) -> Result<(), Box<Violation>> {
         let mut bucket = self.bucket(limit, rate, now_ms);
         bucket.repair_clock(now_ms);
         let enough = bucket.charge(rate, now_ms, 1);
         self.set(&limit.counter, Counter::Rate(bucket));
-        if enough { Ok(()) } else { Err(bucket.retry_after_s(rate, 1).max(1)) }
+        if enough {
+            return Ok(());
+        }
+        let retry_after_s = Some(bucket.retry_after_s(rate, 1).max(1));
+        Err(Box::new(Violation { retry_after_s, ..*Violation::exceeded(limit) }))
+    }
+
+    fn check_open(&self, limit: &Limit, max: u64) -> Result<(), Box<Violation>> {
+        if self.open(limit) < max {
+            return Ok(());
+        }
+        Err(Box::new(Violation {
+            remaining: Some(Amount::ZERO),
+            requested: Some(Amount::whole(1)),
+            retry_after_s: Some(RETRY_CONCURRENCY_S).filter(|_| max > 0),
+            ..*Violation::exceeded(limit)
+        }))
     }
 
     /// Whether a window has space for an amount. Returns the number of the window that the amount counts in.
@@ -294,13 +390,13 @@ impl Book {
         &mut self,
         limit: &Limit,
         (max, amount): (Amount, Amount),
-        Calendar { window, time_zone }: &Calendar,
+        calendar: &Calendar,
         at: At,
     ) -> Result<u64, Box<Violation>> {
-        let Some(period) = window::period(*window, time_zone, at.now_ms, at.offset_s) else {
+        let Some(period) = limit.period(calendar, at.now_ms, at.offset_s) else {
             return Err(Violation::unreadable(limit));
         };
-        let (number, used) = match self.sum(limit, *window, period, at.now_ms) {
+        let (number, used) = match self.sum(limit, calendar.window, period, at.now_ms) {
             Some(sum) => (sum.number, sum.used),
             None => (period.number, Amount::ZERO),
         };
@@ -334,6 +430,11 @@ impl Book {
 
     fn commit(&mut self, take: &Take, reserves: bool, at: At) {
         let counter = self.counter_mut(&take.counter);
+        let is_reserved = reserves && take.source != Source::Call;
+        if let Some(Counter::Lease(lease)) = counter {
+            lease.take(take.amount, is_reserved);
+            return;
+        }
         let (Some(window), Some(number)) = (take.window, take.number) else {
             match counter {
                 Some(Counter::Open(open)) => *open += 1,
@@ -341,7 +442,6 @@ impl Book {
             }
             return;
         };
-        let is_reserved = reserves && take.source != Source::Call;
         let reserved = if is_reserved { take.amount } else { Amount::ZERO };
         match counter {
             Some(Counter::Sum(sum)) if sum.window == window && sum.number == number => {
@@ -357,37 +457,42 @@ impl Book {
     }
 
     fn settle(&mut self, take: &Take, reserved: bool, ending: Ending) {
+        let kept = match (take.source, ending) {
+            (Source::Call, _) => return,
+            (Source::Progress, _) => Amount::ZERO,
+            (Source::Argument, Ending::Succeeded(Some(actual))) => actual.min(take.amount),
+            (_, Ending::Succeeded(_)) => take.amount,
+            (_, Ending::Unclear) if take.unclear == Unclear::Keep => take.amount,
+            (_, Ending::Unclear | Ending::Failed) => Amount::ZERO,
+        };
         match self.counter_mut(&take.counter) {
             Some(Counter::Open(open)) if take.number.is_none() => *open = open.saturating_sub(1),
             // Of a window that is over, nothing can be given back.
             Some(Counter::Sum(sum))
                 if take.window == Some(sum.window) && take.number == Some(sum.number) =>
             {
-                if take.source == Source::Call {
-                    return;
-                }
                 if reserved {
                     sum.reserved = sum.reserved.minus(take.amount);
                 }
-                let kept = match ending {
-                    Ending::Succeeded(Some(actual)) if take.source == Source::Argument => {
-                        actual.min(take.amount)
-                    }
-                    Ending::Succeeded(_) => take.amount,
-                    Ending::Unclear if take.unclear == Unclear::Keep => take.amount,
-                    Ending::Unclear | Ending::Failed => Amount::ZERO,
-                };
                 sum.used = sum.used.minus(take.amount.minus(kept));
+            }
+            Some(Counter::Lease(lease)) if take.number == Some(lease.number) => {
+                lease.settle(take.amount, kept, reserved);
             }
             _ => {}
         }
     }
 
-    /// Drops what belongs to limits that no longer exist and is not in progress.
+    /// Drops what belongs to limits that no longer exist and is not in progress, if there is more than limits can
+    /// have.
     fn forget_all_but(&mut self, limits: &[Rc<Limit>]) {
+        if self.counters.len() <= limits.len() {
+            return;
+        }
         self.counters.retain(|(id, counter)| match counter {
             Counter::Open(open) if *open > 0 => true,
             Counter::Sum(sum) if sum.reserved > Amount::ZERO => true,
+            Counter::Lease(lease) if lease.reserved > Amount::ZERO => true,
             _ => limits.iter().any(|limit| limit.counter == *id),
         });
     }
@@ -405,6 +510,19 @@ impl Book {
             reset_s: None,
             window_s: None,
         };
+        if let Some(lease) = self.lease(&limit.counter) {
+            status.max = Terms::of(&limit.rule).map(|terms| terms.max());
+            status.remaining = Some(lease.left());
+            status.reserved = Some(lease.reserved);
+            let wait_ms = lease.ends_at_ms.saturating_sub(at.now_ms);
+            status.reset_s =
+                Some(wait_ms.div_ceil(1_000)).filter(|_| limit.kind != Kind::Concurrency);
+            status.window_s = match &limit.rule {
+                Rule::Rate(rate) => Some(rate.window_s()),
+                rule => rule.calendar().map(|calendar| calendar.window.longest_s()),
+            };
+            return status;
+        }
         match &limit.rule {
             Rule::Hours { .. } | Rule::PerCall { .. } => {}
             Rule::Rate(rate) => {
@@ -424,11 +542,11 @@ impl Book {
             Rule::Quota { max, calendar }
             | Rule::Amount { max, calendar, .. }
             | Rule::Budget { max, calendar } => {
-                let Calendar { window, time_zone } = calendar;
-                let period = window::period(*window, time_zone, at.now_ms, at.offset_s);
+                let window = calendar.window;
+                let period = limit.period(calendar, at.now_ms, at.offset_s);
                 let sum = match (period, self.counter(&limit.counter)) {
                     (Some(period), Some(Counter::Sum(sum)))
-                        if sum.window == *window && sum.number >= period.number =>
+                        if sum.window == window && sum.number >= period.number =>
                     {
                         (sum.used, sum.reserved)
                     }
@@ -448,19 +566,48 @@ impl Book {
 
 /// How far ahead a clock can have been without giving back what was used meanwhile: the longest window. So after a
 /// clock that was a day ahead, two days have one daily limit.
-const MAX_AHEAD_MS: u64 = 31 * DAY_MS;
+pub(super) const MAX_AHEAD_MS: u64 = 31 * DAY_MS;
 
 /// Seconds after which a call that was too many at once may try again: most calls end within a second.
-const RETRY_CONCURRENCY_S: u64 = 1;
+pub(super) const RETRY_CONCURRENCY_S: u64 = 1;
 
-/// The call's number. `None` if there is none, or if its currency is another one.
-fn amount(input: &Json, measured: &Measured) -> Option<Amount> {
-    if let Some(currency) = &measured.currency
-        && input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
-    {
-        return None;
+fn take(limit: &Limit, number: Option<u64>, amount: Amount, source: Source) -> Take {
+    Take {
+        book: Rc::default(),
+        counter: Rc::clone(&limit.counter),
+        number,
+        window: limit.rule.calendar().map(|calendar| calendar.window),
+        amount,
+        unclear: limit.unclear,
+        source,
     }
-    Amount::of(input.pointer(&measured.pointer)?)
+}
+
+/// The numbers of a call that limits read. Each is read once.
+struct Numbers<'a> {
+    input: &'a Json,
+    read: Vec<(&'a Measured, Option<Amount>)>,
+}
+
+impl<'a> Numbers<'a> {
+    /// `None` if there is none, or if its currency is another one.
+    fn of(&mut self, measured: &'a Measured) -> Option<Amount> {
+        if let Some((_, amount)) = self.read.iter().find(|(known, _)| *known == measured) {
+            return *amount;
+        }
+        let amount = self.read_amount(measured);
+        self.read.push((measured, amount));
+        amount
+    }
+
+    fn read_amount(&self, Measured { pointer, currency }: &Measured) -> Option<Amount> {
+        if let Some(currency) = currency
+            && self.input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
+        {
+            return None;
+        }
+        Amount::of(self.input.pointer(pointer)?)
+    }
 }
 
 impl Rule {
@@ -479,10 +626,15 @@ impl Rule {
 
     #[must_use]
     pub fn calendar(&self) -> Option<&Calendar> {
+        self.sum().map(|(_, calendar)| calendar)
+    }
+
+    /// The bound of a sum over a window.
+    fn sum(&self) -> Option<(Amount, &Calendar)> {
         match self {
-            Self::Quota { calendar, .. }
-            | Self::Amount { calendar, .. }
-            | Self::Budget { calendar, .. } => Some(calendar),
+            Self::Quota { max, calendar }
+            | Self::Amount { max, calendar, .. }
+            | Self::Budget { max, calendar } => Some((*max, calendar)),
             Self::Hours { .. }
             | Self::PerCall { .. }
             | Self::Rate(_)

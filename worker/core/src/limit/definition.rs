@@ -1,11 +1,14 @@
 //! What a limit says: the fields of its record, and the rule that they make.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
-use super::window::{Day, Hours, Window};
+use super::window::{self, Day, Hours, OffsetS, Period, Window};
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 use crate::glob::Glob;
 use crate::provenance::pointers::is_pointer;
@@ -14,6 +17,9 @@ use crate::text_enum::text_enum;
 /// Limits of one agent or credential, and limits of each agent. All of them are checked at each call, so they
 /// must be few.
 pub const MAX_LIMITS_OF_SUBJECT: usize = 16;
+
+/// Limits of a tenant that its lanes share. All of them are looked at in each call, so they must be few.
+pub const MAX_SHARED_LIMITS: usize = 32;
 
 /// Globs of a limit.
 pub const MAX_LIMIT_TOOLS: usize = 32;
@@ -144,7 +150,7 @@ pub struct Definition {
 pub type Refused = (&'static str, String);
 
 /// A window's calendar.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
     pub window: Window,
     pub time_zone: String,
@@ -309,12 +315,25 @@ fn whole(max: Amount) -> Result<u64, Refused> {
 pub struct Limit {
     pub limit_id: String,
     /// The name of its counter: a limit that is created again, or gets another kind or window, counts anew.
-    pub counter: String,
+    pub counter: Rc<str>,
     pub kind: Kind,
     pub access: Option<Access>,
     pub tools: Option<Vec<Glob>>,
     pub rule: Rule,
     pub unclear: Unclear,
+    /// Of the record.
+    pub revision: u64,
+    known: KnownPeriod,
+}
+
+/// A window that was found before, and since when it is known to last. It says nothing about the limit.
+#[derive(Debug, Clone, Default)]
+struct KnownPeriod(Cell<Option<(u64, Period)>>);
+
+impl PartialEq for KnownPeriod {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 #[derive(Deserialize)]
@@ -322,6 +341,8 @@ struct Stored {
     limit_id: String,
     #[serde(default)]
     created_at_ms: u64,
+    #[serde(default)]
+    revision: u64,
     // Read apart, so that the code that reads a rule is there once.
     rule: Box<RawValue>,
 }
@@ -329,25 +350,42 @@ struct Stored {
 impl TryFrom<Stored> for Limit {
     type Error = String;
 
-    fn try_from(Stored { limit_id, created_at_ms, rule }: Stored) -> Result<Self, String> {
+    fn try_from(
+        Stored { limit_id, created_at_ms, revision, rule }: Stored,
+    ) -> Result<Self, String> {
         let definition: Definition =
             serde_json::from_str(rule.get()).map_err(|error| error.to_string())?;
         let rule = definition.rule().map_err(|(field, why)| format!("`{field}`: {why}"))?;
         let window = definition.window.map_or("", Window::as_str);
         let kind = definition.kind.as_str();
         Ok(Self {
-            counter: format!("{limit_id}.{created_at_ms}.{kind}.{window}"),
+            counter: format!("{limit_id}.{created_at_ms}.{kind}.{window}").into(),
             limit_id,
             kind: definition.kind,
             access: definition.access,
             tools: definition.tools,
             rule,
             unclear: definition.unclear.unwrap_or(Unclear::Keep),
+            revision,
+            known: KnownPeriod::default(),
         })
     }
 }
 
 impl Limit {
+    /// The window of now. `None` if the time zone is unknown.
+    #[must_use]
+    pub fn period(&self, calendar: &Calendar, now_ms: u64, offset_s: OffsetS) -> Option<Period> {
+        if let Some((since_ms, period)) = self.known.0.get()
+            && (since_ms..period.ends_at_ms).contains(&now_ms)
+        {
+            return Some(period);
+        }
+        let period = window::period(calendar.window, &calendar.time_zone, now_ms, offset_s)?;
+        self.known.0.set(Some((now_ms, period)));
+        Some(period)
+    }
+
     /// Whether it covers calls of a tool, `server/tool`. `reads`: the registry does not say that it writes.
     /// `writes`: the registry or the caller says so.
     #[must_use]

@@ -1,7 +1,8 @@
 //! Limits: how often, how much and when agents may call.
 //!
-//! A limit belongs to an agent or to a credential. What was used of it is in a [`book::Book`], which the lane
-//! stores beside its journal and writes with a decision's own statement.
+//! What was used of a limit is in a [`book::Book`], which the lane stores beside its journal and writes with a
+//! decision's own statement. A limit of an agent or a credential is counted there. Limits of anything else are
+//! counted by an object of their own ([`pool`]), and the book holds the part that the lane got ([`lease`]).
 //!
 //! INVARIANT (one step): [`book::check`] looks at all limits of a call in the order of [`Kind::ALL`] and changes
 //! nothing but the request rate. [`book::commit`] uses all of them, or none is used.
@@ -12,15 +13,17 @@
 mod amount;
 pub mod book;
 mod definition;
+pub mod lease;
+pub mod pool;
 pub mod reservation;
 pub mod violation;
 pub mod window;
 
 pub use amount::Amount;
-pub use book::Book;
+pub use book::{Book, Checked};
 pub use definition::{
     Access, Calendar, Currency, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
-    Measured, Refused, Rule, Unclear,
+    MAX_SHARED_LIMITS, Measured, Refused, Rule, Unclear,
 };
 pub use violation::Violation;
 pub use window::{Day, Hours, OffsetS, Window};

@@ -1,5 +1,7 @@
 //! What a call takes of its limits, and how that ends.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
@@ -10,9 +12,9 @@ use super::window::Window;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Take {
     /// The book's name.
-    pub book: String,
+    pub book: Rc<str>,
     /// [`super::Limit::counter`].
-    pub counter: String,
+    pub counter: Rc<str>,
     /// The window's number; `None` for a call in progress.
     pub(super) number: Option<u64>,
     pub(super) window: Option<Window>,

@@ -7,6 +7,7 @@ use super::amount::Amount;
 use super::definition::{Kind, Limit};
 use super::window::Window;
 use crate::id::rfc3339;
+use crate::problem::RETRY_AFTER_UNAVAILABLE_S;
 use crate::text_enum::text_enum;
 
 /// The limit that a call violates.
@@ -15,7 +16,8 @@ use crate::text_enum::text_enum;
 pub struct Violation {
     pub limit_id: String,
     pub kind: Kind,
-    /// Why: `exceeded`, or `unreadable` if the call does not have the number that the limit needs.
+    /// Why: `exceeded`, `unreadable` if the call does not have the number that the limit needs, or `unavailable` if
+    /// the limit's counter did not answer.
     pub why: Why,
     /// The limit's bound; null for `hours` and `rate`.
     pub max: Option<Amount>,
@@ -33,6 +35,7 @@ text_enum! {
     Why {
         Exceeded = "exceeded",
         Unreadable = "unreadable",
+        Unavailable = "unavailable",
     }
 }
 
@@ -54,6 +57,11 @@ impl Violation {
         Box::new(Self { why: Why::Unreadable, ..*Self::exceeded(limit) })
     }
 
+    pub(super) fn unavailable(limit: &Limit) -> Box<Self> {
+        let retry_after_s = Some(RETRY_AFTER_UNAVAILABLE_S.into());
+        Box::new(Self { why: Why::Unavailable, retry_after_s, ..*Self::exceeded(limit) })
+    }
+
     /// What a model or a person can act on.
     #[must_use]
     pub fn sentence(&self, now_ms: u64) -> String {
@@ -66,6 +74,14 @@ impl Violation {
                 ),
                 _ => format!("The time zone of the limit `{limit_id}` is unknown."),
             };
+        }
+        let wait = self.retry_after_s.map(|wait_s| {
+            let at = rfc3339(now_ms + wait_s * 1_000);
+            format!(" Try again at {at}, in {wait_s} s.")
+        });
+        let wait = wait.unwrap_or_default();
+        if self.why == Why::Unavailable {
+            return format!("The counter of the limit `{limit_id}` does not answer.{wait}");
         }
         let number = |amount: &Option<Amount>| amount.unwrap_or_default().to_string();
         let (max, requested) = (number(max), number(requested));
@@ -89,10 +105,7 @@ impl Violation {
                 )
             }
         };
-        if let Some(wait_s) = self.retry_after_s {
-            let at = rfc3339(now_ms + wait_s * 1_000);
-            text.push_str(&format!(" Try again at {at}, in {wait_s} s."));
-        }
+        text.push_str(&wait);
         text
     }
 }

@@ -448,6 +448,7 @@ mod tests {
             reason_code: ReasonCode::PolicyRedact,
             matched_policies: Vec::new(),
             redacted_fields: vec!["ssn".to_owned()],
+            violated_limits: Vec::new(),
             approval: None,
             receipt: None,
             engine_mode: None,

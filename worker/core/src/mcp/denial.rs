@@ -94,6 +94,9 @@ pub fn meta(decision: &ProxyDecision) -> RawObject {
     if !decision.redacted_fields.is_empty() {
         meta.set(&own("redacted_fields"), &decision.redacted_fields);
     }
+    if !decision.violated_limits.is_empty() {
+        meta.set(&own("violated_limits"), &decision.violated_limits);
+    }
     if let Some(mode) = &decision.engine_mode {
         meta.set(&own("engine_mode"), mode);
     }
@@ -129,6 +132,19 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
         ) => "Make the call without an approval id to request another approval.".to_owned(),
         (_, ReasonCode::ApprovalsExhausted) => {
             "Use granted approvals or let open ones expire, then try again.".to_owned()
+        }
+        (
+            _,
+            ReasonCode::OutsideHours
+            | ReasonCode::QuotaExhausted
+            | ReasonCode::BudgetExhausted
+            | ReasonCode::LimitUnavailable,
+        ) => "Asking for approval would not help. Make the call again only at the time that is named, if one \
+              is."
+            .to_owned(),
+        (_, ReasonCode::PerCallExceeded | ReasonCode::AmountExhausted) => {
+            "Asking for approval would not help. A call with a number that is small enough can pass."
+                .to_owned()
         }
         (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {
             "Correct the arguments and make the call again.".to_owned()
@@ -174,6 +190,7 @@ mod tests {
             reason_code,
             matched_policies: vec!["p".to_owned(), "q".to_owned()],
             redacted_fields: Vec::new(),
+            violated_limits: Vec::new(),
             approval: approval.then(|| ProxyApproval {
                 approval_id: "a1".to_owned(),
                 expires_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -203,6 +220,18 @@ mod tests {
                 ReasonCode::PolicyRequireApproval,
                 true,
                 "The call of s/t needs approval and did not run. Because. Approval a1 was requested; approvers have until 2026-01-01T00:00:00Z to decide. Once it is approved, make the same call again with `\"dev.gateward/approval_id\": \"a1\"` in `_meta`. Until then, repeating the call does not help.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::QuotaExhausted,
+                false,
+                "The call of s/t was denied and did not run. Because. Asking for approval would not help. Make the call again only at the time that is named, if one is.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::AmountExhausted,
+                false,
+                "The call of s/t was denied and did not run. Because. Asking for approval would not help. A call with a number that is small enough can pass.",
             ),
             (
                 Decision::Quarantine,

@@ -21,8 +21,8 @@ use crate::trust::SourceTrust;
 use super::bans::Bans;
 use super::settings::Settings;
 use super::status::{
-    AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, TaintRule, TenantStatus,
-    ToolStatus,
+    AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, SubjectKind, TaintRule,
+    TenantStatus, ToolStatus,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,18 @@ pub struct TenantRecord {
     /// existed; no tenant had any then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Rc<Destinations>>,
+    /// Limits that the lanes share. As for `destinations`, a stored record may lack them.
+    #[serde(default, skip_serializing)]
+    pub shared_limits: Rc<[SharedLimit]>,
+}
+
+/// A limit whose subject's calls come through several lanes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SharedLimit {
+    pub subject_kind: SubjectKind,
+    /// A name, a glob of tools or servers, or `*`: each one on its own.
+    pub subject: String,
+    pub limit: Rc<Limit>,
 }
 
 /// The grace period of reads if the tenant sets none: most of D1's incidents are shorter.
@@ -213,6 +225,12 @@ impl CallRecords {
         let trust = self.tool.as_ref().and_then(|tool| tool.result_trust.as_deref());
         self.server.as_ref().is_some_and(ServerRecord::is_untrusted)
             || trust.is_some_and(ResultTrust::has_untrusted)
+    }
+
+    /// Whether the caller is a harness. Only a harness's claims about users and runs count.
+    #[must_use]
+    pub fn is_harness(&self) -> bool {
+        self.credential.as_ref().is_some_and(|credential| credential.assigns_runs)
     }
 
     /// How long the registry can be used for this call after its last confirmation, in

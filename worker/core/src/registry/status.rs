@@ -110,7 +110,7 @@ text_enum! {
     }
 }
 
-/// The subject of a limit that each agent or credential has on its own.
+/// The subject of a limit that each one has on its own.
 pub const EACH: &str = "*";
 
 text_enum! {
@@ -118,5 +118,23 @@ text_enum! {
     SubjectKind {
         Agent = "agent",
         Credential = "credential",
+        /// All calls of the tenant.
+        Tenant = "tenant",
+        /// Of agents that are members.
+        Group = "group",
+        /// To a tool.
+        Tool = "tool",
+        /// To a server.
+        Server = "server",
+        /// For a user that a harness stated.
+        User = "user",
+    }
+}
+
+impl SubjectKind {
+    /// Whether the subject's calls come through several lanes, so that an object of its own counts them.
+    #[must_use]
+    pub const fn is_shared(self) -> bool {
+        !matches!(self, Self::Agent | Self::Credential)
     }
 }

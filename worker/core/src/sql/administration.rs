@@ -630,11 +630,15 @@ statements! {
           WHERE tenant = ?1 AND limit_id = ?2) AS record, \
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM limits WHERE tenant = ?1 LIMIT ?5)), \
           'first_key_id', (SELECT first_key_id FROM credentials WHERE tenant = ?1 AND key_id = ?4), \
+          'shared', (SELECT count(*) FROM limits \
+            WHERE tenant = ?1 AND subject_kind IN ('tenant', 'group', 'tool', 'server', 'user')), \
           'of_subject', (SELECT count(*) FROM limits \
             WHERE tenant = ?1 AND subject_kind = ?3 AND subject = coalesce(iif(?3 = 'credential', \
               (SELECT first_key_id FROM credentials WHERE tenant = ?1 AND key_id = ?4), NULL), ?4)), \
           'exists', ", flag!("CASE ?3 WHEN 'agent' THEN EXISTS (SELECT 1 FROM agents \
               WHERE tenant = ?1 AND agent = ?4 AND deleted_at_ms IS NULL) \
+            WHEN 'group' THEN EXISTS (SELECT 1 FROM groups \
+              WHERE tenant = ?1 AND group_name = ?4 AND deleted_at_ms IS NULL) \
             ELSE EXISTS (SELECT 1 FROM credentials \
               WHERE tenant = ?1 AND key_id = ?4 AND kind = 'agent' AND status <> 'revoked') END"), ") AS extra";
     /// Tenant, limit id.

@@ -6,12 +6,22 @@ macro_rules! limits_of {
     ($kind:literal, $subject:literal) => {
         concat!(
             "json((SELECT json_group_array(json_object('limit_id', limit_id, 'created_at_ms', created_at_ms, 'rule', json(rule))) \
-               FROM (SELECT limit_id, created_at_ms, rule FROM limits WHERE tenant = ?1 AND subject_kind = '",
+               FROM (SELECT limit_id, created_at_ms, rule FROM limits INDEXED BY limits_by_subject WHERE tenant = ?1 AND subject_kind = '",
             $kind,
             "' AND subject IN (",
             $subject,
-            ", '*') ORDER BY limit_id)))"
+            ", '*'))))"
         )
+    };
+}
+
+/// The limits that a tenant's lanes share.
+macro_rules! shared_limits {
+    () => {
+        "json((SELECT json_group_array(json_object('subject_kind', subject_kind, 'subject', subject, \
+             'limit', json_object('limit_id', limit_id, 'created_at_ms', created_at_ms, 'revision', revision, 'rule', json(rule)))) \
+           FROM (SELECT * FROM limits INDEXED BY limits_by_subject WHERE tenant = ?1 \
+             AND subject_kind IN ('tenant', 'group', 'tool', 'server', 'user'))))"
     };
 }
 
@@ -25,8 +35,9 @@ pub const LOAD_RECORDS: &str = concat!(
     "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
     settings!(member),
     ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
-       'destinations', json(destinations)) \
-       FROM tenants WHERE tenant = ?1) AS tenant, \
+       'destinations', json(destinations), 'shared_limits', ",
+    shared_limits!(),
+    ") FROM tenants WHERE tenant = ?1) AS tenant, \
     (SELECT json_object('lane', lane, 'status', \
        CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
          WHEN frozen THEN 'frozen' ELSE 'active' END, \
@@ -61,7 +72,7 @@ pub const LOAD_RECORDS: &str = concat!(
          LIMIT 1001)), NULL) AS bans"
 );
 
-/// Limits of an agent and of a credential, with the agent's lane. Tenant, agent, key id or NULL.
+/// Limits of an agent and of a credential, with the agent's lane and groups, and limits that lanes share. Tenant, agent, key id or NULL.
 pub const LIMITS_OF: &str = concat!(
     "SELECT lane, ",
     limits_of!("agent", "?2"),
@@ -69,10 +80,19 @@ pub const LIMITS_OF: &str = concat!(
     limits_of!("credential", "coalesce(first_key_id, key_id)"),
     " FROM credentials WHERE tenant = ?1 AND key_id = ?3), '[]') AS of_credential, \
        (SELECT coalesce(first_key_id, key_id) FROM credentials \
-         WHERE tenant = ?1 AND key_id = ?3) AS first_key_id FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
+         WHERE tenant = ?1 AND key_id = ?3) AS first_key_id, ",
+    shared_limits!(),
+    " AS shared, (SELECT json_group_array(m.group_name) FROM group_members m \
+          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+          WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
+            AND g.deleted_at_ms IS NULL) AS groups FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
        AND (?3 IS NULL OR EXISTS (SELECT 1 FROM credentials \
          WHERE tenant = ?1 AND key_id = ?3 AND agent = ?2))"
 );
+
+/// The limits that a tenant's lanes share. Tenant.
+pub const SHARED_LIMITS: &str =
+    concat!("SELECT ", shared_limits!(), " AS shared FROM tenants WHERE tenant = ?1");
 
 /// All tools of a server for a listing, with the epoch. Tenant, server; one tool more than
 /// [`crate::bounds::MAX_SERVER_TOOLS`], so that too many are noticed.
@@ -292,6 +312,7 @@ pub const ALL: &[&str] = &[
     LOAD_RECORDS,
     LOAD_LISTING,
     LIMITS_OF,
+    SHARED_LIMITS,
     EPOCH,
     FLUSH_ROWS,
     FLUSH_COUNTS,

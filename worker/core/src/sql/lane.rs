@@ -36,8 +36,8 @@ pub const SCHEMA: &[&str] = &[
        event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
        due_at_ms INTEGER) STRICT",
     "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
-    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. So
-    // the index changes once a day.
+    // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. It is set
+    // apart, and only if it changes: setting it to what it is would write the index's page.
     "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
        day INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS limit_books_by_age ON limit_books (day)",
@@ -51,8 +51,9 @@ pub const SCHEMA: &[&str] = &[
     "CREATE TRIGGER IF NOT EXISTS write_limit_step INSTEAD OF INSERT ON limit_steps BEGIN \
        INSERT INTO limit_books (name, day, record) \
        SELECT value->>0, NEW.day, value->>1 FROM json_each(NEW.books) WHERE true \
-       ON CONFLICT (name) DO UPDATE SET day = max(day, excluded.day), \
-         record = excluded.record; \
+       ON CONFLICT (name) DO UPDATE SET record = excluded.record; \
+       UPDATE limit_books SET day = NEW.day WHERE day < NEW.day \
+         AND name IN (SELECT value->>0 FROM json_each(NEW.books)); \
        INSERT INTO reservations (decision_id, ends_at_ms, record) \
        SELECT NEW.reservation->>'decision_id', NEW.reservation->>'ends_at_ms', NEW.reservation \
        WHERE NEW.reservation IS NOT NULL; \
@@ -93,6 +94,20 @@ pub const SCHEMA: &[&str] = &[
          NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
        INSERT INTO limit_steps (day, books, reservation, settles) \
        VALUES (CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.books, NEW.reservation, NEW.settles); \
+     END",
+    // A row that changes one book and nothing else, as most limited ones do.
+    "CREATE VIEW IF NOT EXISTS counted_rows (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, name, book) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_counted_row INSTEAD OF INSERT ON counted_rows BEGIN \
+       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+       INSERT INTO limit_books (name, day, record) \
+       VALUES (NEW.name, CAST(NEW.at_ms / 86400000 AS INTEGER), NEW.book) \
+       ON CONFLICT (name) DO UPDATE SET record = excluded.record; \
+       UPDATE limit_books SET day = CAST(NEW.at_ms / 86400000 AS INTEGER) \
+       WHERE name = NEW.name AND day < CAST(NEW.at_ms / 86400000 AS INTEGER); \
      END",
     // Records of the registry, all of one epoch. record: JSON, 'null' if it is not registered.
     "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
@@ -139,10 +154,17 @@ pub const INSERT_STEPS: &str = "INSERT INTO steps SELECT value->>0, value->>1, \
 pub const INSERT_LIMITED: &str = "INSERT INTO limited_rows (seq, at_ms, receipt_hash, agent, \
      state, request_key, fingerprint, nonce_key, row, books, reservation, settles) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+/// The journal's columns, and the name and the record of a book.
+pub const INSERT_COUNTED: &str = "INSERT INTO counted_rows (seq, at_ms, receipt_hash, agent, \
+     state, request_key, fingerprint, nonce_key, row, name, book) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 /// Today, books as a JSON array, and the reservation that ends.
 pub const SETTLE: &str =
     "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
 pub const BOOK: &str = "SELECT record FROM limit_books WHERE name = ?1";
+/// A JSON array of names, empty for the first ones; limit.
+pub const BOOKS: &str = "SELECT name, record FROM limit_books \
+     WHERE ?1 = '[]' OR name IN (SELECT value FROM json_each(?1)) ORDER BY name LIMIT ?2";
 pub const RESERVATIONS: &str = "SELECT record FROM reservations";
 /// Books that were last used before a day, a bounded number of them.
 pub const FORGET_BOOKS: &str = "DELETE FROM limit_books WHERE name IN \
@@ -292,8 +314,10 @@ pub const ALL: &[&str] = &[
     INSERT,
     INSERT_STEPS,
     INSERT_LIMITED,
+    INSERT_COUNTED,
     SETTLE,
     BOOK,
+    BOOKS,
     RESERVATIONS,
     FORGET_BOOKS,
     APPROVAL,

@@ -7,6 +7,7 @@ pub mod model;
 pub mod registry;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -15,7 +16,9 @@ use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::token::secret_hash;
 use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentCommand, LaneAction, Reply};
-use gateward_core::lane::{Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::lane::{Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::limit::book::At;
+use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::Problem;
@@ -146,6 +149,14 @@ pub struct Gate {
     pub lane: RefCell<Option<Lane>>,
     pub records: CallRecords,
     pub now_ms: Cell<u64>,
+    /// The lane's number.
+    pub number: u16,
+    /// The counter objects of shared limits, which several lanes may have.
+    pub counters: Rc<RefCell<HashMap<String, Storage>>>,
+    /// Whether they do not answer.
+    pub counter_away: Cell<bool>,
+    /// How often they were asked.
+    pub asks: Cell<u32>,
 }
 
 pub const START_MS: u64 = 1_795_000_000_000;
@@ -180,6 +191,10 @@ impl Gate {
             lane: RefCell::new(None),
             records: records(),
             now_ms: Cell::new(START_MS),
+            number: 0,
+            counters: Rc::default(),
+            counter_away: Cell::new(false),
+            asks: Cell::new(0),
         }
     }
 
@@ -204,9 +219,56 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        self.on_lane(|lane, storage| {
-            lane.call(storage, &self.engine, &self.config, command, &self.records, now_ms)
+        let mut answers = Vec::new();
+        let reply = loop {
+            let called = self.on_lane(|lane, storage| {
+                let (engine, config, records) = (&self.engine, &self.config, &self.records);
+                lane.call(storage, (engine, config), command, records, &answers, now_ms)
+            })?;
+            match called {
+                Called::Decided(reply) => break reply,
+                Called::NotLeased(needs) => {
+                    for need in needs {
+                        answers.push((need.book(), self.lease(&need)?));
+                    }
+                }
+            }
+        };
+        self.on_lane(|lane, _| {
+            for (name, answer) in &answers {
+                lane.release(name, *answer);
+            }
+            Ok(reply)
         })
+    }
+
+    /// What `worker/edge/src/lane/object/leases.rs` does, for one call.
+    pub fn lease(&self, need: &Need) -> Result<Answer, StorageError> {
+        let (now_ms, needs) = (self.now_ms.get(), vec![need.amount]);
+        if self.counter_away.get() {
+            return Ok(Answer::Unavailable);
+        }
+        let lanes = (self.number, 2);
+        let (ask, held) =
+            self.on_lane(|lane, storage| lane.ask(storage, need, needs.clone(), lanes, now_ms))?;
+        self.asks.set(self.asks.get() + 1);
+        let mut counters = self.counters.borrow_mut();
+        let counter = counters.entry(need.counter.to_string()).or_insert_with(|| {
+            let counter = Storage::new();
+            Lane::start(&counter).unwrap();
+            counter
+        });
+        let at = At { now_ms, offset_s: utc_only };
+        let granted =
+            Lane::start(counter)?.grant(counter, &need.subject, (&need.terms, &ask), at)?;
+        self.on_lane(|lane, _| {
+            lane.release(&need.book(), held);
+            Ok(())
+        })?;
+        let Some((granted, _)) = granted else { return Ok(Answer::Unavailable) };
+        let answers =
+            self.on_lane(|lane, storage| lane.take_grant(storage, need, &needs, &granted, now_ms))?;
+        Ok(answers[0])
     }
 
     /// Status and body of a call.

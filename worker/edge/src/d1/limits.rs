@@ -1,9 +1,11 @@
-//! The limits of an agent and of a credential.
+//! The limits of an agent and of a credential, and those that lanes share.
 
 use gateward_core::limit::Limit;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::sql::d1::LIMITS_OF;
+use gateward_core::registry::SharedLimit;
+use gateward_core::sql::d1::{LIMITS_OF, SHARED_LIMITS};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
 use worker::Env;
 
@@ -15,6 +17,8 @@ struct Row {
     of_agent: String,
     of_credential: String,
     first_key_id: Option<String>,
+    shared: String,
+    groups: String,
 }
 
 pub struct Found {
@@ -23,6 +27,10 @@ pub struct Found {
     pub of_credential: Vec<Limit>,
     /// The credential whose book counts.
     pub first_key_id: Option<String>,
+    /// All of the tenant.
+    pub shared: Vec<SharedLimit>,
+    /// The agent's.
+    pub groups: Vec<String>,
 }
 
 /// `None` if there is no such agent, or if the credential is not the agent's.
@@ -36,11 +44,28 @@ pub async fn of(
     let values = [tenant.into(), agent.into(), key_id];
     let rows: Vec<Row> = read(env, LIMITS_OF, &values).await?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
-    let limits = |text: &str| -> Result<Vec<Limit>, Problem> {
-        serde_json::from_str(text)
-            .map_err(|_| Problem::new(ProblemCode::Internal, "a limit cannot be read"))
-    };
-    let (of_agent, of_credential) = (limits(&row.of_agent)?, limits(&row.of_credential)?);
-    let first_key_id = row.first_key_id;
-    Ok(Some(Found { lane: row.lane, of_agent, of_credential, first_key_id }))
+    Ok(Some(Found {
+        lane: row.lane,
+        of_agent: parse(&row.of_agent)?,
+        of_credential: parse(&row.of_credential)?,
+        first_key_id: row.first_key_id,
+        shared: parse(&row.shared)?,
+        groups: parse(&row.groups)?,
+    }))
+}
+
+#[derive(Deserialize)]
+struct SharedRow {
+    shared: String,
+}
+
+/// The limits that the tenant's lanes share.
+pub async fn shared(env: &Env, tenant: &str) -> Result<Vec<SharedLimit>, Problem> {
+    let rows: Vec<SharedRow> = read(env, SHARED_LIMITS, &[tenant.into()]).await?;
+    rows.first().map_or_else(|| Ok(Vec::new()), |row| parse(&row.shared))
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    serde_json::from_str(text)
+        .map_err(|_| Problem::new(ProblemCode::Internal, "a limit cannot be read"))
 }

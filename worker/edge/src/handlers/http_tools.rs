@@ -64,7 +64,10 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let passed = Passed::new(command, decision, reply.untrusted.take(), reply.observe.take());
     let call = DecidedCall { request, app, passed, rate };
     if !call.passed.decision.decision.passes() {
-        return call.refuse(&Problem::new(ProblemCode::CallDenied, &call.passed.decision.reason));
+        let decision = &call.passed.decision;
+        let problem = Problem::new(ProblemCode::CallDenied, &decision.reason);
+        let violated_limit = decision.violated_limits.first().cloned().map(Box::new);
+        return call.refuse(&Problem { violated_limit, ..problem });
     }
     let Some(upstream) = reply.upstream.take() else { return Err(unfit()) };
     let (url, body) = match call.prepare(bytes, &upstream, &reply.route) {

@@ -1,12 +1,16 @@
 //! `GET /v1/limits/status`.
 
-use gateward_core::api::limits::LimitStates;
+use futures_util::future::try_join_all;
+use gateward_core::api::limits::{LimitStates, SharedLimitState};
 use gateward_core::gate::limits::{agent_book, credential_book};
 use gateward_core::limit::book::{At, Status};
+use gateward_core::limit::lease::Terms;
+use gateward_core::limit::pool::Pool;
 use gateward_core::limit::{Book, Limit};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use worker::Date;
+use gateward_core::registry::{EACH, SharedLimit, SubjectKind};
+use worker::{Date, Env};
 
 use crate::answer::{Answer, Answered};
 use crate::app::App;
@@ -17,15 +21,15 @@ use crate::http::{Request, json};
 use crate::lane;
 use crate::time_zones::offset_s;
 
-/// What is left of an agent's limits: `agent`, `credential`.
+/// What is left of an agent's limits: `agent`, `credential`. Or what is left of a shared one: `limit`.
 pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
-    let (mut agent, mut credential) = (caller.agent.clone(), None);
+    let (mut agent, mut credential, mut limit) = (caller.agent.clone(), None, None);
     if agent.is_some() {
         credential = Some(caller.key_id.clone());
     }
     for (name, value) in request.query() {
         match name.as_ref() {
-            "agent" | "credential" if !is_name(&value) => {
+            "agent" | "credential" | "limit" if !is_name(&value) => {
                 return Err(malformed(&name, "a name"));
             }
             "agent" if !caller.sees(&value) => {
@@ -34,27 +38,107 @@ pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
             }
             "agent" => agent = Some(value.into_owned()),
             "credential" => credential = Some(value.into_owned()),
+            "limit" if caller.agent.is_some() => {
+                let detail = "an agent's credential does not read what others used";
+                return Err(Problem::new(ProblemCode::Forbidden, detail));
+            }
+            "limit" => limit = Some(value.into_owned()),
             _ => return Err(malformed(&name, "left out: this parameter does not exist")),
         }
     }
-    let agent = agent.ok_or_else(|| malformed("agent", "an agent's name"))?;
-    let found = d1::limits::of(&app.env, &caller.tenant, &agent, credential.as_deref()).await?;
+    let states = match (limit, agent) {
+        (Some(_), Some(_)) => return Err(malformed("limit", "left out, or `agent`")),
+        (Some(limit), None) => of_limit(&app.env, caller, &limit).await?,
+        (None, Some(agent)) => of_agent(&app.env, caller, agent, credential.as_deref()).await?,
+        (None, None) => return Err(malformed("agent", "an agent's name")),
+    };
+    json(&states).map(Answer::Json)
+}
+
+async fn of_agent(
+    env: &Env,
+    caller: &Caller,
+    agent: String,
+    credential: Option<&str>,
+) -> Result<LimitStates, Problem> {
+    let found = d1::limits::of(env, &caller.tenant, &agent, credential).await?;
     let found = found.ok_or_else(|| Problem::not_found("agent or credential"))?;
     let names: Vec<String> =
         [Some(agent_book(&agent)), found.first_key_id.as_deref().map(credential_book)]
             .into_iter()
             .flatten()
             .collect();
-    let books = lane::client::books(&app.env, &caller.tenant, found.lane, names).await?;
-    let at = At { now_ms: Date::now().as_millis(), offset_s };
+    let books = lane::client::books(env, &caller.tenant, found.lane, names).await?;
+    let at = now();
     let states = |limits: &[Limit], book: usize| -> Result<Vec<Status>, Problem> {
         let text = books.get(book).filter(|text| !text.is_empty());
-        let unreadable = || Problem::new(ProblemCode::Internal, "a book of limits cannot be read");
         let book = text.map_or_else(|| Some(Book::default()), |text| Book::parse(text));
         let book = book.ok_or_else(unreadable)?;
         Ok(limits.iter().map(|limit| book.status(limit, at)).collect())
     };
-    let of_agent = states(&found.of_agent, 0)?;
-    let of_credential = states(&found.of_credential, 1)?;
-    json(&LimitStates { agent, of_agent, of_credential }).map(Answer::Json)
+    let asked = found.shared.iter().filter_map(|shared| {
+        let is_own = |group: &&String| shared.subject == EACH || shared.subject == **group;
+        let subjects: Vec<String> = match shared.subject_kind {
+            SubjectKind::Tenant => vec![EACH.to_owned()],
+            SubjectKind::Group => found.groups.iter().filter(is_own).cloned().collect(),
+            _ => Vec::new(),
+        };
+        (!subjects.is_empty()).then(|| of_shared(env, &caller.tenant, shared, subjects))
+    });
+    Ok(LimitStates {
+        of_agent: states(&found.of_agent, 0)?,
+        of_credential: states(&found.of_credential, 1)?,
+        shared: try_join_all(asked).await?.into_iter().flatten().collect(),
+        agent: Some(agent),
+    })
+}
+
+async fn of_limit(env: &Env, caller: &Caller, limit: &str) -> Result<LimitStates, Problem> {
+    let shared = d1::limits::shared(env, &caller.tenant).await?;
+    let found = shared.iter().find(|shared| shared.limit.limit_id == limit);
+    let found = found.ok_or_else(|| Problem::not_found("limit of several agents"))?;
+    let subjects = match found.subject_kind {
+        SubjectKind::Tenant => vec![EACH.to_owned()],
+        _ => Vec::new(),
+    };
+    let shared = of_shared(env, &caller.tenant, found, subjects).await?;
+    Ok(LimitStates { shared, ..LimitStates::default() })
+}
+
+/// The states of a shared limit for these subjects; for the first that were counted if none is named.
+async fn of_shared(
+    env: &Env,
+    tenant: &str,
+    SharedLimit { subject_kind, limit, .. }: &SharedLimit,
+    subjects: Vec<String>,
+) -> Result<Vec<SharedLimitState>, Problem> {
+    let at = now();
+    let state = |subject: String, state: Status| SharedLimitState {
+        subject_kind: *subject_kind,
+        subject,
+        state,
+    };
+    if Terms::of(&limit.rule).is_none() {
+        let unused = |subject| state(subject, Book::new().status(limit, at));
+        return Ok(subjects.into_iter().map(unused).collect());
+    }
+    let pools = lane::client::pools(env, tenant, &limit.counter, subjects.clone()).await?;
+    let unused = subjects.iter().filter(|subject| !pools.iter().any(|(name, _)| name == *subject));
+    let unused = unused.map(|subject| Ok((subject.clone(), Pool::default())));
+    let used = pools
+        .iter()
+        .map(|(subject, text)| Ok((subject.clone(), Pool::parse(text).ok_or_else(unreadable)?)));
+    let read = |found: Result<(String, Pool), Problem>| {
+        let (subject, pool) = found?;
+        Ok(state(subject, pool.status(limit, at)))
+    };
+    used.chain(unused).map(read).collect()
+}
+
+fn now() -> At {
+    At { now_ms: Date::now().as_millis(), offset_s }
+}
+
+fn unreadable() -> Problem {
+    Problem::new(ProblemCode::Internal, "what was used of a limit cannot be read")
 }

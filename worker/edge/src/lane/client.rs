@@ -12,8 +12,11 @@ use gateward_core::gate::proxy::ProxyReply;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::lane::protocol::{
-    ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL, refusal,
+    ChainEnds, LaneReply, LaneRequest, LeaseCommand, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
+    refusal,
 };
+use gateward_core::limit::Amount;
+use gateward_core::limit::lease::{Granted, Returned};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use js_sys::Uint8Array;
@@ -27,7 +30,7 @@ use worker::{Date, Env, console_error};
 use super::refusals;
 use crate::http::Head;
 use crate::io;
-use crate::limits::{EPOCH_PUSH_MS, LANE_MS};
+use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, RECALL_MS};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "LANES";
@@ -38,6 +41,9 @@ const READY_OBJECT: &str = "_ready/0";
 /// Prefix of the object that pushes a tenant's epoch again to the lanes that did not confirm it; the
 /// tenant follows. No lane has such a name.
 const PUSHES_OBJECT: &str = "_pushes/";
+
+/// Prefix of the object that counts a limit which a tenant's lanes share; tenant and counter follow.
+const COUNTER_OBJECT: &str = "_limits/";
 
 /// The name of a lane's object.
 fn object(tenant: &str, lane: u16) -> String {
@@ -292,6 +298,49 @@ pub async fn books(
         LaneReply::Books(books) => Ok(books),
         reply => Err(unexpected(&reply)),
     }
+}
+
+/// Asks a limit's counter object for parts of the limit. `None`: the limit's time zone is unknown.
+pub async fn lease(env: &Env, command: &LeaseCommand) -> Result<Option<Granted>, Problem> {
+    let name = counter_object(&command.tenant, &command.counter);
+    match ask(env, &name, &LaneRequest::Lease(Cow::Borrowed(command)), LEASE_MS).await? {
+        LaneReply::Leased(granted) => Ok(granted),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// Asks a lane to give back what it does not use of a lease. `None`: it has no such lease.
+pub async fn give_back(
+    env: &Env,
+    (tenant, lane): (&str, u16),
+    (counter, subject): (&str, &str),
+    (number, granted): (u64, Amount),
+) -> Result<Option<Returned>, Problem> {
+    let (counter, subject) = (counter.to_owned(), subject.to_owned());
+    let request = LaneRequest::GiveBack { counter, subject, number, granted };
+    match ask(env, &object(tenant, lane), &request, RECALL_MS).await? {
+        LaneReply::Returned(returned) => Ok(returned),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// What a limit's counter object granted for these subjects; for the first ones if none is named. Subjects, and
+/// counts as [`gateward_core::limit::pool::Pool::parse`] reads them.
+pub async fn pools(
+    env: &Env,
+    tenant: &str,
+    counter: &str,
+    subjects: Vec<String>,
+) -> Result<Vec<(String, String)>, Problem> {
+    let name = counter_object(tenant, counter);
+    match ask(env, &name, &LaneRequest::ReadPools { subjects }, LANE_MS).await? {
+        LaneReply::Pools(pools) => Ok(pools),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn counter_object(tenant: &str, counter: &str) -> String {
+    [COUNTER_OBJECT, tenant, "/", counter].concat()
 }
 
 /// A JSON array of the journal rows from `from` on.

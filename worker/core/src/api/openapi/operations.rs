@@ -541,17 +541,18 @@ pub(super) fn entry(operation: Operation) -> Entry {
         Operation::ReadLimitStates => Entry::new(
             "limits",
             "read_limit_states",
-            "Returns what is left of an agent's limits; an agent sees its own.",
+            "Returns what is left of an agent's limits; an agent sees its own. Or what is left of one shared limit.",
         )
-        .filtered("agent", reference::<Name>(), "The agent. An administrator must name one.")
+        .filtered("agent", reference::<Name>(), "The agent. An administrator must name one, or a limit.")
         .filtered("credential", reference::<Name>(), "A credential of it. An agent's own if left out.")
+        .filtered("limit", reference::<Name>(), "A limit of the tenant, groups, tools, servers or users. Only administrators.")
         .answers::<LimitStates>()
         .refuses(&[NotFound, LaneUnavailable]),
         Operation::ListLimits => {
             Entry::new("limits", "list_limits", "Lists limits.").page::<LimitRow>()
         }
         Operation::CreateLimit => {
-            Entry::new("limits", "create_limit", "Limits the calls of an agent or a credential.")
+            Entry::new("limits", "create_limit", "Limits the calls of an agent, a credential, the tenant, a group, a tool, a server or a user.")
                 .takes::<LimitRequest>()
                 .writes::<LimitView>(&CREATED)
                 .tagged()

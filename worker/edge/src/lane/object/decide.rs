@@ -10,11 +10,13 @@ use std::rc::Rc;
 use futures_util::future::join;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
-use gateward_core::lane::{self, Lane};
+use gateward_core::lane::{self, Called, Lane};
+use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
 use worker::{Date, console_error};
 
+use super::leases::Answers;
 use super::state::{GateLane, storage_failed};
 use crate::d1;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
@@ -24,6 +26,18 @@ use crate::settings::Settings;
 /// if the registry changed, and once more if it changed again.
 const MAX_LOADS: usize = 4;
 
+/// How often one call may ask counters of shared limits: once, and again if a limit was changed meanwhile.
+const MAX_ASKS: usize = 3;
+
+/// What became of a step.
+enum Stepped {
+    Decided(Reply),
+    /// Records must be loaded first.
+    NotLoaded,
+    /// Parts of shared limits must be leased first, by a tenant with so many lanes.
+    NotLeased(Vec<Need>, u16),
+}
+
 impl GateLane {
     pub(super) async fn decide(
         &self,
@@ -31,42 +45,59 @@ impl GateLane {
         command: &GateCommand,
     ) -> Result<Reply, Problem> {
         let ttl_ms = settings.config.registry_ttl_ms;
-        for load in 0..=MAX_LOADS {
+        let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
+        loop {
             let now_ms = Date::now().as_millis();
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            if let Some(reply) = self.step(settings, command, held, now_ms)? {
-                return Ok(reply);
+            match self.step(settings, command, held, answers.as_slice(), now_ms)? {
+                Stepped::Decided(reply) => return Ok(reply),
+                Stepped::NotLeased(needs, lanes) if asks < MAX_ASKS => {
+                    asks += 1;
+                    answers.ask(command, lanes, needs).await;
+                    continue;
+                }
+                Stepped::NotLoaded if loads < MAX_LOADS => loads += 1,
+                Stepped::NotLeased(..) | Stepped::NotLoaded => {
+                    let detail = "the registry keeps changing; try again";
+                    return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
+                }
             }
-            if load < MAX_LOADS
-                && let Err(problem) = self.load(command, now_ms, ttl_ms).await
-            {
+            if let Err(problem) = self.load(command, now_ms, ttl_ms).await {
                 // A record that cannot be parsed stops the call. While D1 is away, the call may be decided on
                 // the records that the lane holds.
                 let is_away = self.database.borrow().is_away();
-                let reply =
-                    if is_away { self.decide_unconfirmed(settings, command)? } else { None };
+                let reply = match is_away {
+                    true => self.decide_unconfirmed(settings, command, &mut answers).await?,
+                    false => None,
+                };
                 return reply.ok_or(problem);
             }
         }
-        let detail = "the registry keeps changing; try again";
-        Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
     }
 
     /// Decides while D1 does not answer. `None` when the lane lacks a record, or held it for too long.
-    fn decide_unconfirmed(
+    async fn decide_unconfirmed(
         &self,
         settings: &Settings,
         command: &GateCommand,
+        answers: &mut Answers<'_>,
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
         // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
-        let now_ms = Date::now().as_millis();
         let ttl_ms = settings.config.registry_ttl_ms;
-        let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
-        self.step(settings, routed, held, now_ms)
+        for _ in 0..MAX_ASKS {
+            let now_ms = Date::now().as_millis();
+            let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
+            match self.step(settings, routed, held, answers.as_slice(), now_ms)? {
+                Stepped::Decided(reply) => return Ok(Some(reply)),
+                Stepped::NotLoaded => return Ok(None),
+                Stepped::NotLeased(needs, lanes) => answers.ask(routed, lanes, needs).await,
+            }
+        }
+        Ok(None)
     }
 
     /// Loads records from storage that memory does not hold.
@@ -161,24 +192,33 @@ impl GateLane {
         })
     }
 
-    /// Steps 6 to 12, without an await. `None` when registry records must be loaded first.
+    /// Steps 6 to 12, without an await.
     fn step(
         &self,
         settings: &Settings,
         command: &GateCommand,
         held: Option<(CallRecords, bool)>,
+        answers: &[(String, Answer)],
         now_ms: u64,
-    ) -> Result<Option<Reply>, Problem> {
+    ) -> Result<Stepped, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);
-        let Some((records, complete)) = held else { return Ok(None) };
-        let reply = self.with_lane(|lane, storage| {
+        let Some((records, complete)) = held else { return Ok(Stepped::NotLoaded) };
+        let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
             if !complete && lane.needs_tool(storage, config, command, &records, now_ms)? {
-                return Ok(None);
+                return Ok(Stepped::NotLoaded);
             }
-            lane.call(storage, engine, config, command, &records, now_ms).map(Some)
+            let called =
+                lane.call(storage, (engine, config), command, &records, answers, now_ms)?;
+            Ok(match called {
+                Called::Decided(reply) => Stepped::Decided(reply),
+                Called::NotLeased(needs) => {
+                    let lanes = records.tenant.as_ref().and_then(|tenant| tenant.lanes);
+                    Stepped::NotLeased(needs, lanes.unwrap_or(1))
+                }
+            })
         });
-        reply.map_err(|failure| {
+        stepped.map_err(|failure| {
             console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
             storage_failed()
         })

@@ -1,7 +1,8 @@
 //! The Durable Object that is a lane. It loads the registry records that a call needs, runs the core's
 //! synchronous step, and flushes by alarm.
 //!
-//! `state` is what it holds, `decide` decides calls, `alarm` flushes, `webhook` sends messages.
+//! `state` is what it holds, `decide` decides calls, `leases` gets parts of shared limits, `alarm` flushes, `webhook`
+//! sends messages. The objects that count shared limits, and that push epochs again, are of the same class.
 //!
 //! Why it is correct: an object runs one event at a time between awaits. `GateLane::step` has no await,
 //! so the registry cache and the storage that it reads and the row that it writes belong to one instant.
@@ -10,7 +11,9 @@
 
 mod alarm;
 mod decide;
+mod leases;
 mod loads;
+mod queue;
 mod state;
 mod webhook;
 
@@ -130,6 +133,13 @@ impl GateLane {
             }
             LaneRequest::ReadBooks { names } => {
                 LaneReply::Books(self.with_lane(|_, storage| Lane::books(storage, &names))?)
+            }
+            LaneRequest::Lease(command) => self.grant(&command).await?,
+            LaneRequest::GiveBack { counter, subject, number, granted } => {
+                self.give_back((&counter, &subject), (number, granted))?
+            }
+            LaneRequest::ReadPools { subjects } => {
+                LaneReply::Pools(self.with_lane(|_, storage| Lane::pools(storage, &subjects))?)
             }
             LaneRequest::ReadRows { from } => {
                 let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use gateward_core::lane::{Lane, RegistryCache, StorageError};
 use gateward_core::problem::{Problem, ProblemCode};
@@ -10,6 +11,7 @@ use worker::durable::State;
 use worker::{Env, Error};
 
 use super::loads::{Database, SharedLoad};
+use super::queue::Queue;
 use crate::lane::sql::ObjectSql;
 
 #[wasm_bindgen]
@@ -23,6 +25,10 @@ pub struct GateLane {
     pub(super) database: RefCell<Database>,
     /// Loads in progress, by the records that they load.
     pub(super) loads: RefCell<HashMap<String, SharedLoad>>,
+    /// Calls that wait for parts of limits that lanes share, by the names of the leases' books.
+    pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
+    /// Of a limit's counter object: when it last asked lanes to give back, by subject.
+    pub(super) recalled: RefCell<HashMap<String, u64>>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
     pub(super) failed_flushes: Cell<u32>,
@@ -55,6 +61,8 @@ impl GateLane {
             registry: RefCell::default(),
             database: RefCell::default(),
             loads: RefCell::default(),
+            queues: RefCell::default(),
+            recalled: RefCell::default(),
             alarm_due_ms: Cell::new(None),
             failed_flushes: Cell::new(0),
             database_size: Cell::new((0, true)),

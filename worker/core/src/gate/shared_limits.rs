@@ -1,0 +1,109 @@
+//! Limits that the lanes of a tenant share: which of them a call counts for, and as what.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::call::command::{GateCommand, Purpose};
+use crate::glob::Glob;
+use crate::limit::lease::{Answer, Leased, book_name};
+use crate::limit::{Amount, Book, Limit};
+use crate::registry::{CallRecords, EACH, SharedLimit, SubjectKind};
+
+/// Counts of shared limits that one call may add to: each is a row, and may be a request. An agent can be a member of
+/// many groups.
+pub const MAX_SHARED_OF_CALL: usize = 64;
+
+/// A shared limit of a call.
+#[derive(Debug, Clone)]
+pub struct Shared<'a> {
+    pub limit: &'a Rc<Limit>,
+    /// What the call counts for.
+    pub subject: String,
+}
+
+impl Shared<'_> {
+    /// The name of the book with the lane's lease.
+    #[must_use]
+    pub fn book(&self) -> String {
+        book_name(&self.limit.counter, &self.subject)
+    }
+}
+
+/// What a lane has of shared limits, and what it keeps of that for calls that wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Leases<'a> {
+    pub books: &'a HashMap<String, Book>,
+    pub waits: Waits<'a>,
+}
+
+/// Calls that wait for a part of a shared limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits<'a> {
+    /// What the lane holds for calls that waited, by the book's name, with the lease's number.
+    pub held: &'a HashMap<String, (u64, Amount)>,
+    /// What this call got, by the book's name.
+    pub answers: &'a [(String, Answer)],
+}
+
+impl Waits<'_> {
+    /// What a step knows about the lease of one limit.
+    #[must_use]
+    pub fn of(&self, name: &str, subject: &str) -> Leased {
+        let answer = self.answers.iter().find(|(book, _)| book == name).map(|(_, answer)| *answer);
+        let (number, all) = self.held.get(name).copied().unwrap_or_default();
+        let own = match answer {
+            Some(Answer::Granted { amount, number: of, .. }) if of == number => amount,
+            _ => Amount::ZERO,
+        };
+        Leased { subject: subject.to_owned(), held: (number, all.minus(own)), answer }
+    }
+}
+
+/// The shared limits that a call counts for, whatever they say about its tool and access.
+#[must_use]
+pub fn of_call<'a>(records: &'a CallRecords, command: &GateCommand) -> Vec<Shared<'a>> {
+    let shared = records.tenant.as_ref().map_or(&[][..], |tenant| &tenant.shared_limits);
+    if shared.is_empty() || !calls_tool(&command.purpose) {
+        return Vec::new();
+    }
+    let subjects = shared.iter().flat_map(|limit| subjects(limit, records, command));
+    subjects.take(MAX_SHARED_OF_CALL + 1).collect()
+}
+
+fn calls_tool(purpose: &Purpose) -> bool {
+    matches!(purpose, Purpose::Authorize | Purpose::Forward | Purpose::Routed(_))
+}
+
+fn subjects<'a>(
+    SharedLimit { subject_kind, subject, limit }: &'a SharedLimit,
+    records: &CallRecords,
+    command: &GateCommand,
+) -> impl Iterator<Item = Shared<'a>> {
+    let call = &command.call;
+    let is = |name: &str| subject == EACH || subject == name;
+    let matches = |name: &str| subject.parse::<Glob>().is_ok_and(|glob| glob.matches(name));
+    let one = |name: String, counts: bool| if counts { vec![name] } else { Vec::new() };
+    let subjects = match subject_kind {
+        SubjectKind::Agent | SubjectKind::Credential => Vec::new(),
+        SubjectKind::Tenant => vec![EACH.to_owned()],
+        SubjectKind::Group => {
+            let groups = records.agent.as_ref().map_or(&[][..], |agent| &agent.groups);
+            groups.iter().filter(|group| is(group)).cloned().collect()
+        }
+        SubjectKind::Tool => {
+            let tool = call.tool_id();
+            // Whoever invents tools counts nowhere: such calls are denied.
+            let counts = records.tool.is_some() && matches(&tool);
+            one(tool, counts)
+        }
+        SubjectKind::Server => {
+            one(call.server.clone(), records.server.is_some() && matches(&call.server))
+        }
+        // Nobody else's claim about the user counts.
+        SubjectKind::User => {
+            let counts = records.is_harness() && !call.user_id.is_empty() && is(&call.user_id);
+            one(call.user_id.clone(), counts)
+        }
+    };
+    subjects.into_iter().map(move |subject| Shared { limit, subject })
+}

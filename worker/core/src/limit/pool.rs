@@ -1,0 +1,226 @@
+//! What a counter object granted to lanes of one limit that they share.
+//!
+//! INVARIANT (never more): in one window, what the lanes were granted and did not give back is at most the limit's
+//! bound at the time of the last grant. A clock that goes back opens no window again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::amount::Amount;
+use super::book::{At, Book, MAX_AHEAD_MS, RETRY_CONCURRENCY_S, Status};
+use super::definition::Limit;
+use super::lease::{Ask, Granted, Returned, Terms};
+use super::window;
+use crate::bucket::{Bucket, Rate};
+
+/// How long a lane may use tokens of a shared rate: so in any time, the calls that pass are at most those that the
+/// bucket allows in a second more.
+const TOKEN_MS: u64 = 1_000;
+
+/// Stored as JSON: members are only added.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pool {
+    /// The window's number.
+    number: u64,
+    /// When something was last granted.
+    at_ms: u64,
+    /// What lanes were granted that are no longer in `shares`.
+    spent: Amount,
+    /// The newest revision of the limit that a lane knew.
+    #[serde(default)]
+    revision: u64,
+    /// By lane.
+    shares: BTreeMap<u16, Share>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bucket: Option<Bucket>,
+}
+
+/// What one lane got in this window, and what it gave back. Both only grow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Share {
+    granted: Amount,
+    returned: Amount,
+}
+
+impl Pool {
+    /// A stored one; `None` if it cannot be read.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Grants a lane what it asks for, as far as there is something left, and a part of the rest in advance. The
+    /// second value is whether it got everything. `None`: the limit's time zone is unknown.
+    pub fn grant(&mut self, terms: &Terms, ask: &Ask, at: At) -> Option<(Granted, bool)> {
+        match terms {
+            Terms::Tokens(rate) => Some(self.grant_tokens(*rate, ask, at.now_ms)),
+            Terms::Slots { max } => Some(self.grant_share(*max, ask, None)),
+            Terms::Sum { max, calendar } => {
+                let window = calendar.window;
+                let period = window::period(window, &calendar.time_zone, at.now_ms, at.offset_s)?;
+                self.turn_to(period.number, at.now_ms);
+                // After a clock that was ahead, a lane asks again within the window of now.
+                let ends_at_ms = period.ends_at_ms;
+                Some(self.grant_share(*max, ask, Some((ends_at_ms, at.now_ms))))
+            }
+        }
+    }
+
+    /// Begins a new window if there is one. A later one than now's goes on, unless it is very far ahead: then it
+    /// is moved to now with all that was granted.
+    fn turn_to(&mut self, number: u64, now_ms: u64) {
+        if self.number < number {
+            *self = Self { number, revision: self.revision, ..Self::default() };
+        } else if self.at_ms > now_ms.saturating_add(MAX_AHEAD_MS) {
+            let spent = self.spent.plus(self.outstanding());
+            *self = Self { number, spent, revision: self.revision, ..Self::default() };
+            self.at_ms = now_ms;
+        }
+        self.at_ms = self.at_ms.max(now_ms);
+    }
+
+    fn outstanding(&self) -> Amount {
+        let held = self.shares.values().map(|share| share.granted.minus(share.returned));
+        held.fold(Amount::ZERO, Amount::plus)
+    }
+
+    /// What is left of a bound.
+    #[must_use]
+    pub fn left(&self, max: Amount) -> Amount {
+        max.minus(self.spent).minus(self.outstanding())
+    }
+
+    fn share(&mut self, lane: u16) -> &mut Share {
+        self.shares.entry(lane).or_default()
+    }
+
+    fn grant_share(
+        &mut self,
+        max: Amount,
+        ask: &Ask,
+        window: Option<(u64, u64)>,
+    ) -> (Granted, bool) {
+        let same = ask.number == self.number;
+        let share = self.share(ask.lane);
+        // A lane that lost its lease knows less of what it gave back.
+        let forgot = ask.returned < share.returned;
+        let known = if same { ask.granted.max(share.returned) } else { Amount::ZERO };
+        let free = if same && !forgot { ask.free } else { Amount::ZERO };
+        if same {
+            share.returned = share.returned.max(ask.returned);
+            // What the lane has was granted, whatever became of this record.
+            share.granted = share.granted.max(ask.granted);
+        }
+        // What the lane was granted and did not hear of.
+        let unheard = share.granted.minus(known);
+        // All that is neither used nor another lane's.
+        let others = self.outstanding().minus(unheard).minus(free);
+        let rest = max.minus(self.spent).minus(others);
+        // A lane that does not know the newest bound gets nothing.
+        let outdated = ask.revision < self.revision;
+        self.revision = self.revision.max(ask.revision);
+        let mut fits = Amount::ZERO;
+        for need in ask.needs.iter().filter(|_| !outdated) {
+            if fits.plus(*need) <= rest {
+                fits = fits.plus(*need);
+            }
+        }
+        let in_advance = match window {
+            // So that all lanes together hold at most half of what is left.
+            Some(_) if !outdated => {
+                let rest = rest.minus(fits.max(free));
+                Amount::whole(rest.floor() / (2 * u64::from(ask.lanes.max(1))))
+            }
+            _ => Amount::ZERO,
+        };
+        let share = self.share(ask.lane);
+        let target = known.plus(fits.minus(free)).plus(in_advance);
+        share.granted = share.granted.max(target);
+        let Share { granted, returned } = *share;
+        let all = ask.needs.iter().copied().fold(Amount::ZERO, Amount::plus);
+        let answer = Granted {
+            number: self.number,
+            ends_at_ms: window.map_or(u64::MAX, |(ends_at_ms, _)| ends_at_ms),
+            granted,
+            returned,
+            // The bound was lowered before the lane heard of an earlier answer.
+            back: granted.minus(target),
+            left: self.left(max),
+            overdrawn: outdated || self.spent.plus(self.outstanding()) > max,
+            retry_after_s: match window {
+                Some((ends_at_ms, now_ms)) => Some((ends_at_ms - now_ms).div_ceil(1_000)),
+                None => Some(RETRY_CONCURRENCY_S),
+            },
+        };
+        (answer, fits == all)
+    }
+
+    /// Tokens are used within [`TOKEN_MS`], or lost. Each grant has its own number.
+    fn grant_tokens(&mut self, rate: Rate, ask: &Ask, now_ms: u64) -> (Granted, bool) {
+        let mut bucket = self.bucket.unwrap_or_else(|| Bucket::full(rate, now_ms));
+        bucket.repair_clock(now_ms);
+        let enough = ask.needs.iter().take_while(|_| bucket.charge(rate, now_ms, 1)).count();
+        let rest = u64::from(bucket.status(rate).remaining).min(rate.refill_per_s());
+        let in_advance = rest / (2 * u64::from(ask.lanes.max(1)));
+        let in_advance = u32::try_from(in_advance).unwrap_or_default();
+        let in_advance = if bucket.charge(rate, now_ms, in_advance) { in_advance } else { 0 };
+        self.number += 1;
+        self.at_ms = self.at_ms.max(now_ms);
+        self.bucket = Some(bucket);
+        let answer = Granted {
+            number: self.number,
+            ends_at_ms: now_ms + TOKEN_MS,
+            granted: Amount::whole(enough as u64 + u64::from(in_advance)),
+            returned: Amount::ZERO,
+            back: Amount::ZERO,
+            left: Amount::whole(bucket.status(rate).remaining.into()),
+            overdrawn: false,
+            retry_after_s: Some(bucket.retry_after_s(rate, 1).max(1)),
+        };
+        (answer, enough == ask.needs.len())
+    }
+
+    /// The state of a limit. What lanes hold counts as used.
+    #[must_use]
+    pub fn status(&self, limit: &Limit, at: At) -> Status {
+        let mut status = Book::new().status(limit, at);
+        let Some(terms) = Terms::of(&limit.rule) else { return status };
+        match (&terms, self.bucket) {
+            (Terms::Tokens(rate), Some(mut bucket)) => {
+                bucket.charge(*rate, at.now_ms, 0);
+                let state = bucket.status(*rate);
+                status.remaining = Some(Amount::whole(state.remaining.into()));
+                status.reset_s = Some(state.reset_s);
+            }
+            (Terms::Sum { calendar, .. }, _) => {
+                let period =
+                    window::period(calendar.window, &calendar.time_zone, at.now_ms, at.offset_s);
+                if period.is_some_and(|period| self.number >= period.number) {
+                    status.remaining = Some(self.left(terms.max()));
+                }
+            }
+            (Terms::Slots { .. }, _) => status.remaining = Some(self.left(terms.max())),
+            (Terms::Tokens(_), None) => {}
+        }
+        status
+    }
+
+    /// The window's number, and the lanes that may have something to give back, with all that they were granted; but
+    /// for one lane.
+    #[must_use]
+    pub fn holders(&self, but: u16) -> (u64, Vec<(u16, Amount)>) {
+        let holds =
+            |(lane, share): &(&u16, &Share)| **lane != but && share.granted > share.returned;
+        let holders = self.shares.iter().filter(holds);
+        (self.number, holders.map(|(lane, share)| (*lane, share.granted)).collect())
+    }
+
+    /// A lane gave something back.
+    pub fn take_back(&mut self, lane: u16, returned: &Returned) {
+        if returned.number == self.number {
+            let share = self.share(lane);
+            share.returned = share.returned.max(returned.returned);
+        }
+    }
+}

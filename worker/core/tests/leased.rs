@@ -1,0 +1,678 @@
+//! Limits that lanes share: over random histories of lost and late messages, restarts and clocks, and in the lane.
+
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::json::{self, Json};
+use gateward_core::lane::{Lane, LaneSql as _};
+use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::lease::{self, Answer, Ask, Granted, Leased, Need, Returned};
+use gateward_core::limit::pool::Pool;
+use gateward_core::limit::reservation::{Ending, Reservation, Take};
+use gateward_core::limit::window::utc_only;
+use gateward_core::limit::{Amount, Book, Limit};
+use gateward_core::registry::SharedLimit;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use support::{Gate, Storage, command, read_call, with};
+
+const START_MS: u64 = 1_800_000_000_000;
+const MINUTE_MS: u64 = 60_000;
+const LANES: usize = 3;
+
+fn whole(number: u64) -> Amount {
+    Amount::whole(number)
+}
+
+fn limit(rule: Value) -> Rc<Limit> {
+    serde_json::from_value(json!({"limit_id": "l", "rule": rule})).map(Rc::new).unwrap()
+}
+
+fn at(now_ms: u64) -> At {
+    At { now_ms, offset_s: utc_only }
+}
+
+/// What becomes of a request to the counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Answered,
+    /// The counter never gets it.
+    Lost,
+    /// The answer is lost.
+    AnswerLost,
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Call {
+        lane: usize,
+        amount: u64,
+        fate: Fate,
+        forwarded: bool,
+        passes: bool,
+        others: Vec<u64>,
+    },
+    Settle {
+        call: usize,
+        ending: Ending,
+    },
+    /// The counter asks a lane to give back.
+    Recall {
+        lane: usize,
+        fate: Fate,
+    },
+    /// An old request of a lane arrives at the counter once more.
+    Late {
+        message: usize,
+    },
+    Restart {
+        lane: usize,
+    },
+    RestartCounter,
+    Ahead {
+        ms: u64,
+    },
+    Back {
+        ms: u64,
+    },
+    /// An administrator changes the bound.
+    Bound {
+        max: u64,
+    },
+}
+
+enum Message {
+    Ask(lease::Terms, Ask),
+    Returned(usize, Returned),
+}
+
+/// A call that passed and has not ended.
+struct Open {
+    lane: usize,
+    takes: Vec<Take>,
+    forwarded: bool,
+    number: u64,
+    amount: u64,
+}
+
+struct World {
+    kind: &'static str,
+    max: u64,
+    revision: u64,
+    pool: Pool,
+    /// In memory and in storage.
+    books: Vec<(Book, Book)>,
+    open: Vec<Open>,
+    messages: Vec<Message>,
+    now_ms: u64,
+    /// What calls used, by window.
+    used: HashMap<u64, u64>,
+}
+
+impl World {
+    fn new(kind: &'static str, max: u64) -> Self {
+        Self {
+            kind,
+            max,
+            revision: 0,
+            pool: Pool::default(),
+            books: vec![(Book::default(), Book::default()); LANES],
+            open: Vec::new(),
+            messages: Vec::new(),
+            now_ms: START_MS,
+            used: HashMap::new(),
+        }
+    }
+
+    fn limit(&self) -> Rc<Limit> {
+        let max = self.max.to_string();
+        let rule = match self.kind {
+            "concurrency" => json!({"kind": "concurrency", "max": max}),
+            "quota" => json!({"kind": "quota", "max": max, "window": "minute"}),
+            _ => json!({"kind": "amount", "max": max, "window": "minute", "pointer": "/n"}),
+        };
+        let limit = json!({"limit_id": "l", "revision": self.revision, "rule": rule});
+        serde_json::from_value(limit).map(Rc::new).unwrap()
+    }
+
+    fn need(&self, limit: &Limit, amount: u64) -> Need {
+        Need {
+            counter: limit.counter.clone(),
+            subject: "*".to_owned(),
+            terms: lease::Terms::of(&limit.rule).unwrap(),
+            revision: self.revision,
+            amount: whole(amount),
+        }
+    }
+
+    /// What [`Lane::ask`] does.
+    fn ask(&mut self, lane: usize, need: &Need, others: &[u64]) -> Ask {
+        let (book, stored) = &mut self.books[lane];
+        let changed = |lease: &lease::Lease| !lease.holds(need.revision, 0);
+        if book.lease(&need.counter).is_some_and(changed) {
+            book.give_back(&need.counter, Amount::ZERO);
+            *stored = book.clone();
+        }
+        let lanes = (u16::try_from(lane).unwrap(), u16::try_from(LANES).unwrap());
+        let mut needs = vec![need.amount];
+        needs.extend(others.iter().map(|other| whole(*other)));
+        lease::ask(book.lease(&need.counter), Amount::ZERO, lanes, need.revision, needs)
+    }
+
+    fn grant(&mut self, lane: usize, need: &Need, others: &[u64], fate: Fate) -> Option<Granted> {
+        let ask = self.ask(lane, need, others);
+        self.messages.push(Message::Ask(need.terms.clone(), ask.clone()));
+        if fate == Fate::Lost {
+            return None;
+        }
+        let granted = self.pool.grant(&need.terms, &ask, at(self.now_ms)).unwrap().0;
+        (fate == Fate::Answered).then_some(granted)
+    }
+
+    /// What [`Lane::take_grant`] does.
+    fn take(&mut self, lane: usize, need: &Need, granted: &Granted) {
+        let (book, stored) = &mut self.books[lane];
+        book.granted(&need.counter, need.revision, granted);
+        if granted.back > Amount::ZERO {
+            *stored = book.clone();
+        }
+    }
+
+    /// `others`: calls for which the lane asks together with this one, and which other steps then deny.
+    fn call(
+        &mut self,
+        (lane, amount, fate): (usize, u64, Fate),
+        (forwarded, passes): (bool, bool),
+        others: &[u64],
+    ) {
+        let limit = self.limit();
+        let limits = [Rc::clone(&limit)];
+        let amount = if self.kind == "amount" { amount } else { 1 };
+        let input: Json = json::parse(format!(r#"{{"n":{amount}}}"#).as_bytes()).unwrap();
+        let usage = Usage {
+            tool: "s/x",
+            covered: Covered { reads: true, writes: true },
+            input: &input,
+            cost: whole(1),
+            forwarded,
+        };
+        let mut answer = None;
+        loop {
+            let mut ledgers = [Ledger {
+                name: "lease".into(),
+                limits: &limits,
+                book: self.books[lane].0.clone(),
+                leased: Some(Leased { subject: "*".to_owned(), held: (0, Amount::ZERO), answer }),
+            }];
+            let Ok(checked) = book::check(&mut ledgers, &usage, at(self.now_ms)) else { return };
+            if let [need] = checked.needs.as_slice() {
+                assert!(answer.is_none(), "a call asks once");
+                let granted = self.grant(lane, need, others, fate);
+                answer = Some(Answer::Unavailable);
+                if let Some(granted) = granted {
+                    self.take(lane, need, &granted);
+                    let available = self.books[lane].0.lease(&need.counter).unwrap().available();
+                    let left = granted.left;
+                    // It is refused only what others have.
+                    assert!(need.amount <= available || need.amount > available.plus(left));
+                    answer = Some(match need.amount <= available {
+                        true => Answer::Granted {
+                            amount: need.amount,
+                            number: granted.number,
+                            revision: need.revision,
+                        },
+                        false => Answer::Refused { left, retry_after_s: None },
+                    });
+                }
+                continue;
+            }
+            if !passes || checked.takes.is_empty() {
+                return;
+            }
+            book::commit(&mut ledgers, &checked.takes, forwarded, at(self.now_ms));
+            let [Ledger { book, .. }] = ledgers;
+            self.books[lane] = (book.clone(), book);
+            let Some(lease) = self.books[lane].0.lease(&limit.counter) else { return };
+            let number = lease.number;
+            let used = self.used.entry(number).or_default();
+            *used += amount;
+            // Never more than the bound, whatever lanes think.
+            assert!(*used <= self.max);
+            self.open.push(Open { lane, takes: checked.takes, forwarded, number, amount });
+            return;
+        }
+    }
+
+    fn settle(&mut self, call: usize, ending: Ending) {
+        if self.open.is_empty() {
+            return;
+        }
+        let ended = self.open.swap_remove(call % self.open.len());
+        let reservation = Reservation {
+            decision_id: String::new(),
+            ends_at_ms: 0,
+            agent: "bot".to_owned(),
+            credential: "k1".to_owned(),
+            forwarded: ended.forwarded,
+            takes: ended.takes,
+        };
+        let (book, stored) = &mut self.books[ended.lane];
+        let counter = reservation.takes[0].counter.clone();
+        let number = book.lease(&counter).map(|lease| lease.number);
+        book::settle(("lease", book), &reservation, ending);
+        *stored = book.clone();
+        if number != Some(ended.number) {
+            return;
+        }
+        let back = match (self.kind, ending) {
+            ("concurrency", _) => ended.amount,
+            ("quota", _) => 0,
+            (_, Ending::Failed) => ended.amount,
+            (_, Ending::Succeeded(Some(actual))) => {
+                ended.amount - actual.as_whole().unwrap().min(ended.amount)
+            }
+            _ => 0,
+        };
+        *self.used.get_mut(&ended.number).unwrap() -= back;
+    }
+
+    fn recall(&mut self, lane: usize, fate: Fate) {
+        let counter = self.limit().counter.clone();
+        if fate == Fate::Lost {
+            return;
+        }
+        let lane_number = u16::try_from(lane).unwrap();
+        let (number, holders) = self.pool.holders(u16::MAX);
+        let granted = holders.iter().find(|(holder, _)| *holder == lane_number);
+        let (book, stored) = &mut self.books[lane];
+        if let Some((_, granted)) = granted {
+            book.heard(&counter, number, *granted);
+        }
+        let Some(returned) = book.give_back(&counter, Amount::ZERO) else { return };
+        *stored = book.clone();
+        if fate == Fate::Answered {
+            self.pool.take_back(u16::try_from(lane).unwrap(), &returned);
+        }
+        self.messages.push(Message::Returned(lane, returned));
+    }
+
+    fn late(&mut self, message: usize) {
+        if self.messages.is_empty() {
+            return;
+        }
+        match &self.messages[message % self.messages.len()] {
+            Message::Ask(terms, ask) => drop(self.pool.grant(terms, ask, at(self.now_ms))),
+            Message::Returned(lane, returned) => {
+                self.pool.take_back(u16::try_from(*lane).unwrap(), returned);
+            }
+        }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match *event {
+            Event::Call { lane, amount, fate, forwarded, passes, ref others } => {
+                self.call((lane, amount, fate), (forwarded, passes), others);
+            }
+            Event::Settle { call, ending } => self.settle(call, ending),
+            Event::Recall { lane, fate } => self.recall(lane, fate),
+            Event::Late { message } => self.late(message),
+            Event::Restart { lane } => {
+                let stored = serde_json::to_string(&self.books[lane].1).unwrap();
+                self.books[lane].0 = Book::parse(&stored).unwrap();
+            }
+            Event::RestartCounter => {
+                let stored = serde_json::to_string(&self.pool).unwrap();
+                self.pool = Pool::parse(&stored).unwrap();
+            }
+            Event::Ahead { ms } => self.now_ms += ms,
+            Event::Back { ms } => self.now_ms -= ms,
+            Event::Bound { max } => {
+                self.max = max;
+                self.revision += 1;
+            }
+        }
+    }
+
+    /// All lanes give back what they do not use, as when another one needs it.
+    fn come_to_rest(&mut self) {
+        let need = self.need(&self.limit(), 0);
+        // Begins the window of now.
+        self.grant(0, &need, &[], Fate::Answered);
+        for lane in 0..LANES {
+            self.recall(lane, Fate::Answered);
+        }
+    }
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        6 => Just(Fate::Answered),
+        1 => Just(Fate::Lost),
+        1 => Just(Fate::AnswerLost),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let ending = prop_oneof![
+        Just(Ending::Failed),
+        Just(Ending::Unclear),
+        Just(Ending::Succeeded(None)),
+        (0..9_u64).prop_map(|spent| Ending::Succeeded(Some(whole(spent)))),
+    ];
+    prop_oneof![
+        12 => (0..LANES, 1..9_u64, fate(), any::<bool>(), prop::bool::weighted(0.8), prop::collection::vec(1..9_u64, 0..3))
+            .prop_map(|(lane, amount, fate, forwarded, passes, others)| Event::Call {
+                lane, amount, fate, forwarded, passes, others
+            }),
+        6 => (any::<prop::sample::Index>(), ending)
+            .prop_map(|(call, ending)| Event::Settle { call: call.index(1 << 16), ending }),
+        3 => (0..LANES, fate()).prop_map(|(lane, fate)| Event::Recall { lane, fate }),
+        2 => any::<prop::sample::Index>()
+            .prop_map(|message| Event::Late { message: message.index(1 << 16) }),
+        2 => (0..LANES).prop_map(|lane| Event::Restart { lane }),
+        1 => Just(Event::RestartCounter),
+        1 => (0..2 * MINUTE_MS).prop_map(|ms| Event::Ahead { ms }),
+        1 => (0..2 * MINUTE_MS).prop_map(|ms| Event::Back { ms }),
+        1 => (0..40_u64).prop_map(|max| Event::Bound { max }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn lanes_never_use_more_than_the_bound_and_lose_nothing_for_good(
+        kind in prop::sample::select(vec!["quota", "amount", "concurrency"]),
+        max in 0..40_u64,
+        events in prop::collection::vec(event(), 1..120),
+    ) {
+        let mut world = World::new(kind, max);
+        for event in &events {
+            world.happen(event);
+        }
+        world.come_to_rest();
+        let number = world.pool.holders(u16::MAX).0;
+        // What no call uses is free again.
+        let used = world.used.get(&number).copied().unwrap_or_default();
+        prop_assert_eq!(world.pool.left(whole(world.max)), whole(world.max.saturating_sub(used)));
+    }
+}
+
+fn shared(subject_kind: &str, subject: &str, rule: Value) -> SharedLimit {
+    let limit = json!({"limit_id": "l", "rule": rule});
+    let record = json!({"subject_kind": subject_kind, "subject": subject, "limit": limit});
+    serde_json::from_value(record).unwrap()
+}
+
+fn quota(max: u64) -> Value {
+    json!({"kind": "quota", "max": max.to_string(), "window": "day"})
+}
+
+fn gates(limits: &[SharedLimit]) -> [Gate; 2] {
+    let mut gates = [Gate::new(), Gate::new()];
+    for (number, gate) in gates.iter_mut().enumerate() {
+        gate.records.tenant.as_mut().unwrap().shared_limits = limits.into();
+        gate.number = u16::try_from(number).unwrap();
+    }
+    gates[1].counters = Rc::clone(&gates[0].counters);
+    gates
+}
+
+fn asked() -> GateCommand {
+    command(&with(read_call(), json!({"tool_call": {"parameters": {"n": 3}}})))
+}
+
+fn answer(gate: &Gate, command: &GateCommand) -> (u16, Value) {
+    let reply = gate.try_call(command).unwrap();
+    (reply.status, serde_json::from_str(&reply.body).unwrap())
+}
+
+#[test]
+fn a_quota_of_three_is_three_in_two_lanes() {
+    let gates = gates(&[shared("tenant", "*", quota(3))]);
+    let passed: Vec<bool> =
+        (0..6).map(|call| answer(&gates[call % 2], &asked()).1["decision"] == "allow").collect();
+    assert_eq!(passed, [true, true, true, false, false, false]);
+    let (_, denial) = answer(&gates[0], &asked());
+    assert_eq!(denial["reason_code"], "quota_exhausted");
+    assert_eq!(denial["violated_limits"][0]["remaining"], "0");
+}
+
+#[test]
+fn a_lease_that_is_present_is_used_without_asking_and_survives_a_start() {
+    let gates = gates(&[shared("tenant", "*", quota(400))]);
+    for _ in 0..20 {
+        assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
+        gates[0].evict();
+    }
+    // The first answer brought a quarter of what was left.
+    assert_eq!(gates[0].asks.get(), 1);
+}
+
+#[test]
+fn a_count_of_far_ahead_is_moved_to_now_with_all_that_was_granted() {
+    let terms = lease::Terms::of(&limit(quota(10)).rule).unwrap();
+    let ask = |needs| lease::ask(None, Amount::ZERO, (0, 1), 0, vec![whole(needs)]);
+    let mut pool = Pool::default();
+    // At once for all that is left, so that nothing is granted in advance.
+    let ahead_ms = START_MS + 40 * 24 * 60 * MINUTE_MS;
+    assert_eq!(pool.grant(&terms, &ask(10), at(ahead_ms)).unwrap().0.granted, whole(10));
+    let (granted, all) = pool.grant(&terms, &ask(1), at(START_MS)).unwrap();
+    assert_eq!((granted.granted, granted.left, all), (whole(0), whole(0), false));
+    let (granted, _) = pool.grant(&terms, &ask(10), at(START_MS + 24 * 60 * MINUTE_MS)).unwrap();
+    assert_eq!(granted.granted, whole(10));
+}
+
+#[test]
+fn a_lane_that_forgot_its_lease_is_not_granted_it_twice() {
+    let terms = lease::Terms::Slots { max: whole(10) };
+    let ask = |lane, needs| lease::ask(None, Amount::ZERO, (lane, 2), 0, vec![whole(needs)]);
+    let mut pool = Pool::default();
+    pool.grant(&terms, &ask(0, 10), at(START_MS)).unwrap();
+    pool.take_back(0, &Returned { number: 0, returned: whole(10) });
+    assert!(pool.grant(&terms, &ask(1, 10), at(START_MS)).unwrap().1);
+    let (granted, all) = pool.grant(&terms, &ask(0, 1), at(START_MS)).unwrap();
+    let lease = lease::granted(None, 0, &granted);
+    assert_eq!((all, lease.available()), (false, whole(0)));
+}
+
+#[test]
+fn a_lane_that_knows_an_older_bound_is_granted_nothing() {
+    let terms = lease::Terms::Slots { max: whole(10) };
+    let ask = |revision| lease::ask(None, Amount::ZERO, (0, 2), revision, vec![whole(1)]);
+    let mut pool = Pool::default();
+    assert!(pool.grant(&terms, &ask(7), at(START_MS)).unwrap().1);
+    let (granted, all) = pool.grant(&terms, &ask(6), at(START_MS)).unwrap();
+    assert_eq!((granted.overdrawn, all), (true, false));
+}
+
+#[test]
+fn a_call_that_is_denied_anyway_and_a_dry_run_ask_no_counter() {
+    let mut gates = gates(&[shared("tenant", "*", quota(3))]);
+    let dry = command(&with(read_call(), json!({"dry_run": true})));
+    assert_eq!(answer(&gates[0], &dry).1["decision"], "allow");
+    gates[0].records.credential.as_mut().unwrap().scopes.clear();
+    assert_eq!(answer(&gates[0], &asked()).1["reason_code"], "scope_missing");
+    let denied =
+        command(&with(read_call(), json!({"context": {"source_trust": "untrusted_external"}})));
+    gates[1].records.tool = support::tool(true, false);
+    assert_eq!(answer(&gates[1], &denied).1["decision"], "deny");
+    assert_eq!((gates[0].asks.get(), gates[1].asks.get()), (0, 0));
+}
+
+#[test]
+fn a_grant_that_a_lane_lost_can_be_called_back() {
+    let gates = gates(&[shared("tenant", "*", quota(1))]);
+    let need = {
+        let limit = &gates[0].records.tenant.as_ref().unwrap().shared_limits[0].limit;
+        let (terms, counter) = (lease::Terms::of(&limit.rule).unwrap(), Rc::clone(&limit.counter));
+        Need { counter, subject: "*".to_owned(), terms, revision: 0, amount: whole(1) }
+    };
+    // The lane is evicted before a call used it.
+    assert!(matches!(gates[0].lease(&need), Ok(Answer::Granted { .. })));
+    gates[0].evict();
+    assert_eq!(answer(&gates[1], &asked()).1["decision"], "deny");
+    let now_ms = gates[0].now_ms.get();
+    {
+        let counters = gates[0].counters.borrow();
+        let counter = &counters[&*need.counter];
+        let (number, lanes) = Lane::holders(counter, "*", 1).unwrap();
+        let heard = Some((number, lanes[0].1));
+        let give = |lane: &mut Lane, storage: &Storage| {
+            lane.give_back(storage, (&need.counter, "*"), heard, now_ms)
+        };
+        let returned = gates[0].on_lane(give).unwrap().unwrap();
+        Lane::take_back(counter, "*", (0, &returned), now_ms).unwrap();
+    }
+    assert_eq!(answer(&gates[1], &asked()).1["decision"], "allow");
+}
+
+#[test]
+fn a_call_without_a_counter_is_denied() {
+    let gates = gates(&[shared("tenant", "*", quota(3))]);
+    gates[0].counter_away.set(true);
+    let (status, denial) = answer(&gates[0], &asked());
+    assert_eq!((status, &denial["reason_code"]), (200, &json!("limit_unavailable")));
+    gates[0].counter_away.set(false);
+    assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
+}
+
+#[test]
+fn a_lowered_bound_holds_for_the_next_decision_of_a_lane_with_a_lease() {
+    let mut gates = gates(&[shared("tenant", "*", quota(400))]);
+    for _ in 0..5 {
+        assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
+    }
+    let mut revision = 0;
+    let mut set = |gate: &mut Gate, max: u64| {
+        revision += 1;
+        let tenant = gate.records.tenant.as_mut().unwrap();
+        let limit = json!({"limit_id": "l", "revision": revision, "rule": quota(max)});
+        let record = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+        tenant.shared_limits = [serde_json::from_value(record).unwrap()].into();
+    };
+    set(&mut gates[0], 4);
+    assert_eq!(answer(&gates[0], &asked()).1["reason_code"], "quota_exhausted");
+    set(&mut gates[0], 6);
+    assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
+    assert_eq!(answer(&gates[0], &asked()).1["decision"], "deny");
+}
+
+#[test]
+fn a_limit_counts_for_the_subject_that_it_names() {
+    let harness = |gate: &mut Gate, assigns: bool| {
+        gate.records.credential.as_mut().unwrap().assigns_runs = assigns;
+    };
+    // Kind, subject, whether the credential is a harness's, and whether the limit of zero denies.
+    for (kind, subject, assigns, denies) in [
+        ("tenant", "*", false, true),
+        ("group", "release", false, true),
+        ("group", "*", false, true),
+        ("group", "other", false, false),
+        ("tool", "notes/list", false, true),
+        ("tool", "notes/*", false, true),
+        ("tool", "notes/other", false, false),
+        ("server", "no*", false, true),
+        ("server", "mail", false, false),
+        ("user", "ada", true, true),
+        ("user", "*", true, true),
+        ("user", "eve", true, false),
+        ("user", "ada", false, false),
+    ] {
+        let mut gates = gates(&[shared(kind, subject, quota(0))]);
+        gates[0].records.agent.as_mut().unwrap().groups = vec!["release".to_owned()];
+        harness(&mut gates[0], assigns);
+        let call = command(&with(read_call(), json!({"user": {"id": "ada", "role": "r"}})));
+        let denied = answer(&gates[0], &call).1["reason_code"] == "quota_exhausted";
+        assert_eq!(denied, denies, "{kind} {subject} {assigns}");
+    }
+}
+
+#[test]
+fn subjects_are_counted_apart() {
+    let mut gates = gates(&[shared("user", "*", quota(1))]);
+    gates[0].records.credential.as_mut().unwrap().assigns_runs = true;
+    let of = |user: &str| command(&with(read_call(), json!({"user": {"id": user, "role": "r"}})));
+    for (user, decision) in [("ada", "allow"), ("ada", "deny"), ("eve", "allow"), ("eve", "deny")] {
+        assert_eq!(answer(&gates[0], &of(user)).1["decision"], decision, "{user}");
+    }
+}
+
+#[test]
+fn a_shared_rate_is_429_with_the_seconds_to_wait() {
+    let rule = json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.1});
+    let gates = gates(&[shared("tenant", "*", rule)]);
+    for gate in &gates {
+        assert_eq!(answer(gate, &asked()).0, 200);
+    }
+    let reply = gates[0].try_call(&asked()).unwrap();
+    assert_eq!((reply.status, reply.retry_after_s), (429, Some(10)));
+}
+
+#[test]
+fn places_of_calls_in_progress_are_shared() {
+    let rule = json!({"kind": "concurrency", "max": "1"});
+    let mut gates = gates(&[shared("tenant", "*", rule)]);
+    for gate in &mut gates {
+        let server = json!({"kind": "mcp", "trust": "trusted", "status": "active", "upstream": {
+            "url": "https://api.example.com/", "whole_timeout_ms": 10_000}});
+        gate.records.server = Some(serde_json::from_value(server).unwrap());
+    }
+    let mut forwarded = asked();
+    forwarded.call.environment.clear();
+    forwarded.purpose = Purpose::Forward;
+    forwarded.forwarded = true;
+    assert_eq!(answer(&gates[0], &forwarded).0, 200);
+    assert_eq!(answer(&gates[1], &forwarded).0, 429);
+}
+
+#[test]
+fn a_call_writes_one_row_more_for_each_shared_limit() {
+    for count in 0..4_usize {
+        let limits: Vec<_> = (0..count)
+            .map(|number| {
+                let limit = json!({"limit_id": format!("l{number}"), "rule": quota(9)});
+                let record = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+                serde_json::from_value(record).unwrap()
+            })
+            .collect();
+        let gates = gates(&limits);
+        answer(&gates[0], &asked());
+        let rows = gates[0].storage.exec("SELECT 1 FROM limit_books", &[]).unwrap();
+        assert_eq!(rows.len(), count);
+    }
+}
+
+#[test]
+fn what_a_lane_gives_back_another_can_use() {
+    let gates = gates(&[shared("tenant", "*", quota(8))]);
+    assert_eq!(answer(&gates[0], &asked()).1["decision"], "allow");
+    // The first lane was granted one for its call, and one in advance.
+    let counter = gates[0].counters.borrow().keys().next().unwrap().clone();
+    let now_ms = gates[0].now_ms.get();
+    let give_back = || {
+        let (number, lanes) = Lane::holders(&gates[0].counters.borrow()[&counter], "*", 1).unwrap();
+        let heard =
+            lanes.iter().find(|(lane, _)| *lane == 0).map(|(_, granted)| (number, *granted));
+        let give = |lane: &mut Lane, storage: &Storage| {
+            lane.give_back(storage, (&counter, "*"), heard, now_ms)
+        };
+        gates[0].on_lane(give).unwrap()
+    };
+    for _ in 0..6 {
+        assert_eq!(answer(&gates[1], &asked()).1["decision"], "allow");
+    }
+    assert_eq!(answer(&gates[1], &asked()).1["decision"], "deny");
+    let returned = give_back().unwrap();
+    {
+        let counters = gates[0].counters.borrow();
+        Lane::take_back(&counters[&counter], "*", (0, &returned), now_ms).unwrap();
+    }
+    assert_eq!(answer(&gates[1], &asked()).1["decision"], "allow");
+    assert_eq!(answer(&gates[1], &asked()).1["decision"], "deny");
+}

@@ -1,0 +1,268 @@
+//! Parts of limits that lanes share: a lane asks for them, a limit's counter object grants them.
+//!
+//! The calls of a lane that wait for the same limit ask together: while one request is on its way, later calls
+//! wait for the next. What a call got is held for it until it is decided.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use gateward_core::call::command::GateCommand;
+use gateward_core::lane::Lane;
+use gateward_core::lane::protocol::{LaneReply, LeaseCommand};
+use gateward_core::limit::Amount;
+use gateward_core::limit::book::At;
+use gateward_core::limit::lease::{Answer, Granted, MAX_WAITING, Need, book_name};
+use worker::{Date, Delay, console_error};
+
+use super::queue::{Queue, Told, Waiting};
+use super::state::{Failure, GateLane};
+use crate::lane::client;
+use crate::limits::RECALL_MS;
+use crate::time_zones::offset_s;
+
+/// Lanes that are asked at once to give something back.
+const CONCURRENT_RECALLS: usize = 32;
+
+/// A counter asks lanes to give back at most this often for one subject, so that calls that are refused cost
+/// little: once in a second, and in a second at most twenty lanes.
+const RECALL_PAUSE_MS: u64 = 1_000;
+const RECALL_PAUSE_OF_LANE_MS: u64 = 50;
+
+/// Seconds after which a call may try again that was refused in between.
+const RETRY_RECALL_S: u64 = 1;
+
+/// Subjects of which a counter remembers the last such time. With more, it forgets all.
+const MAX_RECALLED: usize = 1_000;
+
+/// What counters answered to one call. What it got is held for it until this is dropped.
+pub struct Answers<'a> {
+    lane: &'a GateLane,
+    by_book: Vec<(String, Answer)>,
+}
+
+impl<'a> Answers<'a> {
+    pub fn new(lane: &'a GateLane) -> Self {
+        Self { lane, by_book: Vec::new() }
+    }
+
+    pub fn as_slice(&self) -> &[(String, Answer)] {
+        &self.by_book
+    }
+
+    /// Asks for everything that a call needs.
+    pub async fn ask(&mut self, command: &GateCommand, lanes: u16, needs: Vec<Need>) {
+        for need in &needs {
+            self.drop_answer(&need.book());
+        }
+        let lane = self.lane;
+        let asked = needs.into_iter().map(|need| async move {
+            let answer = lane.wait_for(command, lanes, &need).await;
+            (need.book(), answer)
+        });
+        self.by_book.extend(join_all(asked).await);
+    }
+
+    fn drop_answer(&mut self, book: &str) {
+        if let Some(index) = self.by_book.iter().position(|(name, _)| name == book) {
+            let (name, answer) = self.by_book.swap_remove(index);
+            if let Some(lane) = self.lane.lane.borrow_mut().as_mut() {
+                lane.release(&name, answer);
+            }
+        }
+    }
+}
+
+impl Drop for Answers<'_> {
+    fn drop(&mut self) {
+        while let Some((name, _)) = self.by_book.last() {
+            let name = name.clone();
+            self.drop_answer(&name);
+        }
+    }
+}
+
+impl GateLane {
+    /// Waits until a request asked for this need. The first call that waits asks for all, and then lets the next one
+    /// ask for those that came meanwhile.
+    async fn wait_for(&self, command: &GateCommand, lanes: u16, need: &Need) -> Answer {
+        let name = need.book();
+        let queue = Rc::clone(self.queues.borrow_mut().entry(name.clone()).or_default());
+        let (tell, told) = oneshot::channel();
+        let waiting = Waiting { amount: need.amount, revision: need.revision, tell };
+        queue.waiting.borrow_mut().push_back(waiting);
+        if queue.asks.replace(true)
+            && let Ok(Told::Answer(answer)) = told.await
+        {
+            return answer;
+        }
+        let _turn = Turn { lane: self, name: &name, queue: &queue };
+        let first = take_batch(&queue, need.revision);
+        let needs: Vec<Amount> = first.iter().map(|waiting| waiting.amount).collect();
+        let answers = self.ask_counter(command, lanes, need, &needs).await;
+        let answers = answers.unwrap_or_else(|why| {
+            console_error!("the limit `{}` cannot be leased: {}", need.counter, why.0);
+            Vec::new()
+        });
+        let mut answers = answers.into_iter().chain(std::iter::repeat(Answer::Unavailable));
+        // This call's own is the first.
+        let own = answers.next().unwrap_or(Answer::Unavailable);
+        for (waiting, answer) in first.into_iter().skip(1).zip(answers) {
+            // A call that no longer waits does not use what it got.
+            if waiting.tell.send(Told::Answer(answer)).is_err()
+                && let Some(lane) = self.lane.borrow_mut().as_mut()
+            {
+                lane.release(&name, answer);
+            }
+        }
+        own
+    }
+
+    fn let_next_ask(&self, name: &str, queue: &Queue) {
+        loop {
+            let next = queue.waiting.borrow_mut().pop_front();
+            let Some(Waiting { amount, revision, tell }) = next else {
+                queue.asks.set(false);
+                self.queues.borrow_mut().remove(name);
+                return;
+            };
+            // It takes its own place again, as the first.
+            let (own, _) = oneshot::channel();
+            queue.waiting.borrow_mut().push_front(Waiting { amount, revision, tell: own });
+            if tell.send(Told::Ask).is_ok() {
+                return;
+            }
+            queue.waiting.borrow_mut().pop_front();
+        }
+    }
+
+    async fn ask_counter(
+        &self,
+        command: &GateCommand,
+        lanes: u16,
+        need: &Need,
+        needs: &[Amount],
+    ) -> Result<Vec<Answer>, Failure> {
+        let now_ms = Date::now().as_millis();
+        let (ask, held) = self.with_lane(|lane, storage| {
+            lane.ask(storage, need, needs.to_vec(), (command.lane, lanes), now_ms)
+        })?;
+        let lease = LeaseCommand {
+            tenant: command.tenant.clone(),
+            counter: need.counter.to_string(),
+            subject: need.subject.clone(),
+            terms: need.terms.clone(),
+            ask,
+        };
+        let granted = client::lease(&self.env, &lease).await;
+        if let Some(lane) = self.lane.borrow_mut().as_mut() {
+            lane.release(&need.book(), held);
+        }
+        let Some(granted) = granted.map_err(|problem| Failure(problem.detail))? else {
+            return Err(Failure("its time zone is unknown".to_owned()));
+        };
+        self.with_lane(|lane, storage| lane.take_grant(storage, need, needs, &granted, now_ms))
+    }
+
+    /// The counter object's side: grants what is left. If that is too little, it asks the other lanes to give back
+    /// what they do not use, and tries once more.
+    pub(super) async fn grant(&self, command: &LeaseCommand) -> Result<LaneReply, Failure> {
+        let LeaseCommand { tenant, counter, subject, terms, ask } = command;
+        let grant = || -> Result<Option<(Granted, bool)>, Failure> {
+            let at = At { now_ms: Date::now().as_millis(), offset_s };
+            self.with_lane(|lane, storage| lane.grant(storage, subject, (terms, ask), at))
+        };
+        let first = match grant()? {
+            Some((first, false)) => first,
+            other => return Ok(LaneReply::Leased(other.map(|(granted, _)| granted))),
+        };
+        let (number, lanes) =
+            self.with_lane(|_, storage| Lane::holders(storage, subject, ask.lane))?;
+        if lanes.is_empty() {
+            return Ok(LaneReply::Leased(Some(first)));
+        }
+        if !self.may_recall(subject, lanes.len()) {
+            // They may have something that they do not use.
+            let retry_after_s = Some(RETRY_RECALL_S);
+            return Ok(LaneReply::Leased(Some(Granted { retry_after_s, ..first })));
+        }
+        let recalls = stream::iter(lanes).map(|(lane, granted)| async move {
+            let heard = (number, granted);
+            (lane, client::give_back(&self.env, (tenant, lane), (counter, subject), heard).await)
+        });
+        let limit = Delay::from(Duration::from_millis(RECALL_MS.into()));
+        let mut recalls = pin!(recalls.buffer_unordered(CONCURRENT_RECALLS).take_until(limit));
+        while let Some((lane, returned)) = recalls.next().await {
+            // What a lane does not give back counts as used.
+            if let Ok(Some(returned)) = returned {
+                let now_ms = Date::now().as_millis();
+                self.with_lane(|_, storage| {
+                    Lane::take_back(storage, subject, (lane, &returned), now_ms)
+                })?;
+            }
+        }
+        Ok(LaneReply::Leased(grant()?.map(|(granted, _)| granted)))
+    }
+
+    fn may_recall(&self, subject: &str, lanes: usize) -> bool {
+        let now_ms = Date::now().as_millis();
+        let mut recalled = self.recalled.borrow_mut();
+        let last_ms = recalled.get(subject).copied().unwrap_or_default();
+        let pause_ms = RECALL_PAUSE_MS.max(RECALL_PAUSE_OF_LANE_MS * lanes as u64);
+        if now_ms.abs_diff(last_ms) < pause_ms {
+            return false;
+        }
+        if recalled.len() >= MAX_RECALLED {
+            recalled.clear();
+        }
+        recalled.insert(subject.to_owned(), now_ms);
+        true
+    }
+
+    /// Gives back what no call uses of a lease.
+    pub(super) fn give_back(
+        &self,
+        (counter, subject): (&str, &str),
+        heard: (u64, Amount),
+    ) -> Result<LaneReply, Failure> {
+        let now_ms = Date::now().as_millis();
+        // What an answer on its way brings belongs to the calls that wait for it.
+        let asks = self.queues.borrow().contains_key(&book_name(counter, subject));
+        let heard = Some(heard).filter(|_| !asks);
+        let returned = self.with_lane(|lane, storage| {
+            lane.give_back(storage, (counter, subject), heard, now_ms)
+        })?;
+        Ok(LaneReply::Returned(returned))
+    }
+}
+
+/// A call asks for all that wait. Then the next one does, however this one ends.
+struct Turn<'a> {
+    lane: &'a GateLane,
+    name: &'a str,
+    queue: &'a Queue,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.lane.let_next_ask(self.name, self.queue);
+    }
+}
+
+/// The calls that know this revision of the limit, a bounded number of them. The others wait on.
+fn take_batch(queue: &Queue, revision: u64) -> Vec<Waiting> {
+    let mut waiting = queue.waiting.borrow_mut();
+    let all = std::mem::take(&mut *waiting);
+    let mut batch = Vec::new();
+    for one in all {
+        if one.revision == revision && batch.len() < MAX_WAITING {
+            batch.push(one);
+        } else {
+            waiting.push_back(one);
+        }
+    }
+    batch
+}
