@@ -94,10 +94,13 @@ impl GateLane {
         let (tell, told) = oneshot::channel();
         let waiting = Waiting { amount: need.amount, revision: need.revision, tell };
         queue.waiting.borrow_mut().push_back(waiting);
-        if queue.asks.replace(true)
-            && let Ok(Told::Answer(answer)) = told.await
-        {
-            return answer;
+        if queue.asks.replace(true) {
+            match told.await {
+                Ok(Told::Answer(answer)) => return answer,
+                Ok(Told::Ask) => {}
+                // The call that asked ended before it was answered.
+                Err(oneshot::Canceled) => return Answer::Unavailable,
+            }
         }
         let _turn = Turn { lane: self, name: &name, queue: &queue };
         let first = take_batch(&queue, need.revision);
