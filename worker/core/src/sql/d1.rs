@@ -72,7 +72,8 @@ pub const LOAD_RECORDS: &str = concat!(
          LIMIT 1001)), NULL) AS bans"
 );
 
-/// Limits of an agent and of a credential, with the agent's lane and groups, and limits that lanes share. Tenant, agent, key id or NULL.
+/// Limits of an agent and of a credential, with the agent's lane and groups, and limits that lanes share.
+/// Tenant, agent, key id or NULL.
 pub const LIMITS_OF: &str = concat!(
     "SELECT lane, ",
     limits_of!("agent", "?2"),
