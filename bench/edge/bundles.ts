@@ -73,7 +73,7 @@ function policy(at: number): string {
   return (
     `@id("generated-${at}")\n@reason("A generated policy, one of many.")\n` +
     `permit (principal == Agent::"other/agent-${at}", action in Action::"read", resource == Server::"other/server-${at % 97}")\n` +
-    `when { context.source_trust == "trusted_internal_signed" && context.velocity.calls_1m < ${at + 1} };\n`
+    `when { context.source_trust == "trusted_internal_signed" && context.velocity.calls_1m.count < ${at + 1} };\n`
   );
 }
 

@@ -196,7 +196,7 @@ export class Gateward extends Client {
   }
 
   /** From now on, these requests wait on their way to their lanes; only of a hindered worker. */
-  hold(operation: "decisions" | "outcomes" | "leases"): Promise<unknown> {
+  hold(operation: "decisions" | "outcomes" | "leases" | "looks"): Promise<unknown> {
     return this.request("/_test/hold", { method: "POST", body: operation });
   }
 

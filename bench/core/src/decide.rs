@@ -10,6 +10,8 @@ use gateward_core::credential::token::secret_hash;
 use gateward_core::gate::Books;
 use gateward_core::gate::budget::Written;
 use gateward_core::gate::config::Config;
+use gateward_core::gate::velocity::of_call;
+use gateward_core::gate::windows::{Counting, Windows};
 use gateward_core::gate::{AgentState, Facts, Step, decide, evaluate_policies};
 use gateward_core::limit::window::utc_only;
 use gateward_core::policy::PolicyEngine;
@@ -110,7 +112,11 @@ impl Scenario {
         }
     }
 
-    fn facts(&self) -> Facts<'_> {
+    fn countings(&self) -> Vec<Counting> {
+        of_call(&self.engine, &self.config.value_key, &self.command, &self.records)
+    }
+
+    fn facts<'a>(&'a self, countings: &'a [Counting]) -> Facts<'a> {
         Facts {
             now_ms: NOW_MS,
             config: &self.config,
@@ -124,6 +130,7 @@ impl Scenario {
             approval: None,
             run: None,
             books: Books::NONE,
+            windows: Windows { countings, ..Windows::default() },
             reservation: None,
             journal_rows: 0,
             storage_full: false,
@@ -132,7 +139,8 @@ impl Scenario {
     }
 
     fn decide(&self) -> Step {
-        decide(&self.engine, black_box(&self.facts()), black_box(&self.command))
+        let countings = self.countings();
+        decide(&self.engine, black_box(&self.facts(&countings)), black_box(&self.command))
     }
 }
 
@@ -219,7 +227,8 @@ fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
         Operation::new(name, GATEWARD, move || {
             let scenario = Scenario::new(&of_gateward);
             let run = move || {
-                let facts = scenario.facts();
+                let countings = scenario.countings();
+                let facts = scenario.facts(&countings);
                 let command = black_box(&scenario.command);
                 evaluate_policies(&scenario.engine, black_box(&facts), command).unwrap()
             };
@@ -235,8 +244,9 @@ fn policy_step(name: &'static str, call: Call) -> [Operation; 2] {
         Operation::new(name, PLAIN_CEDAR, move || {
             let plain = Plain::new(gateward_policies::bundle());
             let scenario = Scenario::new(&call);
+            let facts = scenario.facts(&[]);
             let evaluation =
-                evaluate_policies(&scenario.engine, &scenario.facts(), &scenario.command).unwrap();
+                evaluate_policies(&scenario.engine, &facts, &scenario.command).unwrap();
             let call = call.clone();
             let run = move || plain.authorize(plain_request(black_box(&call)));
             plain_cedar::assert_same(name, &run(), &evaluation);
@@ -260,7 +270,7 @@ fn plain_request(call: &Call) -> plain_cedar::Request {
             "resource": "",
             "input": call.parameters,
             "shield": {"findings": [], "score": 0},
-            "velocity": {"calls_1m": 0, "denials_10m": 0},
+            "velocity": {"calls_1m": {"count": 1}, "denials_10m": {"count": 0}},
             "approval": {"granted": false, "approvers": [], "age_s": 0},
             "warrant": {"present": false},
             "session": {"run_id": "", "user_id": "", "user_role": ""},

@@ -17,6 +17,7 @@ mod parts;
 mod plain_cedar;
 mod policy;
 mod provenance;
+mod velocity;
 pub mod worst_case;
 
 use std::hint::black_box;
@@ -70,6 +71,7 @@ pub fn operations() -> Vec<Operation> {
         parts::operations,
         credentials::operations,
         limits::operations,
+        velocity::operations,
         canonical::operations,
         provenance::operations,
         worst_case::operations,

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use gateward_core::policy::bundle::{
     self, AnnotatedDecision, Bundle, IndexEntry, PolicyRecord, Risk, ToolRecord,
 };
+use gateward_core::velocity;
 
 use crate::annotations::Annotations;
 use crate::error::PolicyError;
 use crate::index::Index;
 use crate::tools::{ArgumentType, RecordType, Tool};
+use crate::velocity::{KeyPart, Window};
 
 /// The result of [`crate::compile`].
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub struct Compiled {
     pub(crate) policies: Vec<CompiledPolicy>,
     /// Sorted by id.
     pub(crate) tools: Vec<Tool>,
+    /// Sorted by name.
+    pub(crate) windows: Vec<Window>,
     pub(crate) schema: String,
     pub(crate) warnings: Vec<PolicyError>,
 }
@@ -36,7 +40,7 @@ pub(crate) struct CompiledPolicy {
 }
 
 impl Compiled {
-    /// Lower-case hex of SHA-256 over schema, tools, and policies with their expressions.
+    /// Lower-case hex of SHA-256 over schema, tools, windows, and policies with their expressions.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
@@ -86,6 +90,20 @@ impl Compiled {
                 canary: tool.canary,
                 input: leak_record(tool.input),
             }),
+            velocity: leak_all(self.windows, |window| velocity::Window {
+                name: window.name.leak(),
+                tools: leak_all(window.tools, |glob| &*String::from(glob).leak()),
+                counts: window.counts,
+                sum: window.sum.map(|pointer| &*pointer.leak()),
+                key: leak_all(window.key, |part| match part {
+                    KeyPart::Agent => velocity::KeyPart::Agent,
+                    KeyPart::User => velocity::KeyPart::User,
+                    KeyPart::Run => velocity::KeyPart::Run,
+                    KeyPart::Argument(pointer) => velocity::KeyPart::Argument(pointer.leak()),
+                }),
+                width_ms: window.window_s * 1_000,
+                reach: window.reach,
+            }),
         };
         Box::leak(Box::new(bundle))
     }
@@ -93,7 +111,7 @@ impl Compiled {
     /// `pub static BUNDLE: Bundle = …;`, for `include!` in a crate that depends on `gateward_core`.
     #[must_use]
     pub fn render(&self) -> String {
-        let Self { digest, index, policies, tools, .. } = self;
+        let Self { digest, index, policies, tools, windows, .. } = self;
         let mut out = format!("pub static BUNDLE: {PATH}::Bundle = {PATH}::Bundle {{\n");
         // Writing to a string cannot fail.
         let _ = writeln!(out, "digest: {digest:?},\nsymbols: &{:?},\nindex: &[", index.symbols);
@@ -139,13 +157,34 @@ impl Compiled {
                  risk: {PATH}::Risk::{risk}, canary: {canary}, input: {input} }},"
             );
         }
+        out.push_str("],\nvelocity: &[\n");
+        for Window { name, tools, counts, sum, key, window_s, reach } in windows {
+            let tools: Vec<&str> = tools.iter().map(|glob| glob.as_str()).collect();
+            let key: String = key
+                .iter()
+                .map(|part| match part {
+                    KeyPart::Argument(pointer) => {
+                        format!("{VELOCITY}::KeyPart::Argument({pointer:?}), ")
+                    }
+                    part => format!("{VELOCITY}::KeyPart::{part:?}, "),
+                })
+                .collect();
+            let width_ms = window_s * 1_000;
+            let _ = writeln!(
+                out,
+                "{VELOCITY}::Window {{ name: {name:?}, tools: &{tools:?}, \
+                 counts: {VELOCITY}::Counts::{counts:?}, sum: {sum:?}, key: &[{key}], \
+                 width_ms: {width_ms}, reach: {VELOCITY}::Reach::{reach:?} }},"
+            );
+        }
         out.push_str("],\n};\n");
         out
     }
 }
 
-/// The module of the rendered types.
+/// The modules of the rendered types.
 const PATH: &str = "::gateward_core::policy::bundle";
+const VELOCITY: &str = "::gateward_core::velocity";
 
 fn render_record(record: &RecordType) -> String {
     let fields: String = record

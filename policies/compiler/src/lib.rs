@@ -18,16 +18,20 @@ mod schema;
 mod sources;
 mod split;
 mod tools;
+mod velocity;
 
 use sha2::{Digest as _, Sha256};
 
 pub use crate::compiled::Compiled;
 pub use crate::error::PolicyError;
-pub use crate::sources::{ReadError, SCHEMA_PATH, SourceFile, Sources, read_sources};
+pub use crate::sources::{
+    ReadError, SCHEMA_PATH, SourceFile, Sources, VELOCITY_PATH, read_sources,
+};
 
 use crate::compiled::CompiledPolicy;
 use crate::policies::Parsed;
 use crate::tools::Tool;
+use crate::velocity::Window;
 
 /// Compiles and validates.
 ///
@@ -38,8 +42,9 @@ use crate::tools::Tool;
 pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
+    let windows = velocity::read(&sources.velocity, &tools, &mut errors);
     let schema = if errors.is_empty() {
-        schema::combine(&sources.schema, &tools, &mut errors)
+        schema::combine(&sources.schema, &tools, &windows, &mut errors)
     } else {
         None
     };
@@ -48,7 +53,7 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
         Some((schema, text)) => (policies::validate(schema, &parsed, &mut errors), text),
         None => (Vec::new(), String::new()),
     };
-    let compiled = assemble(sources, tools, &parsed, errors)?;
+    let compiled = assemble(sources, (tools, windows), &parsed, errors)?;
     Ok(Compiled { schema: schema_text, warnings, ..compiled })
 }
 
@@ -61,14 +66,15 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
 pub fn compile_unvalidated(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
+    let windows = velocity::read(&sources.velocity, &tools, &mut errors);
     let parsed = policies::read(&sources.policies, &mut errors);
-    assemble(sources, tools, &parsed, errors)
+    assemble(sources, (tools, windows), &parsed, errors)
 }
 
 /// The bundle, unless there were errors.
 fn assemble(
     sources: &Sources,
-    tools: Vec<Tool>,
+    (tools, windows): (Vec<Tool>, Vec<Window>),
     parsed: &[Parsed],
     mut errors: Vec<PolicyError>,
 ) -> Result<Compiled, Vec<PolicyError>> {
@@ -93,12 +99,13 @@ fn assemble(
         index: index::build(parsed),
         policies,
         tools,
+        windows,
         schema: String::new(),
         warnings: Vec::new(),
     })
 }
 
-/// SHA-256 over these parts: a marker; the schema; the number of tool files, and path and text of each;
+/// SHA-256 over these parts: a marker; the schema; `velocity.json`; the number of tool files, and path and text of each;
 /// the number of policies, and id, tenant (empty for base), text and expressions of each. Each part is
 /// preceded by its length in bytes. Lengths and numbers have 64 bits, big-endian.
 fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
@@ -108,8 +115,9 @@ fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
         hash.update(bytes);
     };
     let number = |length: usize| (length as u64).to_be_bytes();
-    part(b"gateward bundle 2");
+    part(b"gateward bundle 3");
     part(sources.schema.as_bytes());
+    part(sources.velocity.as_bytes());
     let mut tools: Vec<&SourceFile> = sources.tools.iter().collect();
     tools.sort();
     part(&number(tools.len()));

@@ -1,7 +1,8 @@
 //! The schema: `schema.cedarschema`, and one typed action for each described tool.
 //!
 //! A tool's action applies to the same principals and resources as `Action::"call"`. It has the same
-//! context, except for the type of `input`. So only the schema file defines the fields of the context.
+//! context, except for the types of `input` and `velocity`: the tool's arguments, and the windows that count its
+//! calls. So only the schema file defines the fields of the context.
 
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Schema, SchemaFragment};
@@ -10,16 +11,18 @@ use serde_json::{Map, Value, json};
 use crate::error::PolicyError;
 use crate::sources::{SCHEMA_PATH, SourceFile};
 use crate::tools::{ArgumentType, RecordType, Tool};
+use crate::velocity::Window;
 
 /// The schema, and its text in Cedar's schema syntax. On a mistake, adds it to `errors` and returns
 /// `None`.
 pub(crate) fn combine(
     text: &str,
     tools: &[Tool],
+    windows: &[Window],
     errors: &mut Vec<PolicyError>,
 ) -> Option<(Schema, String)> {
     let file = SourceFile { path: SCHEMA_PATH.to_owned(), text: text.to_owned() };
-    match combined_fragment(&file, tools) {
+    match combined_fragment(&file, tools, windows) {
         Ok(found) => Some(found),
         Err(error) => {
             errors.push(*error);
@@ -31,6 +34,7 @@ pub(crate) fn combine(
 fn combined_fragment(
     file: &SourceFile,
     tools: &[Tool],
+    windows: &[Window],
 ) -> Result<(Schema, String), Box<PolicyError>> {
     let lacks =
         |what: &str| Box::new(PolicyError::of_file(&file.path, "the schema must define", what));
@@ -46,10 +50,16 @@ fn combined_fragment(
         fragment.to_json_value().map_err(|error| refused(DetailedError::from(&error)))?;
 
     let context = json
-        .pointer("//commonTypes/CallContext")
-        .filter(|context| context.pointer("/attributes/input").is_some())
-        .cloned()
-        .ok_or_else(|| lacks("type CallContext = { input: {}, … }"))?;
+        .pointer_mut("//commonTypes/CallContext")
+        .filter(|context| {
+            ["/attributes/input", "/attributes/velocity"]
+                .iter()
+                .all(|it| context.pointer(it).is_some())
+        })
+        .ok_or_else(|| lacks("type CallContext = { input: {}, velocity: {}, … }"))?;
+    // A call of a tool that is not described has every window that may count it.
+    set_velocity(context, windows.iter().map(|window| (window, window.covers_all())));
+    let context = context.clone();
     let actions = json
         .pointer_mut("//actions")
         .and_then(Value::as_object_mut)
@@ -69,6 +79,8 @@ fn combined_fragment(
         if let Some(input) = context.pointer_mut("/attributes/input") {
             *input = record_json(&tool.input);
         }
+        let of_tool = windows.iter().filter(|window| window.covers(&tool.id));
+        set_velocity(&mut context, of_tool.map(|window| (window, true)));
         let mut applies_to = applies_to.clone();
         if let Some(slot) = applies_to.as_object_mut() {
             slot.insert("context".to_owned(), context);
@@ -90,6 +102,15 @@ fn combined_fragment(
     let schema = Schema::from_schema_fragments([fragment])
         .map_err(|error| refused(DetailedError::from(&error)))?;
     Ok((schema, text))
+}
+
+/// The windows that a call has, and whether it always has them.
+fn set_velocity<'a>(context: &mut Value, windows: impl Iterator<Item = (&'a Window, bool)>) {
+    let attributes: Map<String, Value> =
+        windows.map(|(window, always)| (window.name.clone(), window.type_json(always))).collect();
+    if let Some(velocity) = context.pointer_mut("/attributes/velocity") {
+        *velocity = json!({ "type": "Record", "attributes": attributes });
+    }
 }
 
 fn record_json(record: &RecordType) -> Value {

@@ -8,6 +8,8 @@ use std::{fmt, fs, io};
 pub struct Sources {
     /// The text of `schema.cedarschema`.
     pub schema: String,
+    /// The text of `velocity.json`; empty if there is no such file.
+    pub velocity: String,
     /// `tools/<server>.json`.
     pub tools: Vec<SourceFile>,
     /// `base/<name>.cedar` and `tenants/<tenant>/<name>.cedar`.
@@ -23,6 +25,9 @@ pub struct SourceFile {
 
 /// The schema's path.
 pub const SCHEMA_PATH: &str = "schema.cedarschema";
+
+/// The path of the windows that policies read.
+pub const VELOCITY_PATH: &str = "velocity.json";
 
 /// Directories next to the sources that contain no sources.
 const OTHER_DIRECTORIES: [&str; 3] = ["cases", "compiler", "src"];
@@ -71,8 +76,8 @@ impl std::error::Error for ReadError {
 /// # Errors
 ///
 /// A file that cannot be read or is not UTF-8, or that the compiler would ignore: anything except
-/// `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`; another policy or
-/// schema directly in `dir`; an unknown directory.
+/// `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`; another policy, schema or
+/// JSON file directly in `dir`; an unknown directory.
 pub fn read_sources(dir: &Path) -> Result<Sources, ReadError> {
     let mut sources = Sources { schema: read(&dir.join(SCHEMA_PATH))?, ..Sources::default() };
     for entry in entries(dir)? {
@@ -86,8 +91,9 @@ pub fn read_sources(dir: &Path) -> Result<Sources, ReadError> {
                 }
             }
             SCHEMA_PATH => {}
+            VELOCITY_PATH => sources.velocity = read(&entry.path)?,
             name if entry.is_dir && OTHER_DIRECTORIES.contains(&name) => {}
-            name if entry.is_dir || name.contains(".cedar") => {
+            name if entry.is_dir || name.contains(".cedar") || name.ends_with(".json") => {
                 return Err(ReadError::Unexpected { path: entry.path });
             }
             _ => {}

@@ -126,6 +126,8 @@ reason_codes! {
     BudgetExhausted = "budget_exhausted", "The call costs more than what is left of a budget.";
     LimitUnreadable = "limit_unreadable", "The call does not have the number that a limit needs.";
     LimitUnavailable = "limit_unavailable", "The counter of a limit does not answer.";
+    VelocityUnreadable = "velocity_unreadable", "The call does not have the number that a window of the policies sums up.";
+    VelocityUnavailable = "velocity_unavailable", "A window that the policies read does not answer.";
     TenantRowsExhausted = "tenant_rows_exhausted", "The tenant has written as many records as it may today.";
     TenantBytesExhausted = "tenant_bytes_exhausted", "The tenant has written as many bytes of records as it may today.";
 }

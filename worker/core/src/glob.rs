@@ -35,10 +35,7 @@ impl Glob {
     /// Whether the glob matches the whole text, in linear time.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let Some((start, rest)) = self.0.split_once('*') else { return self.0 == text };
-        let (middle, end) = rest.split_once('*').unwrap_or(("", rest));
-        let between = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
-        between.is_some_and(|text| text.contains(middle))
+        matches(&self.0, text)
     }
 
     /// Whether the glob can match a text that begins with `prefix` and is longer.
@@ -61,6 +58,15 @@ impl Glob {
         }
         agree(self.0.bytes(), other.0.bytes()) && agree(self.0.bytes().rev(), other.0.bytes().rev())
     }
+}
+
+/// Whether a glob that the build checked matches the whole text, in linear time.
+#[must_use]
+pub fn matches(glob: &str, text: &str) -> bool {
+    let Some((start, rest)) = glob.split_once('*') else { return glob == text };
+    let (middle, end) = rest.split_once('*').unwrap_or(("", rest));
+    let between = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
+    between.is_some_and(|text| text.contains(middle))
 }
 
 impl PartialSchema for Glob {

@@ -40,6 +40,8 @@ pub mod provenance;
 
 pub mod limit;
 
+pub mod velocity;
+
 pub mod call;
 
 pub mod policy;

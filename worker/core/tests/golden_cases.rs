@@ -9,7 +9,12 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::velocity::of_call;
+use gateward_core::limit::Amount;
 use gateward_core::policy::PolicyEngine;
+use gateward_core::velocity::Reach;
+use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, compile, read_sources};
 use serde_json::{Value, json};
 use support::{Gate, read_call, with};
@@ -65,7 +70,22 @@ fn decide(mut gate: Gate, case: &Value) -> Value {
     let mut command = support::command(&call);
     command.signed = true;
     text(&case["tenant"]).clone_into(&mut command.tenant);
+    let windows = case["velocity"].as_object().into_iter().flatten();
+    windows.for_each(|(name, earlier)| count_earlier(&gate, &command, name, earlier));
     serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap()
+}
+
+/// Counts earlier calls in one of the tenant's windows: as many, and of the sum, as the case says.
+fn count_earlier(gate: &Gate, command: &GateCommand, name: &str, earlier: &Value) {
+    let windows = of_call(&gate.engine, &gate.config.value_key, command, &gate.records);
+    let window = windows.iter().find(|counting| counting.window.name == name).unwrap();
+    assert_eq!(window.window.reach, Reach::Tenant, "{name}");
+    let sum: Option<Amount> = earlier["sum"].as_str().map(|sum| sum.parse().unwrap());
+    for call in 0..earlier["count"].as_u64().unwrap() {
+        // The first call has the whole sum.
+        let amount = sum.map(|sum| if call == 0 { sum } else { Amount::ZERO });
+        gate.look(Some(&format!("earlier {call}")), &Look { amount, ..window.look() });
+    }
 }
 
 fn text(value: &Value) -> &str {

@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use gateward_core::call::command::{Candidate, Purpose};
 use gateward_core::gate::Books;
+use gateward_core::gate::windows::Windows;
 use gateward_core::gate::{AgentState, Facts, decide};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::receipt::ChainHead;
@@ -121,6 +122,7 @@ fn facts<'a>(
         approval: None,
         run: None,
         books: Books::NONE,
+        windows: Windows::default(),
         reservation: None,
         journal_rows: 0,
         storage_full: false,

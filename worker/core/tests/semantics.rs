@@ -788,6 +788,7 @@ fn a_policy_that_errs_denies_and_is_named() {
         ),
     ];
     let sources = Sources {
+        velocity: String::new(),
         schema: String::new(),
         tools: Vec::new(),
         policies: policies
@@ -804,8 +805,14 @@ fn a_policy_that_errs_denies_and_is_named() {
 
 #[test]
 fn the_stored_state_of_an_agent_keeps_its_format() {
-    const STATE: &str = r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denial":{"at_ms":9,"code":"agent_frozen"},"quota_day":1,"quota_used":2,"calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}}"#;
+    const STATE: &str = r#"{"revision":3,"bucket":{"micro":5000000,"at_ms":7},"quarantined":true,"status_denial":{"at_ms":9,"code":"agent_frozen"},"quota_day":1,"quota_used":2,"windows":[["calls_1m",{"slots":[[7,1],[2,3]]}]]}"#;
     let state: gateward_core::gate::AgentState = serde_json::from_str(STATE).unwrap();
     assert!(state.quarantined && state.revision == 3 && state.quota_used == 2);
     assert_eq!(state.encode(), STATE);
+    // Of a version that counted in two windows of its own.
+    let older = STATE.replace("\"windows\":[[\"calls_1m\",{\"slots\":[[7,1],[2,3]]}]]",
+        r#""calls":{"window":1,"current":2,"previous":3},"denials":{"window":1,"current":0,"previous":0}"#);
+    assert!(
+        older != STATE && serde_json::from_str::<gateward_core::gate::AgentState>(&older).is_ok()
+    );
 }

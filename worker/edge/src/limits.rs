@@ -21,6 +21,9 @@ pub const LANE_MS: u32 = 4_500;
 /// A lane's request to a limit's counter object. A caller waits for it, and for what the counter asks of other lanes.
 pub const LEASE_MS: u32 = 1_500;
 
+/// A lane's look at a window of its tenant, in an object of its own. A caller waits for it.
+pub const LOOK_MS: u32 = 1_500;
+
 /// A counter's requests to lanes that they give back what they do not use, each of them and all together. A lane that
 /// takes longer gives nothing.
 pub const RECALL_MS: u32 = 500;

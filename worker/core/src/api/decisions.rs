@@ -152,6 +152,7 @@ mod tests {
         postings: &[],
         policies: &[policy("base/a#x", "permit (a);"), policy("base/b#y", "forbid (b);")],
         tools: &[],
+        velocity: &[],
     };
 
     #[test]

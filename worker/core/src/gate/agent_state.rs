@@ -1,17 +1,15 @@
 //! What a lane remembers of one agent between its calls.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
 use super::risk_state::RiskState;
 use super::taint_state::Taint;
-use crate::bucket::{Bucket, SlidingCount};
+use crate::bucket::Bucket;
 use crate::clock::{DAY_MS, repair_time, repair_window};
-use crate::decision::{Decision, ReasonCode};
-
-/// The window that the policies' `context.velocity.calls_1m` counts in.
-pub const CALLS_WINDOW_MS: u64 = 60_000;
-/// The window that the policies' `context.velocity.denials_10m` counts in.
-pub const DENIALS_WINDOW_MS: u64 = 600_000;
+use crate::decision::ReasonCode;
+use crate::velocity::SlidingWindow;
 
 /// The state of one agent. Every journal row of the agent has it, so the format is persisted. A
 /// test pins it.
@@ -28,8 +26,6 @@ pub struct AgentState {
     /// The UTC day that `quota_used` counts, in days since the Unix epoch.
     pub quota_day: u64,
     pub quota_used: u32,
-    pub calls: SlidingCount,
-    pub denials: SlidingCount,
     // The fields from here on are left out of a state that does not need them, to keep rows small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined_by: Option<QuarantinedBy>,
@@ -43,6 +39,9 @@ pub struct AgentState {
     /// How many approvals the agent asked for that are still open.
     #[serde(default, skip_serializing_if = "is_default")]
     pub open_approvals: u32,
+    /// The windows of policies whose key is only the agent, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<(Rc<str>, SlidingWindow)>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -72,12 +71,19 @@ impl AgentState {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Counts a decision on a call of the agent.
-    pub(super) fn count(&mut self, decision: Decision, now_ms: u64) {
-        self.calls.add(now_ms, CALLS_WINDOW_MS);
-        if decision.denies() {
-            self.denials.add(now_ms, DENIALS_WINDOW_MS);
+    pub(super) fn window(&self, name: &str) -> Option<&SlidingWindow> {
+        self.windows.iter().find(|(held, _)| **held == *name).map(|(_, window)| window)
+    }
+
+    /// The window of this name, which is empty if there was none.
+    pub(super) fn window_mut(&mut self, name: &str) -> &mut SlidingWindow {
+        let found = self.windows.iter().position(|(held, _)| **held == *name);
+        if found.is_none() {
+            self.windows.push((name.into(), SlidingWindow::default()));
         }
+        let at = found.unwrap_or(self.windows.len() - 1);
+        #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
+        &mut self.windows[at].1
     }
 
     /// Records that a denial of a stopped agent was journalled.
@@ -94,8 +100,7 @@ impl AgentState {
             bucket,
             denial.is_some_and(|denial| repair_time(&mut denial.at_ms, now_ms)),
             repair_window(&mut self.quota_day, DAY_MS, now_ms),
-            self.calls.repair_clock(now_ms, CALLS_WINDOW_MS),
-            self.denials.repair_clock(now_ms, DENIALS_WINDOW_MS),
+            self.windows.iter_mut().fold(false, |any, (_, it)| it.repair_clock(now_ms) | any),
             self.risk.repair_clock(now_ms),
             self.taint.repair_clock(now_ms),
         ];
@@ -125,9 +130,9 @@ mod tests {
             "revision": revision, "bucket": {"micro": 5, "at_ms": at_ms}, "quarantined": false,
             "status_denial": {"at_ms": at_ms, "code": "agent_frozen"},
             "quota_day": at_ms / DAY_MS, "quota_used": 4,
-            "calls": count(CALLS_WINDOW_MS), "denials": count(DENIALS_WINDOW_MS),
             "risk": {"steps": 1, "since_ms": at_ms, "denials": count(7_000), "window_ms": 7_000},
             "taint": {"agent": mark, "runs": [run]},
+            "windows": [["calls", {"slots": [[at_ms, 4]]}]],
         })
     }
 

@@ -12,7 +12,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{limits, meter, provenance, replay};
+use super::{limits, meter, provenance, replay, velocity};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -92,7 +92,7 @@ fn update_state<'a>(draft: &mut Draft<'a>, ruling: &Ruling, decision_id: &str) -
         _ => Some(ruling.decision),
     };
     if let Some(decision) = own {
-        draft.agent.count(decision, draft.facts.now_ms);
+        velocity::count(draft, decision);
         if decision.passes() {
             meter::commit_quota(draft);
             limits::commit(draft);
@@ -223,6 +223,7 @@ fn build_rows(
         head,
         approval: asked.map(|(_, input)| input),
         limits: limits::writes(draft, ruling.decision.passes(), decision_id),
+        windows: velocity::rows(draft, ruling.decision),
     };
     (response, entry, approval_entry)
 }

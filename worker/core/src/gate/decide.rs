@@ -11,7 +11,7 @@ use super::identity::{self, Identity};
 use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Step};
-use super::{approval, limits, listing, meter, provenance, resolve, run, settle, trust};
+use super::{approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
@@ -31,6 +31,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     match judged {
         Ok(Judged::Ruling(ruling)) => {
             let mut step = conclude(draft, engine, &ruling);
+            step.reply.passes = ruling.decision.passes();
             if command.purpose != Purpose::Authorize {
                 let passes = ruling.decision.passes();
                 step.reply.body = proxy_body(facts, command, Some((&step.reply.body, passes)), &[]);
@@ -52,6 +53,9 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         Err(Stop::Stored(body)) => draft.answer(200, body, None, None),
         Err(Stop::NotLeased(needs)) => {
             Step { needs, ..draft.answer(200, String::new(), None, None) }
+        }
+        Err(Stop::NotCounted(looks)) => {
+            Step { looks, ..draft.answer(200, String::new(), None, None) }
         }
         Err(Stop::Problem(problem, counted)) => {
             let body = problem.to_json(&command.http_request_id);
@@ -128,9 +132,10 @@ pub fn evaluate_policies(
     facts: &Facts<'_>,
     command: &GateCommand,
 ) -> Option<Evaluation> {
-    let draft = Draft::new(facts, command);
+    let mut draft = Draft::new(facts, command);
     let identity = identity::verify(command, facts).ok()?;
     let tool = resolve::tool(engine, command, facts.records, &identity).ok()?;
+    velocity::look(&mut draft, &tool).ok()?;
     resolve::evaluate(engine, &draft, &identity, &tool, None, draft.origin()).ok()
 }
 
@@ -171,7 +176,11 @@ fn judge_call(
             Some(denial) => denial,
             None => {
                 draft.provenance = provenance::of(draft, &tool);
-                approval::prefer(refused, ask_policies(engine, draft, identity, tool))
+                let said = match velocity::look(draft, &tool)? {
+                    Some(denial) => denial,
+                    None => ask_policies(engine, draft, identity, tool),
+                };
+                approval::prefer(refused, said)
             }
         },
         Err(denial) => *denial,

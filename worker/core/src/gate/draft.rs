@@ -8,6 +8,7 @@ use super::ruling::Ruling;
 use super::space::{self, JournalSpace};
 use super::step::{Counted, Reply, Step};
 use super::taint_state::Tainted;
+use super::windows::Seen;
 use crate::bucket::Rate;
 use crate::call::Action;
 use crate::call::command::{GateCommand, Purpose};
@@ -19,6 +20,7 @@ use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
 use crate::registry::{CallRecords, TenantRecord};
 use crate::taint::{DEFAULT_TAINT_S, Scope};
+use crate::velocity::shared::Look;
 
 /// An end without a ruling.
 pub enum Stop {
@@ -29,6 +31,8 @@ pub enum Stop {
     Stored(String),
     /// The lane lacks parts of limits that lanes share.
     NotLeased(Vec<Need>),
+    /// The lane must ask windows that lanes share.
+    NotCounted(Vec<Look>),
 }
 
 /// The result of the steps before the journal.
@@ -79,6 +83,8 @@ pub struct Draft<'a> {
     pub takes: Vec<Take>,
     /// What the lane must ask counters for, if the call passes otherwise.
     pub needs: Vec<Need>,
+    /// What the windows say that count the call.
+    pub seen: Vec<Seen>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],
 }
@@ -100,6 +106,7 @@ impl<'a> Draft<'a> {
             covered: Covered::default(),
             takes: Vec::new(),
             needs: Vec::new(),
+            seen: Vec::new(),
             action_hash: action_hash(command, facts.records),
         }
     }
@@ -165,7 +172,8 @@ impl<'a> Draft<'a> {
             true => Vec::new(),
             false => statuses(&self.ledgers, &self.command.call.tool_id(), self.covered, at),
         };
-        let reply = Reply { status, body, rate, limits, retry_after_s, terminal: false };
+        let reply =
+            Reply { status, body, rate, limits, retry_after_s, terminal: false, passes: false };
         Step {
             reply,
             agent: self.agent,
@@ -174,6 +182,7 @@ impl<'a> Draft<'a> {
             observation: None,
             counted,
             needs: Vec::new(),
+            looks: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::budget::Written;
 use super::config::Config;
 use super::shared_limits::Leases;
 use super::space::JournalSpace;
+use super::windows::Windows;
 use crate::approval::Approval;
 use crate::bucket::Rate;
 use crate::limit::Book;
@@ -72,6 +73,8 @@ pub struct Facts<'a> {
     pub run: Option<&'a RunValues>,
     /// What the agent and the credential used of their limits.
     pub books: Books<'a>,
+    /// The windows of policies that count the call.
+    pub windows: Windows<'a>,
     /// What the decision holds that a [`crate::call::command::Purpose::Settle`] is about.
     pub reservation: Option<&'a Reservation>,
     /// Rows that wait to be flushed.

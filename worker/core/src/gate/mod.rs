@@ -36,10 +36,10 @@ mod space;
 mod step;
 mod taint_state;
 mod trust;
+pub mod velocity;
+pub mod windows;
 
-pub use agent_state::{
-    AgentState, CALLS_WINDOW_MS, DENIALS_WINDOW_MS, QuarantinedBy, StatusDenial,
-};
+pub use agent_state::{AgentState, QuarantinedBy, StatusDenial};
 pub use approval::{
     Change as RegistryChange, ask_change, decide as decide_approval, expire as expire_approval,
     use_change,

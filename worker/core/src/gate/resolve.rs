@@ -1,20 +1,20 @@
 //! Steps 9 and 10: the tool as the registry has it, and what the policies say about the call.
 
-use super::agent_state::{CALLS_WINDOW_MS, DENIALS_WINDOW_MS};
 use super::containment;
 use super::draft::Draft;
 use super::identity::Identity;
 use super::provenance;
 use super::ruling::{Ruling, Tool};
 use super::trust::Origin;
+use super::windows::Seen;
 use crate::approval::Approval;
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::http_tool::Unresolved;
 use crate::call::parameters;
 use crate::decision::ReasonCode;
 use crate::glob::Glob;
-use crate::policy::input;
 use crate::policy::{CallEntities, Evaluation, Fields, PolicyEngine, PolicyRequest, Value};
+use crate::policy::{decimal, input};
 use crate::registry::{
     CallRecords, ServerKind, ServerRecord, ServerStatus, ToolRegistration, ToolStatus,
 };
@@ -248,13 +248,7 @@ pub fn evaluate(
                 ("score", long(u32::from(findings.score))),
             ]),
         ),
-        (
-            "velocity",
-            record([
-                ("calls_1m", long(draft.agent.calls.count(now_ms, CALLS_WINDOW_MS))),
-                ("denials_10m", long(draft.agent.denials.count(now_ms, DENIALS_WINDOW_MS))),
-            ]),
-        ),
+        ("velocity", velocity(draft)),
         (
             "approval",
             record([
@@ -290,6 +284,16 @@ pub fn evaluate(
         context,
     };
     engine.evaluate(request).map_err(|error| deny(ReasonCode::PolicyError, error.0))
+}
+
+/// The windows that count the call.
+fn velocity(draft: &Draft<'_>) -> Value {
+    let windows = draft.seen.iter().map(|Seen { window, counted }| {
+        let count = Value::from(i64::try_from(counted.count).unwrap_or(i64::MAX));
+        let sum = window.sum.map(|_| ("sum", decimal::of_amount(counted.sum)));
+        (window.name, Value::record([("count", count)].into_iter().chain(sum), None))
+    });
+    Value::record(windows, None)
 }
 
 pub fn agent_attributes(draft: &Draft<'_>, identity: &Identity<'_>) -> Fields {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::agent_state::AgentState;
+use super::windows::WindowRow;
 use crate::approval::{Approval, ApprovalInput};
 use crate::call::outcome::Reported;
 use crate::decision::{Decision, ReasonCode};
@@ -32,6 +33,8 @@ pub struct JournalEntry {
     pub approval: Option<ApprovalInput>,
     /// What the row changes of limits.
     pub limits: Option<Box<Writes>>,
+    /// The windows of policies that count it.
+    pub windows: Vec<WindowRow>,
 }
 
 /// A row as D1 gets it: the members of every row, and those of its kind. Persisted: the triggers in
@@ -161,6 +164,7 @@ impl Event<'_> {
             row: row.encode(),
             approval: None,
             limits: None,
+            windows: Vec::new(),
             head: ChainHead { seq, hash },
         }
     }

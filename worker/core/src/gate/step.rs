@@ -6,6 +6,7 @@ use crate::bucket::RateStatus;
 use crate::limit::book::Status;
 use crate::limit::lease::Need;
 use crate::provenance::run::Observation;
+use crate::velocity::shared::Look;
 
 /// Events that the audit counts instead of journalling each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +53,8 @@ pub struct Reply {
     pub retry_after_s: Option<u64>,
     /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,
+    /// Whether a decision lets the call pass.
+    pub passes: bool,
 }
 
 /// The result of a call.
@@ -72,4 +75,6 @@ pub struct Step {
     /// What the lane must ask counters for before the call can be decided. If there is something, nothing else
     /// counts.
     pub needs: Vec<Need>,
+    /// The same for windows that lanes share.
+    pub looks: Vec<Look>,
 }

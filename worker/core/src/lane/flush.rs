@@ -65,6 +65,7 @@ impl Lane {
         self.expire(storage, now_ms)?;
         let steady_ms = self.steady_ms();
         self.runs.expire(storage, steady_ms)?;
+        self.windows.expire(storage, steady_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         rows.push('[');

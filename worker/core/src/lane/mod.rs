@@ -21,6 +21,7 @@ mod day;
 mod flush;
 mod leases;
 mod limits;
+mod looks;
 mod observe;
 mod outbox;
 pub mod protocol;
@@ -33,6 +34,7 @@ mod retention;
 mod runs;
 mod state;
 mod storage;
+mod windows;
 
 pub use approvals::DecideOutcome;
 pub use flush::{Confirmed, FlushBatch};
@@ -40,5 +42,5 @@ pub use outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
-pub use state::{Called, Lane};
+pub use state::{Answers, Called, Lane};
 pub use storage::{LaneSql, StorageError, Value};

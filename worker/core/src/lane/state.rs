@@ -12,9 +12,12 @@ use super::storage::{
     parse_head, parse_identity, parse_state, set_head, set_meta, snapshot, steps, stored_answer,
     unreadable, unsigned, write_count,
 };
+use super::windows::{self, Windows};
 use crate::call::command::{GateCommand, Purpose};
 use crate::gate::budget::Budget;
 use crate::gate::config::{Config, MAX_STORAGE_BYTES};
+use crate::gate::velocity;
+use crate::gate::windows::{Looked, Windows as WindowFacts};
 use crate::gate::{
     AgentCommand, AgentState, Books, Containment, Counted, EventFacts, Facts, JournalEntry,
     JournalSpace, NONCE_MS, Reply, TaintCommand, carry_out, decide, needs_tool, observed_run,
@@ -28,6 +31,7 @@ use crate::provenance::run::storage_name;
 use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{CallRecords, TenantRecord};
 use crate::sql::lane as sql;
+use crate::velocity::shared::Look;
 
 /// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
 /// again when they call. A state takes about 300 bytes.
@@ -46,6 +50,17 @@ pub enum Called {
     Decided(Reply),
     /// Nothing was written. The lane asks counters for this, and then calls again.
     NotLeased(Vec<Need>),
+    /// The same for windows that lanes share.
+    NotCounted(Vec<Look>),
+}
+
+/// What other objects answered to a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answers<'a> {
+    /// The counters of shared limits, by the names of the books.
+    pub leases: &'a [(String, Answer)],
+    /// The tenant's windows; `None` if they were not asked.
+    pub looked: Option<&'a Looked>,
 }
 
 /// An agent in memory.
@@ -71,6 +86,7 @@ pub struct Lane {
     pub(super) agents: HashMap<String, Held>,
     pub(super) runs: Runs,
     pub(super) limits: Limits,
+    pub(super) windows: Windows,
     pub(super) counts: AuditCounts,
     pub(super) day: Day,
     pub(super) storage_full: bool,
@@ -140,6 +156,7 @@ impl Lane {
             agents,
             runs: Runs::default(),
             limits: Limits::start(storage)?,
+            windows: Windows::default(),
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             day: Day::start(storage)?,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
@@ -187,8 +204,7 @@ impl Lane {
         }
     }
 
-    /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: what the counters of shared
-    /// limits answered to this call, by the names of the books.
+    /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: to this call.
     ///
     /// # Errors
     ///
@@ -199,7 +215,7 @@ impl Lane {
         (engine, config): (&PolicyEngine, &Config),
         command: &GateCommand,
         records: &CallRecords,
-        answers: &[(String, Answer)],
+        answers: Answers<'_>,
         now_ms: u64,
     ) -> Result<Called, StorageError> {
         let call = &command.call;
@@ -229,6 +245,8 @@ impl Lane {
         self.hold(storage, &call.agent, now_ms)?;
         self.limits.make_space();
         self.limits.hold(storage, records, command)?;
+        let countings = velocity::of_call(engine, &config.value_key, command, records);
+        self.windows.hold(storage, &countings, now_ms)?;
         let settled = match &command.purpose {
             Purpose::Settle(reported) => {
                 self.limits.reservations.get(&reported.decision_id).cloned()
@@ -247,13 +265,21 @@ impl Lane {
             signature_nonce_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),
-            books: self.limits.books(records, command, answers),
+            books: self.limits.books(records, command, answers.leases),
+            windows: WindowFacts {
+                countings: &countings,
+                rows: Some(self.windows.rows()),
+                looked: answers.looked,
+            },
             reservation: settled.as_ref(),
             ..facts
         };
         let mut step = decide(engine, &facts, command);
         if !step.needs.is_empty() {
             return Ok(Called::NotLeased(step.needs));
+        }
+        if !step.looks.is_empty() {
+            return Ok(Called::NotCounted(step.looks));
         }
         if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
@@ -414,6 +440,7 @@ impl Lane {
             approval: None,
             run: None,
             books: Books::NONE,
+            windows: WindowFacts::default(),
             reservation: None,
             journal_rows: self.journal_rows,
             storage_full: self.storage_full,
@@ -446,9 +473,13 @@ impl Lane {
         let rows = 1 + u64::from(next.is_some());
         let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());
         self.day.begin(storage, &self.head, now_ms)?;
-        if entry.approval.is_some() || next.is_some() {
+        if !entry.windows.is_empty() || entry.approval.is_some() || next.is_some() {
             let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
-            storage.exec(sql::INSERT_STEPS, &[Value::Text(steps(&entries, now_ms))])?;
+            let steps = Value::Text(steps(&entries, now_ms));
+            match entry.windows.is_empty() {
+                true => storage.exec(sql::INSERT_STEPS, &[steps])?,
+                false => storage.exec(sql::COUNT, &[steps, windows::rows(&entry.windows)])?,
+            };
         } else {
             let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
             let mut values = vec![
@@ -487,6 +518,7 @@ impl Lane {
         if let Some(limits) = entry.limits {
             self.limits.take(*limits);
         }
+        self.windows.take(entry.windows);
         self.agents.insert(entry.agent, Held { state, journalled: head.seq });
         self.head = head;
         self.latest_ms = self.latest_ms.max(now_ms);

@@ -74,6 +74,12 @@ impl Amount {
         u64::try_from(self.0 / ONE).unwrap_or(u64::MAX)
     }
 
+    /// The number in units of the last of `digits` digits after the point, at most nine, rounded up.
+    #[must_use]
+    pub fn units_above(self, digits: u32) -> u128 {
+        self.0.div_ceil(10_u128.pow(DIGITS.saturating_sub(digits)))
+    }
+
     /// The sum; at most [`Self::MAX`].
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

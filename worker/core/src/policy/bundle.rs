@@ -6,11 +6,13 @@
 //! is [`crate::policy`].
 
 use crate::text_enum::text_enum;
+use crate::velocity::Window;
 
 /// Policies, the index to find them by, and the tools whose argument types they know.
 #[derive(Debug)]
 pub struct Bundle {
-    /// Lower-case hex of SHA-256 over the schema, the tools, and every policy with its expressions.
+    /// Lower-case hex of SHA-256 over the schema, the tools, the windows, and every policy with its
+    /// expressions.
     pub digest: &'static str,
     /// Every entity and entity type that a policy scope or an overlay names, sorted bytewise,
     /// in the spelling of [`entity_symbol`] and [`type_symbol`]. A symbol's number is its
@@ -24,6 +26,8 @@ pub struct Bundle {
     pub policies: &'static [PolicyRecord],
     /// Sorted by id.
     pub tools: &'static [ToolRecord],
+    /// Sorted by name.
+    pub velocity: &'static [Window],
 }
 
 impl Bundle {

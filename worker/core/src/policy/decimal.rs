@@ -15,6 +15,7 @@ use cedar_policy_core::entities::SchemaType;
 use cedar_policy_core::evaluator::EvaluationError;
 use cedar_policy_core::extensions::Extensions;
 
+use crate::limit::Amount;
 use crate::policy::expression::name;
 
 /// Digits after the point, at most.
@@ -43,6 +44,15 @@ pub(crate) fn value(text: &str) -> Option<Value> {
     let arguments = vec![RestrictedExpr::val(text)];
     let value = RepresentableExtensionValue::new(Arc::new(value), DECIMAL.clone(), arguments);
     Some(Value { value: ValueKind::ExtensionValue(Arc::new(value)), loc: None })
+}
+
+/// An amount, rounded up to the last digit, and at most the largest decimal number.
+pub(crate) fn of_amount(amount: Amount) -> Value {
+    let units = amount.units_above(DECIMAL_DIGITS as u32);
+    let decimal = Decimal(i64::try_from(units).unwrap_or(i64::MAX));
+    let arguments = vec![RestrictedExpr::val(decimal.to_string())];
+    let value = RepresentableExtensionValue::new(Arc::new(decimal), DECIMAL.clone(), arguments);
+    Value { value: ValueKind::ExtensionValue(Arc::new(value)), loc: None }
 }
 
 #[expect(clippy::result_large_err, reason = "the size is that of Cedar's error")]

@@ -109,6 +109,25 @@ pub const SCHEMA: &[&str] = &[
        UPDATE limit_books SET day = CAST(NEW.at_ms / 86400000 AS INTEGER) \
        WHERE name = NEW.name AND day < CAST(NEW.at_ms / 86400000 AS INTEGER); \
      END",
+    // Windows of policies. hour: the hour after which the window is over, in hours since 1970. It is set apart, as
+    // with the books of limits.
+    "CREATE TABLE IF NOT EXISTS windows (name TEXT NOT NULL PRIMARY KEY, \
+       hour INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS windows_by_age ON windows (hour)",
+    // Rows as `steps` has them, and windows: a JSON array of names, hours and records.
+    "CREATE VIEW IF NOT EXISTS window_steps (steps, windows) AS SELECT '', '' WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_window_step INSTEAD OF INSERT ON window_steps BEGIN \
+       INSERT INTO steps SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, \
+         value->>6, value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13 \
+       FROM json_each(NEW.steps) ORDER BY key; \
+       INSERT INTO windows (name, hour, record) \
+       SELECT value->>0, value->>1, value->>2 FROM json_each(NEW.windows) WHERE true \
+       ON CONFLICT (name) DO UPDATE SET record = excluded.record; \
+       UPDATE windows SET hour = \
+         (SELECT value->>1 FROM json_each(NEW.windows) WHERE value->>0 = name) \
+       WHERE name IN (SELECT value->>0 FROM json_each(NEW.windows)) AND hour < \
+         (SELECT value->>1 FROM json_each(NEW.windows) WHERE value->>0 = name); \
+     END",
     // Records of the registry, all of one epoch. record: JSON, 'null' if it is not registered.
     "CREATE TABLE IF NOT EXISTS registry (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, \
        name TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, name)) STRICT",
@@ -158,6 +177,12 @@ pub const INSERT_LIMITED: &str = "INSERT INTO limited_rows (seq, at_ms, receipt_
 pub const INSERT_COUNTED: &str = "INSERT INTO counted_rows (seq, at_ms, receipt_hash, agent, \
      state, request_key, fingerprint, nonce_key, row, name, book) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+/// Rows as [`INSERT_STEPS`] has them, which may be none, and windows: a JSON array of names, hours and records.
+pub const COUNT: &str = "INSERT INTO window_steps (steps, windows) VALUES (?1, ?2)";
+pub const WINDOW: &str = "SELECT record FROM windows WHERE name = ?1";
+/// Windows that were over before an hour, a bounded number of them.
+pub const EXPIRE_WINDOWS: &str = "DELETE FROM windows WHERE name IN \
+     (SELECT name FROM windows WHERE hour < ?1 ORDER BY hour LIMIT ?2)";
 /// Today, books as a JSON array, and the reservation that ends.
 pub const SETTLE: &str =
     "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
@@ -315,6 +340,9 @@ pub const ALL: &[&str] = &[
     INSERT_STEPS,
     INSERT_LIMITED,
     INSERT_COUNTED,
+    COUNT,
+    WINDOW,
+    EXPIRE_WINDOWS,
     SETTLE,
     BOOK,
     BOOKS,

@@ -16,7 +16,9 @@ use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::token::secret_hash;
 use gateward_core::gate::config::Config;
 use gateward_core::gate::{AgentCommand, LaneAction, Reply};
-use gateward_core::lane::{Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value};
+use gateward_core::lane::{
+    Answers, Called, Confirmed, FlushBatch, Lane, LaneSql, StorageError, Value,
+};
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
@@ -30,6 +32,8 @@ use gateward_core::registry::{
     TenantRecord, ToolRegistration, ToolStatus,
 };
 use gateward_core::sql::d1;
+use gateward_core::velocity::Counted;
+use gateward_core::velocity::shared::Look;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params, params_from_iter};
 use serde_json::{Value as Json, json};
@@ -157,6 +161,12 @@ pub struct Gate {
     pub counter_away: Cell<bool>,
     /// How often they were asked.
     pub asks: Cell<u32>,
+    /// The windows of the tenant, which several lanes may have.
+    pub windows: Rc<RefCell<Storage>>,
+    /// Whether they do not answer.
+    pub windows_away: Cell<bool>,
+    /// How many calls were made.
+    pub entries: Cell<u32>,
 }
 
 pub const START_MS: u64 = 1_795_000_000_000;
@@ -195,6 +205,9 @@ impl Gate {
             counters: Rc::default(),
             counter_away: Cell::new(false),
             asks: Cell::new(0),
+            windows: Rc::new(RefCell::new(Storage::new())),
+            windows_away: Cell::new(false),
+            entries: Cell::new(0),
         }
     }
 
@@ -219,11 +232,15 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        let mut answers = Vec::new();
+        let (mut answers, mut looked, mut looks) = (Vec::new(), None, Vec::new());
+        self.entries.set(self.entries.get() + 1);
+        let entry = format!("{}.{}", self.number, self.entries.get());
+        let entry = (!command.call.dry_run).then_some(entry.as_str());
         let reply = loop {
             let called = self.on_lane(|lane, storage| {
                 let (engine, config, records) = (&self.engine, &self.config, &self.records);
-                lane.call(storage, (engine, config), command, records, &answers, now_ms)
+                let answers = Answers { leases: &answers, looked: looked.as_deref() };
+                lane.call(storage, (engine, config), command, records, answers, now_ms)
             })?;
             match called {
                 Called::Decided(reply) => break reply,
@@ -232,14 +249,33 @@ impl Gate {
                         answers.push((need.book(), self.lease(&need)?));
                     }
                 }
+                Called::NotCounted(asked) => {
+                    let answers = asked.iter().map(|look| (look.row(), self.look(entry, look)));
+                    looked = Some(answers.collect::<Vec<_>>());
+                    looks = asked;
+                }
             }
         };
+        if let Some(entry) = entry.filter(|_| !reply.passes && !self.windows_away.get()) {
+            let windows = self.windows.borrow();
+            looks.iter().for_each(|look| Lane::withdraw(&*windows, entry, look).unwrap());
+        }
         self.on_lane(|lane, _| {
             for (name, answer) in &answers {
                 lane.release(name, *answer);
             }
             Ok(reply)
         })
+    }
+
+    /// What `worker/edge/src/lane/object/windows.rs` does, for one window.
+    pub fn look(&self, entry: Option<&str>, look: &Look) -> Option<Counted> {
+        if self.windows_away.get() {
+            return None;
+        }
+        let windows = self.windows.borrow();
+        let mut object = Lane::start(&*windows).unwrap();
+        Some(object.look(&*windows, entry, look, self.now_ms.get()).unwrap())
     }
 
     /// What `worker/edge/src/lane/object/leases.rs` does, for one call.

@@ -19,6 +19,8 @@ use gateward_core::limit::Amount;
 use gateward_core::limit::lease::{Granted, Returned};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
+use gateward_core::velocity::Counted;
+use gateward_core::velocity::shared::Look;
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -30,7 +32,7 @@ use worker::{Date, Env, console_error};
 use super::refusals;
 use crate::http::Head;
 use crate::io;
-use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, RECALL_MS};
+use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, LOOK_MS, RECALL_MS};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "LANES";
@@ -44,6 +46,12 @@ const PUSHES_OBJECT: &str = "_pushes/";
 
 /// Prefix of the object that counts a limit which a tenant's lanes share; tenant and counter follow.
 const COUNTER_OBJECT: &str = "_limits/";
+
+/// Prefix of the objects that hold the windows of a tenant; tenant and number follow.
+const WINDOW_OBJECT: &str = "_windows/";
+
+/// Objects for the windows of one tenant: an object answers about a thousand looks a second.
+const WINDOW_OBJECTS: u64 = 32;
 
 /// The name of a lane's object.
 fn object(tenant: &str, lane: u16) -> String {
@@ -322,6 +330,29 @@ pub async fn give_back(
         LaneReply::Returned(returned) => Ok(returned),
         reply => Err(unexpected(&reply)),
     }
+}
+
+/// Asks the object of a tenant's window what others have in it. Counts the call too, unless its name is empty.
+pub async fn look(env: &Env, tenant: &str, entry: &str, look: &Look) -> Result<Counted, Problem> {
+    let request = LaneRequest::Look { entry: entry.to_owned(), look: look.clone() };
+    match ask(env, &window_object(tenant, look), &request, LOOK_MS).await? {
+        LaneReply::Counted(counted) => Ok(counted),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// Tells the object of a tenant's window that a call does not count.
+pub async fn withdraw(env: &Env, tenant: &str, entry: &str, look: &Look) -> Result<(), Problem> {
+    let request = LaneRequest::Withdraw { entry: entry.to_owned(), look: look.clone() };
+    match ask(env, &window_object(tenant, look), &request, LOOK_MS).await? {
+        LaneReply::Done => Ok(()),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// The key decides, so that all calls of one key meet, and the keys of a busy window are spread.
+fn window_object(tenant: &str, look: &Look) -> String {
+    format!("{WINDOW_OBJECT}{tenant}/{}", look.key % WINDOW_OBJECTS)
 }
 
 /// What a limit's counter object granted for these subjects; for the first ones if none is named. Subjects, and

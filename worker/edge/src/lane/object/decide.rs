@@ -11,13 +11,15 @@ use futures_util::future::join;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
 use gateward_core::lane::{self, Called, Lane};
-use gateward_core::limit::lease::{Answer, Need};
+use gateward_core::limit::lease::Need;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
+use gateward_core::velocity::shared::Look;
 use worker::{Date, console_error};
 
 use super::leases::Answers;
 use super::state::{GateLane, storage_failed};
+use super::windows::Looks;
 use crate::d1;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
@@ -36,6 +38,8 @@ enum Stepped {
     NotLoaded,
     /// Parts of shared limits must be leased first, by a tenant with so many lanes.
     NotLeased(Vec<Need>, u16),
+    /// Windows of the tenant must be looked at first.
+    NotCounted(Vec<Look>),
 }
 
 impl GateLane {
@@ -46,12 +50,17 @@ impl GateLane {
     ) -> Result<Reply, Problem> {
         let ttl_ms = settings.config.registry_ttl_ms;
         let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
+        let mut looks = Looks::default();
         loop {
             let now_ms = Date::now().as_millis();
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            match self.step(settings, command, held, answers.as_slice(), now_ms)? {
-                Stepped::Decided(reply) => return Ok(reply),
+            match self.step(settings, command, held, (&answers, &looks), now_ms)? {
+                Stepped::Decided(reply) => return Ok(self.counted(command, reply, &looks)),
+                Stepped::NotCounted(asked) => {
+                    looks = self.look_at(command, asked).await;
+                    continue;
+                }
                 Stepped::NotLeased(needs, lanes) if asks < MAX_ASKS => {
                     asks += 1;
                     answers.ask(command, lanes, needs).await;
@@ -68,7 +77,10 @@ impl GateLane {
                 // the records that the lane holds.
                 let is_away = self.database.borrow().is_away();
                 let reply = match is_away {
-                    true => self.decide_unconfirmed(settings, command, &mut answers).await?,
+                    true => {
+                        let told = (&mut answers, &mut looks);
+                        self.decide_unconfirmed(settings, command, told).await?
+                    }
                     false => None,
                 };
                 return reply.ok_or(problem);
@@ -76,23 +88,33 @@ impl GateLane {
         }
     }
 
+    /// A call that windows counted and that does not pass is withdrawn.
+    fn counted(&self, command: &GateCommand, reply: Reply, looks: &Looks) -> Reply {
+        if !reply.passes {
+            self.withdraw(command, looks);
+        }
+        reply
+    }
+
     /// Decides while D1 does not answer. `None` when the lane lacks a record, or held it for too long.
     async fn decide_unconfirmed(
         &self,
         settings: &Settings,
         command: &GateCommand,
-        answers: &mut Answers<'_>,
+        (answers, looks): (&mut Answers<'_>, &mut Looks),
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
         // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
         let ttl_ms = settings.config.registry_ttl_ms;
-        for _ in 0..MAX_ASKS {
+        // Each time, and once to look at windows.
+        for _ in 0..=MAX_ASKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
-            match self.step(settings, routed, held, answers.as_slice(), now_ms)? {
-                Stepped::Decided(reply) => return Ok(Some(reply)),
+            match self.step(settings, routed, held, (answers, looks), now_ms)? {
+                Stepped::Decided(reply) => return Ok(Some(self.counted(routed, reply, looks))),
+                Stepped::NotCounted(asked) => *looks = self.look_at(routed, asked).await,
                 Stepped::NotLoaded => return Ok(None),
                 Stepped::NotLeased(needs, lanes) => answers.ask(routed, lanes, needs).await,
             }
@@ -198,11 +220,12 @@ impl GateLane {
         settings: &Settings,
         command: &GateCommand,
         held: Option<(CallRecords, bool)>,
-        answers: &[(String, Answer)],
+        (answers, looks): (&Answers<'_>, &Looks),
         now_ms: u64,
     ) -> Result<Stepped, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);
         let Some((records, complete)) = held else { return Ok(Stepped::NotLoaded) };
+        let answers = lane::Answers { leases: answers.as_slice(), looked: looks.answers() };
         let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
             if !complete && lane.needs_tool(storage, config, command, &records, now_ms)? {
@@ -212,6 +235,7 @@ impl GateLane {
                 lane.call(storage, (engine, config), command, &records, answers, now_ms)?;
             Ok(match called {
                 Called::Decided(reply) => Stepped::Decided(reply),
+                Called::NotCounted(looks) => Stepped::NotCounted(looks),
                 Called::NotLeased(needs) => {
                     let lanes = records.tenant.as_ref().and_then(|tenant| tenant.lanes);
                     Stepped::NotLeased(needs, lanes.unwrap_or(1))

@@ -1,8 +1,9 @@
 //! The Durable Object that is a lane. It loads the registry records that a call needs, runs the core's
 //! synchronous step, and flushes by alarm.
 //!
-//! `state` is what it holds, `decide` decides calls, `leases` gets parts of shared limits, `alarm` flushes, `webhook`
-//! sends messages. The objects that count shared limits, and that push epochs again, are of the same class.
+//! `state` is what it holds, `decide` decides calls, `leases` gets parts of shared limits, `windows` looks at the
+//! windows of the tenant, `alarm` flushes, `webhook` sends messages. The objects that count shared limits, that hold
+//! windows, and that push epochs again, are of the same class.
 //!
 //! Why it is correct: an object runs one event at a time between awaits. `GateLane::step` has no await,
 //! so the registry cache and the storage that it reads and the row that it writes belong to one instant.
@@ -16,6 +17,7 @@ mod loads;
 mod queue;
 mod state;
 mod webhook;
+mod windows;
 
 use std::panic::AssertUnwindSafe;
 
@@ -141,6 +143,8 @@ impl GateLane {
             LaneRequest::ReadPools { subjects } => {
                 LaneReply::Pools(self.with_lane(|_, storage| Lane::pools(storage, &subjects))?)
             }
+            LaneRequest::Look { entry, look } => self.answer_look(&entry, &look)?,
+            LaneRequest::Withdraw { entry, look } => self.answer_withdraw(&entry, &look)?,
             LaneRequest::ReadRows { from } => {
                 let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
                 LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)

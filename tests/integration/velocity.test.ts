@@ -1,0 +1,109 @@
+// The windows that policies read, through the built worker: the demo tenant's third refund to one customer within
+// an hour waits for finance (policies/velocity.json).
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuthorizeResponse } from "../support/api/types.gen.ts";
+import { Gateward, HINDERED, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
+
+const LANES = 4;
+
+let gateward: Gateward;
+let demo: Tenant;
+let agents: TestAgent[];
+beforeAll(async () => {
+  gateward = await Gateward.start({ entry: HINDERED, vars: { RATE_CAPACITY: 100_000 } });
+  demo = await gateward.tenant({ lanes: LANES }, "demo");
+  agents = await Promise.all(
+    Array.from({ length: LANES }, (_, lane) => demo.agent(`agent-${lane}`, { lane, groups: ["support"] })),
+  );
+});
+afterAll(() => gateward?.close());
+
+let customers = 0;
+const newCustomer = (): string => `customer-${(customers += 1)}`;
+
+function agentOf(lane: number): TestAgent {
+  const agent = agents[lane % LANES];
+  if (agent === undefined) throw new Error("no such agent");
+  return agent;
+}
+
+function refund(lane: number, customer_id: string, more: object = {}): Promise<AuthorizeResponse> {
+  const agent = agentOf(lane);
+  const parameters = { customer_id, amount: 20, currency: "EUR" };
+  return gateward.decide(
+    agent.token,
+    readCall({
+      agent: { id: agent.name },
+      tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters },
+      context: { source_trust: "trusted_internal_signed" },
+      ...more,
+    }),
+  );
+}
+
+const decisions = (answers: AuthorizeResponse[]): string[] => answers.map((answer) => answer.decision).sort();
+
+describe("a window of the tenant", () => {
+  test("counts the calls of all lanes, by its key", async () => {
+    const customer = newCustomer();
+    for (const lane of [0, 1]) expect((await refund(lane, customer)).decision).toBe("allow");
+    const third = await refund(2, customer);
+    expect(third).toMatchObject({ decision: "require_approval", matched_policies: expect.arrayContaining(["tenants/demo/crm#repeated-refunds-need-finance"]) });
+    expect((await refund(2, newCustomer())).decision).toBe("allow");
+    // Another spelling is no other customer.
+    expect((await refund(3, ` ${customer.toUpperCase()}`)).decision).toBe("require_approval");
+  });
+
+  test("never lets two lanes both have the last free place", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const customer = newCustomer();
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => refund(call, customer)));
+      const passed = answers.filter((answer) => answer.decision === "allow").length;
+      // Calls that look at the same time see each other, so fewer may pass than would one after the other.
+      expect(passed).toBeLessThanOrEqual(2);
+    }
+  });
+
+  test("forgets a call that did not pass", async () => {
+    const customer = newCustomer();
+    expect((await refund(0, customer)).decision).toBe("allow");
+    for (let call = 0; call < 5; call += 1) {
+      const denied = await refund(1, customer, { context: { source_trust: "malicious_suspected" } });
+      expect(denied.decision).not.toBe("allow");
+    }
+    await expect.poll(() => refund(2, customer, { dry_run: true }).then((answer) => answer.decision)).toBe("allow");
+    expect((await refund(2, customer)).decision).toBe("allow");
+    expect((await refund(3, customer)).decision).toBe("require_approval");
+  });
+
+  test("is not touched by a dry run, and once by a repeated request id", async () => {
+    const customer = newCustomer();
+    const dry = await Promise.all(Array.from({ length: 5 }, (_, lane) => refund(lane, customer, { dry_run: true })));
+    expect(decisions(dry)).toEqual(Array(5).fill("allow"));
+    const same = { request_id: `same-${customer}` };
+    for (let call = 0; call < 3; call += 1) expect((await refund(0, customer, same)).decision).toBe("allow");
+    expect((await refund(1, customer)).decision).toBe("allow");
+    expect((await refund(2, customer)).decision).toBe("require_approval");
+  });
+
+  test("survives an eviction of its objects and lanes", async () => {
+    const customer = newCustomer();
+    for (const lane of [0, 1]) expect((await refund(lane, customer)).decision).toBe("allow");
+    for (let lane = 0; lane < LANES; lane += 1) await gateward.evict(`demo/${lane}`);
+    for (let object = 0; object < 32; object += 1) await gateward.evict(`_windows/demo/${object}`).catch(() => undefined);
+    expect((await refund(2, customer)).decision).toBe("require_approval");
+  });
+
+  test("denies if it does not answer, and other tools are not concerned", async () => {
+    await gateward.hold("looks");
+    try {
+      const customer = newCustomer();
+      const denied = await refund(0, customer);
+      expect(denied).toMatchObject({ decision: "deny", reason_code: "velocity_unavailable" });
+      const { name, token } = agentOf(0);
+      expect((await gateward.decide(token, readCall({ agent: { id: name } }))).decision).toBe("allow");
+    } finally {
+      await gateward.release();
+    }
+  });
+});

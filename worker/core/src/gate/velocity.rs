@@ -1,0 +1,143 @@
+//! The windows that policies read: looked at before the policies are asked, counted once the call is decided.
+//!
+//! A window whose key is only the agent is part of the agent's state. Another one of an agent has a row in the
+//! lane, which the decision's own statement writes. One of the tenant is in an object of its own, which counts
+//! the call when it is looked at.
+
+use super::draft::{Draft, Stop, assigned_run};
+use super::ruling::{Ruling, Tool};
+use super::windows::{Counting, Seen, WindowRow, Windows, hour};
+use crate::call::command::{GateCommand, Purpose};
+use crate::decision::{Decision, ReasonCode};
+use crate::limit::Amount;
+use crate::policy::PolicyEngine;
+use crate::provenance::ValueKey;
+use crate::registry::CallRecords;
+use crate::velocity::shared::row_name;
+use crate::velocity::window::{PARTS_IN_ROW, PARTS_IN_STATE};
+use crate::velocity::{Caller, Counted, Counts, Reach, Window, key_of};
+
+/// The windows that count what a command asks for.
+#[must_use]
+pub fn of_call(
+    engine: &PolicyEngine,
+    value_key: &ValueKey,
+    command: &GateCommand,
+    records: &CallRecords,
+) -> Vec<Counting> {
+    let windows = engine.bundle().velocity;
+    let calls = !matches!(
+        command.purpose,
+        Purpose::Read | Purpose::Settle(_) | Purpose::StartRun(_) | Purpose::Report(_)
+    );
+    if windows.is_empty() || !calls {
+        return Vec::new();
+    }
+    let call = &command.call;
+    let tool = call.tool_id();
+    let user = Some(call.user_id.as_str()).filter(|it| records.is_harness() && !it.is_empty());
+    let caller = Caller { agent: &call.agent, user, run: assigned_run(command, records) };
+    let counting = |window: &'static Window| Counting {
+        window,
+        key: match window.is_of_agent() {
+            true => 0,
+            false => key_of(window, caller, &call.input, value_key),
+        },
+        amount: window.sum.and_then(|pointer| call.input.pointer(pointer)).and_then(Amount::of),
+    };
+    windows.iter().filter(|window| window.covers(&tool)).map(counting).collect()
+}
+
+/// Looks at all windows that count the call. Returns the denial if one cannot be read.
+///
+/// # Errors
+///
+/// [`Stop::NotCounted`]: the lane must ask the tenant's windows first.
+pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
+    let Windows { countings, rows, looked } = draft.facts.windows;
+    let now_ms = draft.facts.now_ms;
+    let (mut seen, mut looks) = (Vec::with_capacity(countings.len()), Vec::new());
+    for counting in countings {
+        let Counting { window, amount, .. } = *counting;
+        // Calling a canary quarantines, whatever was counted.
+        if let Some(pointer) = window.sum.filter(|_| amount.is_none() && !tool.canary) {
+            let why = format!(
+                "The window `{}` needs a number from zero on at `{pointer}` of the arguments.",
+                window.name
+            );
+            return Ok(Some(deny(ReasonCode::VelocityUnreadable, why, tool)));
+        }
+        let before = match (window.reach, looked) {
+            (Reach::Agent, _) => match counting.row() {
+                None => draft.agent.window(window.name),
+                Some(row) => rows.and_then(|rows| rows.get(&row)),
+            }
+            .map_or(Counted::default(), |it| it.counted(now_ms, window.width_ms)),
+            (Reach::Tenant, _) if tool.canary => Counted::default(),
+            (Reach::Tenant, None) => {
+                looks.push(counting.look());
+                continue;
+            }
+            (Reach::Tenant, Some(looked)) => {
+                let row = row_name(window.name, counting.key);
+                let answer = looked.iter().find(|(name, _)| *name == row);
+                match answer.and_then(|(_, counted)| *counted) {
+                    Some(counted) => counted,
+                    None => {
+                        let why =
+                            format!("The window `{}` does not answer; try again.", window.name);
+                        return Ok(Some(deny(ReasonCode::VelocityUnavailable, why, tool)));
+                    }
+                }
+            }
+        };
+        let counted = match window.counts {
+            Counts::Passed | Counts::Decided => before.plus(amount),
+            // Nobody knows yet whether the call will be denied.
+            Counts::Denied => before,
+        };
+        seen.push(Seen { window, counted });
+    }
+    if !looks.is_empty() {
+        return Err(Stop::NotCounted(looks));
+    }
+    draft.seen = seen;
+    Ok(None)
+}
+
+fn deny(code: ReasonCode, reason: String, tool: &Tool) -> Ruling {
+    Ruling { reason, tool: Some(tool.clone()), ..Ruling::deny(code) }
+}
+
+/// Counts a decision in the windows of the agent's state.
+pub fn count(draft: &mut Draft<'_>, decision: Decision) {
+    let now_ms = draft.facts.now_ms;
+    for Counting { window, amount, .. } in draft.facts.windows.countings {
+        let counts = match window.counts {
+            Counts::Passed => decision.passes(),
+            Counts::Denied => decision.denies(),
+            Counts::Decided => true,
+        };
+        if counts && window.is_of_agent() {
+            let held = draft.agent.window_mut(window.name);
+            held.add(now_ms, window.width_ms, *amount, PARTS_IN_STATE);
+        }
+    }
+}
+
+/// The rows that a call that passes changes.
+pub fn rows(draft: &Draft<'_>, decision: Decision) -> Vec<WindowRow> {
+    if !decision.passes() || draft.command.purpose == Purpose::Ask {
+        return Vec::new();
+    }
+    let Windows { countings, rows, .. } = draft.facts.windows;
+    let row = |counting: &Counting| {
+        let name = counting.row()?;
+        let mut window = rows.and_then(|rows| rows.get(&name)).cloned().unwrap_or_default();
+        let width_ms = counting.window.width_ms;
+        window.add(draft.facts.now_ms, width_ms, counting.amount, PARTS_IN_ROW);
+        let hour = hour(window.ends_at_ms(width_ms));
+        Some(WindowRow { name, hour, window })
+    };
+    countings.iter().filter_map(row).collect()
+}

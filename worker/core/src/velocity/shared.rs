@@ -1,0 +1,160 @@
+//! A window of all a tenant's agents, in an object of its own.
+//!
+//! A lane looks before it decides, and the look counts the call at once: two lanes that look at the same time
+//! each see the other's call. If the call does not pass, the lane withdraws it. If the lane ends before that, the
+//! call stays counted.
+
+use serde::{Deserialize, Serialize};
+
+use super::window::{Counted, PARTS_IN_ROW, SlidingWindow};
+use crate::limit::Amount;
+
+/// How long a call can be withdrawn: longer than a call takes to be decided.
+const PROVISIONAL_MS: u64 = 15_000;
+
+/// Calls of one key that can be withdrawn. With more, the oldest one stays counted whatever becomes of it.
+const MAX_PROVISIONAL: usize = 32;
+
+/// One key's window, and the calls in it that can still be withdrawn. Stored as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SharedWindow {
+    window: SlidingWindow,
+    /// In the order in which they came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    provisional: Vec<Provisional>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Provisional {
+    /// The call, as its lane names it.
+    entry: String,
+    at_ms: u64,
+    amount: Option<Amount>,
+}
+
+/// A lane's question about one key of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// The window's name, and the hash of the call's key.
+    pub window: String,
+    pub key: u64,
+    pub width_ms: u64,
+    /// The call's number, if numbers are summed up.
+    pub amount: Option<Amount>,
+}
+
+impl Look {
+    /// The name of the row in the object's storage.
+    #[must_use]
+    pub fn row(&self) -> String {
+        row_name(&self.window, self.key)
+    }
+}
+
+/// The name of a window's row.
+#[must_use]
+pub fn row_name(window: &str, key: u64) -> String {
+    format!("{window}/{key:016x}")
+}
+
+impl SharedWindow {
+    /// What others have in the window. Counts the call `entry` too, once; `None`: it only looks.
+    pub fn look(&mut self, entry: Option<&str>, look: &Look, now_ms: u64) -> Counted {
+        self.repair_clock(now_ms);
+        let is_final = |it: &Provisional| it.at_ms.saturating_add(PROVISIONAL_MS) <= now_ms;
+        while self.provisional.first().is_some_and(is_final) {
+            self.keep_oldest(look.width_ms);
+        }
+        let mut counted = self.window.counted(now_ms, look.width_ms);
+        let is_open = |it: &&Provisional| it.at_ms.saturating_add(look.width_ms) > now_ms;
+        for other in self.provisional.iter().filter(is_open) {
+            if Some(other.entry.as_str()) != entry {
+                counted = counted.plus(other.amount);
+            }
+        }
+        let Some(entry) = entry else { return counted };
+        if !self.provisional.iter().any(|it| it.entry == entry) {
+            if self.provisional.len() == MAX_PROVISIONAL {
+                self.keep_oldest(look.width_ms);
+            }
+            let (entry, amount) = (entry.to_owned(), look.amount);
+            self.provisional.push(Provisional { entry, at_ms: now_ms, amount });
+        }
+        counted
+    }
+
+    fn keep_oldest(&mut self, width_ms: u64) {
+        let Provisional { at_ms, amount, .. } = self.provisional.remove(0);
+        self.window.add(at_ms, width_ms, amount, PARTS_IN_ROW);
+    }
+
+    /// The call does not count. Returns whether it did.
+    pub fn withdraw(&mut self, entry: &str) -> bool {
+        let before = self.provisional.len();
+        self.provisional.retain(|it| it.entry != entry);
+        self.provisional.len() < before
+    }
+
+    fn repair_clock(&mut self, now_ms: u64) {
+        self.window.repair_clock(now_ms);
+        for it in &mut self.provisional {
+            crate::clock::repair_time(&mut it.at_ms, now_ms);
+        }
+    }
+
+    /// When nothing is left in it.
+    #[must_use]
+    pub fn ends_at_ms(&self, width_ms: u64) -> u64 {
+        let last = self.provisional.last().map_or(0, |it| it.at_ms.saturating_add(width_ms));
+        self.window.ends_at_ms(width_ms).max(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH_MS: u64 = 3_600_000;
+
+    fn look(window: &mut SharedWindow, entry: Option<&str>, now_ms: u64) -> u64 {
+        let look = Look { window: "w".into(), key: 1, width_ms: WIDTH_MS, amount: None };
+        window.look(entry, &look, now_ms).count
+    }
+
+    #[test]
+    fn a_look_counts_the_call_for_others_and_once() {
+        let mut window = SharedWindow::default();
+        assert_eq!(look(&mut window, Some("a"), 0), 0);
+        assert_eq!(look(&mut window, Some("b"), 0), 1, "it sees the call that is not decided yet");
+        assert_eq!(look(&mut window, Some("b"), 1), 1, "the same call looks again");
+        assert_eq!(look(&mut window, None, 1), 2, "a dry run");
+        assert_eq!(look(&mut window, None, 2), 2, "a dry run leaves no trace");
+        assert!(window.withdraw("a") && !window.withdraw("a"));
+        assert_eq!(look(&mut window, None, 2), 1);
+        assert_eq!(look(&mut window, None, WIDTH_MS), 0, "the window is over");
+    }
+
+    #[test]
+    fn a_call_that_nobody_withdraws_in_time_stays_counted() {
+        let mut window = SharedWindow::default();
+        look(&mut window, Some("a"), 0);
+        assert_eq!(look(&mut window, Some("b"), PROVISIONAL_MS), 1);
+        assert!(!window.withdraw("a"), "too late");
+        for call in 0..MAX_PROVISIONAL {
+            look(&mut window, Some(&format!("c{call}")), PROVISIONAL_MS);
+        }
+        assert!(!window.withdraw("b"), "too many came after it");
+        assert_eq!(look(&mut window, None, PROVISIONAL_MS), 2 + MAX_PROVISIONAL as u64);
+        assert_eq!(window.ends_at_ms(WIDTH_MS), PROVISIONAL_MS + WIDTH_MS);
+    }
+
+    #[test]
+    fn the_stored_format_is_stable() {
+        let mut window = SharedWindow::default();
+        look(&mut window, Some("0.5.1"), 5);
+        look(&mut window, Some("0.20005.2"), 20_005);
+        let text = r#"{"window":{"slots":[[5,1]]},"provisional":[{"entry":"0.20005.2","at_ms":20005,"amount":null}]}"#;
+        assert_eq!(serde_json::to_string(&window).unwrap(), text);
+        assert_eq!(serde_json::from_str::<SharedWindow>(text).unwrap(), window);
+    }
+}

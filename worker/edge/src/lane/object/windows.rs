@@ -1,0 +1,84 @@
+//! The windows of a tenant: a lane looks at them before it decides a call, their objects answer.
+
+use futures_util::future::join_all;
+use gateward_core::call::command::GateCommand;
+use gateward_core::lane::Lane;
+use gateward_core::lane::protocol::LaneReply;
+use gateward_core::velocity::Counted;
+use gateward_core::velocity::shared::Look;
+use wasm_bindgen_futures::spawn_local;
+use worker::{Date, console_error};
+
+use super::state::{Failure, GateLane};
+use crate::lane::client;
+
+/// What a tenant's windows answered to one call.
+#[derive(Default)]
+pub struct Looks {
+    /// The call, as the windows know it; empty if it leaves no trace.
+    entry: String,
+    asked: Vec<Look>,
+    answers: Option<Vec<(String, Option<Counted>)>>,
+}
+
+impl Looks {
+    pub fn answers(&self) -> Option<&[(String, Option<Counted>)]> {
+        self.answers.as_deref()
+    }
+}
+
+impl GateLane {
+    /// Looks at all of these windows at once, each in its object.
+    pub(super) async fn look_at(&self, command: &GateCommand, looks: Vec<Look>) -> Looks {
+        let entry = match command.call.dry_run {
+            true => String::new(),
+            false => self.next_entry(command.lane),
+        };
+        let (tenant, call) = (command.tenant.as_str(), entry.as_str());
+        let asked = looks.iter().map(|look| async move {
+            let counted = client::look(&self.env, tenant, call, look).await;
+            if let Err(problem) = &counted {
+                console_error!("the window `{}` does not answer: {}", look.window, problem.detail);
+            }
+            (look.row(), counted.ok())
+        });
+        let answers = Some(join_all(asked).await);
+        Looks { entry, asked: looks, answers }
+    }
+
+    /// A name for a call that no other call of the lane has.
+    fn next_entry(&self, lane: u16) -> String {
+        let number = self.looks.get();
+        self.looks.set(number.wrapping_add(1));
+        format!("{lane}.{}.{number}", Date::now().as_millis())
+    }
+
+    /// The call does not pass, so it does not count. Nobody waits for this: if it does not arrive, the call counts.
+    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks) {
+        if looks.entry.is_empty() {
+            return;
+        }
+        for look in &looks.asked {
+            let (env, look) = (self.env.clone(), look.clone());
+            let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
+            spawn_local(async move {
+                if let Err(problem) = client::withdraw(&env, &tenant, &entry, &look).await {
+                    console_error!("a call stays counted that did not pass: {}", problem.detail);
+                }
+            });
+        }
+    }
+
+    /// The object's side: what others have in the window. Counts the call too, unless its name is empty.
+    pub(super) fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
+        let now_ms = Date::now().as_millis();
+        let entry = Some(entry).filter(|entry| !entry.is_empty());
+        let counted = self.with_lane(|lane, storage| lane.look(storage, entry, look, now_ms))?;
+        Ok(LaneReply::Counted(counted))
+    }
+
+    pub(super) fn answer_withdraw(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
+        self.with_lane(|_, storage| Lane::withdraw(storage, entry, look))?;
+        Ok(LaneReply::Done)
+    }
+}
