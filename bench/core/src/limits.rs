@@ -9,6 +9,7 @@ use std::rc::Rc;
 use gateward_core::gate::limits::agent_book;
 use gateward_core::json::{self, Json};
 use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
+use gateward_core::limit::status::statuses;
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Kind, Limit};
 use serde_json::json;
@@ -121,7 +122,7 @@ fn ledgers_of(has: impl Fn(&Rc<Limit>) -> bool) -> [Ledger<'static>; 1] {
 
 /// So many limits count calls, and each has counted one.
 fn assert_counted(ledgers: &[Ledger<'_>], limits: usize) {
-    let states = book::statuses(ledgers, TOOL, COVERED, at(NOW_MS));
+    let states = statuses(ledgers, TOOL, COVERED, at(NOW_MS));
     assert_eq!(states.len(), limits);
     assert!(states.iter().all(|state| state.remaining < state.max));
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use gateward_core::json::{self, Json};
 use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
 use gateward_core::limit::reservation::{Ending, Reservation, Take};
+use gateward_core::limit::status::status;
 use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Kind, Limit, Violation};
 use proptest::prelude::*;
@@ -81,7 +82,7 @@ impl Desk {
 
     fn used(&self, id: &str, now_ms: u64) -> u64 {
         let limit = self.limits.iter().find(|limit| limit.limit_id == id).unwrap();
-        let status = self.book.status(limit, at(now_ms));
+        let status = status(&self.book, limit, at(now_ms));
         let left = status.remaining.unwrap().as_whole().unwrap();
         status.max.unwrap().as_whole().unwrap() - left
     }

@@ -9,7 +9,7 @@ use gateward_core::bucket::RateStatus;
 use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::isolate::memory::Held;
 use gateward_core::limit::Amount;
-use gateward_core::limit::book::Status;
+use gateward_core::limit::status::Status;
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::limit::book::Status;
+use crate::limit::status::Status;
 use crate::registry::SubjectKind;
 
 /// What is left of the limits of an agent, and of a credential of it; or what is left of one limit.

@@ -3,8 +3,8 @@
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
-use crate::limit::book::Status;
 use crate::limit::lease::Need;
+use crate::limit::status::Status;
 use crate::provenance::run::Observation;
 use crate::velocity::shared::Look;
 

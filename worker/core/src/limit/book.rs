@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::amount::Amount;
-use super::definition::{Calendar, Kind, Limit, Measured, Rule, Unclear};
-use super::lease::{self, Answer, Granted, Lease, Leased, Need, Returned, Terms};
+use super::definition::{Kind, Limit, Unclear};
+use super::lease::{self, Answer, Granted, Lease, Leased, Need, Returned};
+use super::numbers::Numbers;
 use super::reservation::{Ending, Reservation, Source, Take};
+use super::rule::{Calendar, Rule};
 use super::violation::Violation;
 use super::window::{self, Local, OffsetS, Period, Window};
 use crate::bucket::{Bucket, Rate};
@@ -77,7 +78,7 @@ pub struct Book {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Counter {
+pub(super) enum Counter {
     Rate(Bucket),
     /// Forwarded calls in progress.
     Open(u64),
@@ -88,15 +89,15 @@ enum Counter {
 
 /// What was used in the newest window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Sum {
-    window: Window,
+pub(super) struct Sum {
+    pub(super) window: Window,
     /// The window's number.
-    number: u64,
+    pub(super) number: u64,
     /// When it was last used.
     at_ms: u64,
     /// Includes what is reserved.
-    used: Amount,
-    reserved: Amount,
+    pub(super) used: Amount,
+    pub(super) reserved: Amount,
 }
 
 /// What a step changes. It is written with the step's row.
@@ -107,26 +108,6 @@ pub struct Writes {
     pub reservation: Option<Reservation>,
     /// The decision whose reservation ends.
     pub settles: Option<String>,
-}
-
-/// The state of one limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = LimitState)]
-pub struct Status {
-    pub limit_id: String,
-    pub kind: Kind,
-    pub window: Option<Window>,
-    /// The bound; null for `hours`.
-    pub max: Option<Amount>,
-    /// What is left; null for `hours` and `per_call`.
-    pub remaining: Option<Amount>,
-    /// What calls in progress hold of it; it is not left.
-    pub reserved: Option<Amount>,
-    /// Seconds until the window ends, or until the bucket is full; null if there is neither.
-    pub reset_s: Option<u64>,
-    /// Seconds of the window, or in which an empty bucket fills.
-    #[serde(skip)]
-    pub window_s: Option<u64>,
 }
 
 /// Checks all limits that cover a call, in the order of [`Kind::ALL`]. Changes nothing but the request rate.
@@ -140,7 +121,7 @@ pub fn check(
     at: At,
 ) -> Result<Checked, Box<Violation>> {
     let mut checked = Checked::default();
-    let mut numbers = Numbers { input: usage.input, read: Vec::new() };
+    let mut numbers = Numbers::new(usage.input);
     for kind in Kind::ALL {
         for ledger in &mut *ledgers {
             let covered = |limit: &&Rc<Limit>| {
@@ -169,25 +150,6 @@ pub fn commit(ledgers: &mut [Ledger<'_>], takes: &[Take], reserves: bool, at: At
         }
         ledger.book.forget_all_but(ledger.limits);
     }
-}
-
-/// The states of the limits that cover calls of a tool, but for those of which nothing is ever left or used up.
-#[must_use]
-pub fn statuses(
-    ledgers: &[Ledger<'_>],
-    tool: &str,
-    Covered { reads, writes }: Covered,
-    at: At,
-) -> Vec<Status> {
-    let of_ledger = |ledger: &Ledger<'_>| {
-        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
-        // Of a lease that the lane does not have, it knows nothing.
-        let known = covered
-            .filter(|limit| ledger.leased.is_none() || ledger.book.lease(&limit.counter).is_some());
-        let states = known.map(|limit| ledger.book.status(limit, at));
-        states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
-    };
-    ledgers.iter().flat_map(of_ledger).collect()
 }
 
 /// Settles what a call took of one book.
@@ -330,7 +292,7 @@ impl Book {
         serde_json::from_str(text).ok()
     }
 
-    fn counter(&self, name: &str) -> Option<&Counter> {
+    pub(super) fn counter(&self, name: &str) -> Option<&Counter> {
         self.counters.iter().find(|(id, _)| **id == *name).map(|(_, counter)| counter)
     }
 
@@ -346,14 +308,14 @@ impl Book {
     }
 
     /// Forwarded calls in progress.
-    fn open(&self, limit: &Limit) -> u64 {
+    pub(super) fn open(&self, limit: &Limit) -> u64 {
         match self.counter(&limit.counter) {
             Some(Counter::Open(open)) => *open,
             _ => 0,
         }
     }
 
-    fn bucket(&self, limit: &Limit, rate: Rate, now_ms: u64) -> Bucket {
+    pub(super) fn bucket(&self, limit: &Limit, rate: Rate, now_ms: u64) -> Bucket {
         match self.counter(&limit.counter) {
             Some(Counter::Rate(bucket)) => *bucket,
             _ => Bucket::full(rate, now_ms),
@@ -496,72 +458,6 @@ impl Book {
             _ => limits.iter().any(|limit| limit.counter == *id),
         });
     }
-
-    /// The state of a limit.
-    #[must_use]
-    pub fn status(&self, limit: &Limit, at: At) -> Status {
-        let mut status = Status {
-            limit_id: limit.limit_id.clone(),
-            kind: limit.kind,
-            window: limit.rule.calendar().map(|calendar| calendar.window),
-            max: limit.rule.max(),
-            remaining: None,
-            reserved: None,
-            reset_s: None,
-            window_s: None,
-        };
-        if let Some(lease) = self.lease(&limit.counter) {
-            status.max = Terms::of(&limit.rule).map(|terms| terms.max());
-            status.remaining = Some(lease.left());
-            status.reserved = Some(lease.reserved);
-            let wait_ms = lease.ends_at_ms.saturating_sub(at.now_ms);
-            status.reset_s =
-                Some(wait_ms.div_ceil(1_000)).filter(|_| limit.kind != Kind::Concurrency);
-            status.window_s = match &limit.rule {
-                Rule::Rate(rate) => Some(rate.window_s()),
-                rule => rule.calendar().map(|calendar| calendar.window.longest_s()),
-            };
-            return status;
-        }
-        match &limit.rule {
-            Rule::Hours { .. } | Rule::PerCall { .. } => {}
-            Rule::Rate(rate) => {
-                let mut bucket = self.bucket(limit, *rate, at.now_ms);
-                bucket.charge(*rate, at.now_ms, 0);
-                let state = bucket.status(*rate);
-                status.max = Some(Amount::whole(state.limit.into()));
-                status.remaining = Some(Amount::whole(state.remaining.into()));
-                status.reset_s = Some(state.reset_s);
-                status.window_s = Some(state.window_s);
-            }
-            Rule::Concurrency { max } => {
-                let open = self.open(limit);
-                status.remaining = Some(Amount::whole(max.saturating_sub(open)));
-                status.reserved = Some(Amount::whole(open));
-            }
-            Rule::Quota { max, calendar }
-            | Rule::Amount { max, calendar, .. }
-            | Rule::Budget { max, calendar } => {
-                let window = calendar.window;
-                let period = limit.period(calendar, at.now_ms, at.offset_s);
-                let sum = match (period, self.counter(&limit.counter)) {
-                    (Some(period), Some(Counter::Sum(sum)))
-                        if sum.window == window && sum.number >= period.number =>
-                    {
-                        (sum.used, sum.reserved)
-                    }
-                    _ => (Amount::ZERO, Amount::ZERO),
-                };
-                status.remaining = Some(max.minus(sum.0));
-                status.reserved = Some(sum.1);
-                let ends_at_ms = period.map(|period| period.ends_at_ms);
-                status.reset_s =
-                    ends_at_ms.map(|end| end.saturating_sub(at.now_ms).div_ceil(1_000));
-                status.window_s = Some(window.longest_s());
-            }
-        }
-        status
-    }
 }
 
 /// How far ahead a clock can have been without giving back what was used meanwhile: the longest window. So after a
@@ -580,65 +476,5 @@ fn take(limit: &Limit, number: Option<u64>, amount: Amount, source: Source) -> T
         amount,
         unclear: limit.unclear,
         source,
-    }
-}
-
-/// The numbers of a call that limits read. Each is read once.
-struct Numbers<'a> {
-    input: &'a Json,
-    read: Vec<(&'a Measured, Option<Amount>)>,
-}
-
-impl<'a> Numbers<'a> {
-    /// `None` if there is none, or if its currency is another one.
-    fn of(&mut self, measured: &'a Measured) -> Option<Amount> {
-        if let Some((_, amount)) = self.read.iter().find(|(known, _)| *known == measured) {
-            return *amount;
-        }
-        let amount = self.read_amount(measured);
-        self.read.push((measured, amount));
-        amount
-    }
-
-    fn read_amount(&self, Measured { pointer, currency }: &Measured) -> Option<Amount> {
-        if let Some(currency) = currency
-            && self.input.pointer(&currency.pointer).and_then(Json::as_str) != Some(&currency.is)
-        {
-            return None;
-        }
-        Amount::of(self.input.pointer(pointer)?)
-    }
-}
-
-impl Rule {
-    /// The bound; `None` for `hours` and `rate`.
-    #[must_use]
-    pub fn max(&self) -> Option<Amount> {
-        match self {
-            Self::Hours { .. } | Self::Rate(_) => None,
-            Self::Concurrency { max } => Some(Amount::whole(*max)),
-            Self::PerCall { max, .. }
-            | Self::Quota { max, .. }
-            | Self::Amount { max, .. }
-            | Self::Budget { max, .. } => Some(*max),
-        }
-    }
-
-    #[must_use]
-    pub fn calendar(&self) -> Option<&Calendar> {
-        self.sum().map(|(_, calendar)| calendar)
-    }
-
-    /// The bound of a sum over a window.
-    fn sum(&self) -> Option<(Amount, &Calendar)> {
-        match self {
-            Self::Quota { max, calendar }
-            | Self::Amount { max, calendar, .. }
-            | Self::Budget { max, calendar } => Some((*max, calendar)),
-            Self::Hours { .. }
-            | Self::PerCall { .. }
-            | Self::Rate(_)
-            | Self::Concurrency { .. } => None,
-        }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::amount::Amount;
+use super::rule::{Calendar, Currency, Measured, Rule};
 use super::window::{self, Day, Hours, OffsetS, Period, Window};
 use crate::bucket::{MAX_CAPACITY, MAX_REFILL_PER_S, Rate};
 use crate::glob::Glob;
@@ -74,19 +75,6 @@ text_enum! {
     }
 }
 
-/// The currency that a call must name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = LimitCurrency)]
-pub struct Currency {
-    /// A JSON Pointer (RFC 6901) into the arguments.
-    #[schema(example = "/currency")]
-    pub pointer: String,
-    /// Compared as it is.
-    #[schema(example = "EUR")]
-    pub is: String,
-}
-
 /// The fields of a limit that its kind decides on. A field that the kind does not have must be left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -148,32 +136,6 @@ pub struct Definition {
 
 /// A field that is wrong, and what it must be.
 pub type Refused = (&'static str, String);
-
-/// A window's calendar.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calendar {
-    pub window: Window,
-    pub time_zone: String,
-}
-
-/// Where a call has its number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
-    pub pointer: String,
-    pub currency: Option<Currency>,
-}
-
-/// What a limit requires.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Rule {
-    Hours { days: Option<Vec<Day>>, hours: Option<Vec<Hours>>, time_zone: String },
-    PerCall { max: Amount, measured: Measured },
-    Rate(Rate),
-    Concurrency { max: u64 },
-    Quota { max: Amount, calendar: Calendar },
-    Amount { max: Amount, measured: Measured, calendar: Calendar },
-    Budget { max: Amount, calendar: Calendar },
-}
 
 impl Definition {
     /// The rule that the fields make.

@@ -12,7 +12,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
-use super::definition::{Calendar, Limit, Rule};
+use super::definition::Limit;
+use super::rule::{Calendar, Rule};
 use crate::bucket::Rate;
 
 /// What a counter must know of a limit.

@@ -14,16 +14,20 @@ mod amount;
 pub mod book;
 mod definition;
 pub mod lease;
+mod numbers;
 pub mod pool;
 pub mod reservation;
+mod rule;
+pub mod status;
 pub mod violation;
 pub mod window;
 
 pub use amount::Amount;
 pub use book::{Book, Checked};
 pub use definition::{
-    Access, Calendar, Currency, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT,
-    MAX_SHARED_LIMITS, Measured, Refused, Rule, Unclear,
+    Access, Definition, Kind, Limit, MAX_LIMIT_TOOLS, MAX_LIMITS_OF_SUBJECT, MAX_SHARED_LIMITS,
+    Refused, Unclear,
 };
+pub use rule::{Calendar, Currency, Measured, Rule};
 pub use violation::Violation;
 pub use window::{Day, Hours, OffsetS, Window};

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
-use super::book::{At, Book, MAX_AHEAD_MS, RETRY_CONCURRENCY_S, Status};
+use super::book::{At, Book, MAX_AHEAD_MS, RETRY_CONCURRENCY_S};
 use super::definition::Limit;
 use super::lease::{Ask, Granted, Returned, Terms};
+use super::status::{Status, status};
 use super::window;
 use crate::bucket::{Bucket, Rate};
 
@@ -184,7 +185,7 @@ impl Pool {
     /// The state of a limit. What lanes hold counts as used.
     #[must_use]
     pub fn status(&self, limit: &Limit, at: At) -> Status {
-        let mut status = Book::new().status(limit, at);
+        let mut status = status(&Book::new(), limit, at);
         let Some(terms) = Terms::of(&limit.rule) else { return status };
         match (&terms, self.bucket) {
             (Terms::Tokens(rate), Some(mut bucket)) => {

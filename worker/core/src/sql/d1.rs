@@ -15,6 +15,16 @@ macro_rules! limits_of {
     };
 }
 
+/// The groups of an agent that were not deleted, sorted.
+macro_rules! groups_of_agent {
+    () => {
+        "json((SELECT json_group_array(group_name) FROM (SELECT m.group_name FROM group_members m \
+          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
+          WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
+            AND g.deleted_at_ms IS NULL ORDER BY m.group_name)))"
+    };
+}
+
 /// The limits that a tenant's lanes share.
 macro_rules! shared_limits {
     () => {
@@ -41,11 +51,9 @@ pub const LOAD_RECORDS: &str = concat!(
     (SELECT json_object('lane', lane, 'status', \
        CASE WHEN revoked THEN 'revoked' WHEN quarantined THEN 'quarantined' \
          WHEN frozen THEN 'frozen' ELSE 'active' END, \
-       'environment', environment, 'risk_tier', risk_tier, 'groups', \
-       json((SELECT json_group_array(group_name) FROM (SELECT m.group_name FROM group_members m \
-          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
-          WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
-            AND g.deleted_at_ms IS NULL ORDER BY m.group_name))), \
+       'environment', environment, 'risk_tier', risk_tier, 'groups', ",
+    groups_of_agent!(),
+    ", \
        'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
        'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, 'limits', ",
     limits_of!("agent", "?2"),
@@ -83,10 +91,9 @@ pub const LIMITS_OF: &str = concat!(
        (SELECT coalesce(first_key_id, key_id) FROM credentials \
          WHERE tenant = ?1 AND key_id = ?3) AS first_key_id, ",
     shared_limits!(),
-    " AS shared, (SELECT json_group_array(m.group_name) FROM group_members m \
-          JOIN groups g ON g.tenant = m.tenant AND g.group_name = m.group_name \
-          WHERE m.tenant = ?1 AND m.kind = 'agent' AND m.member = ?2 \
-            AND g.deleted_at_ms IS NULL) AS groups FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
+    " AS shared, ",
+    groups_of_agent!(),
+    " AS groups FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL \
        AND (?3 IS NULL OR EXISTS (SELECT 1 FROM credentials \
          WHERE tenant = ?1 AND key_id = ?3 AND agent = ?2))"
 );

@@ -1,0 +1,81 @@
+//! What a limit requires.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::amount::Amount;
+use super::window::{Day, Hours, Window};
+use crate::bucket::Rate;
+
+/// The currency that a call must name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = LimitCurrency)]
+pub struct Currency {
+    /// A JSON Pointer (RFC 6901) into the arguments.
+    #[schema(example = "/currency")]
+    pub pointer: String,
+    /// Compared as it is.
+    #[schema(example = "EUR")]
+    pub is: String,
+}
+
+/// A window's calendar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calendar {
+    pub window: Window,
+    pub time_zone: String,
+}
+
+/// Where a call has its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    pub pointer: String,
+    pub currency: Option<Currency>,
+}
+
+/// What a limit requires.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rule {
+    Hours { days: Option<Vec<Day>>, hours: Option<Vec<Hours>>, time_zone: String },
+    PerCall { max: Amount, measured: Measured },
+    Rate(Rate),
+    Concurrency { max: u64 },
+    Quota { max: Amount, calendar: Calendar },
+    Amount { max: Amount, measured: Measured, calendar: Calendar },
+    Budget { max: Amount, calendar: Calendar },
+}
+
+impl Rule {
+    /// The bound; `None` for `hours` and `rate`.
+    #[must_use]
+    pub fn max(&self) -> Option<Amount> {
+        match self {
+            Self::Hours { .. } | Self::Rate(_) => None,
+            Self::Concurrency { max } => Some(Amount::whole(*max)),
+            Self::PerCall { max, .. }
+            | Self::Quota { max, .. }
+            | Self::Amount { max, .. }
+            | Self::Budget { max, .. } => Some(*max),
+        }
+    }
+
+    #[must_use]
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.sum().map(|(_, calendar)| calendar)
+    }
+
+    /// The bound of a sum over a window.
+    #[must_use]
+    pub fn sum(&self) -> Option<(Amount, &Calendar)> {
+        match self {
+            Self::Quota { max, calendar }
+            | Self::Amount { max, calendar, .. }
+            | Self::Budget { max, calendar } => Some((*max, calendar)),
+            Self::Hours { .. }
+            | Self::PerCall { .. }
+            | Self::Rate(_)
+            | Self::Concurrency { .. } => None,
+        }
+    }
+}

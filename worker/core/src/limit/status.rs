@@ -1,0 +1,114 @@
+//! What is left of limits.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::amount::Amount;
+use super::book::{At, Book, Counter, Covered, Ledger};
+use super::definition::{Kind, Limit};
+use super::lease::Terms;
+use super::rule::Rule;
+use super::window::Window;
+
+/// The state of one limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LimitState)]
+pub struct Status {
+    pub limit_id: String,
+    pub kind: Kind,
+    pub window: Option<Window>,
+    /// The bound; null for `hours`.
+    pub max: Option<Amount>,
+    /// What is left; null for `hours` and `per_call`.
+    pub remaining: Option<Amount>,
+    /// What calls in progress hold of it; it is not left.
+    pub reserved: Option<Amount>,
+    /// Seconds until the window ends, or until the bucket is full; null if there is neither.
+    pub reset_s: Option<u64>,
+    /// Seconds of the window, or in which an empty bucket fills.
+    #[serde(skip)]
+    pub window_s: Option<u64>,
+}
+
+/// The states of the limits that cover calls of a tool, but for those of which nothing is ever left or used up.
+#[must_use]
+pub fn statuses(
+    ledgers: &[Ledger<'_>],
+    tool: &str,
+    Covered { reads, writes }: Covered,
+    at: At,
+) -> Vec<Status> {
+    let of_ledger = |ledger: &Ledger<'_>| {
+        let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
+        // Of a lease that the lane does not have, it knows nothing.
+        let known = covered
+            .filter(|limit| ledger.leased.is_none() || ledger.book.lease(&limit.counter).is_some());
+        let states = known.map(|limit| status(&ledger.book, limit, at));
+        states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
+    };
+    ledgers.iter().flat_map(of_ledger).collect()
+}
+
+/// The state of a limit.
+#[must_use]
+pub fn status(book: &Book, limit: &Limit, at: At) -> Status {
+    let mut status = Status {
+        limit_id: limit.limit_id.clone(),
+        kind: limit.kind,
+        window: limit.rule.calendar().map(|calendar| calendar.window),
+        max: limit.rule.max(),
+        remaining: None,
+        reserved: None,
+        reset_s: None,
+        window_s: None,
+    };
+    if let Some(lease) = book.lease(&limit.counter) {
+        status.max = Terms::of(&limit.rule).map(|terms| terms.max());
+        status.remaining = Some(lease.left());
+        status.reserved = Some(lease.reserved);
+        let wait_ms = lease.ends_at_ms.saturating_sub(at.now_ms);
+        status.reset_s = Some(wait_ms.div_ceil(1_000)).filter(|_| limit.kind != Kind::Concurrency);
+        status.window_s = match &limit.rule {
+            Rule::Rate(rate) => Some(rate.window_s()),
+            rule => rule.calendar().map(|calendar| calendar.window.longest_s()),
+        };
+        return status;
+    }
+    match &limit.rule {
+        Rule::Hours { .. } | Rule::PerCall { .. } => {}
+        Rule::Rate(rate) => {
+            let mut bucket = book.bucket(limit, *rate, at.now_ms);
+            bucket.charge(*rate, at.now_ms, 0);
+            let state = bucket.status(*rate);
+            status.max = Some(Amount::whole(state.limit.into()));
+            status.remaining = Some(Amount::whole(state.remaining.into()));
+            status.reset_s = Some(state.reset_s);
+            status.window_s = Some(state.window_s);
+        }
+        Rule::Concurrency { max } => {
+            let open = book.open(limit);
+            status.remaining = Some(Amount::whole(max.saturating_sub(open)));
+            status.reserved = Some(Amount::whole(open));
+        }
+        Rule::Quota { max, calendar }
+        | Rule::Amount { max, calendar, .. }
+        | Rule::Budget { max, calendar } => {
+            let window = calendar.window;
+            let period = limit.period(calendar, at.now_ms, at.offset_s);
+            let sum = match (period, book.counter(&limit.counter)) {
+                (Some(period), Some(Counter::Sum(sum)))
+                    if sum.window == window && sum.number >= period.number =>
+                {
+                    (sum.used, sum.reserved)
+                }
+                _ => (Amount::ZERO, Amount::ZERO),
+            };
+            status.remaining = Some(max.minus(sum.0));
+            status.reserved = Some(sum.1);
+            let ends_at_ms = period.map(|period| period.ends_at_ms);
+            status.reset_s = ends_at_ms.map(|end| end.saturating_sub(at.now_ms).div_ceil(1_000));
+            status.window_s = Some(window.longest_s());
+        }
+    }
+    status
+}
