@@ -13,6 +13,7 @@ mod canonical;
 mod credentials;
 mod decide;
 mod limits;
+mod metrics;
 mod parts;
 mod plain_cedar;
 mod policy;
@@ -70,6 +71,7 @@ pub fn operations() -> Vec<Operation> {
         parts::operations,
         credentials::operations,
         limits::operations,
+        metrics::operations,
         canonical::operations,
         provenance::operations,
         worst_case::operations,
