@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli
+.PHONY: help start test test-rust test-worker conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -20,7 +20,7 @@ test: test-rust test-worker ## cargo tests, then vitest against the built worker
 test-rust: setup
 	cargo test $(native) --no-fail-fast
 
-test-worker: wasm cli nginx
+test-worker: wasm cli nginx prometheus
 	@clients="$$(scripts/clients.sh)" && env $$clients npm run --silent test
 
 conformance: wasm ## run the MCP conformance suite through Gateward, for both of its revisions
@@ -80,3 +80,6 @@ cli: setup
 
 nginx: setup
 	@scripts/nginx.sh > /dev/null
+
+prometheus: setup
+	@scripts/prometheus.sh > /dev/null

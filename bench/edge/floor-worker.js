@@ -26,6 +26,11 @@ const FINGERPRINT = `${KEY_ID}:${DIGEST}`;
 const GENESIS = "0".repeat(64);
 const POLICIES = ["base/provenance#reads-pass"];
 
+/** A key id as metrics show it. */
+const KEY_HASH = "kh_00000000";
+/** The last member of a journal row. */
+const METRICS_MEMBER = ',"metrics":';
+
 /** From worker/edge/src/lane/object/alarm.rs. */
 const MAX_BATCHES_PER_ALARM = 8;
 const MAX_BACKOFF_MS = 60_000;
@@ -181,6 +186,10 @@ export class GateLane extends DurableObject {
       receipt_hash: hash,
       prev_receipt_hash: previous,
       approval: null,
+      metrics: [
+        ["decisions", ["allow", "policy_allow"], [server, tool]],
+        ["credential_decisions", ["allow"], [KEY_HASH]],
+      ],
     });
     await this.#journal({ seq, now, hash, agent, fingerprint: FINGERPRINT, row });
     return new Response(answer, {
@@ -231,6 +240,7 @@ export class GateLane extends DurableObject {
       receipt,
       receipt_hash: hash,
       prev_receipt_hash: previous,
+      metrics: [["proxied_ms", ["answered", 10], [server], duration_ms]],
     });
     await this.#journal({ seq, now, hash, agent, fingerprint: "", row });
   }
@@ -272,27 +282,35 @@ export class GateLane extends DurableObject {
     sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS, 0, now);
     if (sql.databaseSize === 0) throw new Error("the lane has no storage");
     const texts = [];
+    const metrics = [];
+    let oldest = now;
     const hashes = [];
     let first = 0;
     let last = 0;
     let bytes = 0;
-    for (const [seq, hash, text] of sql.exec(lane.ROWS, 0, this.#batchRows).raw()) {
+    for (const [seq, hash, row, at] of sql.exec(lane.ROWS, 0, this.#batchRows).raw()) {
+      const end = row.lastIndexOf(METRICS_MEMBER);
+      const text = `${row.slice(0, end)}}`;
       bytes += text.length + 1;
       if (first === 0) first = seq;
       else if (bytes > MAX_FLUSH_BYTES) break;
       last = seq;
       hashes.push(hash);
       texts.push(text);
+      metrics.push(`[${seq},${row.slice(end + METRICS_MEMBER.length, -1)}]`);
+      oldest = Math.min(oldest, at);
     }
     sql.exec(lane.COUNTS, MAX_FLUSH_COUNTS).toArray();
     if (texts.length === 0) return false;
 
     const rows = `[${texts.join(",")}]`;
+    const report = { journal_rows: 0, journal_age_ms: now - oldest, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
     const results = await db.batch([
+      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${metrics.join(",")}]`, "{}"),
       db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows),
-      db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now),
+      db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report)),
       db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),
       db.prepare(d1.EPOCH).bind(TENANT),
     ]);

@@ -145,6 +145,7 @@ const BESIDE_HASH: Record<string, string> = {
   credential_verify_10000_keys: "The same; the cache holds 10,000 credentials, as many as fit. Each run uses the same credential.",
   limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. Two of the limits read a number and its currency from the parsed arguments. The time zone is UTC, and the runtime is not asked for it.",
   limits_check_without_rate: "The same without the rate limit, and checks only.",
+  metrics_record: "Writes what an ordinary decision adds to metrics into the buffer of its journal row: the series of the decision, and that of its credential with the keyed hash of the key id.",
   limits_extract: "Reads a call's number by JSON Pointer as an exact decimal, after comparing its currency. The arguments are parsed already.",
 };
 

@@ -21,12 +21,15 @@ export class Client {
     this.url = new URL(url);
   }
 
-  /** One request; the body of the reply is read as JSON whatever its status, but for 204. */
+  /** One request; the body of the reply is read as JSON whatever its status, but for 204, and for metrics, which are text. */
   async request<Body>(path: string, init: RequestInit = {}): Promise<Reply<Body>> {
     // What the platform says of who connects.
     const headers = { "cf-connecting-ip": "127.0.0.1", ...(init.headers as Record<string, string> | undefined) };
     const response = await fetch(new URL(path, this.url), { ...init, headers });
     const text = await response.text();
+    if (response.headers.get("content-type")?.startsWith("text/plain; version=")) {
+      return { status: response.status, headers: response.headers, body: text as Body };
+    }
     let body: Body;
     try {
       body = JSON.parse(response.status === 204 && text === "" ? "null" : text);

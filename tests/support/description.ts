@@ -133,7 +133,7 @@ export class Description {
     if (method === "HEAD") return [];
     let body: { code?: string; status?: number };
     try {
-      body = JSON.parse(text);
+      body = type.startsWith("text/") ? text : JSON.parse(text);
     } catch {
       return [`its body is not JSON: ${text.slice(0, 200)}`];
     }

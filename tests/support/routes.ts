@@ -59,6 +59,7 @@ export const ROUTES: Route[] = [
   open("/readyz"),
   open("/version"),
   open("/openapi.json"),
+  read("/metrics", { scope: "metrics:read" }),
   { method: "POST", path: "/v1/bootstrap", scope: "the secret", body: () => ({ tenant: "first" }) },
   { method: "POST", path: "/v1/authorize", scope: "an agent", body: ({ agent }) => readCall({ agent: { id: agent } }) },
   { method: "POST", path: "/v1/decisions/{decision_id}/outcome", scope: "an agent", body: () => ({ outcome: "succeeded" }) },

@@ -100,9 +100,11 @@ impl Scenario {
     fn new(call: &Call) -> Self {
         let engine = PolicyEngine::new(gateward_policies::bundle());
         Self {
-            config: Config::read(ValueKey::new([7; 16]), utc_only, |name| {
-                Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned())
-            })
+            config: Config::read(
+                (ValueKey::new([7; 16]), ValueKey::new([8; 16])),
+                utc_only,
+                |name| Some(if name == "D1_MAX_BYTES" { "10000000000" } else { "1000" }.to_owned()),
+            )
             .unwrap(),
             records: records(&engine, call),
             agent: AgentState::default(),

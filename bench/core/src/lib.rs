@@ -13,6 +13,7 @@ mod canonical;
 mod credentials;
 mod decide;
 mod limits;
+mod metrics;
 mod parts;
 mod plain_cedar;
 mod policy;
@@ -72,6 +73,7 @@ pub fn operations() -> Vec<Operation> {
         credentials::operations,
         limits::operations,
         velocity::operations,
+        metrics::operations,
         canonical::operations,
         provenance::operations,
         worst_case::operations,

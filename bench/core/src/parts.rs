@@ -11,6 +11,7 @@ use gateward_core::gate::{
     CallTrust, DecisionDetail, Engine, JournalRow, ReplyReceipt, Ruling, encode_response,
 };
 use gateward_core::lane::protocol::LaneRequest;
+use gateward_core::metrics::Series;
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DecisionBody, GENESIS, Obligations, StoredReceipt,
 };
@@ -204,6 +205,14 @@ fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &st
     )
 }
 
+/// What the decision of [`row`] adds to metrics.
+const METRICS: [Series<'static>; 1] = [Series::Decision {
+    decision: Decision::Allow,
+    reason: ReasonCode::PolicyAllow,
+    server: "github",
+    tool: "list_issues",
+}];
+
 fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
     JournalRow {
         kind: None,
@@ -224,6 +233,7 @@ fn row(sealing: &Sealing, response: &str, receipt: &str, hash: &str) -> String {
         receipt,
         receipt_hash: hash,
         prev_receipt_hash: &sealing.previous,
+        metrics: &METRICS,
     }
     .encode()
 }

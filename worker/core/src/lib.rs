@@ -34,6 +34,8 @@ pub mod credential;
 
 pub mod isolate;
 
+pub mod metrics;
+
 pub mod sql;
 
 pub mod provenance;

@@ -246,10 +246,15 @@ impl Head {
     /// The head of a JSON response.
     pub fn new(status: u16, request_id: &str) -> Self {
         let kind = if status < 400 { "application/json" } else { "application/problem+json" };
-        let head = Self { status, fields: String::with_capacity(256) };
-        let head = head.field("content-type", kind).field("cache-control", "no-store");
-        let head = head.field("x-request-id", request_id);
+        let head = Self::of_type(status, kind, request_id);
         if status == 401 { head.field("www-authenticate", AUTHENTICATE) } else { head }
+    }
+
+    /// The head of a response of another type.
+    pub fn of_type(status: u16, media_type: &str, request_id: &str) -> Self {
+        let head = Self { status, fields: String::with_capacity(256) };
+        let head = head.field("content-type", media_type).field("cache-control", "no-store");
+        head.field("x-request-id", request_id)
     }
 
     /// A status without headers.

@@ -16,7 +16,7 @@ use crate::authentication::{authenticate, use_nonce, verify_mac};
 use crate::handlers::runs::Told;
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits, mcp,
-    receipts, runs,
+    metrics, receipts, runs,
 };
 use crate::http::{self, Body, Head, Request};
 use crate::settings::settings;
@@ -104,6 +104,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     match route.operation {
         Operation::ListDecisions => decisions::list(request, app, &caller).await,
         Operation::ReadLimitStates => limits::status(request, app, &caller).await,
+        Operation::ReadMetrics => metrics::scrape(app, &caller).await,
         Operation::ReadDecision => decisions::read(app, &caller, first).await,
         Operation::ListReceipts => receipts::list(request, app, &caller).await,
         Operation::ReadReceiptEnds => receipts::ends(request, app, &caller).await,

@@ -54,7 +54,11 @@ fn read(env: &Env) -> Result<Settings, String> {
     }
     Ok(Settings {
         bootstrap_secret: bootstrap.map(|secret| token::secret_hash(&secret)),
-        config: Config::read(ValueKey::new(mac_keys.value_key()), offset_s, |name| var(env, name))?,
+        config: Config::read(
+            (ValueKey::new(mac_keys.value_key()), ValueKey::new(mac_keys.key_id_key())),
+            offset_s,
+            |name| var(env, name),
+        )?,
         mac_keys,
         commit: var(env, "COMMIT").unwrap_or_else(|| "unknown".to_owned()),
         engine: PolicyEngine::new(gateward_policies::bundle()),

@@ -91,6 +91,7 @@ impl<'a> Request<'a> {
             | Op::Ready
             | Op::Version
             | Op::Description
+            | Op::ReadMetrics
             | Op::Authorize
             | Op::StartRun
             | Op::ReportResult

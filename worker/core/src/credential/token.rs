@@ -118,8 +118,18 @@ impl MacKeys {
     /// not stored.
     #[must_use]
     pub fn value_key(&self) -> [u8; 16] {
+        self.derived(b"value-key")
+    }
+
+    /// The key of the hashes of key ids that metrics show, derived likewise.
+    #[must_use]
+    pub fn key_id_key(&self) -> [u8; 16] {
+        self.derived(b"key-id-key")
+    }
+
+    fn derived(&self, purpose: &[u8]) -> [u8; 16] {
         let mut hmac = self.current.clone();
-        hmac.update(b"value-key");
+        hmac.update(purpose);
         let mac: [u8; 32] = hmac.finalize().into_bytes().into();
         std::array::from_fn(|at| mac.get(at).copied().unwrap_or_default())
     }

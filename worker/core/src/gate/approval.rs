@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::agent_state::AgentState;
 use super::draft::{Draft, Presented};
 use super::facts::EventFacts;
+use super::metrics;
 use super::row::{Event, JournalEntry};
 use super::ruling::Ruling;
 use super::space;
@@ -241,7 +242,8 @@ pub fn entry(
         },
         approval,
     };
-    JournalEntry { approval: Some(input), ..step.entry(&body, detail) }
+    let metrics = metrics::of_approval(approval, event, occasion.now_ms);
+    JournalEntry { approval: Some(input), ..step.entry(&body, detail, &metrics) }
 }
 
 /// Applies an administrator's decision to the approval. Returns the row and the agent's new state,

@@ -8,11 +8,12 @@ use sha2::{Digest as _, Sha256};
 use super::approval::{self, Occasion};
 use super::containment;
 use super::draft::{Draft, Presented, scope, taint_period_ms};
+use super::metrics::Noted;
 use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt};
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{limits, meter, provenance, replay, velocity};
+use super::{limits, meter, metrics, provenance, replay, velocity};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -174,6 +175,13 @@ fn build_rows(
     let response =
         respond::response(call, ruling, trust, decided_by, decision_id, approval, receipt);
     let Effects { containment, asked, settled } = effects;
+    let limits = limits::writes(draft, ruling.decision.passes(), decision_id);
+    let noted = Noted {
+        degraded: decided_by.degraded_cause.is_some(),
+        asks: asked.is_some(),
+        reserves: limits.as_ref().is_some_and(|writes| writes.reservation.is_some()),
+    };
+    let metrics = metrics::of_decision(draft, ruling, noted);
     let row = JournalRow {
         kind: None,
         seq,
@@ -193,6 +201,7 @@ fn build_rows(
         receipt: &sealed.body,
         receipt_hash: &sealed.hash,
         prev_receipt_hash: previous,
+        metrics: &metrics,
     };
     let row = row.encode();
     let bound = |value: &Option<String>| {
@@ -222,7 +231,7 @@ fn build_rows(
         row,
         head,
         approval: asked.map(|(_, input)| input),
-        limits: limits::writes(draft, ruling.decision.passes(), decision_id),
+        limits,
         windows: velocity::rows(draft, ruling.decision),
     };
     (response, entry, approval_entry)

@@ -56,18 +56,20 @@ pub struct Config {
     pub default_rate: Rate,
     /// The key of the hashes of values that a run has seen.
     pub value_key: ValueKey,
+    /// The key of the hashes of key ids that metrics show.
+    pub key_id_key: ValueKey,
     /// The time zones of the runtime.
     pub offset_s: OffsetS,
 }
 
 impl Config {
-    /// Reads every var through `var`. The value key is derived from the MAC key.
+    /// Reads every var through `var`. The value key and the key for key ids are derived from the MAC key.
     ///
     /// # Errors
     ///
     /// A sentence that names the var.
     pub fn read(
-        value_key: ValueKey,
+        (value_key, key_id_key): (ValueKey, ValueKey),
         offset_s: OffsetS,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
@@ -91,6 +93,7 @@ impl Config {
                 number("RATE_REFILL_PER_S", 0.001, MAX_REFILL_PER_S)?,
             ),
             value_key,
+            key_id_key,
             offset_s,
         };
         if config.journal_soft_rows > config.journal_hard_rows {
@@ -137,7 +140,7 @@ mod tests {
             "D1_MAX_BYTES" => Some("256000001".to_owned()),
             _ => Some("150".to_owned()),
         };
-        let key = ValueKey::new([0; 16]);
+        let key = (ValueKey::new([0; 16]), ValueKey::new([1; 16]));
         assert_eq!(Config::read(key, utc_only, good).map(|config| config.flush_until_bytes), Ok(1));
         for (name, value, expected) in [
             ("FLUSH_INTERVAL_MS", None, "var `FLUSH_INTERVAL_MS` is not set"),

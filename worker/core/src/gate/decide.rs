@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::identity::{self, Identity};
 use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
-use super::step::{Counted, Step};
+use super::step::{Counted, Refused, Step};
 use super::{approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
@@ -60,13 +60,15 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
         Err(Stop::Problem(problem, counted)) => {
             let body = problem.to_json(&command.http_request_id);
             let retry = problem.retry_after_s.map(u64::from);
-            draft.answer(problem.code.status(), body, retry, counted)
+            let refused = counted.and_then(|counted| Refused::of(counted, &problem));
+            Step { refused, ..draft.answer(problem.code.status(), body, retry, counted) }
         }
         Err(Stop::Terminal(problem)) => {
             let body = problem.to_json(&command.http_request_id);
             let counted = Some(Counted::AuthenticationFailed);
             let mut step = draft.answer(problem.code.status(), body, None, counted);
             step.reply.terminal = true;
+            step.refused = Some(Refused::Authentication(problem.code));
             step
         }
     }

@@ -182,6 +182,7 @@ impl<'a> Draft<'a> {
             approval_entry: None,
             observation: None,
             counted,
+            refused: None,
             needs: Vec::new(),
             looks: Vec::new(),
         }

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_state::AgentState;
 use super::facts::EventFacts;
+use super::metrics;
 use super::row::{ContainmentDetail, ContainmentRow, Event, JournalEntry};
 use super::space;
 use super::taint_state::Taint;
 use crate::call::command::GateCommand;
 use crate::call::outcome::ReportedOutcome;
+use crate::metrics::Series;
 use crate::problem::Problem;
 use crate::receipt::{AgentEvent, BODY_VERSION, Body, REGISTRY_KIND, RegistryBody};
 use crate::taint::Scope;
@@ -123,7 +125,7 @@ pub fn carry_out(
         epoch: command.epoch,
         detail,
     };
-    let entry = entry(facts, &next, told)?;
+    let entry = entry(facts, &next, told, &[])?;
     Ok(Some((entry, next)))
 }
 
@@ -156,7 +158,7 @@ pub fn taint(
         epoch: 0,
         detail: ContainmentDetail::Tainted { server },
     };
-    let entry = entry(facts, &next, told)?;
+    let entry = entry(facts, &next, told, &[])?;
     Ok(Some((entry, next)))
 }
 
@@ -182,7 +184,7 @@ pub fn run_started(
         epoch: 0,
         detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_sha256 },
     };
-    entry(facts, facts.state, told)
+    entry(facts, facts.state, told, &[])
 }
 
 /// The row that says what a caller reported about its call.
@@ -209,13 +211,14 @@ pub fn outcome_reported(
             amount: reported.amount,
         },
     };
-    entry(facts, facts.state, told)
+    entry(facts, facts.state, told, &[metrics::of_report(reported.outcome)])
 }
 
 fn entry(
     facts: &EventFacts<'_>,
     next: &AgentState,
     told: Told<'_>,
+    metrics: &[Series<'_>],
 ) -> Result<JournalEntry, Problem> {
     // The row takes as much space as that of a read.
     if !facts.space.takes(facts.head, false) {
@@ -249,5 +252,5 @@ fn entry(
         source: told.source,
         detail: Some(told.detail),
     };
-    Ok(event.entry(&body, EventDetail { containment }))
+    Ok(event.entry(&body, EventDetail { containment }, metrics))
 }

@@ -20,6 +20,7 @@ mod identity;
 pub mod limits;
 mod listing;
 mod meter;
+mod metrics;
 mod outcome;
 mod provenance;
 pub mod proxy;
@@ -59,9 +60,10 @@ pub use risk_state::{
 };
 pub use row::{
     ContainmentDetail, ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key,
+    split_metrics,
 };
 pub use ruling::{Ruling, Tool};
 pub use space::JournalSpace;
-pub use step::{Counted, Reply, Step};
+pub use step::{Counted, Refused, Reply, Step};
 pub use taint_state::{MAX_TAINTED_RUNS, Taint, Tainted};
 pub use trust::{CallTrust, LoweredBy};

@@ -12,6 +12,7 @@ use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry};
 use super::space;
 use crate::limit::reservation;
+use crate::metrics::{Ended, ReservationEvent, Series};
 use crate::problem::Problem;
 use crate::provenance::Observed;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
@@ -120,7 +121,7 @@ struct Detail<'a> {
     duration_ms: u64,
 }
 
-/// The row and the agent's next state.
+/// The row and the agent's next state. `settles`: whether the outcome ends a reservation.
 ///
 /// # Errors
 ///
@@ -128,6 +129,7 @@ struct Detail<'a> {
 pub fn record(
     facts: &EventFacts<'_>,
     command: &OutcomeCommand,
+    settles: bool,
 ) -> Result<(JournalEntry, AgentState), Problem> {
     if !facts.space.takes(facts.head, false) {
         return Err(space::full());
@@ -177,6 +179,29 @@ pub fn record(
             duration_ms: command.duration_ms,
         },
     };
-    let entry = event.entry(&body, detail);
+    let entry = event.entry(&body, detail, &series(command, settles));
     Ok((entry, state))
+}
+
+/// What the outcome adds to metrics.
+fn series(command: &OutcomeCommand, settles: bool) -> Vec<Series<'_>> {
+    let outcome = match command.ending {
+        Ending::Complete if command.status >= 500 => Ended::ServerError,
+        Ending::Complete => Ended::Answered,
+        Ending::CallerGone => Ended::CallerGone,
+        Ending::UpstreamFailed => Ended::UpstreamFailed,
+        Ending::TimedOut => Ended::TimedOut,
+        Ending::TooLarge => Ended::TooLarge,
+        Ending::Refused => Ended::Refused,
+    };
+    let (server, duration_ms) = (command.server.as_str(), command.duration_ms);
+    let mut series = vec![Series::Proxied { outcome, server, duration_ms }];
+    if settles {
+        series.push(Series::Reservation(match command.effect {
+            Effect::Succeeded => ReservationEvent::Settled,
+            Effect::Failed => ReservationEvent::Returned,
+            Effect::Unclear => ReservationEvent::Unclear,
+        }));
+    }
+    series
 }

@@ -10,6 +10,7 @@ use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::limit::Amount;
 use crate::limit::book::Writes;
+use crate::metrics::Series;
 use crate::policy::risk::RiskTier;
 use crate::receipt::{self, Body, ChainHead};
 use crate::taint::TaintExplanation;
@@ -55,6 +56,21 @@ pub struct JournalRow<'a, D> {
     pub receipt: &'a str,
     pub receipt_hash: &'a str,
     pub prev_receipt_hash: &'a str,
+    /// What the row adds to metrics. The last member, see [`split_metrics`].
+    #[serde(skip)]
+    pub metrics: &'a [Series<'a>],
+}
+
+/// The text between a row's other members and its member `metrics`. Nothing after it can have this text: in a
+/// series, a string is followed by a comma or a bracket, and a quote inside of a string is escaped.
+const METRICS_MEMBER: &str = ",\"metrics\":";
+
+/// A row as D1 stores it, without its closing brace, and the series that it adds to, a JSON array. A row of a version
+/// without metrics adds to none.
+#[must_use]
+pub fn split_metrics(row: &str) -> (&str, &str) {
+    let row = row.strip_suffix('}').unwrap_or(row);
+    row.rsplit_once(METRICS_MEMBER).unwrap_or((row, "[]"))
 }
 
 /// The members of a decision's row.
@@ -80,7 +96,20 @@ impl<D: Serialize> JournalRow<'_, D> {
     pub fn encode(&self) -> String {
         // Plain data always serializes. An empty row would fail the flush, so nothing would be
         // lost.
-        serde_json::to_string(self).unwrap_or_default()
+        let mut row = serde_json::to_string(self).unwrap_or_default();
+        if row.pop().is_some() {
+            row.reserve(METRICS_MEMBER.len() + 80 * self.metrics.len());
+            row.push_str(METRICS_MEMBER);
+            row.push('[');
+            for (at, series) in self.metrics.iter().enumerate() {
+                if at > 0 {
+                    row.push(',');
+                }
+                series.push(&mut row);
+            }
+            row.push_str("]}");
+        }
+        row
     }
 }
 
@@ -139,9 +168,14 @@ impl Event<'_> {
         id::rfc3339(self.at_ms)
     }
 
-    /// The journal row of the event, with its receipt and the members of its kind.
+    /// The journal row of the event, with its receipt, the members of its kind, and what it adds to metrics.
     #[must_use]
-    pub fn entry(&self, body: &Body<'_>, detail: impl Serialize) -> JournalEntry {
+    pub fn entry(
+        &self,
+        body: &Body<'_>,
+        detail: impl Serialize,
+        metrics: &[Series<'_>],
+    ) -> JournalEntry {
         let seq = self.seq();
         let (receipt, hash) = receipt::seal(body);
         let row = JournalRow {
@@ -154,6 +188,7 @@ impl Event<'_> {
             receipt: &receipt,
             receipt_hash: &hash,
             prev_receipt_hash: &self.head.hash,
+            metrics,
         };
         JournalEntry {
             agent: self.agent.to_owned(),
@@ -174,4 +209,42 @@ impl Event<'_> {
 #[must_use]
 pub fn scoped_key(agent: &str, value: &str) -> String {
     format!("{agent}/{value}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::{Decision, ReasonCode};
+
+    #[test]
+    fn a_rows_metrics_are_found_whatever_its_names_are() {
+        let (decision, reason) = (Decision::Allow, ReasonCode::PolicyAllow);
+        let series = |server, tool| Series::Decision { decision, reason, server, tool };
+        for (metrics, expected) in [
+            (vec![], "[]"),
+            (vec![Series::DeadLetter], r#"[["dead_letters",[],[]]]"#),
+            (
+                vec![series("metrics", ",\"metrics\":["), series("}", "]")],
+                r#"[["decisions",["allow","policy_allow"],["metrics",",\"metrics\":["]],["decisions",["allow","policy_allow"],["}","]"]]]"#,
+            ),
+        ] {
+            let row = JournalRow {
+                kind: None,
+                seq: 1,
+                at_ms: 2,
+                decision_id: "d",
+                agent: ",\"metrics\":[",
+                detail: serde_json::json!({}),
+                receipt: "{\"metrics\":[]}",
+                receipt_hash: "a",
+                prev_receipt_hash: "b",
+                metrics: &metrics,
+            };
+            let row = row.encode();
+            let (rest, found) = split_metrics(&row);
+            assert_eq!(found, expected);
+            assert!(rest.ends_with(r#""prev_receipt_hash":"b""#), "{rest}");
+        }
+        assert_eq!(split_metrics(r#"{"seq":1}"#), (r#"{"seq":1"#, "[]"));
+    }
 }

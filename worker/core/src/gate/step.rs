@@ -5,6 +5,8 @@ use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 use crate::limit::lease::Need;
 use crate::limit::status::Status;
+use crate::metrics::Series;
+use crate::problem::{Problem, ProblemCode};
 use crate::provenance::run::Observation;
 use crate::velocity::shared::Look;
 
@@ -36,6 +38,52 @@ impl Counted {
             Self::MessagePassed => "message_passed",
             Self::DecidedDegraded => "decided_degraded",
             Self::ClockRepaired => "clock_repaired",
+        }
+    }
+}
+
+impl Counted {
+    /// Whether metrics show it as an event. The others have a metric of their own.
+    #[must_use]
+    pub const fn is_event(self) -> bool {
+        !matches!(self, Self::AuthenticationFailed | Self::RateLimited | Self::DecidedDegraded)
+    }
+}
+
+/// Why a request that is counted got no decision, as metrics show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    Authentication(ProblemCode),
+    /// A limit's kind and id; the id is empty for the agent's own rate.
+    Limit {
+        kind: String,
+        limit: String,
+    },
+}
+
+impl Refused {
+    pub(super) fn of(counted: Counted, problem: &Problem) -> Option<Self> {
+        match counted {
+            Counted::AuthenticationFailed => Some(Self::Authentication(problem.code)),
+            Counted::RateLimited => {
+                let field = |name: &str| {
+                    let limit = problem.violated_limit.as_ref()?;
+                    limit.get(name)?.as_str().map(str::to_owned)
+                };
+                Some(Self::Limit {
+                    kind: field("kind").unwrap_or_else(|| "agent_rate".to_owned()),
+                    limit: field("limit_id").unwrap_or_default(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn series(&self) -> Series<'_> {
+        match self {
+            Self::Authentication(code) => Series::FailedAuthentication(*code),
+            Self::Limit { kind, limit } => Series::LimitHit { kind, limit },
         }
     }
 }
@@ -72,6 +120,8 @@ pub struct Step {
     pub observation: Option<Observation>,
     /// What the audit counts.
     pub counted: Option<Counted>,
+    /// What metrics count, if there was no decision.
+    pub refused: Option<Refused>,
     /// What the lane must ask counters for before the call can be decided. If there is something, nothing else
     /// counts.
     pub needs: Vec<Need>,

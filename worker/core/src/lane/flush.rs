@@ -7,10 +7,14 @@
 use super::state::Lane;
 use super::storage::LaneSql;
 use super::storage::{
-    StorageError, Value, integer, missing_rows, set_head, unreadable, unsigned, write_count,
+    StorageError, TALLIES, Value, integer, missing_rows, set_head, set_meta, unreadable, unsigned,
+    write_count,
 };
+use serde::Serialize;
+
 use crate::gate::config::Config;
-use crate::gate::{NONCE_MS, REPLAY_MS};
+use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
+use crate::metrics::Tallies;
 use crate::sql::lane as sql;
 
 /// Bytes of one flush: D1 takes strings of up to 2 MB.
@@ -35,6 +39,36 @@ pub struct FlushBatch {
     pub counts: String,
     /// Each count's event id and value, so that exactly these are deleted.
     pub count_keys: Vec<(String, i64)>,
+    /// What the rows add to metrics: a JSON array of sequence numbers, each with its series.
+    pub metrics: String,
+    /// The last sequence number that D1 has after the batch.
+    pub through: u64,
+    /// What the lane reports about itself.
+    pub report: Report,
+}
+
+/// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Rows that this flush leaves in the journal.
+    pub journal_rows: u64,
+    /// Age of the oldest row of the batch.
+    pub journal_age_ms: u64,
+    pub reservations_open: usize,
+    /// The epoch of the lane's cache; 0 if it has none.
+    pub epoch: u64,
+    /// How late the alarm ran.
+    pub alarm_overdue_ms: u64,
+    /// What the lane counted without rows.
+    pub totals: Tallies,
+}
+
+impl Report {
+    #[must_use]
+    pub fn encode(&self) -> String {
+        // Plain data always serializes. D1 refuses an empty text, and nothing is lost.
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 /// The result of confirming a batch.
@@ -67,14 +101,22 @@ impl Lane {
         self.runs.expire(storage, steady_ms)?;
         self.windows.expire(storage, steady_ms)?;
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
+        if let Some(totals) = self.tallies.store() {
+            set_meta(storage, TALLIES, totals)?;
+            self.tallies_due = true;
+        }
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
+        let mut metrics = String::from("[");
+        let mut oldest_ms = now_ms;
         rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
         // A start counts only the rows after the checkpoint.
         let first = (self.head.seq + 1).saturating_sub(self.journal_rows);
         for (row, next) in storage.exec(sql::ROWS, &[Value::Integer(0), limit])?.iter().zip(first..)
         {
-            let [Value::Integer(seq), Value::Text(hash), Value::Text(text)] = row.as_slice() else {
+            let [Value::Integer(seq), Value::Text(hash), Value::Text(text), Value::Integer(at_ms)] =
+                row.as_slice()
+            else {
                 return Err(unreadable("a journal row"));
             };
             if unsigned(*seq)? != next {
@@ -85,11 +127,16 @@ impl Lane {
                     break;
                 }
                 rows.push(',');
+                metrics.push(',');
             }
-            rows.push_str(text);
+            let (row, series) = split_metrics(text);
+            rows.extend([row, "}"]);
+            metrics.extend(["[", &next.to_string(), ",", series, "]"]);
+            oldest_ms = oldest_ms.min(unsigned(*at_ms)?);
             hashes.push((next, hash.clone()));
         }
         rows.push(']');
+        metrics.push(']');
         let mut counts = Vec::new();
         let mut count_keys = Vec::new();
         for row in storage.exec(sql::COUNTS, &[Value::Integer(MAX_FLUSH_COUNTS)])? {
@@ -102,16 +149,38 @@ impl Lane {
         }
         let range =
             hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
-        let due = range.is_some() || !count_keys.is_empty();
+        let due = range.is_some() || !count_keys.is_empty() || self.tallies_due;
+        let journal_rows = self.journal_rows.saturating_sub(hashes.len() as u64);
         self.unsure = due;
         let counts = format!("[{}]", counts.join(","));
-        Ok(due.then_some(FlushBatch { rows, range, hashes, counts, count_keys }))
+        Ok(due.then(|| FlushBatch {
+            rows,
+            range,
+            hashes,
+            counts,
+            count_keys,
+            metrics,
+            through: self.head.seq.saturating_sub(journal_rows),
+            report: Report {
+                journal_rows,
+                journal_age_ms: now_ms - oldest_ms,
+                reservations_open: self.limits.reservations.len(),
+                epoch: 0,
+                alarm_overdue_ms: 0,
+                totals: self.tallies.clone(),
+            },
+        }))
     }
 
     /// Whether anything must be flushed or expired, now or soon.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
-        self.unsure || self.journal_rows > 0 || self.storage_full || !self.counts.is_empty()
+        self.unsure
+            || self.journal_rows > 0
+            || self.storage_full
+            || !self.counts.is_empty()
+            || self.tallies.changed()
+            || self.tallies_due
     }
 
     /// Deletes a batch that D1 has. `stored` is what D1 holds of the batch's receipts, in order.
@@ -129,6 +198,7 @@ impl Lane {
             let key = [Value::Text(event_id.clone()), Value::Integer(*count)];
             storage.exec(sql::DROP_COUNT, &key)?;
         }
+        self.tallies_due = false;
         let Some((_, last)) = batch.range else { return Ok(Confirmed::Pruned) };
         for (at, journalled) in batch.hashes.iter().enumerate() {
             if stored.get(at) != Some(journalled) {

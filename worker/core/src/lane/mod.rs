@@ -37,7 +37,7 @@ mod storage;
 mod windows;
 
 pub use approvals::DecideOutcome;
-pub use flush::{Confirmed, FlushBatch};
+pub use flush::{Confirmed, FlushBatch, Report};
 pub use outbox::{DeadLetters, Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use registry::{needed, stored, stored_listing};

@@ -25,7 +25,9 @@ impl Lane {
     ) -> Result<Result<(), Problem>, StorageError> {
         self.hold(storage, &command.agent, now_ms)?;
         let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
-        let mut event = record_outcome(&self.event_facts(config, &held.state, now_ms), command);
+        let reservation = self.limits.reservations.get(&command.decision_id).cloned();
+        let facts = self.event_facts(config, &held.state, now_ms);
+        let mut event = record_outcome(&facts, command, reservation.is_some());
         if let (Ok(_), Some(observed)) = (&event, &command.observed) {
             let name = storage_name(&command.agent, &observed.run);
             self.runs.hold(storage, &name)?;
@@ -36,8 +38,7 @@ impl Lane {
                 self.observe(storage, &name, &observation, now_ms)?;
             }
         }
-        let reservation = self.limits.reservations.get(&command.decision_id);
-        if let (Ok((entry, _)), Some(reservation)) = (&mut event, reservation.cloned()) {
+        if let (Ok((entry, _)), Some(reservation)) = (&mut event, reservation) {
             let writes = self.limits.settled(storage, &reservation, command.effect.into())?;
             entry.limits = Some(Box::new(writes));
         }

@@ -4,6 +4,7 @@ use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, first_text, integer};
 use crate::clock::DAY_MS;
 use crate::limit::reservation::{Ending, Reservation};
+use crate::metrics::{ReservationEvent, Series};
 use crate::sql::lane as sql;
 
 /// Reservations that one alarm ends. Each is a statement.
@@ -47,6 +48,7 @@ impl Lane {
             let id = Value::Text(reservation.decision_id.clone());
             storage.exec(sql::SETTLE, &[integer(now_ms / DAY_MS)?, Value::Text(books), id])?;
             self.limits.take(writes);
+            self.tally(Series::Reservation(ReservationEvent::Expired), 1);
         }
         let before = integer((self.steady_ms() / DAY_MS).saturating_sub(BOOK_DAYS))?;
         storage.exec(sql::FORGET_BOOKS, &[before, Value::Integer(MAX_FORGOTTEN_BOOKS)]).map(drop)

@@ -10,7 +10,7 @@ use super::runs::Runs;
 use super::storage::{
     LaneSql, StorageError, Value, approval, checkpoint, first_text, integer, meta, missing_rows,
     parse_head, parse_identity, parse_state, set_head, set_meta, snapshot, steps, stored_answer,
-    unreadable, unsigned, write_count,
+    tallies, unreadable, unsigned, write_count,
 };
 use super::windows::{self, Windows};
 use crate::call::command::{GateCommand, Purpose};
@@ -25,6 +25,7 @@ use crate::gate::{
 };
 use crate::limit::book::Writes;
 use crate::limit::lease::{Answer, Need};
+use crate::metrics::{Series, Tallies};
 use crate::policy::PolicyEngine;
 use crate::problem::Problem;
 use crate::provenance::run::storage_name;
@@ -88,6 +89,9 @@ pub struct Lane {
     pub(super) limits: Limits,
     pub(super) windows: Windows,
     pub(super) counts: AuditCounts,
+    pub(super) tallies: Tallies,
+    /// Whether tallies were stored that D1 has not confirmed.
+    pub(super) tallies_due: bool,
     pub(super) day: Day,
     pub(super) storage_full: bool,
     /// Whether storage may hold something to flush that memory does not know. True after a start.
@@ -158,6 +162,9 @@ impl Lane {
             limits: Limits::start(storage)?,
             windows: Windows::default(),
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
+            tallies: tallies(storage)?,
+            // They go with the next flush, which the rest of the storage may need.
+            tallies_due: false,
             day: Day::start(storage)?,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
             unsure: true,
@@ -313,6 +320,9 @@ impl Lane {
         }
         if let Some(counted) = step.counted {
             self.count(storage, counted, &call.agent, now_ms)?;
+        }
+        if let Some(refused) = &step.refused {
+            self.tally(refused.series(), 1);
         }
         if !self.storage_full {
             let budget = Budget::of(records.tenant.as_ref());
@@ -557,10 +567,18 @@ impl Lane {
         source: &str,
         now_ms: u64,
     ) -> Result<(), StorageError> {
+        if counted.is_event() {
+            self.tally(Series::Event(counted.as_str()), 1);
+        }
         match self.counts.record(counted.as_str(), source, now_ms) {
             Some(count) if !self.storage_full => write_count(storage, &count),
             _ => Ok(()),
         }
+    }
+
+    /// Counts what metrics show and no journal row has.
+    pub fn tally(&mut self, series: Series<'_>, more: u64) {
+        self.tallies.add(series, more);
     }
 
     /// A journal row that was not flushed yet.
@@ -583,7 +601,7 @@ impl Lane {
         let texts: Option<Vec<&str>> = rows
             .iter()
             .map(|row| match row.as_slice() {
-                [_, _, Value::Text(text)] => Some(text.as_str()),
+                [_, _, Value::Text(text), _] => Some(text.as_str()),
                 _ => None,
             })
             .collect();

@@ -8,8 +8,12 @@ use serde_json::json;
 use super::audit::AuditCount;
 use crate::approval::{Approval, ApprovalInput, HeldApproval};
 use crate::gate::{AgentState, JournalEntry, StoredAnswer};
+use crate::metrics::Tallies;
 use crate::receipt::ChainHead;
 use crate::sql::lane as sql;
+
+/// The name in `meta` under which the tallies are kept.
+pub(super) const TALLIES: &str = "tallies";
 
 /// The name in `meta` under which the newest checkpoint is kept.
 pub(super) const CHECKPOINT: &str = "checkpoint";
@@ -72,6 +76,11 @@ pub(super) fn set_meta(
     value: String,
 ) -> Result<(), StorageError> {
     storage.exec(sql::SET_META, &[Value::Text(name.to_owned()), Value::Text(value)]).map(drop)
+}
+
+pub(super) fn tallies(storage: &impl LaneSql) -> Result<Tallies, StorageError> {
+    let Some(stored) = meta(storage, TALLIES)? else { return Ok(Tallies::default()) };
+    Tallies::parse(&stored).ok_or_else(|| unreadable("the lane's tallies"))
 }
 
 pub(super) fn set_head(storage: &impl LaneSql, head: &ChainHead) -> Result<(), StorageError> {

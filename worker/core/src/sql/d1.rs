@@ -126,11 +126,82 @@ pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_m
      FROM json_each(?3) WHERE true \
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
 
-/// Tenant, lane, last sequence number of the flush, now.
-pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms) \
-     VALUES (?1, ?2, ?3, ?4) \
+/// Tenant, lane, last sequence number of the flush, now, the lane's report. The tenant's epoch tells how far behind
+/// the lane's is.
+pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms, report) \
+     VALUES (?1, ?2, ?3, ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
+       (SELECT max(0, epoch - (?5->>'epoch')) FROM tenants WHERE tenant = ?1), 0))) \
      ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
-       flushed_at_ms = excluded.flushed_at_ms";
+       flushed_at_ms = excluded.flushed_at_ms, report = excluded.report";
+
+/// Adds to metrics what a batch adds. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the
+/// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of sequence numbers
+/// with their series, a JSON object of totals by series.
+///
+/// A new series with names is counted under one name for all if the metric has
+/// [`crate::metrics::MAX_SERIES_OF_METRIC`] series of the tenant.
+pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
+       SELECT series.value->>0 AS metric, series.value->1 AS labels, series.value->2 AS names, \
+         1 AS more, coalesce(series.value->>3, 0) AS observed \
+       FROM json_each(?3) AS entry, json_each(entry.value, '$[1]') AS series \
+       WHERE entry.value->>0 > coalesce((SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2), 0) \
+       UNION ALL \
+       SELECT total.key->>0, total.key->1, total.key->2, total.value - coalesce(known.value, 0), 0 \
+       FROM json_each(?4) AS total LEFT JOIN \
+         (SELECT key, value FROM json_each((SELECT report FROM lane_flushes \
+            WHERE tenant = ?1 AND lane = ?2), '$.totals')) AS known ON known.key = total.key \
+       WHERE total.value > coalesce(known.value, 0)), \
+     grouped AS MATERIALIZED (SELECT metric, labels, names, sum(more) AS more, sum(observed) AS observed, \
+         names = '[]' OR EXISTS (SELECT 1 FROM metric_counters AS c WHERE c.tenant = ?1 \
+           AND c.metric = added.metric AND c.labels = added.labels AND c.names = added.names) AS known \
+       FROM added GROUP BY metric, labels, names), \
+     placed AS (SELECT *, row_number() OVER (PARTITION BY metric, known ORDER BY labels, names) AS place \
+       FROM grouped) \
+     INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
+     SELECT ?1, metric, labels, CASE WHEN known THEN names WHEN place + (SELECT count(*) \
+         FROM metric_counters AS c WHERE c.tenant = ?1 AND c.metric = placed.metric) <= 1000 \
+       THEN names ELSE '[\"other\"]' END, sum(more), sum(observed) \
+     FROM placed WHERE true GROUP BY 2, 3, 4 \
+     ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
+       SET count = count + excluded.count, sum = sum + excluded.sum";
+
+/// Adds to a metric that belongs to no tenant. The series as JSON, how many more.
+pub const COUNT_METRIC: &str = "INSERT INTO metric_counters (tenant, metric, labels, names, count) \
+     VALUES ('', ?1->>0, ?1->1, ?1->2, ?2) \
+     ON CONFLICT (tenant, metric, labels, names) DO UPDATE SET count = count + excluded.count";
+
+/// The counters of one answer. Tenant, limit.
+pub const METRICS: &str = "SELECT tenant, metric, labels, names, count, sum FROM metric_counters \
+     WHERE tenant = ?1 LIMIT ?2";
+
+/// The same of all tenants. Limit.
+pub const METRICS_OF_ALL: &str = "SELECT tenant, metric, labels, names, count, sum \
+     FROM metric_counters ORDER BY tenant, metric, labels, names LIMIT ?1";
+
+/// What a tenant's lanes reported, added up. What a lane said about its lag counts only if it is newer than a time,
+/// because a lane without work reports nothing.
+macro_rules! lane_reports {
+    ($which:literal, $since:literal) => {
+        concat!(
+            "SELECT tenant, count(*) AS lanes, sum(coalesce(report->>'journal_rows', 0)) AS journal_rows, \
+               max(coalesce(report->>'journal_rows', 0)) AS journal_rows_max, \
+               max(iif(flushed_at_ms > ", $since, ", report->>'journal_age_ms', NULL)) AS journal_age_ms, \
+               max(iif(flushed_at_ms > ", $since, ", report->>'epochs_behind', NULL)) AS epochs_behind, \
+               max(iif(flushed_at_ms > ", $since, ", report->>'alarm_overdue_ms', NULL)) AS alarm_overdue_ms, \
+               sum(coalesce(report->>'reservations_open', 0)) AS reservations_open, \
+               min(iif(report->>'journal_rows' > 0, flushed_at_ms, NULL)) AS silent_since_ms, \
+               max(flushed_at_ms) AS last_report_ms FROM lane_flushes ",
+            $which,
+            " GROUP BY tenant"
+        )
+    };
+}
+
+/// The reports of one tenant. Tenant, a time.
+pub const LANE_REPORTS: &str = lane_reports!("WHERE tenant = ?1", "?2");
+
+/// The same of all tenants. A time, limit of tenants.
+pub const LANE_REPORTS_OF_ALL: &str = concat!(lane_reports!("", "?1"), " LIMIT ?2");
 
 /// Tenant, lane, first and last sequence number.
 pub const STORED_HASHES: &str = "SELECT seq, receipt_hash FROM receipts \
@@ -325,6 +396,12 @@ pub const ALL: &[&str] = &[
     FLUSH_ROWS,
     FLUSH_COUNTS,
     FLUSHED_THROUGH,
+    FLUSH_METRICS,
+    COUNT_METRIC,
+    METRICS,
+    METRICS_OF_ALL,
+    LANE_REPORTS,
+    LANE_REPORTS_OF_ALL,
     STORED_HASHES,
     COUNT_FAILED_AUTHENTICATION,
     LOAD_READER,

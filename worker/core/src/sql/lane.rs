@@ -242,7 +242,7 @@ pub const EXPIRE_SIGNATURE_NONCES: &str = "DELETE FROM signature_nonces WHERE id
 /// Calls that write nothing read this, so that a superseded object fails instead of answering.
 pub const TOUCH: &str = "SELECT 1 FROM meta LIMIT 1";
 
-pub const ROWS: &str = "SELECT seq, receipt_hash, row FROM journal WHERE seq >= ?1 \
+pub const ROWS: &str = "SELECT seq, receipt_hash, row, at_ms FROM journal WHERE seq >= ?1 \
      ORDER BY seq LIMIT ?2";
 pub const ROW: &str = "SELECT row FROM journal WHERE seq = ?1";
 

@@ -173,18 +173,19 @@ pub const START_MS: u64 = 1_795_000_000_000;
 
 impl Gate {
     pub fn new() -> Self {
-        let config = Config::read(ValueKey::new([7; 16]), utc_only, |name| {
-            Some(
-                match name {
-                    "RATE_CAPACITY" => "100000",
-                    "FLUSH_BATCH_ROWS" => "7",
-                    "D1_MAX_BYTES" => "10000000000",
-                    _ => "100000",
-                }
-                .to_owned(),
-            )
-        })
-        .unwrap();
+        let config =
+            Config::read((ValueKey::new([7; 16]), ValueKey::new([8; 16])), utc_only, |name| {
+                Some(
+                    match name {
+                        "RATE_CAPACITY" => "100000",
+                        "FLUSH_BATCH_ROWS" => "7",
+                        "D1_MAX_BYTES" => "10000000000",
+                        _ => "100000",
+                    }
+                    .to_owned(),
+                )
+            })
+            .unwrap();
         let database = database();
         database
             .execute_batch(
@@ -374,13 +375,15 @@ impl Gate {
 
     /// What `worker/edge/src/d1/flush.rs` does.
     fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
-        let Some((first, last)) = batch.range else {
-            let counts = params![TENANT, 0, batch.counts];
-            self.database.execute(d1::FLUSH_COUNTS, counts).unwrap();
-            return Vec::new();
-        };
+        let totals = batch.report.totals.encode();
+        let metrics = params![TENANT, 0, batch.metrics, totals];
+        self.database.execute(d1::FLUSH_METRICS, metrics).unwrap();
         self.database.execute(d1::FLUSH_ROWS, params![TENANT, 0, batch.rows]).unwrap();
         self.database.execute(d1::FLUSH_COUNTS, params![TENANT, 0, batch.counts]).unwrap();
+        let (through, now_ms) = (batch.through as i64, self.now_ms.get() as i64);
+        let through = params![TENANT, 0, through, now_ms, batch.report.encode()];
+        self.database.execute(d1::FLUSHED_THROUGH, through).unwrap();
+        let Some((first, last)) = batch.range else { return Vec::new() };
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
         hashes
             .query_map(params![TENANT, 0, first as i64, last as i64], |row| {

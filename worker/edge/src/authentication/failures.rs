@@ -7,6 +7,8 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
+use gateward_core::metrics::Series;
+use gateward_core::problem::ProblemCode;
 use worker::{Date, console_error};
 
 use crate::app::App;
@@ -21,10 +23,16 @@ thread_local! {
     // Rows of different isolates are added up, so the event ids need no scope.
     static COUNTS: RefCell<AuditCounts> =
         RefCell::new(AuditCounts::new(MAX_COUNTED_ADDRESSES, String::new()));
+    /// For metrics: failures that are not written yet, by code. They are written with the counts.
+    static BY_REASON: RefCell<Vec<(ProblemCode, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Counts one failure of the connecting address.
-pub fn count(request: &Request, app: &App) {
+/// Counts one failure of the connecting address, and of its reason.
+pub fn count(request: &Request, app: &App, reason: ProblemCode) {
+    BY_REASON.with_borrow_mut(|failures| match failures.iter_mut().find(|it| it.0 == reason) {
+        Some((_, count)) => *count += 1,
+        None => failures.push((reason, 1)),
+    });
     let source = request.source_address().map_or("unknown".to_owned(), network);
     let now_ms = Date::now().as_millis();
     let count =
@@ -56,11 +64,18 @@ fn write(app: &App, counts: Vec<AuditCount>) {
     if counts.is_empty() {
         return;
     }
+    let reasons = BY_REASON.take();
     let env = app.env.clone();
     app.context.wait_until(async move {
         for count in counts {
             if let Err(error) = d1::audit::count_failed_authentication(&env, &count).await {
                 console_error!("audit count `{}` is lost: {error}", count.event_id);
+            }
+        }
+        for (reason, count) in reasons {
+            let series = Series::FailedAuthentication(reason);
+            if let Err(error) = d1::metrics::count(&env, series, count).await {
+                console_error!("{count} failed authentications are not in metrics: {error}");
             }
         }
     });

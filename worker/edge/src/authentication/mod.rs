@@ -70,6 +70,11 @@ impl Caller {
         self.sees(&approval.agent) && self.run.as_ref().is_none_or(|run| *run == approval.run_id)
     }
 
+    /// Whether the caller sees all tenants.
+    pub fn is_operator(&self) -> bool {
+        self.scopes.contains(&Scope::TenantsAdmin)
+    }
+
     /// The administrator, for the core's registry changes.
     pub fn actor(&self) -> Actor {
         Actor {
@@ -149,7 +154,7 @@ pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> 
     match refusals::find(&token) {
         None => Ok(token),
         Some(problem) => {
-            failures::count(request, app);
+            failures::count(request, app, problem.code);
             Err(problem)
         }
     }
@@ -230,7 +235,7 @@ pub fn verify_signature(
     };
     let now_ms = Date::now().as_millis();
     let verified = signature::verify(&signed, &app.settings.mac_keys, token, needs_nonce, now_ms);
-    verified.map(Some).inspect_err(|_| failures::count(request, app))
+    verified.map(Some).inspect_err(|problem| failures::count(request, app, problem.code))
 }
 
 /// Uses up the nonce of a request that is not a call. The request must have no effect before this.
@@ -240,8 +245,9 @@ pub async fn use_nonce(request: &Request, app: &App, caller: &Caller) -> Result<
     if d1::signatures::use_nonce(&app.env, &caller.tenant, &caller.key_id, nonce, now_ms).await? {
         return Ok(());
     }
-    failures::count(request, app);
-    Err(signature::replayed())
+    let problem = signature::replayed();
+    failures::count(request, app, problem.code);
+    Err(problem)
 }
 
 const INVALID: &str = "the credential is not valid";
@@ -379,7 +385,7 @@ fn bootstrap(request: &Request, app: &App) -> Result<Caller, Problem> {
 }
 
 fn refuse(request: &Request, app: &App, code: ProblemCode, detail: &str) -> Problem {
-    failures::count(request, app);
+    failures::count(request, app, code);
     Problem::new(code, detail)
 }
 

@@ -2,7 +2,7 @@
 
 use gateward_core::lane::FlushBatch;
 use gateward_core::sql::d1::{
-    EPOCH, FLUSH_COUNTS, FLUSH_ROWS, FLUSHED_THROUGH, PING, STORED_HASHES,
+    EPOCH, FLUSH_COUNTS, FLUSH_METRICS, FLUSH_ROWS, FLUSHED_THROUGH, PING, STORED_HASHES,
 };
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -47,15 +47,20 @@ pub async fn flush(
     now_ms: u64,
 ) -> Result<Flushed> {
     let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
-    let mut statements = Vec::new();
-    if let Some((_, last)) = batch.range {
-        let rows = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.rows)];
+    let text = |text: &str| JsValue::from_str(text);
+    let totals = batch.report.totals.encode();
+    let metrics = [tenant.clone(), lane.clone(), text(&batch.metrics), text(&totals)];
+    // Before the rest: it adds only what D1 has not seen.
+    let mut statements = vec![statement(FLUSH_METRICS, &metrics)];
+    if batch.range.is_some() {
+        let rows = [tenant.clone(), lane.clone(), text(&batch.rows)];
         statements.push(statement(FLUSH_ROWS, &rows));
-        let through = [tenant.clone(), lane.clone(), number(last), number(now_ms)];
-        statements.push(statement(FLUSHED_THROUGH, &through));
     }
+    let report = text(&batch.report.encode());
+    let through = [tenant.clone(), lane.clone(), number(batch.through), number(now_ms), report];
+    statements.push(statement(FLUSHED_THROUGH, &through));
     if !batch.count_keys.is_empty() {
-        let counts = [tenant.clone(), lane.clone(), JsValue::from_str(&batch.counts)];
+        let counts = [tenant.clone(), lane.clone(), text(&batch.counts)];
         statements.push(statement(FLUSH_COUNTS, &counts));
     }
     let (first, last) = batch.range.unwrap_or((0, 0));

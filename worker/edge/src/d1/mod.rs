@@ -6,6 +6,7 @@ pub mod audit;
 pub mod decisions;
 pub mod flush;
 pub mod limits;
+pub mod metrics;
 pub mod receipts;
 pub mod registry;
 pub mod retention;
@@ -67,11 +68,18 @@ async fn read_within<T: DeserializeOwned>(
     values: &[JsValue],
     limit_ms: u32,
 ) -> std::result::Result<Vec<T>, Problem> {
-    let read: Result<Vec<T>> = async {
-        let answered = query(env, &[statement(sql, values)], limit_ms).await?;
-        rows(answered.first().map(Box::as_ref))
-    }
-    .await;
+    let first = |answered: &[Box<RawValue>]| rows(answered.first().map(Box::as_ref));
+    read_all(env, &[statement(sql, values)], limit_ms, first).await
+}
+
+/// Runs statements that read, in one round trip, and reads their rows.
+async fn read_all<T>(
+    env: &Env,
+    statements: &[Array],
+    limit_ms: u32,
+    rows: impl FnOnce(&[Box<RawValue>]) -> Result<T>,
+) -> std::result::Result<T, Problem> {
+    let read = query(env, statements, limit_ms).await.and_then(|answered| rows(&answered));
     read.map_err(|error| {
         let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
         if let Some(left_out) = line {

@@ -9,6 +9,7 @@ pub mod health;
 pub mod http_tools;
 pub mod limits;
 pub mod mcp;
+pub mod metrics;
 mod parameters;
 pub mod receipts;
 pub mod runs;

@@ -68,6 +68,7 @@ pub(super) struct Entry {
     body: Option<RequestBody>,
     successes: Vec<Success>,
     answer: RefOr<Schema>,
+    media_type: &'static str,
     writes: bool,
     tagged: bool,
     matching: bool,
@@ -87,6 +88,7 @@ impl Entry {
             body: None,
             successes: Vec::new(),
             answer: Schema::default().into(),
+            media_type: "application/json",
             writes: false,
             tagged: false,
             matching: false,
@@ -141,6 +143,11 @@ impl Entry {
         self.answer = schema;
         self.successes = vec![ANSWERED];
         self
+    }
+
+    /// An answer that is not JSON.
+    pub(super) fn answers_text(self, media_type: &'static str) -> Self {
+        Self { media_type, ..self.answers_with(Object::with_type(Type::String).into()) }
     }
 
     /// A change of the registry, answered with the changed record.
@@ -315,8 +322,7 @@ impl Entry {
         }
         let answer = |(status, about): Success, schema: RefOr<Schema>| {
             let content = Content::new(Some(schema));
-            let response =
-                Response::builder().description(about).content("application/json", content);
+            let response = Response::builder().description(about).content(self.media_type, content);
             (status, with_headers(response, &headers))
         };
         for success in self.successes {

@@ -41,6 +41,7 @@ use crate::call::run::{ReportRequest, StartRequest};
 use crate::decision::Decision;
 use crate::field::Name;
 use crate::gate::Response as AuthorizeResponse;
+use crate::metrics::CONTENT_TYPE;
 use crate::problem::ProblemCode;
 use crate::problem::ProblemCode::{
     AgentMismatch, AlreadyBootstrapped, DefinitionChanged, EnvironmentMismatch, InvalidField,
@@ -69,6 +70,12 @@ pub(super) fn entry(operation: Operation) -> Entry {
         }
         Operation::Description => Entry::new("worker", "read_openapi", "Returns this document.")
             .answers_with(Object::with_type(Type::Object).into()),
+        Operation::ReadMetrics => Entry::new(
+            "worker",
+            "read_metrics",
+            "Returns the metrics of the tenant, and those of all tenants to an operator, in Prometheus's text format.",
+        )
+        .answers_text(CONTENT_TYPE),
         Operation::Bootstrap => Entry::new(
             "tenants",
             "bootstrap",

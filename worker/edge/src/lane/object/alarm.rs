@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::future::{Either, join_all, select};
 use gateward_core::gate::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::lane::{Confirmed, Lane};
+use gateward_core::metrics::Series;
 use gateward_core::receipt::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
 use worker::{Date, Delay, Result, console_error};
@@ -43,6 +44,8 @@ enum Progress {
 impl GateLane {
     /// The next alarm is set, whatever fails.
     pub(super) async fn run_alarm(&self) -> Result<()> {
+        let due_ms = self.alarm_due_ms.get().unwrap_or(u64::MAX);
+        self.alarm_overdue_ms.set(Date::now().as_millis().saturating_sub(due_ms));
         // First, in case this run dies: the runtime retries a failed alarm only a few times.
         self.arm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
@@ -229,6 +232,14 @@ impl GateLane {
         let failures =
             if flushed.is_ok() { 0 } else { self.failed_flushes.get().saturating_add(1) };
         self.failed_flushes.set(failures);
+        if flushed.is_err() {
+            let tally = |lane: &mut Lane, _: &ObjectSql| {
+                lane.tally(Series::FlushError, 1);
+                Ok(())
+            };
+            // If storage failed too, this one is not counted.
+            let _ = self.with_lane(tally);
+        }
         match flushed {
             Ok(Progress::Done) => None,
             Ok(Progress::Waiting) => Some(interval_ms),
@@ -281,12 +292,14 @@ impl GateLane {
             let due = |lane: &mut Lane, storage: &ObjectSql| {
                 lane.flush_batch(storage, &settings.config, now_ms)
             };
-            let Some(batch) = self.with_lane(due)? else {
+            let Some(mut batch) = self.with_lane(due)? else {
                 // Report these errors only after the flush.
                 expired?;
                 settled?;
                 return Ok(if self.is_behind() { Progress::Waiting } else { Progress::Done });
             };
+            batch.report.epoch = self.registry.borrow().epoch();
+            batch.report.alarm_overdue_ms = self.alarm_overdue_ms.get();
             self.check_database_size(&settings.config, now_ms).await?;
             let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);

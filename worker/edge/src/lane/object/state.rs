@@ -33,6 +33,8 @@ pub struct GateLane {
     pub(super) looks: Cell<u32>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
+    /// How late the last alarm ran.
+    pub(super) alarm_overdue_ms: Cell<u64>,
     pub(super) failed_flushes: Cell<u32>,
     /// When the size of D1's database was last read, and whether it left room for records.
     pub(super) database_size: Cell<(u64, bool)>,
@@ -67,6 +69,7 @@ impl GateLane {
             recalled: RefCell::default(),
             looks: Cell::new(0),
             alarm_due_ms: Cell::new(None),
+            alarm_overdue_ms: Cell::new(0),
             failed_flushes: Cell::new(0),
             database_size: Cell::new((0, true)),
         }

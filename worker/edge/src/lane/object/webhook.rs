@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use gateward_core::approval::webhook::Webhook;
 use gateward_core::lane::{Delivery, Lane};
+use gateward_core::metrics::Series;
 use gateward_core::target::Target;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
@@ -27,7 +28,11 @@ impl GateLane {
             let now_ms = Date::now().as_millis();
             d1::webhooks::write_dead_letters(&self.env, &tenant, lane_number, &dead, now_ms)
                 .await?;
-            self.with_lane(|_, storage| Lane::dead_lettered(storage, &dead.seqs))?;
+            self.with_lane(|lane, storage| {
+                Lane::dead_lettered(storage, &dead.seqs)?;
+                lane.tally(Series::DeadLetter, dead.seqs.len() as u64);
+                Ok(())
+            })?;
         }
         let now_ms = Date::now().as_millis();
         let (due, newest) = self.with_lane(|lane, storage| {
@@ -50,9 +55,12 @@ impl GateLane {
                 }
             };
             let now_ms = Date::now().as_millis();
-            self.with_lane(|_, storage| match taken {
-                true => Lane::delivered(storage, delivery),
-                false => Lane::delivery_failed(storage, delivery, now_ms),
+            self.with_lane(|lane, storage| {
+                lane.tally(Series::WebhookAttempt { delivered: taken }, 1);
+                match taken {
+                    true => Lane::delivered(storage, delivery),
+                    false => Lane::delivery_failed(storage, delivery, now_ms),
+                }
             })
         }));
         told.await.into_iter().collect()

@@ -1,0 +1,83 @@
+//! What the lane's steps add to metrics.
+
+use super::draft::Draft;
+use super::ruling::Ruling;
+use crate::approval::{Approval, ApprovalEvent};
+use crate::call::outcome::Reported;
+use crate::decision::ReasonCode;
+use crate::metrics::{KeyHash, ReservationEvent, Series, UNKNOWN};
+
+/// The most that one decision adds to.
+const MAX_SERIES: usize = 7;
+
+/// What a decision changes besides, as far as metrics show it.
+#[derive(Debug, Clone, Copy)]
+pub struct Noted {
+    /// The registry was not confirmed.
+    pub degraded: bool,
+    /// The decision asks for an approval.
+    pub asks: bool,
+    /// The call holds a part of a limit.
+    pub reserves: bool,
+}
+
+/// What a decision adds to.
+pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> Vec<Series<'a>> {
+    let (command, facts, decision) = (draft.command, draft.facts, ruling.decision);
+    let (records, call) = (facts.records, &command.call);
+    let reason = ruling.reason_code;
+    // Only registered names: an agent must not invent values of labels.
+    let server = if records.server.is_some() { &call.server } else { UNKNOWN };
+    let tool = if records.tool.is_some() { &call.tool } else { UNKNOWN };
+    let credential = KeyHash::new(facts.config.key_id_key.hash(command.key_id.as_bytes()));
+    let mut series = Vec::with_capacity(MAX_SERIES);
+    series.push(Series::Decision { decision, reason, server, tool });
+    series.push(Series::CredentialDecision { decision, credential });
+    if ruling.tool.as_ref().is_some_and(|tool| tool.writes) {
+        let provenance = ruling.provenance.as_ref().map_or("none", |found| found.lowest.as_str());
+        let tainted = draft.tainted.is_some();
+        series.push(Series::Write { decision, tainted, provenance });
+    }
+    if let Some(violation) = &ruling.violation {
+        let kind = violation.kind.as_str();
+        series.push(Series::LimitHit { kind, limit: &violation.limit_id });
+    } else if reason == ReasonCode::QuotaExhausted {
+        series.push(Series::LimitHit { kind: "agent_quota", limit: "" });
+    }
+    if noted.degraded {
+        series.push(Series::DegradedDecision);
+    }
+    if noted.asks {
+        series.push(Series::Approval(ApprovalEvent::Requested.as_str()));
+    }
+    if noted.reserves {
+        series.push(Series::Reservation(ReservationEvent::Opened));
+    }
+    series
+}
+
+/// What a step of an approval adds to.
+pub fn of_approval(approval: &Approval, event: ApprovalEvent, now_ms: u64) -> Vec<Series<'static>> {
+    let step = Series::Approval(event.as_str());
+    let after_ms = now_ms.saturating_sub(approval.created_at_ms);
+    match event {
+        ApprovalEvent::Approved
+        | ApprovalEvent::Rejected
+        | ApprovalEvent::Cancelled
+        | ApprovalEvent::Expired => {
+            vec![step, Series::ApprovalClosed { event: event.as_str(), after_ms }]
+        }
+        ApprovalEvent::Requested
+        | ApprovalEvent::Endorsed
+        | ApprovalEvent::Used
+        | ApprovalEvent::Tampered => vec![step],
+    }
+}
+
+/// What a caller's report adds to. It always ends a reservation.
+pub const fn of_report(reported: Reported) -> Series<'static> {
+    Series::Reservation(match reported {
+        Reported::Succeeded => ReservationEvent::Settled,
+        Reported::Failed => ReservationEvent::Returned,
+    })
+}

@@ -1,0 +1,30 @@
+//! How much is kept and shown, and the names for what is not.
+
+/// Series with names that D1 keeps for one metric of a tenant. Prometheus's advice for a metric is a few hundred; a
+/// thousand covers a tenant with some hundred tools. `FLUSH_METRICS` in `sql/d1.rs` has the number too.
+pub const MAX_SERIES_OF_METRIC: usize = 1_000;
+
+/// Stored series that one answer shows. At about 150 bytes each they take 1.5 MB, and every tenant's own fit several
+/// times. An operator's answer that has more says so.
+pub const MAX_RENDERED_SERIES: usize = 10_000;
+
+/// Tenants whose lanes' reports one answer shows. Each has nine gauges.
+pub const MAX_RENDERED_TENANTS: usize = 1_000;
+
+const _: () = assert!(
+    MAX_RENDERED_SERIES > 2 * 4 * MAX_SERIES_OF_METRIC,
+    "a tenant's four metrics with names always fit"
+);
+
+/// The names of series beyond [`MAX_SERIES_OF_METRIC`].
+pub const OTHER: &str = "other";
+
+/// A server or tool that is not registered, or was not looked up because the call was denied before.
+pub const UNKNOWN: &str = "unknown";
+
+/// The value of the label `tenant` for what belongs to no tenant. No tenant can have this name.
+pub const NO_TENANT: &str = "_none";
+
+/// How long a lane's report counts. A lane with nothing to flush reports nothing, and what it said about its
+/// lag would otherwise be shown for ever.
+pub const REPORT_MS: u64 = 15 * 60_000;

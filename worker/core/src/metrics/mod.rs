@@ -1,0 +1,30 @@
+//! Metrics: which there are, what a journal row adds to them, and how they are written for Prometheus.
+//!
+//! A row carries the series that it adds to ([`series`]). The flush adds them up in D1, and a scrape reads the sums
+//! from there ([`render`]). What has no row is tallied in the lane ([`tally`]), and the lane's totals go with its
+//! flush.
+//!
+//! INVARIANT (counted once): a row's series are added in the transaction that writes its receipt, and only if the
+//! lane was not flushed as far before. A tally is a total of the lane, of which D1 adds what it has not added yet.
+//! So a batch that is repeated changes nothing.
+//!
+//! INVARIANT (bounded labels): the values of a label are a closed list, or names that an administrator registered.
+//! D1 keeps at most [`MAX_SERIES_OF_METRIC`] series with names for each metric of a tenant. What comes after them is
+//! counted under [`OTHER`].
+//!
+//! Out of scope: the SQL (`sql/d1.rs`), and reading D1 (`worker/edge`).
+
+mod bounds;
+mod list;
+mod render;
+mod series;
+mod tally;
+
+pub use bounds::{
+    MAX_RENDERED_SERIES, MAX_RENDERED_TENANTS, MAX_SERIES_OF_METRIC, NO_TENANT, OTHER, REPORT_MS,
+    UNKNOWN,
+};
+pub use list::{Definition, Kind, Metric};
+pub use render::{CONTENT_TYPE, CounterRow, LaneRow, Scrape};
+pub use series::{Ended, KeyHash, ReservationEvent, Series};
+pub use tally::Tallies;

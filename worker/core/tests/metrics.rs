@@ -1,0 +1,365 @@
+//! Metrics, from the lane's rows and tallies to the sums in D1.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use gateward_core::credential::token::secret_hash;
+use gateward_core::metrics::{MAX_SERIES_OF_METRIC, Metric, OTHER, Series};
+use gateward_core::sql::d1;
+use rusqlite::{Connection, params};
+use serde_json::{Value as Json, json};
+use support::{Fault, Gate, START_MS, TENANT, command, read_call, tool, with};
+
+/// What D1 has counted: `metric labels names`, with the count.
+fn counters(database: &Connection) -> BTreeMap<String, i64> {
+    let rows = "SELECT metric || ' ' || labels || ' ' || names, count FROM metric_counters \
+                WHERE tenant = 'demo'";
+    let mut rows = database.prepare(rows).unwrap();
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn expect(gate: &Gate, expected: &[(&str, i64)]) {
+    let found = counters(&gate.database);
+    for (series, count) in expected {
+        assert_eq!(found.get(*series), Some(count), "{series}\n{found:#?}");
+    }
+}
+
+const ALLOWED: &str = r#"decisions ["allow","policy_allow"] ["notes","list"]"#;
+const LIMITED: &str = r#"limits_hit ["agent_rate"] [""]"#;
+
+/// A request with a wrong secret, which the lane only counts.
+fn refused(gate: &Gate) {
+    let mut command = command(&read_call());
+    command.secret_hash = secret_hash("another");
+    assert_eq!(gate.try_call(&command).unwrap().status, 401);
+}
+
+#[test]
+fn a_decision_counts_by_its_names_and_a_name_that_is_not_registered_is_unknown() {
+    let mut gate = Gate::new();
+    gate.call(&read_call());
+    gate.records.tool = None;
+    gate.call(&with(read_call(), json!({"tool_call": {"action": "invented-1"}})));
+    gate.call(&with(read_call(), json!({"tool_call": {"action": "invented-2"}})));
+    gate.records.server = None;
+    gate.call(&with(read_call(), json!({"tool_call": {"tool": "invented"}})));
+    gate.flush_all();
+    expect(
+        &gate,
+        &[
+            (ALLOWED, 1),
+            (r#"decisions ["deny","tool_unknown"] ["notes","unknown"]"#, 2),
+            (r#"decisions ["deny","server_unknown"] ["unknown","unknown"]"#, 1),
+        ],
+    );
+    let text: String = counters(&gate.database).into_keys().collect();
+    assert!(!text.contains("invented"), "{text}");
+    // Neither the key id nor anything that can be computed from it alone.
+    assert!(text.contains("credential_decisions") && !text.contains("k1"), "{text}");
+}
+
+#[test]
+fn a_dry_run_counts_nothing() {
+    let gate = Gate::new();
+    gate.call(&with(read_call(), json!({"dry_run": true})));
+    gate.flush_all();
+    assert_eq!(counters(&gate.database), BTreeMap::new());
+}
+
+#[test]
+fn a_write_counts_by_taint_and_provenance() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    gate.call(&with(read_call(), json!({"tool_call": {"mutates_state": true}})));
+    gate.flush_all();
+    let found = counters(&gate.database);
+    let writes: Vec<_> = found.iter().filter(|(series, _)| series.starts_with("writes")).collect();
+    assert_eq!(writes.len(), 1, "{found:#?}");
+    assert!(writes[0].0.contains(r#""false","none"] []"#), "{writes:?}");
+}
+
+#[test]
+fn a_degraded_decision_counts_as_one() {
+    let mut gate = Gate::new();
+    gate.records.confirmed = false;
+    gate.call(&read_call());
+    gate.flush_all();
+    expect(&gate, &[("degraded_decisions [] []", 1), (ALLOWED, 1)]);
+}
+
+#[test]
+fn what_has_no_row_is_tallied_and_goes_on_after_an_eviction() {
+    let gate = Gate::new();
+    for round in 1..=3 {
+        refused(&gate);
+        gate.call(&read_call());
+        gate.flush_all();
+        gate.evict();
+        expect(
+            &gate,
+            &[(r#"failed_authentications ["unauthorized"] []"#, round), (ALLOWED, round)],
+        );
+    }
+}
+
+#[test]
+fn an_agent_over_its_rate_hits_its_limit() {
+    let mut gate = Gate::new();
+    gate.config.default_rate = gateward_core::bucket::Rate::new(1, 0.001);
+    let statuses: Vec<u16> =
+        (0..3).map(|_| gate.try_call(&command(&read_call())).unwrap().status).collect();
+    assert_eq!(statuses, [200, 429, 429]);
+    gate.flush_all();
+    expect(&gate, &[(LIMITED, 2), (ALLOWED, 1)]);
+}
+
+/// Each fault, at each batch, and then more rows before the batch is repeated.
+#[test]
+fn a_batch_that_is_repeated_counts_once() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        for evicted in [false, true] {
+            let gate = Gate::new();
+            for round in 0..4 {
+                for _ in 0..3 {
+                    gate.call(&read_call());
+                    refused(&gate);
+                }
+                if round % 2 == 0 {
+                    assert!(gate.flush(Some(fault)).is_err());
+                    if evicted {
+                        gate.evict();
+                    }
+                }
+                gate.call(&read_call());
+            }
+            gate.flush_all();
+            gate.flush_all();
+            let context = format!("{fault:?} {evicted}");
+            let found = counters(&gate.database);
+            assert_eq!(found.get(ALLOWED), Some(&16), "{context}\n{found:#?}");
+            let failed = found.get(r#"failed_authentications ["unauthorized"] []"#);
+            assert_eq!(failed, Some(&12), "{context}\n{found:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_lane_that_lost_its_totals_takes_nothing_back() {
+    let gate = Gate::new();
+    refused(&gate);
+    refused(&gate);
+    gate.flush_all();
+    gate.storage.connection.execute("DELETE FROM meta WHERE name = 'tallies'", []).unwrap();
+    gate.evict();
+    refused(&gate);
+    gate.flush_all();
+    expect(&gate, &[(r#"failed_authentications ["unauthorized"] []"#, 2)]);
+}
+
+fn flush_metrics(database: &Connection, tenant: &str, lane: u16, entries: &Json, totals: &Json) {
+    let values = params![tenant, lane, entries.to_string(), totals.to_string()];
+    database.execute(d1::FLUSH_METRICS, values).unwrap();
+}
+
+fn decisions(numbers: std::ops::Range<usize>) -> Json {
+    let series =
+        |number| json!(["decisions", ["allow", "policy_allow"], ["s", format!("t{number}")]]);
+    numbers.map(|number| json!([number + 1, [series(number)]])).collect()
+}
+
+#[test]
+fn series_with_names_are_bounded_and_the_rest_is_other() {
+    let gate = Gate::new();
+    // In two flushes, the second of which goes over the bound.
+    let first = MAX_SERIES_OF_METRIC - 10;
+    flush_metrics(&gate.database, TENANT, 0, &decisions(0..first), &json!({}));
+    let more = decisions(first - 5..MAX_SERIES_OF_METRIC + 20);
+    flush_metrics(&gate.database, TENANT, 0, &more, &json!({}));
+    let found = counters(&gate.database);
+    assert_eq!(found.len(), MAX_SERIES_OF_METRIC + 1);
+    assert_eq!(found[&format!(r#"decisions ["allow","policy_allow"] ["{OTHER}"]"#)], 20);
+    let old = format!(r#"decisions ["allow","policy_allow"] ["s","t{}"]"#, first - 1);
+    assert_eq!(found[&old], 2, "a series that exists goes on");
+    // Another tenant, and another metric, have bounds of their own.
+    flush_metrics(&gate.database, "other", 0, &decisions(0..1), &json!({}));
+    let limit = json!({json!(["limits_hit", ["rate"], ["a\"b"]]).to_string(): 3});
+    flush_metrics(&gate.database, TENANT, 0, &json!([]), &limit);
+    expect(&gate, &[(r#"limits_hit ["rate"] ["a\"b"]"#, 3)]);
+    let others = "SELECT count(*) FROM metric_counters WHERE tenant = 'other'";
+    assert_eq!(gate.count(others), 1);
+}
+
+#[test]
+fn the_bound_in_the_statement_is_the_constant() {
+    assert!(d1::FLUSH_METRICS.contains(&format!("<= {MAX_SERIES_OF_METRIC} ")));
+}
+
+#[test]
+fn a_histogram_adds_up_what_was_observed() {
+    let gate = Gate::new();
+    let proxied = |ms: u64| json!(["proxied_ms", ["answered", 50], ["crm"], ms]);
+    let entries = json!([[1, [proxied(20)]], [2, [proxied(30), ["dead_letters", [], []]]]]);
+    flush_metrics(&gate.database, TENANT, 0, &entries, &json!({}));
+    expect(&gate, &[(r#"proxied_ms ["answered",50] ["crm"]"#, 2), ("dead_letters [] []", 1)]);
+    assert_eq!(gate.count("SELECT sum FROM metric_counters WHERE metric = 'proxied_ms'"), 50);
+}
+
+#[test]
+fn a_lanes_report_says_how_it_was_at_its_flush() {
+    let gate = Gate::new();
+    for _ in 0..10 {
+        gate.call(&read_call());
+    }
+    gate.now_ms.set(START_MS + 1_500);
+    assert!(gate.flush(None).unwrap());
+    let report = |gate: &Gate| -> Json {
+        let values = params![TENANT, START_MS as i64];
+        let columns =
+            ["lanes", "journal_rows", "journal_age_ms", "epochs_behind", "silent_since_ms"];
+        gate.database
+            .query_row(d1::LANE_REPORTS, values, |row| {
+                let value = |column: &str| row.get::<_, Option<i64>>(column);
+                columns.iter().map(|column| Ok(json!(value(column)?))).collect()
+            })
+            .unwrap()
+    };
+    // The batches of these tests have seven rows.
+    assert_eq!(report(&gate), json!([1, 3, 1_500, 0, START_MS + 1_500]));
+    gate.flush_all();
+    assert_eq!(report(&gate), json!([1, 0, 1_500, 0, null]));
+    // Later, the lane's lag is left out.
+    let later = params![TENANT, START_MS as i64 + 10_000];
+    let age: Option<i64> =
+        gate.database.query_row(d1::LANE_REPORTS, later, |row| row.get("journal_age_ms")).unwrap();
+    assert_eq!(age, None);
+}
+
+#[test]
+fn epochs_behind_is_the_tenants_epoch_less_the_lanes() {
+    let gate = Gate::new();
+    gate.database.execute("UPDATE tenants SET epoch = 9", []).unwrap();
+    for (lane, epoch, expected) in [(1, 7, 2), (2, 0, 0), (3, 10, 0)] {
+        let values = params![TENANT, lane, 0, 0, json!({"epoch": epoch}).to_string()];
+        gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
+        let behind =
+            format!("SELECT report->>'epochs_behind' FROM lane_flushes WHERE lane = {lane}");
+        assert_eq!(gate.count(&behind), expected, "{epoch}");
+    }
+}
+
+#[test]
+fn a_metric_without_a_tenant_adds_up() {
+    let gate = Gate::new();
+    let series = Series::FailedAuthentication(gateward_core::problem::ProblemCode::Unauthorized);
+    for more in [1, 4] {
+        gate.database.execute(d1::COUNT_METRIC, params![series.encode(), more]).unwrap();
+    }
+    assert_eq!(gate.count("SELECT count FROM metric_counters WHERE tenant = ''"), 5);
+}
+
+/// What the page, the dashboard and the alert rules name must exist.
+mod documents {
+    use super::*;
+
+    fn document(name: &str) -> String {
+        let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Every `gateward_…` in a text.
+    fn named(text: &str) -> Vec<String> {
+        let pattern = regex::Regex::new("gateward_[a-z_]+").unwrap();
+        let mut names: Vec<String> =
+            pattern.find_iter(text).map(|found| found.as_str().to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The names under which Prometheus stores a metric.
+    fn stored(metric: Metric) -> Vec<String> {
+        let name = metric.definition().name;
+        match metric.definition().kind {
+            gateward_core::metrics::Kind::Histogram(_) => {
+                ["", "_bucket", "_sum", "_count"].map(|suffix| format!("{name}{suffix}")).to_vec()
+            }
+            _ => vec![name.to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alert_rules_use_metrics_that_exist() {
+        let known: Vec<String> = Metric::ALL.iter().copied().flat_map(stored).collect();
+        for name in ["metrics/dashboard.json", "metrics/alerts.yaml", "metrics/alerts.test.yaml"] {
+            let unknown: Vec<_> =
+                named(&document(name)).into_iter().filter(|it| !known.contains(it)).collect();
+            assert!(unknown.is_empty(), "{name}: {unknown:?}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_shows_every_metric_but_the_one_about_the_answer() {
+        let shown = document("metrics/dashboard.json");
+        for metric in Metric::ALL {
+            let name = metric.definition().name;
+            assert!(shown.contains(name), "{name} has no panel");
+        }
+    }
+
+    #[test]
+    fn the_labels_in_queries_are_labels_of_their_metric() {
+        let pattern = regex::Regex::new(r"(gateward_[a-z_]+)\{([^}]*)\}").unwrap();
+        let label = regex::Regex::new(r#"([a-z_]+)\s*(?:=~|!~|!=|=)"#).unwrap();
+        for name in ["metrics/dashboard.json", "metrics/alerts.yaml"] {
+            for found in pattern.captures_iter(&document(name)) {
+                let metric = Metric::ALL
+                    .iter()
+                    .copied()
+                    .find(|it| stored(*it).iter().any(|name| *name == found[1]));
+                let definition = metric.unwrap().definition();
+                for label in label.captures_iter(&found[2]) {
+                    let own = definition.labels.iter().chain(definition.names);
+                    let known = own.copied().chain(["tenant", "le"]).any(|it| it == &label[1]);
+                    assert!(known, "{name}: {} has no label {}", &found[1], &label[1]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_each_metric_and_a_section_for_each_alert() {
+        let page = document("metrics.md");
+        for metric in Metric::ALL {
+            let definition = metric.definition();
+            let kind = match definition.kind {
+                gateward_core::metrics::Kind::Counter => "counter",
+                gateward_core::metrics::Kind::Gauge => "gauge",
+                gateward_core::metrics::Kind::Histogram(_) => "histogram",
+            };
+            let labels: Vec<String> = definition
+                .labels
+                .iter()
+                .chain(definition.names)
+                .map(|label| format!("`{label}`"))
+                .collect();
+            let labels = if labels.is_empty() { "–".to_owned() } else { labels.join(", ") };
+            let row =
+                format!("| `{}` | {kind} | {labels} | {} |", definition.name, definition.help);
+            assert!(page.contains(&row), "docs/metrics.md lacks:\n{row}");
+        }
+        let rules = document("metrics/alerts.yaml");
+        let alerts = regex::Regex::new(r"alert: (\w+)").unwrap();
+        let mut count = 0;
+        for alert in alerts.captures_iter(&rules) {
+            count += 1;
+            assert!(page.contains(&format!("\n### {}\n", &alert[1])), "{}", &alert[1]);
+            assert!(document("metrics/alerts.test.yaml").contains(&alert[1]), "{}", &alert[1]);
+        }
+        assert_eq!(page.matches("\n### Gateward").count(), count);
+    }
+}

@@ -1,0 +1,46 @@
+//! The table `metric_counters`, and the reports of lanes.
+
+use gateward_core::metrics::{
+    MAX_RENDERED_SERIES, MAX_RENDERED_TENANTS, REPORT_MS, Scrape, Series,
+};
+use gateward_core::problem::Problem;
+use gateward_core::sql::d1::{
+    COUNT_METRIC, LANE_REPORTS, LANE_REPORTS_OF_ALL, METRICS, METRICS_OF_ALL,
+};
+use worker::{Env, Result};
+
+use super::{number, query, read_all, rows, statement};
+use crate::limits::{D1_BACKGROUND_MS, D1_READ_MS};
+
+/// Adds to a metric that belongs to no tenant.
+pub async fn count(env: &Env, series: Series<'_>, more: u64) -> Result<()> {
+    let values = [series.encode().into(), number(more)];
+    query(env, &[statement(COUNT_METRIC, &values)], D1_BACKGROUND_MS).await.map(drop)
+}
+
+/// What one answer shows, in one round trip: of a tenant, or of all tenants.
+pub async fn scrape(
+    env: &Env,
+    tenant: Option<&str>,
+    now_ms: u64,
+) -> std::result::Result<Scrape, Problem> {
+    // One more of each, so that the answer knows that something is left out.
+    let (series, tenants) =
+        (number(MAX_RENDERED_SERIES as u64 + 1), number(MAX_RENDERED_TENANTS as u64 + 1));
+    let since = number(now_ms.saturating_sub(REPORT_MS));
+    let statements = match tenant {
+        Some(tenant) => [
+            statement(METRICS, &[tenant.into(), series]),
+            statement(LANE_REPORTS, &[tenant.into(), since]),
+        ],
+        None => [
+            statement(METRICS_OF_ALL, &[series]),
+            statement(LANE_REPORTS_OF_ALL, &[since, tenants]),
+        ],
+    };
+    read_all(env, &statements, D1_READ_MS, |answered| {
+        let mut answered = answered.iter().map(Box::as_ref);
+        Ok(Scrape { counters: rows(answered.next())?, lanes: rows(answered.next())? })
+    })
+    .await
+}

@@ -1,0 +1,23 @@
+//! `GET /metrics`.
+
+use gateward_core::metrics::CONTENT_TYPE;
+use gateward_core::problem::{Problem, ProblemCode};
+use worker::{Date, console_error};
+
+use crate::answer::{Answered, whole};
+use crate::app::App;
+use crate::authentication::Caller;
+use crate::d1;
+use crate::http::Head;
+
+/// The metrics of the caller's tenant; of all tenants for an operator. No lane is asked.
+pub async fn scrape(app: &App, caller: &Caller) -> Answered {
+    let now_ms = Date::now().as_millis();
+    let tenant = (!caller.is_operator()).then_some(caller.tenant.as_str());
+    let scrape = d1::metrics::scrape(&app.env, tenant, now_ms).await?;
+    let text = scrape.render(now_ms).map_err(|error| {
+        console_error!("metrics cannot be read: {error}");
+        Problem::new(ProblemCode::Internal, "the metrics cannot be read")
+    })?;
+    whole(Head::of_type(200, CONTENT_TYPE, &app.request_id).with(&text))
+}
