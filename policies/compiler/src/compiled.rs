@@ -92,6 +92,7 @@ impl Compiled {
             }),
             velocity: leak_all(self.windows, |window| velocity::Window {
                 name: window.name.leak(),
+                id: window.id.leak(),
                 tools: leak_all(window.tools, |glob| &*String::from(glob).leak()),
                 counts: window.counts,
                 sum: window.sum.map(|pointer| &*pointer.leak()),
@@ -158,7 +159,7 @@ impl Compiled {
             );
         }
         out.push_str("],\nvelocity: &[\n");
-        for Window { name, tools, counts, sum, key, window_s, reach } in windows {
+        for Window { name, id, tools, counts, sum, key, window_s, reach } in windows {
             let tools: Vec<&str> = tools.iter().map(|glob| glob.as_str()).collect();
             let key: String = key
                 .iter()
@@ -172,7 +173,7 @@ impl Compiled {
             let width_ms = window_s * 1_000;
             let _ = writeln!(
                 out,
-                "{VELOCITY}::Window {{ name: {name:?}, tools: &{tools:?}, \
+                "{VELOCITY}::Window {{ name: {name:?}, id: {id:?}, tools: &{tools:?}, \
                  counts: {VELOCITY}::Counts::{counts:?}, sum: {sum:?}, key: &[{key}], \
                  width_ms: {width_ms}, reach: {VELOCITY}::Reach::{reach:?} }},"
             );

@@ -9,6 +9,7 @@ use gateward_core::velocity::definition::{
 use gateward_core::velocity::{Counts, Reach};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::bounds::MAX_FIELD_BYTES;
 use crate::error::PolicyError;
@@ -20,6 +21,8 @@ use crate::tools::{ArgumentType, RecordType, Tool};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     pub name: String,
+    /// The name, and the start of SHA-256 of the definition.
+    pub id: String,
     pub tools: Vec<Glob>,
     pub counts: Counts,
     pub sum: Option<String>,
@@ -100,6 +103,9 @@ pub(crate) fn read(text: &str, tools: &[Tool], errors: &mut Vec<PolicyError>) ->
     windows
 }
 
+/// Digits of a definition's hash: enough to tell the versions of one window apart.
+const ID_DIGITS: usize = 8;
+
 /// A field, and what is wrong with it.
 type Wrong = (&'static str, String);
 
@@ -110,6 +116,9 @@ fn window(name: &str, source: Value, tools: &[Tool]) -> Result<Window, Wrong> {
     if !is_name {
         return Err(("", "a name must be of `[a-z0-9_]` and begin with a letter".to_owned()));
     }
+    // Members are sorted, so the same definition has the same text.
+    let digest = hex::encode(Sha256::digest(source.to_string()));
+    let id = format!("{name}.{}", digest.get(..ID_DIGITS).unwrap_or_default());
     let source: Source = serde_json::from_value(source).map_err(|error| ("", error.to_string()))?;
     if !(1..=MAX_WINDOW_S).contains(&source.window_s) {
         return Err(("window_s", format!("`window_s` must be from 1 to {MAX_WINDOW_S}")));
@@ -126,6 +135,7 @@ fn window(name: &str, source: Value, tools: &[Tool]) -> Result<Window, Wrong> {
     let key = source.key.iter().map(|part| key_part(part)).collect::<Result<Vec<_>, _>>()?;
     let window = Window {
         name: name.to_owned(),
+        id,
         tools: globs,
         counts: source.counts,
         sum: source.sum,

@@ -89,6 +89,15 @@ pub struct Candidate {
 }
 
 impl GateCommand {
+    /// The arguments that limits and windows read. A gateway that asks for others shows no body, so an argument
+    /// elsewhere may not be the one that counts: then there are none.
+    #[must_use]
+    pub fn counted_input(&self) -> &Json {
+        let is_read = |route: &(String, String)| matches!(route.0.as_str(), "GET" | "HEAD");
+        let is_blind = !self.forwarded && self.call.route.as_ref().is_some_and(|it| !is_read(it));
+        if is_blind { &Json::Null } else { &self.call.input }
+    }
+
     /// Bytes of memory that the arguments need while a lane decides. The body of an HTTP request counts
     /// twice: it is copied into the call's input.
     #[must_use]

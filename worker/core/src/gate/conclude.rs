@@ -56,7 +56,7 @@ pub fn conclude(mut draft: Draft<'_>, engine: &PolicyEngine, ruling: &Ruling) ->
     }
     let decision_id = decision_id(&draft);
     let observation = provenance::of_call(&draft, ruling);
-    let effects = update_state(&mut draft, ruling, &decision_id);
+    let effects = update_state(&mut draft, engine, ruling, &decision_id);
     let sealed = seal_receipt(&draft, decided_by, ruling, &effects, &decision_id);
     let (response, entry, approval_entry) =
         build_rows(&draft, decided_by, ruling, effects, &decision_id, sealed);
@@ -86,14 +86,19 @@ fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step
 }
 
 /// Applies the decision to the agent's state.
-fn update_state<'a>(draft: &mut Draft<'a>, ruling: &Ruling, decision_id: &str) -> Effects<'a> {
+fn update_state<'a>(
+    draft: &mut Draft<'a>,
+    engine: &PolicyEngine,
+    ruling: &Ruling,
+    decision_id: &str,
+) -> Effects<'a> {
     // A request of a server to its client is not the agent's own call.
     let own = match draft.command.purpose {
         Purpose::Ask => None,
         _ => Some(ruling.decision),
     };
     if let Some(decision) = own {
-        velocity::count(draft, decision);
+        velocity::count(draft, engine, decision);
         if decision.passes() {
             meter::commit_quota(draft);
             limits::commit(draft);

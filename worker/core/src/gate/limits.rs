@@ -8,7 +8,6 @@ use super::shared_limits;
 use super::step::Counted;
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
-use crate::json::Json;
 use crate::limit::book::{self, At, Covered, Ledger, Usage, Writes};
 use crate::limit::reservation::Reservation;
 use crate::limit::violation::{Violation, Why};
@@ -67,13 +66,10 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
     let cost = facts.records.tool.as_ref().and_then(|tool| tool.cost);
     let forwarded = draft.command.forwarded;
     let tool_id = call.tool_id();
-    // A gateway that asks for others shows no body, so a number elsewhere may not be the one that counts.
-    let is_read = |route: &(String, String)| matches!(route.0.as_str(), "GET" | "HEAD");
-    let is_blind = !forwarded && call.route.as_ref().is_some_and(|route| !is_read(route));
     let usage = Usage {
         tool: &tool_id,
         covered: draft.covered,
-        input: if is_blind { &Json::Null } else { &call.input },
+        input: draft.command.counted_input(),
         cost: cost.unwrap_or(Amount::whole(1)),
         forwarded,
     };

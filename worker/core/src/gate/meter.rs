@@ -14,6 +14,11 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Charges the agent's bucket for the request, whatever is decided later.
 pub fn charge(draft: &mut Draft<'_>) -> Result<(), Stop> {
+    if draft.facts.windows.looked.is_some() {
+        // Charged before the lane looked at windows.
+        draft.charged = true;
+        return Ok(());
+    }
     let now_ms = draft.facts.now_ms;
     let mut bucket = draft.agent.bucket.unwrap_or_else(|| Bucket::full(draft.rate, now_ms));
     let cost = match draft.command.purpose {

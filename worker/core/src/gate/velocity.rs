@@ -26,14 +26,21 @@ pub fn of_call(
     records: &CallRecords,
 ) -> Vec<Counting> {
     let windows = engine.bundle().velocity;
-    let calls = !matches!(
-        command.purpose,
-        Purpose::Read | Purpose::Settle(_) | Purpose::StartRun(_) | Purpose::Report(_)
-    );
-    if windows.is_empty() || !calls {
+    let calls_tool = match command.purpose {
+        Purpose::Read | Purpose::Settle(_) | Purpose::StartRun(_) | Purpose::Report(_) => {
+            return Vec::new();
+        }
+        // These have no arguments, and can only be denied.
+        Purpose::Message { .. }
+        | Purpose::Filter(_)
+        | Purpose::Route(_)
+        | Purpose::Unroutable(_) => false,
+        Purpose::Authorize | Purpose::Forward | Purpose::Routed(_) | Purpose::Ask => true,
+    };
+    if windows.is_empty() {
         return Vec::new();
     }
-    let call = &command.call;
+    let (call, input) = (&command.call, command.counted_input());
     let tool = call.tool_id();
     let user = Some(call.user_id.as_str()).filter(|it| records.is_harness() && !it.is_empty());
     let caller = Caller { agent: &call.agent, user, run: assigned_run(command, records) };
@@ -41,11 +48,13 @@ pub fn of_call(
         window,
         key: match window.is_of_agent() {
             true => 0,
-            false => key_of(window, caller, &call.input, value_key),
+            false => key_of(window, caller, input, value_key),
         },
-        amount: window.sum.and_then(|pointer| call.input.pointer(pointer)).and_then(Amount::of),
+        amount: window.sum.and_then(|pointer| input.pointer(pointer)).and_then(Amount::of),
     };
-    windows.iter().filter(|window| window.covers(&tool)).map(counting).collect()
+    let counts =
+        |window: &&'static Window| (calls_tool || window.is_of_agent()) && window.covers(&tool);
+    windows.iter().filter(counts).map(counting).collect()
 }
 
 /// Looks at all windows that count the call. Returns the denial if one cannot be read.
@@ -56,11 +65,13 @@ pub fn of_call(
 pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let Windows { countings, rows, looked } = draft.facts.windows;
     let now_ms = draft.facts.now_ms;
+    // A request of a server to its client is not the agent's own call, so it counts nowhere.
+    let is_own = draft.command.purpose != Purpose::Ask;
     let (mut seen, mut looks) = (Vec::with_capacity(countings.len()), Vec::new());
     for counting in countings {
         let Counting { window, amount, .. } = *counting;
         // Calling a canary quarantines, whatever was counted.
-        if let Some(pointer) = window.sum.filter(|_| amount.is_none() && !tool.canary) {
+        if let Some(pointer) = window.sum.filter(|_| amount.is_none() && is_own && !tool.canary) {
             let why = format!(
                 "The window `{}` needs a number from zero on at `{pointer}` of the arguments.",
                 window.name
@@ -69,8 +80,11 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
         }
         let before = match (window.reach, looked) {
             (Reach::Agent, _) => match counting.row() {
-                None => draft.agent.window(window.name),
-                Some(row) => rows.and_then(|rows| rows.get(&row)),
+                None => draft.agent.window(window.id),
+                Some(row) => match rows.and_then(|rows| rows.get(&row)) {
+                    None => return Ok(Some(unavailable(window, tool))),
+                    held => held,
+                },
             }
             .map_or(Counted::default(), |it| it.counted(now_ms, window.width_ms)),
             (Reach::Tenant, _) if tool.canary => Counted::default(),
@@ -79,22 +93,18 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
                 continue;
             }
             (Reach::Tenant, Some(looked)) => {
-                let row = row_name(window.name, counting.key);
+                let row = row_name(window.id, counting.key);
                 let answer = looked.iter().find(|(name, _)| *name == row);
                 match answer.and_then(|(_, counted)| *counted) {
                     Some(counted) => counted,
-                    None => {
-                        let why =
-                            format!("The window `{}` does not answer; try again.", window.name);
-                        return Ok(Some(deny(ReasonCode::VelocityUnavailable, why, tool)));
-                    }
+                    None => return Ok(Some(unavailable(window, tool))),
                 }
             }
         };
         let counted = match window.counts {
-            Counts::Passed | Counts::Decided => before.plus(amount),
+            Counts::Passed | Counts::Decided if is_own => before.plus(amount),
             // Nobody knows yet whether the call will be denied.
-            Counts::Denied => before,
+            _ => before,
         };
         seen.push(Seen { window, counted });
     }
@@ -105,13 +115,21 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
     Ok(None)
 }
 
+fn unavailable(window: &Window, tool: &Tool) -> Ruling {
+    let why = format!("The window `{}` does not answer; try again.", window.name);
+    deny(ReasonCode::VelocityUnavailable, why, tool)
+}
+
 fn deny(code: ReasonCode, reason: String, tool: &Tool) -> Ruling {
     Ruling { reason, tool: Some(tool.clone()), ..Ruling::deny(code) }
 }
 
 /// Counts a decision in the windows of the agent's state.
-pub fn count(draft: &mut Draft<'_>, decision: Decision) {
+pub fn count(draft: &mut Draft<'_>, engine: &PolicyEngine, decision: Decision) {
     let now_ms = draft.facts.now_ms;
+    // Others are of a bundle that had other windows.
+    let is_known = |id: &str| engine.bundle().velocity.iter().any(|window| window.id == id);
+    draft.agent.windows.retain(|(id, _)| is_known(id));
     for Counting { window, amount, .. } in draft.facts.windows.countings {
         let counts = match window.counts {
             Counts::Passed => decision.passes(),
@@ -119,7 +137,7 @@ pub fn count(draft: &mut Draft<'_>, decision: Decision) {
             Counts::Decided => true,
         };
         if counts && window.is_of_agent() {
-            let held = draft.agent.window_mut(window.name);
+            let held = draft.agent.window_mut(window.id);
             held.add(now_ms, window.width_ms, *amount, PARTS_IN_STATE);
         }
     }
@@ -133,7 +151,8 @@ pub fn rows(draft: &Draft<'_>, decision: Decision) -> Vec<WindowRow> {
     let Windows { countings, rows, .. } = draft.facts.windows;
     let row = |counting: &Counting| {
         let name = counting.row()?;
-        let mut window = rows.and_then(|rows| rows.get(&name)).cloned().unwrap_or_default();
+        // Held, or the call would have been denied.
+        let mut window = rows?.get(&name)?.clone();
         let width_ms = counting.window.width_ms;
         window.add(draft.facts.now_ms, width_ms, counting.amount, PARTS_IN_ROW);
         let hour = hour(window.ends_at_ms(width_ms));

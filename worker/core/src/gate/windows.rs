@@ -24,14 +24,14 @@ impl Counting {
     #[must_use]
     pub fn row(&self) -> Option<String> {
         let has_row = self.window.reach == Reach::Agent && !self.window.is_of_agent();
-        has_row.then(|| row_name(self.window.name, self.key))
+        has_row.then(|| row_name(self.window.id, self.key))
     }
 
     /// What to ask the window's object.
     #[must_use]
     pub fn look(&self) -> Look {
         Look {
-            window: self.window.name.to_owned(),
+            window: self.window.id.to_owned(),
             key: self.key,
             width_ms: self.window.width_ms,
             amount: self.amount,
@@ -46,7 +46,7 @@ pub type Looked = [(String, Option<Counted>)];
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Windows<'a> {
     pub countings: &'a [Counting],
-    /// The windows in the lane with rows of their own, by name. A row that it lacks is empty.
+    /// The windows in the lane with rows of their own, by name: those of all countings.
     pub rows: Option<&'a HashMap<String, SlidingWindow>>,
     /// `None`: the tenant's windows were not asked yet.
     pub looked: Option<&'a Looked>,

@@ -286,6 +286,10 @@ impl Lane {
             return Ok(Called::NotLeased(step.needs));
         }
         if !step.looks.is_empty() {
+            // The request is charged now, so that a flood of calls does not look at windows.
+            if let Some(held) = self.agents.get_mut(&call.agent) {
+                held.state = step.agent;
+            }
             return Ok(Called::NotCounted(step.looks));
         }
         if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =

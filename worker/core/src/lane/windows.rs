@@ -30,11 +30,11 @@ impl Windows {
         countings: &[Counting],
         now_ms: u64,
     ) -> Result<(), StorageError> {
+        if self.held.len() > MAX_WINDOWS {
+            self.held.clear();
+        }
         for name in countings.iter().filter_map(Counting::row) {
             if !self.held.contains_key(&name) {
-                if self.held.len() >= MAX_WINDOWS {
-                    self.held.clear();
-                }
                 let window = read(storage, &name)?.unwrap_or_default();
                 self.held.insert(name.clone(), window);
             }

@@ -29,6 +29,9 @@ pub struct Amount(u128);
 impl Amount {
     pub const ZERO: Self = Self(0);
 
+    /// The largest amount that can be stored and read again.
+    pub const LARGEST: Self = Self(MAX_WHOLE * ONE - 1);
+
     /// How large a sum of amounts can get before it stays as it is.
     pub const MAX: Self = Self(u128::MAX);
 

@@ -55,7 +55,10 @@ pub enum KeyPart {
 /// A window of the bundle.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Window {
+    /// The name that policies use.
     pub name: &'static str,
+    /// The name under which it is stored: a window that is defined otherwise begins anew.
+    pub id: &'static str,
     /// Globs of `server/tool`.
     pub tools: &'static [&'static str],
     pub counts: Counts,

@@ -3,7 +3,7 @@
 use super::definition::{KeyPart, Reach, Window};
 use crate::json::Json;
 use crate::provenance::ValueKey;
-use crate::provenance::normal::Form;
+use crate::provenance::normal::{Form, MAX_VALUE_BYTES};
 
 /// Who calls, as far as keys know.
 #[derive(Debug, Clone, Copy)]
@@ -21,12 +21,13 @@ const CANONICAL: u8 = 1;
 const ABSENT: u8 = 2;
 
 /// The keyed hash of a call's key in a window. Values are hashed in the normal form of provenance, so another
-/// spelling of a value is no other key. All calls that lack a part count together.
+/// spelling of a value is no other key. All calls that lack a part, or have a list or an object there, count
+/// together.
 #[must_use]
 pub fn key_of(window: &Window, caller: Caller<'_>, input: &Json, key: &ValueKey) -> u64 {
     let mut bytes = Vec::with_capacity(96);
     bytes.extend(b"velocity\0");
-    bytes.extend(window.name.as_bytes());
+    bytes.extend(window.id.as_bytes());
     let of_agent = (window.reach == Reach::Agent).then_some(&KeyPart::Agent);
     for part in of_agent.into_iter().chain(window.key) {
         bytes.push(0);
@@ -51,11 +52,16 @@ fn exact(bytes: &mut Vec<u8>, name: Option<&str>) {
 fn argument(bytes: &mut Vec<u8>, value: Option<&Json>) {
     let mut form = Form::new();
     match value {
-        None | Some(Json::Null) => part(bytes, ABSENT, &[]),
-        Some(value) => match form.of_json(value) {
-            Some(normal) => part(bytes, NORMAL, normal),
-            None => part(bytes, CANONICAL, value.canonical().as_bytes()),
+        Some(Json::Bool(value)) => part(bytes, CANONICAL, &[u8::from(*value)]),
+        Some(value) => match (form.of_json(value), value) {
+            (Some(normal), _) => part(bytes, NORMAL, normal),
+            (None, Json::String(text)) if text.len() > MAX_VALUE_BYTES => {
+                part(bytes, CANONICAL, text.as_bytes());
+            }
+            // A server could take a blank for no value, and a list of one for the value in it.
+            _ => part(bytes, ABSENT, &[]),
         },
+        None => part(bytes, ABSENT, &[]),
     }
 }
 
@@ -72,16 +78,27 @@ mod tests {
     use super::*;
 
     fn hash(key: &'static [KeyPart], user: Option<&str>, input: &str) -> u64 {
+        hash_of("a", Reach::Tenant, key, user, input)
+    }
+
+    fn hash_of(
+        agent: &str,
+        reach: Reach,
+        key: &'static [KeyPart],
+        user: Option<&str>,
+        input: &str,
+    ) -> u64 {
         let window = Window {
             name: "w",
+            id: "w.1",
             tools: &["*"],
             counts: Counts::Passed,
             sum: None,
             key,
             width_ms: 1_000,
-            reach: Reach::Tenant,
+            reach,
         };
-        let caller = Caller { agent: "a", user, run: None };
+        let caller = Caller { agent, user, run: None };
         let input = crate::json::parse(input.as_bytes()).unwrap();
         key_of(&window, caller, &input, &ValueKey::new([3; 16]))
     }
@@ -94,10 +111,13 @@ mod tests {
             (CUSTOMER, r#"{"c":"cus 1"}"#, r#"{"c":" CUS  1 "}"#, true),
             (CUSTOMER, r#"{"c":17}"#, r#"{"c":"17"}"#, true),
             (CUSTOMER, r#"{}"#, r#"{"c":null}"#, true),
-            (CUSTOMER, r#"{"c":["x"]}"#, r#"{"c":["x"],"d":1}"#, true),
+            (CUSTOMER, r#"{"c":["x"]}"#, r#"{}"#, true),
+            (CUSTOMER, r#"{"c":{"x":1}}"#, r#"{"c":["y"]}"#, true),
+            (CUSTOMER, r#"{"c":""}"#, r#"{"c":"  "}"#, true),
+            (CUSTOMER, r#"{"c":""}"#, r#"{}"#, true),
+            (CUSTOMER, r#"{"c":true}"#, r#"{"c":false}"#, false),
+            (CUSTOMER, r#"{"c":true}"#, r#"{}"#, false),
             (CUSTOMER, r#"{"c":"cus_1"}"#, r#"{"c":"cus_2"}"#, false),
-            (CUSTOMER, r#"{"c":""}"#, r#"{}"#, false),
-            (CUSTOMER, r#"{"c":["x"]}"#, r#"{"c":["y"]}"#, false),
             (BOTH, r#"{"c":"a","d":"b"}"#, r#"{"c":"b","d":"a"}"#, false),
             (BOTH, r#"{"c":"ab"}"#, r#"{"c":"a","d":"b"}"#, false),
         ] {
@@ -106,5 +126,8 @@ mod tests {
         const USER: &[KeyPart] = &[KeyPart::User];
         assert_ne!(hash(USER, Some("ann"), "{}"), hash(USER, Some("bob"), "{}"));
         assert_ne!(hash(USER, None, "{}"), hash(USER, Some(""), "{}"));
+        let of = |agent, reach| hash_of(agent, reach, CUSTOMER, None, r#"{"c":"x"}"#);
+        assert_ne!(of("a", Reach::Agent), of("b", Reach::Agent));
+        assert_eq!(of("a", Reach::Tenant), of("b", Reach::Tenant));
     }
 }

@@ -26,7 +26,8 @@ pub struct Counted {
 impl Counted {
     #[must_use]
     pub fn plus(self, amount: Option<Amount>) -> Self {
-        Self { count: self.count + 1, sum: self.sum.plus(amount.unwrap_or(Amount::ZERO)) }
+        let amount = amount.unwrap_or(Amount::ZERO);
+        Self { count: self.count + 1, sum: bounded(self.sum.plus(amount)) }
     }
 }
 
@@ -60,7 +61,8 @@ impl SlidingWindow {
         for (at, (last_ms, count)) in self.slots.iter().enumerate() {
             if last_ms.saturating_add(width_ms) > now_ms {
                 counted.count += count;
-                counted.sum = counted.sum.plus(self.sums.get(at).copied().unwrap_or_default());
+                let sum = self.sums.get(at).copied().unwrap_or_default();
+                counted.sum = bounded(counted.sum.plus(sum));
             }
         }
         counted
@@ -97,7 +99,7 @@ impl SlidingWindow {
                 Some((before_ms, so_far)) if *before_ms / part_ms == last_ms / part_ms => {
                     (*before_ms, *so_far) = (*last_ms, so_far.saturating_add(*count));
                     if let Some((so_far, sum)) = merged.sums.last_mut().zip(sum) {
-                        *so_far = so_far.plus(*sum);
+                        *so_far = bounded(so_far.plus(*sum));
                     }
                 }
                 _ => {
@@ -125,6 +127,11 @@ impl SlidingWindow {
     pub fn ends_at_ms(&self, width_ms: u64) -> u64 {
         self.slots.last().map_or(0, |(last_ms, _)| last_ms.saturating_add(width_ms))
     }
+}
+
+/// A sum as it is stored: a larger one stays at the bound.
+fn bounded(sum: Amount) -> Amount {
+    sum.min(Amount::LARGEST)
 }
 
 /// Each time as its difference to the one before, which is a short number.
@@ -183,6 +190,19 @@ mod tests {
         let text = r#"{"slots":[[1795000000000,1]],"sums":["12.5"]}"#;
         assert_eq!(serde_json::to_string(&summed).unwrap(), text);
         assert_eq!(serde_json::from_str::<SlidingWindow>(text).unwrap(), summed);
+    }
+
+    #[test]
+    fn the_largest_sum_can_be_read_again() {
+        let mut window = SlidingWindow::default();
+        for now_ms in 0..100 {
+            window.add(now_ms, WIDTH_MS, Some(Amount::LARGEST), PARTS_IN_STATE);
+        }
+        let counted = window.counted(100, WIDTH_MS).plus(Some(Amount::LARGEST));
+        assert_eq!(counted, Counted { count: 101, sum: Amount::LARGEST });
+        let text = serde_json::to_string(&(window.clone(), counted)).unwrap();
+        let read: (SlidingWindow, Counted) = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, (window, counted));
     }
 
     #[test]

@@ -56,7 +56,12 @@ impl GateLane {
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
             match self.step(settings, command, held, (&answers, &looks), now_ms)? {
-                Stepped::Decided(reply) => return Ok(self.counted(command, reply, &looks)),
+                Stepped::Decided(reply) => {
+                    if !reply.passes {
+                        self.withdraw(command, &looks);
+                    }
+                    return Ok(reply);
+                }
                 Stepped::NotCounted(asked) => {
                     looks = self.look_at(command, asked).await;
                     continue;
@@ -68,6 +73,7 @@ impl GateLane {
                 }
                 Stepped::NotLoaded if loads < MAX_LOADS => loads += 1,
                 Stepped::NotLeased(..) | Stepped::NotLoaded => {
+                    self.withdraw(command, &looks);
                     let detail = "the registry keeps changing; try again";
                     return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
                 }
@@ -83,17 +89,12 @@ impl GateLane {
                     }
                     false => None,
                 };
+                if !reply.as_ref().is_some_and(|reply| reply.passes) {
+                    self.withdraw(command, &looks);
+                }
                 return reply.ok_or(problem);
             }
         }
-    }
-
-    /// A call that windows counted and that does not pass is withdrawn.
-    fn counted(&self, command: &GateCommand, reply: Reply, looks: &Looks) -> Reply {
-        if !reply.passes {
-            self.withdraw(command, looks);
-        }
-        reply
     }
 
     /// Decides while D1 does not answer. `None` when the lane lacks a record, or held it for too long.
@@ -113,7 +114,7 @@ impl GateLane {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
             match self.step(settings, routed, held, (answers, looks), now_ms)? {
-                Stepped::Decided(reply) => return Ok(Some(self.counted(routed, reply, looks))),
+                Stepped::Decided(reply) => return Ok(Some(reply)),
                 Stepped::NotCounted(asked) => *looks = self.look_at(routed, asked).await,
                 Stepped::NotLoaded => return Ok(None),
                 Stepped::NotLeased(needs, lanes) => answers.ask(routed, lanes, needs).await,

@@ -29,8 +29,6 @@ pub struct GateLane {
     pub(super) queues: RefCell<HashMap<String, Rc<Queue>>>,
     /// Of a limit's counter object: when it last asked lanes to give back, by subject.
     pub(super) recalled: RefCell<HashMap<String, u64>>,
-    /// How many calls looked at windows of the tenant.
-    pub(super) looks: Cell<u32>,
     /// When the alarm that flushes is due; `None` when no such alarm is set.
     pub(super) alarm_due_ms: Cell<Option<u64>>,
     /// How late the last alarm ran.
@@ -67,7 +65,6 @@ impl GateLane {
             loads: RefCell::default(),
             queues: RefCell::default(),
             recalled: RefCell::default(),
-            looks: Cell::new(0),
             alarm_due_ms: Cell::new(None),
             alarm_overdue_ms: Cell::new(0),
             failed_flushes: Cell::new(0),

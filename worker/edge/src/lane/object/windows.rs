@@ -1,7 +1,7 @@
 //! The windows of a tenant: a lane looks at them before it decides a call, their objects answer.
 
 use futures_util::future::join_all;
-use gateward_core::call::command::GateCommand;
+use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::lane::Lane;
 use gateward_core::lane::protocol::LaneReply;
 use gateward_core::velocity::Counted;
@@ -27,13 +27,17 @@ impl Looks {
     }
 }
 
+/// A name for a call that no other call has.
+fn entry_of(lane: u16) -> String {
+    let random = (js_sys::Math::random() * f64::from(u32::MAX)) as u32;
+    format!("{lane}.{}.{random}", Date::now().as_millis())
+}
+
 impl GateLane {
     /// Looks at all of these windows at once, each in its object.
     pub(super) async fn look_at(&self, command: &GateCommand, looks: Vec<Look>) -> Looks {
-        let entry = match command.call.dry_run {
-            true => String::new(),
-            false => self.next_entry(command.lane),
-        };
+        let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
+        let entry = if counts { entry_of(command.lane) } else { String::new() };
         let (tenant, call) = (command.tenant.as_str(), entry.as_str());
         let asked = looks.iter().map(|look| async move {
             let counted = client::look(&self.env, tenant, call, look).await;
@@ -44,13 +48,6 @@ impl GateLane {
         });
         let answers = Some(join_all(asked).await);
         Looks { entry, asked: looks, answers }
-    }
-
-    /// A name for a call that no other call of the lane has.
-    fn next_entry(&self, lane: u16) -> String {
-        let number = self.looks.get();
-        self.looks.set(number.wrapping_add(1));
-        format!("{lane}.{}.{number}", Date::now().as_millis())
     }
 
     /// The call does not pass, so it does not count. Nobody waits for this: if it does not arrive, the call counts.
