@@ -23,7 +23,7 @@ use crate::registry::{EpochPush, PendingPushes, TenantRecord};
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 8;
+pub const PROTOCOL_VERSION: u8 = 9;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -258,6 +258,7 @@ mod tests {
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Settings, TenantStatus};
     use crate::taint::TaintExplanation;
+    use crate::trace::TraceId;
     use crate::trust::SourceTrust;
 
     fn text(text: &str) -> String {
@@ -278,6 +279,7 @@ mod tests {
             key_id: text("k"),
             secret_hash: [1; 32],
             http_request_id: text("h"),
+            trace_id: TraceId::new([2; 16]),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
             run_credential: true,
@@ -458,8 +460,8 @@ mod tests {
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0800017407016b01010101010101010101010101010101010101010101010101010101010101\
-                0101680100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
+                    "0900017407016b01010101010101010101010101010101010101010101010101010101010101\
+                01016801020202020202020202020202020202020100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
@@ -468,35 +470,35 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0801017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0901017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
                 pin(
-                    "080201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
+                    "090201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
                     "",
                 ),
             ),
-            (LaneRequest::Taint(taint), pin("080301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("080401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("080501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0806030403000403732f7806", "")),
-            (LaneRequest::KeepPushes(pending), pin("0807017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("08080170", "")),
+            (LaneRequest::Taint(taint), pin("090301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("090401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("090501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0906030403000403732f7806", "")),
+            (LaneRequest::KeepPushes(pending), pin("0907017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("09080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "080903626f749102",
+                    "090903626f749102",
                     r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("080a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("080bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("080cad02", "")),
-            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("080d010162", "")),
+            (LaneRequest::ReadChainEnds, pin("090a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("090bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("090cad02", "")),
+            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("090d010162", "")),
             (
                 LaneRequest::Lease(Cow::Owned(lease)),
-                pin("080e0174016c012a0201390203555443070805ac02013201310130010131", ""),
+                pin("090e0174016c012a0201390203555443070805ac02013201310130010131", ""),
             ),
             (
                 LaneRequest::GiveBack {
@@ -505,9 +507,9 @@ mod tests {
                     number: 300,
                     granted: Amount::whole(2),
                 },
-                pin("080f016c012aac020132", ""),
+                pin("090f016c012aac020132", ""),
             ),
-            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0810010175", "")),
+            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0910010175", "")),
         ]
     }
 
@@ -526,16 +528,16 @@ mod tests {
             retry_after_s: Some(5),
         };
         vec![
-            (LaneReply::Done, pin("0800", "")),
+            (LaneReply::Done, pin("0900", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("08010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("09010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("08020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("09020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0803a704",
+                    "0903a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -546,7 +548,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "080465",
+                    "090465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -555,17 +557,17 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0805ac020168000167", ""),
+                pin("0905ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("080601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0807025b5d", "")),
-            (LaneReply::Books(vec![text("[]")]), pin("080801025b5d", "")),
-            (LaneReply::Leased(Some(granted)), pin("080901ac02ad020132013101300130000105", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("090601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0907025b5d", "")),
+            (LaneReply::Books(vec![text("[]")]), pin("090801025b5d", "")),
+            (LaneReply::Leased(Some(granted)), pin("090901ac02ad020132013101300130000105", "")),
             (
                 LaneReply::Returned(Some(Returned { number: 300, returned: Amount::whole(1) })),
-                pin("080a01ac020131", ""),
+                pin("090a01ac020131", ""),
             ),
-            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("080b010175027b7d", "")),
+            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("090b010175027b7d", "")),
         ]
     }
 
@@ -665,7 +667,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 8"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 9"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

@@ -7,11 +7,13 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
-use worker::{Date, console_error};
+use gateward_core::log::{Event, Line};
+use worker::Date;
 
 use crate::app::App;
 use crate::d1;
 use crate::http::Request;
+use crate::log;
 
 /// Addresses that are counted separately within a minute. Unauthenticated requests write at most this many
 /// rows a minute.
@@ -60,7 +62,8 @@ fn write(app: &App, counts: Vec<AuditCount>) {
     app.context.wait_until(async move {
         for count in counts {
             if let Err(error) = d1::audit::count_failed_authentication(&env, &count).await {
-                console_error!("audit count `{}` is lost: {error}", count.event_id);
+                let detail = format!("`{}`: {error}", count.event_id);
+                log::write(&Line::new(Event::AuditCountLost, detail));
             }
         }
     });
