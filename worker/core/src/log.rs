@@ -165,7 +165,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A JSON error without the text around it. The error's own message can repeat a value.
+/// A JSON error for the log or a caller. The error's own message can repeat a value.
 #[must_use]
 pub fn of_json(error: &serde_json::Error) -> String {
     let kind = match error.classify() {
