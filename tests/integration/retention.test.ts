@@ -118,7 +118,7 @@ describe("retention", () => {
     await gateward.execute("UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE tenant = ?1 AND seq = 2", tenant.name);
     await age(tenant, 5);
     await retain(tenant, 1);
-    await eventually("the log says so", async () => gateward.logs().some((line) => line.includes("nothing was pruned") && line.includes("receipt 2")));
+    await eventually("the log says so", async () => gateward.lines().some(({ event, detail }) => event === "prune_failed" && detail?.includes("receipt 2")));
     expect(await seqs(tenant)).toEqual([1, 2, 3, 4, 5]);
     expect(await verify(tenant, 1)).toMatchObject({ verified: false, broken_at: 2, pruned_through: null });
   });
@@ -154,7 +154,7 @@ describe("a database without room", () => {
       const tenant = await full.tenant();
       const { token } = await tenant.agent();
       for (let at = 0; at < 3; at += 1) await full.decide(token, readCall());
-      await eventually("the log says why", async () => full.logs().some((line) => line.includes("D1's database has")));
+      await eventually("the log says why", async () => full.lines().some(({ detail }) => detail?.includes("D1's database has")));
       expect(await tenant.journal()).toEqual([1, 2, 3]);
       expect(await tenant.records("receipts")).toEqual([]);
       const reply = await full.post<Problem>(token, "/v1/authorize", readCall());

@@ -197,6 +197,6 @@ describe("where they are not", () => {
     await failed(gateward, tenant);
     expect(receiver.at(path)).toEqual([]);
     const why = "its address must begin with `https://`";
-    await eventually("the log says why", async () => gateward.logs().some((line) => line.includes(why)));
+    await eventually("the log says why", async () => gateward.lines().some(({ event, detail }) => event === "webhook_not_delivered" && detail?.includes(why)));
   });
 });

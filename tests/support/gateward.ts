@@ -6,6 +6,7 @@ import type { AuthorizeRequest, AuthorizeResponse } from "./api/types.gen.ts";
 import { Api } from "./administration.ts";
 import { Client, type Extras, type Reply } from "./client.ts";
 import { expectDescribedAnswers } from "./described-answers.ts";
+import { isOwn, type LogLine, readLine } from "./log.ts";
 import { builtModules, type Database, scriptModule, type SqlValue, startWithStorage } from "./miniflare.ts";
 import {
   type AgentRow,
@@ -108,9 +109,13 @@ export class Gateward extends Client {
     return new Gateward(url, db, miniflare, name, logs);
   }
 
-  /** Stops it. It fails if the runtime logged an uncaught error, so that every test of the suite looks for them. */
+  /**
+   * Stops it. It fails if the runtime logged an uncaught error, or Gateward a line of another form, so that every test
+   * of the suite looks for them.
+   */
   async close(): Promise<void> {
     await this.#miniflare.dispose();
+    this.lines();
     const caused = this.#logs.filter((line) => CAUSED.test(line)).map((line) => REFERENCE.exec(line)?.[1] ?? line);
     const isOurs = (line: string) => !NOT_OURS.test(line) && !caused.some((reference) => line.includes(reference));
     const uncaught = this.#logs.filter((line) => line.startsWith(UNCAUGHT) && isOurs(line));
@@ -213,6 +218,11 @@ export class Gateward extends Client {
   /** What the worker and its lanes logged so far. */
   logs(): string[] {
     return [...this.#logs];
+  }
+
+  /** The lines of it that are Gateward's own. */
+  lines(): LogLine[] {
+    return this.#logs.filter(isOwn).map(readLine);
   }
 
   /** What a statement on a lane's own SQLite gives; only of an inspectable worker. */

@@ -73,6 +73,7 @@ impl Call {
             key_id: "k1".to_owned(),
             secret_hash: secret_hash(SECRET),
             http_request_id: "bench".to_owned(),
+            trace_id: None,
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
             run_credential: false,

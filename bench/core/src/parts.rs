@@ -68,8 +68,8 @@ pub fn operations() -> Vec<Operation> {
         Operation::new("encode_response", GATEWARD, || {
             let (sealing, ruling) = (Sealing::new(1, GENESIS.to_owned()), allowed());
             let hash = sealing.seal().1;
-            let call = Call::read().command().call;
-            let run = move || response(black_box(&call), &ruling, &sealing, &hash);
+            let command = Call::read().command();
+            let run = move || response(black_box(&command), &ruling, &sealing, &hash);
             let answer: Value = serde_json::from_str(&run()).unwrap();
             assert_eq!(answer["decision"], "allow");
             assert_eq!(answer["receipt"]["seq"], 1);
@@ -78,8 +78,8 @@ pub fn operations() -> Vec<Operation> {
         Operation::new("journal_row", GATEWARD, || {
             let sealing = Sealing::new(1, GENESIS.to_owned());
             let (receipt, hash) = sealing.seal();
-            let call = Call::read().command().call;
-            let response = response(&call, &allowed(), &sealing, &hash);
+            let command = Call::read().command();
+            let response = response(&command, &allowed(), &sealing, &hash);
             let run = move || row(black_box(&sealing), &response, &receipt, &hash);
             let row: Value = serde_json::from_str(&run()).unwrap();
             assert!(row["response"].is_string() && row["receipt"].is_string());
@@ -193,9 +193,9 @@ const TRUST: CallTrust = CallTrust {
     lowered_by: None,
 };
 
-fn response(call: &call::ToolCall, ruling: &Ruling, sealing: &Sealing, hash: &str) -> String {
+fn response(command: &GateCommand, ruling: &Ruling, sealing: &Sealing, hash: &str) -> String {
     encode_response(
-        call,
+        command,
         ruling,
         TRUST,
         Engine { bundle: gateward_policies::bundle().digest, degraded_cause: None },

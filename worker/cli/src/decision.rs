@@ -35,7 +35,7 @@ pub fn shown(decision: &Value, receipt: Option<&str>, approval: Option<&Value>) 
     let [id, what, code] =
         ["decision_id", "decision", "reason_code"].map(|name| one(decision, name));
     let mut parts = vec![format!("{id}: {what} ({code})\n{}", one(response, "reason"))];
-    parts.push(call(decision, &body));
+    parts.push(call(decision, response, &body));
     parts.push(trust(response, &body));
     let origins = response.get("provenance");
     parts.extend(provenance::origins(origins, approval.and_then(|it| arguments(it, &body))));
@@ -47,13 +47,16 @@ pub fn shown(decision: &Value, receipt: Option<&str>, approval: Option<&Value>) 
     parts.join("\n\n")
 }
 
-fn call(decision: &Value, body: &Value) -> String {
+fn call(decision: &Value, response: &Value, body: &Value) -> String {
     let call = format!("{}/{}", one(decision, "server"), one(decision, "tool"));
     let mut rows = vec![field(decision, "at"), field(decision, "agent"), row("call", call)];
     let names = ["resource", "user", "run", "key_id", "action_hash"];
     let known =
         |name: &&str| body.get(*name).and_then(Value::as_str).is_some_and(|it| !it.is_empty());
     rows.extend(names.into_iter().filter(known).map(|name| field(body, name)));
+    if response.get("trace_id").is_some() {
+        rows.push(field(response, "trace_id"));
+    }
     section("The call", &rows)
 }
 

@@ -10,8 +10,9 @@ use utoipa::ToSchema;
 
 use crate::bounds::MAX_LABEL_BYTES;
 use crate::id::rfc3339;
+use crate::json::Json;
 use crate::name::{is_name, is_tool_name};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 
 /// Reads a request's body.
 ///
@@ -20,8 +21,20 @@ use crate::problem::Problem;
 /// `malformed_request` if the body is not JSON, `input_invalid` if it is ambiguous, else `invalid_field`.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // Checks the bounds on depth, values and keys. The bounds of numbers depend on their fields.
-    crate::json::parse_definition(body)?;
+    let body_read = crate::json::parse_definition(body)?;
+    require_object(&body_read)?;
     parse_within("", body)
+}
+
+/// serde would read an array as the fields of a struct, in order.
+fn require_object(body: &Json) -> Result<(), Problem> {
+    match body {
+        Json::Object(_) => Ok(()),
+        other => {
+            let detail = format!("the body must be an object, not {}", other.kind());
+            Err(Problem::new(ProblemCode::MalformedRequest, detail))
+        }
+    }
 }
 
 /// Reads the JSON of the field `within`. The whole body was checked against the bounds before.
@@ -46,7 +59,8 @@ fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
     };
     let text = error.to_string();
     // The path is more useful than line and column.
-    let text = text.split(" at line ").next().unwrap_or_default();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    let text = &without_value(text);
     let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     let field = match (missing, path.as_str()) {
         (Some(name), ".") => name.to_owned(),
@@ -54,6 +68,18 @@ fn refused(within: &str, path: String, error: &serde_json::Error) -> Problem {
         (None, path) => path.to_owned(),
     };
     Problem::field(&field, format!("`{field}`: {text}"))
+}
+
+/// A message of serde without the value that it is about: an argument or a secret may be in the wrong place.
+fn without_value(text: &str) -> String {
+    let about_a_value = ["invalid type: ", "invalid value: ", "unknown variant "];
+    if !about_a_value.iter().any(|start| text.starts_with(start)) {
+        return text.to_owned();
+    }
+    // The value comes first, so the last of these is serde's own.
+    let (found, expected) = text.rsplit_once(", expected ").unwrap_or((text, "another value"));
+    let kind = found.split(['"', '`']).next().unwrap_or_default().trim_end();
+    format!("{kind}, expected {expected}")
 }
 
 /// For a field of a patch, where `null` differs from absent: returns `Some` also for `null`.
@@ -222,4 +248,62 @@ pub fn bounded<T>(field: &str, list: Option<&Vec<T>>) -> Result<(), Problem> {
     }
     let most = crate::bounds::MAX_LIST_ENTRIES;
     Err(Problem::field(field, format!("`{field}`: must have at most {most} entries")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        One,
+        Two,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Body {
+        name: Option<String>,
+        count: Option<u8>,
+        kind: Option<Kind>,
+        list: Option<Vec<String>>,
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_read_is_named_without_its_value() {
+        for (body, field, detail) in [
+            (r#"{"count":"s3cret"}"#, "count", "`count`: invalid type: string, expected u8"),
+            (r#"{"name":4111111111}"#, "name", "`name`: invalid type: integer, expected a string"),
+            (r#"{"count":4111}"#, "count", "`count`: invalid value: integer, expected u8"),
+            (r#"{"name":true}"#, "name", "`name`: invalid type: boolean, expected a string"),
+            (r#"{"list":{"a":1}}"#, "list", "`list`: invalid type: map, expected a sequence"),
+            (r#"{"kind":"s3cret"}"#, "kind", "`kind`: unknown variant, expected `one` or `two`"),
+            (
+                r#"{"count":"x at line 1, expected s3cret` \"s3cret"}"#,
+                "count",
+                "`count`: invalid type: string, expected u8",
+            ),
+        ] {
+            let problem = parse::<Body>(body.as_bytes()).unwrap_err();
+            assert_eq!((problem.field.as_deref(), problem.detail.as_str()), (Some(field), detail));
+        }
+    }
+
+    #[test]
+    fn a_body_must_be_an_object() {
+        for (body, detail) in [
+            (r#"["a",1]"#, "the body must be an object, not an array"),
+            ("null", "the body must be an object, not null"),
+            (r#""a""#, "the body must be an object, not a string"),
+        ] {
+            let problem = parse::<Body>(body.as_bytes()).unwrap_err();
+            assert_eq!(
+                (problem.code, problem.detail.as_str()),
+                (ProblemCode::MalformedRequest, detail)
+            );
+        }
+        assert!(parse::<Body>(b"{}").is_ok());
+    }
 }

@@ -26,7 +26,10 @@ pub mod scope;
 pub mod taint;
 pub mod target;
 mod text_enum;
+pub mod trace;
 pub mod trust;
+
+pub mod log;
 
 pub mod schema;
 

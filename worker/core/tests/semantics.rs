@@ -2,6 +2,7 @@
 
 mod support;
 
+use gateward_core::call::command::GateCommand;
 use gateward_core::lane::StorageError;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::receipt;
@@ -9,6 +10,7 @@ use gateward_core::registry::{
     AgentStatus, CredentialStatus, ServerStatus, ServerTrust, TaintRule, ToolStatus,
 };
 use gateward_core::scope::Scope;
+use gateward_core::trace::TraceId;
 use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
 use support::{Fault, Gate, command, read_call, server, tenant, tool, with};
@@ -312,6 +314,27 @@ fn what_was_answered_and_hashed_is_in_d1_byte_for_byte() {
     assert_eq!(receipt::verify(&gate.receipts(), 1, Some(receipt::GENESIS)), Ok(()));
     let again = gate.try_call(&command(&with(read_call(), resource))).unwrap();
     assert_eq!(again.body, reply.body);
+}
+
+#[test]
+fn a_decision_names_its_callers_trace_and_its_receipt_does_not() {
+    let gate = Gate::new();
+    let call = |trace: Option<u8>, changes: Value| {
+        let trace_id = trace.and_then(|byte| TraceId::new([byte; 16]));
+        let command = GateCommand { trace_id, ..command(&with(read_call(), changes)) };
+        gate.try_call(&command).unwrap().body
+    };
+    let named = |body: &str| serde_json::from_str::<Value>(body).unwrap().get("trace_id").cloned();
+    let once = json!({"request_id": "once"});
+    let first = call(Some(0xab), once.clone());
+    assert_eq!(named(&first), Some(json!("ab".repeat(16))));
+    assert_eq!(call(Some(0xcd), once), first, "a repeated request id has its first answer");
+    assert_eq!(named(&call(None, json!({}))), None, "a caller without a trace");
+    assert_eq!(named(&call(Some(1), json!({"dry_run": true}))), Some(json!("01".repeat(16))));
+    gate.flush_all();
+    let stored = gate.text("SELECT response FROM decisions ORDER BY seq LIMIT 1");
+    assert_eq!(stored, first);
+    assert!(gate.receipts().iter().all(|receipt| !receipt.body.contains("trace_id")));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The tables of docs/api.md and the lists in D1's CHECK constraints have exactly the values of the
+//! The tables of docs/api.md and docs/logs.md, and the lists in D1's CHECK constraints have exactly the values of the
 //! enums.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests only")]
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use gateward_core::admin::group::MemberKind;
 use gateward_core::approval::ApprovalStatus;
 use gateward_core::decision::{Decision, ReasonCode};
+use gateward_core::log::{Event, MAX_DETAIL_BYTES};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
@@ -21,6 +22,12 @@ use gateward_core::registry::{
 use gateward_core::trust::SourceTrust;
 
 const API: &str = include_str!("../../../docs/api.md");
+const LOGS: &str = include_str!("../../../docs/logs.md");
+
+/// The entry writes the events of a trap itself.
+const ENTRY: &str = include_str!("../../edge/src/entry.js");
+const OTHER_SCRIPTS: [&str; 2] =
+    [include_str!("../../edge/src/io.js"), include_str!("../../edge/src/upstream/relay.js")];
 
 /// The kinds of receipts; the members of each are its own type.
 const RECEIPT_KINDS: [&str; 4] = ["approval", "decision", "outcome", "registry"];
@@ -28,7 +35,11 @@ const RECEIPT_KINDS: [&str; 4] = ["approval", "decision", "outcome", "registry"]
 /// The first two cells of each row of the page's table that has this header, sorted; backticks left
 /// out.
 fn table(header: &str) -> Vec<(String, String)> {
-    let mut tables = API.split("\n\n").filter_map(|part| part.trim().strip_prefix(header));
+    table_of(API, header)
+}
+
+fn table_of(page: &str, header: &str) -> Vec<(String, String)> {
+    let mut tables = page.split("\n\n").filter_map(|part| part.trim().strip_prefix(header));
     let rows = tables.next().unwrap_or_else(|| panic!("no table `{header}`"));
     assert!(tables.next().is_none(), "two tables `{header}`");
     let mut rows: Vec<(String, String)> = rows
@@ -77,6 +88,30 @@ fn the_api_page_has_each_decision_trust_and_receipt_kind_once() {
     assert_eq!(codes("| decision | meaning |"), sorted(Decision::ALL.map(Decision::as_str)));
     assert_eq!(codes("| value | meaning |"), sorted(SourceTrust::ALL.map(SourceTrust::as_str)));
     assert_eq!(codes("| `kind` | written when | its own members |"), sorted(RECEIPT_KINDS));
+}
+
+#[test]
+fn the_page_about_logs_has_each_event_once_with_its_level() {
+    let events =
+        Event::ALL.iter().map(|event| (event.code().to_owned(), event.level().as_str().to_owned()));
+    let expected: Vec<_> = events.collect();
+    assert_eq!(table_of(LOGS, "| event | level | meaning and what to do |"), expected);
+}
+
+#[test]
+fn scripts_log_events_of_the_list_and_nothing_else() {
+    let written = [Event::WasmTrapped, Event::WasmRestarted];
+    for event in written {
+        let (level, code, sentence) = (event.level().as_str(), event.code(), event.sentence());
+        let line = format!(r#"line("{level}", "{code}", "{sentence}""#);
+        assert!(ENTRY.contains(&line), "entry.js does not have `{line}`");
+    }
+    assert_eq!(MAX_DETAIL_BYTES, 1_024);
+    assert!(ENTRY.contains("MAX_DETAIL_BYTES = 1_024;"));
+    assert_eq!(ENTRY.matches("console.").count(), written.len());
+    for script in OTHER_SCRIPTS {
+        assert!(!script.contains("console."));
+    }
 }
 
 /// The lists of texts in the CHECK constraints of a `CREATE TABLE`: column and sorted values.

@@ -12,15 +12,24 @@ const state = wasm.__worker_init_state();
 Error.stackTraceLimit = 100;
 addEventListener("error", ({ error }) => markTrap(error));
 
+/** Bytes of a stack trace in a line of the log, as in the core's `log.rs`. */
+const MAX_DETAIL_BYTES = 1_024;
+
+/** A line of the log (docs/logs.md). The events are in the core's list, but after a trap its code cannot run. */
+function line(level, event, message, detail) {
+  return JSON.stringify({ time: new Date().toISOString(), level, event, message, detail });
+}
+
 function markTrap(error) {
   if (!(error instanceof WebAssembly.RuntimeError)) return;
-  console.error("Critical", error);
+  const detail = String(error.stack ?? error).slice(0, MAX_DETAIL_BYTES);
+  console.error(line("error", "wasm_trapped", "The Wasm module failed, and is started again for the next request.", detail));
   state.criticalError = true;
 }
 
 function resetAfterTrap() {
   if (!state.criticalError) return;
-  console.log("Reinitializing Wasm application");
+  console.log(line("info", "wasm_restarted", "The Wasm module was started again after it failed."));
   wasm.__wbg_reset_state();
   state.criticalError = false;
   state.instanceId += 1;

@@ -11,6 +11,7 @@ use gateward_core::isolate::memory::Held;
 use gateward_core::limit::Amount;
 use gateward_core::limit::status::Status;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::trace::{TRACESTATE, TraceContext};
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use serde::Serialize;
@@ -74,6 +75,7 @@ pub struct Request {
     connecting_address: String,
     /// How the request is signed; empty if it is not: docs/signing.md.
     pub signature_input: String,
+    traceparent: String,
     raw: web_sys::Request,
     /// Whether the body was read or dropped.
     read: Cell<bool>,
@@ -94,6 +96,7 @@ impl Request {
             request_id: next(),
             connecting_address: next(),
             signature_input: next(),
+            traceparent: next(),
             raw,
             read: Cell::new(false),
         }
@@ -105,6 +108,11 @@ impl Request {
         let plain = (1..=MAX_HTTP_REQUEST_ID_BYTES).contains(&id.len())
             && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
         if plain { id.clone() } else { random_uuid() }
+    }
+
+    /// The caller's trace; `None` if it sent none, or a malformed one.
+    pub fn trace(&self) -> Option<TraceContext> {
+        TraceContext::read(&self.traceparent, || self.header(TRACESTATE))
     }
 
     /// The path as it was sent, from the first slash on. Dots and backslashes are not normalized.

@@ -29,7 +29,7 @@ export function describe(request, addressHeader) {
   const of = (name) => headers.get(name) ?? "";
   const length = headers.get("content-length") ?? (request.body === null ? "0" : "");
   const address = addressHeader === "" ? "" : of(addressHeader);
-  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${length}\n${of("x-request-id")}\n${address}\n${of("signature-input")}`;
+  return `${method}\n${url}\n${of("authorization")}\n${of("content-type")}\n${length}\n${of("x-request-id")}\n${address}\n${of("signature-input")}\n${of("traceparent")}`;
 }
 
 /**

@@ -12,17 +12,32 @@ mod http;
 mod io;
 mod lane;
 mod limits;
+mod log;
 mod memory;
 mod router;
 mod settings;
 mod time_zones;
 mod upstream;
 
-use worker::worker_sys::web_sys::{Request, Response};
-use worker::{Context, Env, Result, event};
+use std::panic::AssertUnwindSafe;
 
-/// Every request. It always gets a response: failures become problem details.
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
-    router::answer(request, env, context).await
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::worker_sys::web_sys::{Request, Response};
+use worker::{Context, Env, worker_sys};
+
+/// Every request. It always gets a response: failures become problem details. `worker`'s own macro for this would log
+/// errors in another form.
+///
+/// # Errors
+///
+/// The runtime cannot create a response.
+#[wasm_bindgen]
+pub async fn fetch(
+    request: Request,
+    env: Env,
+    context: worker_sys::Context,
+) -> Result<Response, JsValue> {
+    let answer = router::answer(request, env, Context::new(context));
+    AssertUnwindSafe(answer).await.map_err(JsValue::from)
 }

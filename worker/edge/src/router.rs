@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use gateward_core::api::route::{self, Access, Found, Operation, Proxied};
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
@@ -19,6 +20,7 @@ use crate::handlers::{
     metrics, receipts, runs,
 };
 use crate::http::{self, Body, Head, Request};
+use crate::log;
 use crate::settings::settings;
 
 /// How many times more memory a parsed body of an administrator takes than its text. A list of small
@@ -36,7 +38,8 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
     let answered = match settings {
         Ok(settings) => {
             let context = Rc::new(context);
-            let app = App { env, settings, request_id: request_id.clone(), context };
+            let trace = request.trace().map(Rc::new);
+            let app = App { env, settings, request_id: request_id.clone(), trace, context };
             let answered = handle(&request, &app).await;
             request.drop_unread_body().await;
             failures::write_closed(&app);
@@ -44,11 +47,17 @@ pub async fn answer(request: web_sys::Request, env: Env, context: Context) -> Re
         }
         Err(problem) => Err(problem),
     };
-    match answered {
+    let responded = match answered {
         Ok(Answer::Json(body)) => Head::new(200, &request_id).with(&body),
         Ok(Answer::Whole(response)) => Ok(response),
         Err(problem) => http::problem(&problem, &request_id),
-    }
+    };
+    responded.or_else(|error| {
+        let line = Line::new(Event::ResponseFailed, error);
+        log::write(&Line { request_id: Some(&request_id), ..line });
+        let detail = "the response could not be written";
+        http::problem(&Problem::new(ProblemCode::Internal, detail), &request_id)
+    })
 }
 
 async fn handle(request: &Rc<Request>, app: &App) -> Answered {

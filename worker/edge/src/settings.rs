@@ -5,11 +5,13 @@ use std::rc::Rc;
 
 use gateward_core::credential::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
 use gateward_core::gate::config::{Config, connecting_address_header};
+use gateward_core::log::{Event, Line};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::ValueKey;
-use worker::{Env, console_error};
+use worker::Env;
 
+use crate::log;
 use crate::time_zones::offset_s;
 
 /// The settings of a deployment.
@@ -35,7 +37,7 @@ thread_local! {
 /// The settings; a problem for the caller while they are wrong.
 pub fn settings(env: &Env) -> Result<Rc<Settings>, Problem> {
     SETTINGS.with(|cell| cell.get_or_init(|| read(env).map(Rc::new)).clone()).map_err(|message| {
-        console_error!("misconfigured: {message}");
+        log::write(&Line::new(Event::Misconfigured, message));
         Problem::new(
             ProblemCode::Misconfigured,
             "a setting of Gateward is missing or invalid; its log says which",

@@ -10,6 +10,7 @@ use crate::call::outcome::ReportedOutcome;
 use crate::call::run::{ReportedResult, RunStart};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
+use crate::trace::TraceId;
 
 /// Items of one page of a list. A longer page is rejected.
 pub const MAX_CANDIDATES: usize = 1_000;
@@ -24,6 +25,8 @@ pub struct GateCommand {
     pub secret_hash: [u8; 32],
     /// The id of this request in responses and logs.
     pub http_request_id: String,
+    /// The caller's trace, if the caller sent one.
+    pub trace_id: Option<TraceId>,
     /// The address of the client, as the platform reports it.
     pub source_address: Option<IpAddr>,
     /// Whether the worker verified the request's signature.

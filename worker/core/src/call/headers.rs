@@ -18,7 +18,7 @@ const HOP_BY_HOP: [&str; 9] = [
 
 /// The caller's headers that go to every upstream. None of them changes what a request does or for whom, so
 /// policies need not see them. `Prefer` and `Baggage` are missing because some APIs act on them.
-const ALLOWED: [&str; 16] = [
+const ALLOWED: [&str; 14] = [
     "accept",
     "accept-charset",
     "accept-language",
@@ -31,15 +31,14 @@ const ALLOWED: [&str; 16] = [
     "if-range",
     "if-unmodified-since",
     "range",
-    "traceparent",
-    "tracestate",
     "user-agent",
     "x-request-id",
 ];
 
 /// The caller's headers that are never forwarded: for Gateward only (credential, signature), for this host
-/// name only (cookies), about the caller's address, or about the body, for which Gateward sets them anew.
-const NEVER_FORWARDED: [&str; 20] = [
+/// name only (cookies), about the caller's address, or those that Gateward sets anew: about the body, and about the
+/// trace (`trace.rs`).
+const NEVER_FORWARDED: [&str; 22] = [
     "accept-encoding",
     "authorization",
     "client-ip",
@@ -53,6 +52,8 @@ const NEVER_FORWARDED: [&str; 20] = [
     "host",
     "signature",
     "signature-input",
+    "traceparent",
+    "tracestate",
     "true-client-ip",
     "via",
     "x-client-ip",
@@ -222,6 +223,8 @@ mod tests {
                 ("host", "gate"),
                 ("signature", "sig1=:AA==:"),
                 ("signature-input", "sig1=()"),
+                ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+                ("tracestate", "a=1"),
                 ("x-forwarded-for", "192.0.2.1"),
                 ("x-gateward-agent", "root"),
                 ("x_gateward_agent", "root"),
@@ -241,7 +244,7 @@ mod tests {
             ),
             // Headers that an older version let register are still checked.
             (
-                &["cookie", "x-gateward-agent", "x-forwarded-for", "x-hop"],
+                &["cookie", "traceparent", "x-gateward-agent", "x-forwarded-for", "x-hop"],
                 &["accept", "idempotency-key"],
             ),
         ] {
@@ -267,6 +270,8 @@ mod tests {
             ("cookie", false),
             ("signature", false),
             ("signature-input", false),
+            ("traceparent", false),
+            ("tracestate", false),
             ("content-digest", false),
             ("content-type", false),
             ("content-length", false),

@@ -75,8 +75,7 @@ fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step
     let decision_id = id::decision_id(id_ms, command.lane, 0, &command.call.fingerprint);
     let approval = presented(&draft).map(|approval| (approval, facts.now_ms));
     let trust = draft.trust();
-    let body =
-        respond::response(&command.call, ruling, trust, decided_by, &decision_id, approval, None);
+    let body = respond::response(command, ruling, trust, decided_by, &decision_id, approval, None);
     let counted = ruling.counted_only.then_some(match ruling.reason_code {
         ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
         ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
@@ -178,7 +177,7 @@ fn build_rows(
     let receipt = Some(ReplyReceipt::new(command.lane, seq, &sealed.hash, previous));
     let trust = draft.trust();
     let response =
-        respond::response(call, ruling, trust, decided_by, decision_id, approval, receipt);
+        respond::response(command, ruling, trust, decided_by, decision_id, approval, receipt);
     let Effects { containment, asked, settled } = effects;
     let limits = limits::writes(draft, ruling.decision.passes(), decision_id);
     let noted = Noted {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::ruling::Ruling;
 use super::trust::CallTrust;
 use crate::approval::{Approval as Record, ApprovalStatus};
-use crate::call::ToolCall;
+use crate::call::command::GateCommand;
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::limit::Violation;
@@ -43,6 +43,10 @@ pub struct Response<'a> {
     dry_run: bool,
     bundle: &'a str,
     receipt: Option<ReplyReceipt<'a>>,
+    /// The caller's trace (W3C Trace Context). Present if the caller sent one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    trace_id: Option<String>,
     /// `degraded` if a dependency of the decision was unavailable; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -121,7 +125,7 @@ fn group_names(approval: &Record) -> Vec<&str> {
 /// The response as JSON. `approval` has the time at which its status is shown.
 #[must_use]
 pub fn response(
-    call: &ToolCall,
+    command: &GateCommand,
     ruling: &Ruling,
     trust: CallTrust,
     engine: Engine<'_>,
@@ -129,6 +133,7 @@ pub fn response(
     approval: Option<(&Record, u64)>,
     receipt: Option<ReplyReceipt<'_>>,
 ) -> String {
+    let call = &command.call;
     let (tool_risk, writes) = match &ruling.tool {
         Some(tool) => (tool.risk, tool.writes),
         // An unknown tool counts as the riskiest.
@@ -158,6 +163,7 @@ pub fn response(
         dry_run: call.dry_run,
         bundle: engine.bundle,
         receipt,
+        trace_id: command.trace_id.map(|id| id.to_string()),
         engine_mode: engine.degraded_cause.map(|_| DEGRADED),
         degraded_cause: engine.degraded_cause,
         taint: ruling.taint.as_deref(),

@@ -267,6 +267,7 @@ mod tests {
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Settings, TenantStatus};
     use crate::taint::TaintExplanation;
+    use crate::trace::TraceId;
     use crate::trust::SourceTrust;
 
     fn text(text: &str) -> String {
@@ -287,6 +288,7 @@ mod tests {
             key_id: text("k"),
             secret_hash: [1; 32],
             http_request_id: text("h"),
+            trace_id: TraceId::new([2; 16]),
             source_address: Some([192, 0, 2, 7].into()),
             signed: true,
             run_credential: true,
@@ -470,7 +472,7 @@ mod tests {
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
                     "0900017407016b01010101010101010101010101010101010101010101010101010101010101\
-                0101680100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
+                01016801020202020202020202020202020202020100c0000207010101010179010101017a0003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",

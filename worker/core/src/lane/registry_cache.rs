@@ -363,6 +363,7 @@ mod tests {
             key_id: "k".to_owned(),
             secret_hash: [0; 32],
             http_request_id: String::new(),
+            trace_id: None,
             source_address: None,
             signed: false,
             run_credential: false,

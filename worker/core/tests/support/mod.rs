@@ -535,6 +535,7 @@ pub fn command(body: &Json) -> GateCommand {
         key_id: "k1".to_owned(),
         secret_hash: secret_hash(SECRET),
         http_request_id: "test".to_owned(),
+        trace_id: None,
         source_address: None,
         signed: false,
         run_credential: false,

@@ -7,13 +7,15 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
+use gateward_core::log::{Event, Line};
 use gateward_core::metrics::Series;
 use gateward_core::problem::ProblemCode;
-use worker::{Date, console_error};
+use worker::Date;
 
 use crate::app::App;
 use crate::d1;
 use crate::http::Request;
+use crate::log;
 
 /// Addresses that are counted separately within a minute. Unauthenticated requests write at most this many
 /// rows a minute.
@@ -69,13 +71,15 @@ fn write(app: &App, counts: Vec<AuditCount>) {
     app.context.wait_until(async move {
         for count in counts {
             if let Err(error) = d1::audit::count_failed_authentication(&env, &count).await {
-                console_error!("audit count `{}` is lost: {error}", count.event_id);
+                let detail = format!("`{}`: {error}", count.event_id);
+                log::write(&Line::new(Event::AuditCountLost, detail));
             }
         }
         for (reason, count) in reasons {
             let series = Series::FailedAuthentication(reason);
             if let Err(error) = d1::metrics::count(&env, series, count).await {
-                console_error!("{count} failed authentications are not in metrics: {error}");
+                let detail = format!("{count} failed authentications: {error}");
+                log::write(&Line::new(Event::MetricsUnavailable, detail));
             }
         }
     });

@@ -16,19 +16,19 @@ use gateward_core::credential::run_token;
 use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::credential::token::{self, Holder, Token};
 use gateward_core::json::Json;
+use gateward_core::log::{Event, Line, of_json};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{AgentStatus, CredentialKind, CredentialStatus, TenantStatus};
 use gateward_core::scope::Scope;
 use subtle::ConstantTimeEq as _;
-use worker::{Date, console_error};
+use worker::Date;
 
 use crate::app::App;
-use crate::d1;
 use crate::d1::registry::ReaderRow;
 use crate::http::Request;
-use crate::lane;
 use crate::lane::refusals;
+use crate::{d1, lane, log};
 
 /// The name of the caller of `/v1/bootstrap` in the audit.
 const BOOTSTRAP: &str = "bootstrap";
@@ -197,6 +197,7 @@ pub fn command(
         key_id: token.key_id.to_owned(),
         secret_hash: token.secret_hash,
         http_request_id: app.request_id.clone(),
+        trace_id: app.trace.as_ref().map(|trace| trace.trace_id),
         source_address: request.source_address(),
         signed: signature.is_some(),
         run_credential: token.run.is_some(),
@@ -390,7 +391,7 @@ fn refuse(request: &Request, app: &App, code: ProblemCode, detail: &str) -> Prob
 }
 
 fn unreadable(error: serde_json::Error) -> Problem {
-    console_error!("a credential cannot be read: {error}");
+    log::write(&Line::new(Event::CredentialUnreadable, of_json(&error)));
     Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
 }
 

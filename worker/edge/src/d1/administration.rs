@@ -1,16 +1,18 @@
 //! Reads and writes of the administration.
 
 use gateward_core::admin::Loaded;
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::administration::{KEPT_ANSWER, Statement, Value};
 use js_sys::Array;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::JsValue;
-use worker::{Env, console_error};
+use worker::Env;
 
 use super::{query, read, statement, unavailable};
 use crate::limits::D1_CHANGE_MS;
+use crate::log;
 
 /// The stored response to a request with an idempotency key.
 #[derive(Deserialize)]
@@ -74,7 +76,7 @@ pub async fn commit(
             Ok(Committed::Overtaken)
         }
         Err(error) => {
-            console_error!("a change could not be written: {error}");
+            log::write(&Line::new(Event::ChangeNotWritten, error));
             let detail = "it is not known whether the change was written; try again";
             Err(Problem::new(ProblemCode::RegistryUnavailable, detail))
         }

@@ -16,16 +16,17 @@ pub mod webhooks;
 use std::cell::RefCell;
 
 use gateward_core::isolate::outage::LogThrottle;
+use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Array;
 use js_sys::futures::JsFuture;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
-use worker::{Date, Env, Error, Result, console_error};
+use worker::{Date, Env, Error, Result};
 
-use crate::io;
 use crate::limits::D1_READ_MS;
+use crate::{io, log};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "DB";
@@ -50,7 +51,7 @@ fn rows<T: DeserializeOwned>(rows: Option<&RawValue>) -> Result<Vec<T>> {
 }
 
 fn unreadable(error: serde_json::Error) -> Error {
-    Error::RustError(format!("D1's answer cannot be read: {error}"))
+    Error::RustError(format!("D1's answer cannot be read: {}", of_json(&error)))
 }
 
 /// All rows of a statement that reads, within the limit for reads that a caller waits for.
@@ -83,7 +84,8 @@ async fn read_all<T>(
     read.map_err(|error| {
         let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
         if let Some(left_out) = line {
-            console_error!("D1: {error} ({left_out} similar lines were left out)");
+            let detail = format!("{error} ({left_out} similar lines were left out)");
+            log::write(&Line::new(Event::DatabaseFailed, detail));
         }
         unavailable()
     })

@@ -2,6 +2,7 @@
 
 use gateward_core::bounds::MAX_SERVER_TOOLS;
 use gateward_core::call::command::GateCommand;
+use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{
     AgentStatus, CredentialKind, CredentialStatus, ListedTool, LoadedListing, LoadedTexts,
@@ -9,9 +10,10 @@ use gateward_core::registry::{
 };
 use gateward_core::sql::d1::{LOAD_LISTING, LOAD_READER, LOAD_RECORDS, PING};
 use serde::Deserialize;
-use worker::{Env, console_error};
+use worker::Env;
 
 use super::{number, read, read_within};
+use crate::log;
 
 /// The credential of a request that is not a call, with its tenant and agent.
 #[derive(Deserialize)]
@@ -77,15 +79,15 @@ pub async fn load_listing(
         return Ok(LoadedListing { epoch: 0, tools: Vec::new() });
     };
     let tools = row.tools.as_deref().map_or(Ok(Vec::new()), serde_json::from_str);
-    let tools: Vec<ListedTool> = tools.map_err(unreadable)?;
+    let tools: Vec<ListedTool> = tools.map_err(|error| unreadable(of_json(&error)))?;
     if tools.len() > MAX_SERVER_TOOLS {
         return Err(unreadable("the server has too many tools"));
     }
     Ok(LoadedListing { epoch: row.epoch, tools })
 }
 
-pub fn unreadable(error: impl std::fmt::Display) -> Problem {
-    console_error!("a registry record cannot be read: {error}");
+pub fn unreadable(why: impl std::fmt::Display) -> Problem {
+    log::write(&Line::new(Event::RegistryUnreadable, why));
     Problem::new(ProblemCode::RegistryUnavailable, "the registry cannot be read")
 }
 

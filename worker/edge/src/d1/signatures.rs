@@ -2,13 +2,15 @@
 
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::gate::NONCE_MS;
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::d1::{FORGET_SIGNATURE_NONCES, USE_SIGNATURE_NONCE};
 use serde::de::IgnoredAny;
-use worker::{Env, Result, console_error};
+use worker::{Env, Result};
 
 use super::{number, query, rows, statement};
 use crate::limits::D1_CHANGE_MS;
+use crate::log;
 
 /// Expired nonces that are deleted when one is used. More than one, so that they do not accumulate.
 const MAX_FORGOTTEN: u64 = 10;
@@ -36,7 +38,8 @@ pub async fn use_nonce(
     }
     .await;
     used.map(|rows| !rows.is_empty()).map_err(|error| {
-        console_error!("a signature's nonce could not be written: {error}");
+        let line = Line::new(Event::NonceNotWritten, error);
+        log::write(&Line { tenant: Some(tenant), ..line });
         let detail =
             "the database does not answer; nothing was changed; sign the request again and retry";
         Problem::new(ProblemCode::RegistryUnavailable, detail)

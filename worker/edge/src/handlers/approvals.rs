@@ -11,17 +11,17 @@ use gateward_core::approval::{
 };
 use gateward_core::etag::etag;
 use gateward_core::id::{approval_position, rfc3339};
+use gateward_core::log::{Event, of_json};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
-use worker::{Date, console_error};
+use worker::Date;
 
 use crate::answer::{Answer, Answered, whole};
 use crate::app::App;
 use crate::authentication::{Caller, authenticate};
-use crate::d1;
 use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Head, Request, json};
-use crate::lane;
+use crate::{d1, lane, log};
 
 /// `Retry-After` of a pending approval, in seconds. People do not decide faster.
 const POLL_AFTER_S: u64 = 5;
@@ -119,10 +119,8 @@ async fn held_by_lanes(
         for (lane, rows) in join_all(asked).await {
             let Ok((approvals, last)) = rows.map_err(drop).and_then(|rows| {
                 listing::of_journal(&rows).map_err(|error| {
-                    console_error!(
-                        "the journal of lane {lane} of `{}` cannot be read: {error}",
-                        caller.tenant
-                    );
+                    let line = app.line(Event::JournalUnreadable, of_json(&error));
+                    log::write(&line.in_lane(&caller.tenant, lane));
                 })
             }) else {
                 continue;

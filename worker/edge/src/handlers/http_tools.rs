@@ -140,7 +140,8 @@ impl DecidedCall<'_> {
         }
         headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));
         let body = Some(body).filter(|body| !body.is_empty());
-        let request = UpstreamRequest { method: &self.request.method, url, headers, body };
+        let (method, decision) = (self.request.method.as_str(), Some(&self.passed.decision));
+        let request = UpstreamRequest { method, url, headers, body, decision };
         relay::send(self.app, self.request, &self.passed.command.tenant, upstream, request)
     }
 

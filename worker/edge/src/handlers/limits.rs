@@ -6,7 +6,7 @@ use gateward_core::gate::limits::{agent_book, credential_book};
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::Terms;
 use gateward_core::limit::pool::Pool;
-use gateward_core::limit::status::{Status, status};
+use gateward_core::limit::status::{Status, status as status_of};
 use gateward_core::limit::{Book, Limit};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -75,7 +75,7 @@ async fn of_agent(
         let text = books.get(book).filter(|text| !text.is_empty());
         let book = text.map_or_else(|| Some(Book::default()), |text| Book::parse(text));
         let book = book.ok_or_else(unreadable)?;
-        Ok(limits.iter().map(|limit| status(&book, limit, at)).collect())
+        Ok(limits.iter().map(|limit| status_of(&book, limit, at)).collect())
     };
     let asked = found.shared.iter().filter_map(|shared| {
         let is_own = |group: &&String| shared.subject == EACH || shared.subject == **group;
@@ -120,7 +120,7 @@ async fn of_shared(
         state,
     };
     if Terms::of(&limit.rule).is_none() {
-        let unused = |subject| state(subject, status(&Book::new(), limit, at));
+        let unused = |subject| state(subject, status_of(&Book::new(), limit, at));
         return Ok(subjects.into_iter().map(unused).collect());
     }
     let pools = lane::client::pools(env, tenant, &limit.counter, subjects.clone()).await?;

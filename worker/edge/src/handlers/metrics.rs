@@ -1,14 +1,16 @@
 //! `GET /metrics`.
 
+use gateward_core::log::Event;
 use gateward_core::metrics::CONTENT_TYPE;
 use gateward_core::problem::{Problem, ProblemCode};
-use worker::{Date, console_error};
+use worker::Date;
 
 use crate::answer::{Answered, whole};
 use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
 use crate::http::Head;
+use crate::log;
 
 /// The metrics of the caller's tenant; of all tenants for an operator. No lane is asked.
 pub async fn scrape(app: &App, caller: &Caller) -> Answered {
@@ -16,7 +18,7 @@ pub async fn scrape(app: &App, caller: &Caller) -> Answered {
     let tenant = (!caller.is_operator()).then_some(caller.tenant.as_str());
     let scrape = d1::metrics::scrape(&app.env, tenant, now_ms).await?;
     let text = scrape.render(now_ms).map_err(|error| {
-        console_error!("metrics cannot be read: {error}");
+        log::write(&app.line(Event::MetricsUnavailable, &error));
         Problem::new(ProblemCode::Internal, "the metrics cannot be read")
     })?;
     whole(Head::of_type(200, CONTENT_TYPE, &app.request_id).with(&text))

@@ -6,6 +6,7 @@ use gateward_core::api::receipts::{
 };
 use gateward_core::id::{receipt_id, receipt_position};
 use gateward_core::lane::protocol::ChainEnds;
+use gateward_core::log::of_json;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{self, CANON_VERSION, ChainHead, GENESIS, StoredReceipt};
 use serde_json::value::RawValue;
@@ -98,7 +99,7 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     // Refuses ambiguous JSON like every other route.
     gateward_core::json::parse(body)?;
     let asked: VerifyRequest = serde_json::from_slice(body)
-        .map_err(|error| Problem::new(ProblemCode::MalformedRequest, error.to_string()))?;
+        .map_err(|error| Problem::new(ProblemCode::MalformedRequest, of_json(&error)))?;
     let lane = own_lane(caller, asked.lane)?;
     if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {
         return Err(malformed("from", "a sequence number from 1, and not above `to`"));

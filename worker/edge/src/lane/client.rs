@@ -17,6 +17,7 @@ use gateward_core::lane::protocol::{
 };
 use gateward_core::limit::Amount;
 use gateward_core::limit::lease::{Granted, Returned};
+use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use gateward_core::velocity::Counted;
@@ -27,12 +28,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
 use worker::worker_sys::web_sys::Response;
-use worker::{Date, Env, console_error};
+use worker::{Date, Env};
 
 use super::refusals;
 use crate::http::Head;
-use crate::io;
 use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, LOOK_MS, RECALL_MS};
+use crate::{io, log};
 
 /// The binding in wrangler.toml.
 const BINDING: &str = "LANES";
@@ -125,7 +126,7 @@ async fn judged(response: Response) -> Result<Judged, Refused> {
     let rate = RateFields(RATE_FIELDS.map(header));
     let body = text(&response).await?;
     if response.status() == 200 {
-        let reply = serde_json::from_str(&body).map_err(unavailable)?;
+        let reply = serde_json::from_str(&body).map_err(unreadable)?;
         return Ok(Judged { reply, rate });
     }
     let mut problem = problem_of(&body)?;
@@ -146,7 +147,7 @@ struct ProblemBody {
 /// The problem in a lane's response.
 fn problem_of(body: &str) -> Result<Problem, Problem> {
     let ProblemBody { code, detail, field, violated_limits } =
-        serde_json::from_str(body).map_err(unavailable)?;
+        serde_json::from_str(body).map_err(unreadable)?;
     let problem = refused(&code, detail)?;
     let violated_limit = violated_limits.into_iter().next().map(Box::new);
     Ok(Problem { field, violated_limit, ..problem })
@@ -233,9 +234,8 @@ pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<
         let name = [PUSHES_OBJECT, tenant].concat();
         let kept = confirm(env, &name, &LaneRequest::KeepPushes(pushes), EPOCH_PUSH_MS).await;
         if kept.is_err() {
-            console_error!(
-                "lanes {pending:?} of `{tenant}` did not confirm a change, and it will not be pushed again"
-            );
+            let line = Line::new(Event::ChangeNotPushed, format!("lanes {pending:?}"));
+            log::write(&Line { tenant: Some(tenant), ..line });
         }
     }
     pending
@@ -463,10 +463,16 @@ thread_local! {
     static LOG: RefCell<LogThrottle> = RefCell::default();
 }
 
+/// A lane's answer that is not the JSON that it should be.
+fn unreadable(error: serde_json::Error) -> Problem {
+    unavailable(format_args!("its answer cannot be read: {}", of_json(&error)))
+}
+
 fn unavailable(error: impl std::fmt::Display) -> Problem {
     let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
     if let Some(suppressed) = line {
-        console_error!("lane unavailable: {error} ({suppressed} similar lines were left out)");
+        let detail = format!("{error} ({suppressed} similar lines were left out)");
+        log::write(&Line::new(Event::LaneUnavailable, detail));
     }
     Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
 }

@@ -53,7 +53,8 @@ fn value(value: JsValue) -> Result<Value, StorageError> {
     }
     let text = value.as_string().map(Value::Text);
     text.ok_or_else(|| {
-        StorageError(format!("a value of a type that lanes do not store: {value:?}"))
+        let kind = value.js_typeof().as_string().unwrap_or_default();
+        StorageError(format!("a value of a type that lanes do not store: {kind}"))
     })
 }
 

@@ -211,7 +211,8 @@ impl Server<'_> {
         field("mcp-method", if self.version == STATELESS_VERSION { method } else { "" });
         field("mcp-session-id", self.session.as_deref().unwrap_or_default());
         let body = Some(body.as_bytes()).filter(|body| !body.is_empty());
-        let request = UpstreamRequest { method: http_method, url: &self.url, headers, body };
+        let request =
+            UpstreamRequest { method: http_method, url: &self.url, headers, body, decision: None };
         let sent = relay::send(self.app, self.caller, self.tenant, &bounded, request).await?;
         let answer = sent.map_err(|broken| broken.problem())?;
         if (200..300).contains(&answer.status) {

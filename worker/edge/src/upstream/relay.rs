@@ -4,29 +4,32 @@
 //! that are not inspected never enter Wasm's memory (`relay.js`).
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::proxy::{Observe, ProxyDecision, Untrusted};
 use gateward_core::gate::{Effect, ObservedResult, OutcomeCommand, TaintCommand};
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::Observed;
 use gateward_core::provenance::extract::MAX_READ_BYTES;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use gateward_core::target::Target;
+use gateward_core::trace::{SpanId, TraceContext};
 use js_sys::Uint8Array;
 use js_sys::futures::{JsFuture, future_to_promise};
 use sha2::{Digest as _, Sha256};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::worker_sys::web_sys::{self, Response};
-use worker::{Date, Env, Result, console_error};
+use worker::{Date, Result};
 
 use crate::app::App;
-use crate::http::{Head, Request, pairs};
-use crate::lane;
+use crate::http::{self, Head, Request, pairs};
+use crate::{lane, log};
 
 #[wasm_bindgen(module = "/src/upstream/relay.js")]
 extern "C" {
@@ -89,6 +92,8 @@ pub struct UpstreamRequest<'a> {
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Option<&'a [u8]>,
+    /// The decision that lets it pass, if it needed one. Its id names Gateward's span of the trace.
+    pub decision: Option<&'a ProxyDecision>,
 }
 
 /// Keeps the request's context alive until this is dropped, even if the caller disconnects. Otherwise the
@@ -238,7 +243,7 @@ impl Passed {
 pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Problem> {
     let local = upstream.local && app.settings.local_targets;
     Target::parse(&upstream.url, local).map_err(|must| {
-        console_error!("an upstream's address {must}");
+        log::write(&app.line(Event::UpstreamAddressRefused, format!("it {must}")));
         Problem::new(ProblemCode::UpstreamForbidden, "the server's address is not allowed")
     })
 }
@@ -286,12 +291,14 @@ fn begin(
     let mut field = |name: &str, value: &str| fields.extend([name, "\n", value, "\n"]);
     // A caller must not replace the server's credential with a header of its own.
     let own = upstream.credential.as_ref().map(|credential| credential.header.as_str());
-    for (name, value) in request.headers.iter().filter(|(name, _)| own != Some(name.as_str())) {
+    let trace = trace_headers(app, request.decision);
+    let headers = request.headers.iter().chain(&trace);
+    for (name, value) in headers.filter(|(name, _)| own != Some(name.as_str())) {
         field(name, value);
     }
     if let Some(credential) = &upstream.credential {
         let origin = address(app, upstream)?.origin();
-        let value = credential_value(&app.env, &credential.binding, tenant, &origin)?;
+        let value = credential_value(app, &credential.binding, tenant, &origin)?;
         field(&credential.header, &value);
     }
     let started_at_ms = Date::now().as_millis();
@@ -314,6 +321,16 @@ fn begin(
         max_result_bytes: upstream.max_result_bytes,
         idle_timeout_ms: upstream.idle_timeout_ms,
     })
+}
+
+/// The headers that continue the caller's trace, or begin one. Empty if the runtime has no randomness: a trace is not
+/// worth a failed call.
+fn trace_headers(app: &App, decision: Option<&ProxyDecision>) -> Vec<(String, String)> {
+    let begun = || TraceContext::begin(http::random().ok()?).map(Rc::new);
+    let span = decision.and_then(|decision| SpanId::of_decision(&decision.decision_id));
+    let span = span.or_else(|| SpanId::new(http::random().ok()?));
+    let headers = app.trace.clone().or_else(begun).zip(span);
+    headers.map(|(trace, span)| trace.headers(span)).unwrap_or_default()
 }
 
 impl Begun {
@@ -359,19 +376,21 @@ pub fn own_fields(
 /// Reads an upstream credential from its secret. The secret starts with the tenant and the origin that it
 /// is for, so a change of the registry cannot send it elsewhere.
 fn credential_value(
-    env: &Env,
+    app: &App,
     binding: &str,
     tenant: &str,
     origin: &str,
 ) -> std::result::Result<String, Problem> {
     let refuse = |why: &str| {
-        console_error!("upstream credential `{binding}`: {why}");
+        let line = app.line(Event::UpstreamCredentialUnusable, format!("`{binding}`: {why}"));
+        log::write(&Line { tenant: Some(tenant), ..line });
         Problem::new(ProblemCode::Misconfigured, "the server's credential is not set up")
     };
     if !binding.starts_with(CREDENTIAL_BINDING_PREFIX) {
         return Err(refuse("this is not the name of an upstream credential"));
     }
-    let text = js_sys::Reflect::get(env, &binding.into()).ok().and_then(|value| value.as_string());
+    let text =
+        js_sys::Reflect::get(&app.env, &binding.into()).ok().and_then(|value| value.as_string());
     let text = text.ok_or_else(|| refuse("the secret does not exist"))?;
     let mut parts = text.splitn(3, ' ');
     if parts.next() != Some(tenant) || parts.next() != Some(origin) {
@@ -563,11 +582,16 @@ pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Record
         untrusted: untrusted.clone(),
         observed,
     };
-    let (env, decision_id) = (app.env.clone(), decision.decision_id.clone());
+    let owned = app.clone();
     let recorded = async move {
-        let recorded = lane::client::record_outcome(&env, outcome).await;
+        let app = owned;
+        let (tenant, lane) = (outcome.tenant.clone(), outcome.lane);
+        let decision_id = outcome.decision_id.clone();
+        let recorded = lane::client::record_outcome(&app.env, outcome).await;
         if let Err(problem) = &recorded {
-            console_error!("outcome of `{decision_id}` was not recorded: {}", problem.detail);
+            let line = app.line(Event::OutcomeNotRecorded, &problem.detail);
+            let decision_id = Some(decision_id.as_str());
+            log::write(&Line { decision_id, ..line.in_lane(&tenant, lane) });
         }
         recorded
     };

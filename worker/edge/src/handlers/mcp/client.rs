@@ -17,6 +17,7 @@ use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::trace::{TRACEPARENT, TRACESTATE, TraceContext};
 use worker::Date;
 
 use super::refusal::Refusal;
@@ -54,6 +55,24 @@ impl McpClient {
         let (app, request, asked) = (app.clone(), Rc::clone(request), Cell::new(0));
         let nonce = Cell::new(template.signature_nonce.take());
         Self { app, request, template, era, session: None, asked, nonce }
+    }
+
+    /// Takes the trace that messages name in their `_meta` (SEP-414), unless a header named one. Of a batch, the
+    /// first that is valid counts. The messages stay as they are: a server that reads `_meta` sees the caller's own
+    /// span, in the same trace.
+    pub fn continue_trace(&mut self, messages: &[Message]) {
+        if self.app.trace.is_some() {
+            return;
+        }
+        let text = |message: &Message, name| match message.params.get("_meta")?.get(name)? {
+            Json::String(text) => Some(text.clone()),
+            _ => None,
+        };
+        let named = messages.iter().find_map(|message| {
+            TraceContext::read(&text(message, TRACEPARENT)?, || text(message, TRACESTATE))
+        });
+        self.template.trace_id = named.as_ref().map(|trace| trace.trace_id);
+        self.app.trace = named.map(Rc::new);
     }
 
     /// Whether the server has sent more requests than it may. Then the exchange ends.

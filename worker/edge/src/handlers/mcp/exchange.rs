@@ -64,8 +64,9 @@ pub async fn exchange(
     if let Some(session) = &client.session {
         fields.push(("mcp-session-id".to_owned(), session.clone()));
     }
-    let first = decided.first().map(|passed| &passed.decision);
-    fields.extend(relay::own_fields(&client.template, first));
+    let first = decided.first().cloned();
+    let decision = first.as_ref().map(|passed| &passed.decision);
+    fields.extend(relay::own_fields(&client.template, decision));
     let recording = app.clone();
     let observes = decided.iter().any(|passed| passed.observe.is_some());
     let outcome = move |ended: Ended| {
@@ -85,7 +86,8 @@ pub async fn exchange(
     let url = relay::address(app, &upstream).map_err(not_sent)?;
     let (text, mut held) = body.map_or_else(Default::default, |body| (body.text, body.held));
     let body = Some(text.as_bytes()).filter(|text| !text.is_empty());
-    let request = UpstreamRequest { method: http_method, url: url.as_str(), headers: fields, body };
+    let request =
+        UpstreamRequest { method: http_method, url: url.as_str(), headers: fields, body, decision };
     let sent = relay::send(app, &client.request, &client.template.tenant, &upstream, request);
     // From here on only the runtime holds the text, until it is sent.
     held.resize(text.len());

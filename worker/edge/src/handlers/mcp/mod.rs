@@ -94,6 +94,7 @@ async fn post(
         message::receive(&bytes, headers).map_err(|(era, error)| Refusal::new(era, &error))?;
     let era = received.era;
     client.era = era;
+    client.continue_trace(&received.messages);
     // An error about a whole batch has no id.
     let id = match received.messages.as_slice() {
         [only] if !received.batch => only.id_if_request().map(str::to_owned),

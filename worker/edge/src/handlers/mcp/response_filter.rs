@@ -11,6 +11,7 @@ use gateward_core::field::Name;
 use gateward_core::gate::proxy::Untrusted;
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
+use gateward_core::log::{Event as Logged, Line};
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
@@ -23,11 +24,12 @@ use gateward_core::problem::Problem;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use serde_json::value::RawValue;
-use worker::{Date, console_error};
+use worker::Date;
 
 use super::client::McpClient;
 use super::refusal::JSON;
 use crate::handlers::administration::change::change_as_gateward;
+use crate::log;
 use crate::upstream::relay::{self, Inspect, Passed, UpstreamRequest};
 
 /// The request that a server can make through an error.
@@ -295,11 +297,9 @@ impl ResponseFilter {
             let seen = ManifestSeen { server, manifest: &listing };
             let tenant = &client.template.tenant;
             if let Err(problem) = change_as_gateward(&client.app.env, tenant, &seen).await {
-                console_error!(
-                    "new tools of `{}` were not registered: {}",
-                    client.server(),
-                    problem.detail
-                );
+                let detail = format!("server `{}`: {}", client.server(), problem.detail);
+                let line = client.app.line(Logged::ToolsNotRegistered, detail);
+                log::write(&Line { tenant: Some(tenant), ..line });
             }
         });
     }
@@ -365,7 +365,8 @@ impl ResponseFilter {
             }
             let Ok(url) = relay::address(&client.app, &upstream) else { return };
             let body = Some(body.as_bytes());
-            let request = UpstreamRequest { method: "POST", url: url.as_str(), headers, body };
+            let url = url.as_str();
+            let request = UpstreamRequest { method: "POST", url, headers, body, decision: None };
             let tenant = &client.template.tenant;
             let sent = relay::send(&client.app, &client.request, tenant, &upstream, request).await;
             if let Ok(Ok(answer)) = sent {

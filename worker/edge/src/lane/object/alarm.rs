@@ -11,10 +11,11 @@ use std::time::Duration;
 use futures_util::future::{Either, join_all, select};
 use gateward_core::gate::config::{Config, DATABASE_LOOK_MS};
 use gateward_core::lane::{Confirmed, Lane};
+use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::receipt::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
-use worker::{Date, Delay, Result, console_error};
+use worker::{Date, Delay, Result};
 
 use super::state::{Failure, GateLane};
 use crate::d1;
@@ -53,7 +54,7 @@ impl GateLane {
         match self.flush_due(&settings).await {
             Ok(next) => self.arm_next(next).await,
             Err(Failure(error)) => {
-                console_error!("the alarm failed, next run in {interval_ms} ms: {error}");
+                self.log(Event::AlarmFailed, &format!("next run in {interval_ms} ms: {error}"));
                 self.arm(interval_ms).await
             }
         }
@@ -89,7 +90,7 @@ impl GateLane {
         let delivery = match told {
             Ok(()) => delivery,
             Err(Failure(error)) => {
-                console_error!("messages to the webhook were not sent: {error}");
+                self.log(Event::WebhookOutboxFailed, &error);
                 Some(now_ms + MAX_BACKOFF_MS)
             }
         };
@@ -130,7 +131,7 @@ impl GateLane {
             && let Err(error) = self.arm(config.flush_interval_ms).await
         {
             // The rows are durable, and the next event sets the alarm again.
-            console_error!("the alarm could not be set: {error}");
+            self.log(Event::AlarmNotSet, &error.to_string());
         }
     }
 
@@ -139,7 +140,7 @@ impl GateLane {
         if self.failed_flushes.get() > 0
             && let Err(error) = self.arm(0).await
         {
-            console_error!("the alarm could not be set: {error}");
+            self.log(Event::AlarmNotSet, &error.to_string());
         }
     }
 
@@ -189,7 +190,7 @@ impl GateLane {
                 Ok(true) => now_ms + interval_ms,
                 Ok(false) => now_ms + PRUNE_INTERVAL_MS,
                 Err(Failure(error)) => {
-                    console_error!("nothing was pruned: {error}");
+                    self.log(Event::PruneFailed, &error);
                     now_ms + PRUNE_RETRY_MS
                 }
             },
@@ -247,9 +248,9 @@ impl GateLane {
             Err(Failure(error)) => {
                 let pause_ms =
                     interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
-                console_error!(
-                    "flush failed {failures} times, next attempt in {pause_ms} ms: {error}"
-                );
+                let detail =
+                    format!("failed {failures} times, next attempt in {pause_ms} ms: {error}");
+                self.log(Event::FlushFailed, &detail);
                 Some(pause_ms)
             }
         }

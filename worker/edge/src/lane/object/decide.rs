@@ -12,17 +12,18 @@ use gateward_core::call::command::GateCommand;
 use gateward_core::gate::Reply;
 use gateward_core::lane::{self, Called, Lane};
 use gateward_core::limit::lease::Need;
+use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{self, CallRecords};
 use gateward_core::velocity::shared::Look;
-use worker::{Date, console_error};
+use worker::Date;
 
 use super::leases::Answers;
 use super::state::{GateLane, storage_failed};
 use super::windows::Looks;
-use crate::d1;
 use crate::limits::{D1_READ_MS, REGISTRY_CONFIRM_MS};
 use crate::settings::Settings;
+use crate::{d1, log};
 
 /// Loads that one call may wait for: its records, the tool that a server's routes name, its records again
 /// if the registry changed, and once more if it changed again.
@@ -131,10 +132,11 @@ impl GateLane {
             Lane::stored_records(storage, epoch, command)
         });
         let stored = stored.map_err(|failure| {
-            console_error!("stored records cannot be read: {}", failure.0);
+            let detail = format!("stored records cannot be read: {}", failure.0);
+            log::write(&line(command, detail));
             storage_failed()
         })?;
-        self.registry.borrow_mut().restore(stored).map_err(d1::registry::unreadable)
+        self.registry.borrow_mut().restore(stored).map_err(unreadable)
     }
 
     /// Loads the records that the command lacks from D1, or waits for another call that loads them.
@@ -185,17 +187,17 @@ impl GateLane {
         if self.database.borrow_mut().answered() {
             self.flush_soon().await;
         }
-        let loaded = records.parse().map_err(d1::registry::unreadable)?;
+        let loaded = records.parse().map_err(unreadable)?;
         let epoch = loaded.tenant.as_ref().map_or(0, |tenant| tenant.epoch);
         if self.registry.borrow_mut().accept(command, loaded, now_ms) {
-            self.keep(epoch, now_ms, &lane::stored(command, records))?;
+            self.keep(command, epoch, now_ms, &lane::stored(command, records))?;
         }
         if let Some(listing) = listing {
             let record = lane::stored_listing(command, &listing);
             let epoch = listing.epoch;
             let server = &command.call.server;
             if self.registry.borrow_mut().accept_listing(server, listing, now_ms) {
-                self.keep(epoch, now_ms, &[record])?;
+                self.keep(command, epoch, now_ms, &[record])?;
             }
         }
         Ok(())
@@ -203,6 +205,7 @@ impl GateLane {
 
     fn keep(
         &self,
+        command: &GateCommand,
         epoch: u64,
         asked_at_ms: u64,
         records: &[registry::StoredRecord],
@@ -210,7 +213,8 @@ impl GateLane {
         let kept =
             self.with_lane(|_, storage| Lane::keep_records(storage, epoch, asked_at_ms, records));
         kept.map_err(|failure| {
-            console_error!("records cannot be stored: {}", failure.0);
+            let detail = format!("records cannot be stored: {}", failure.0);
+            log::write(&line(command, detail));
             storage_failed()
         })
     }
@@ -244,8 +248,22 @@ impl GateLane {
             })
         });
         stepped.map_err(|failure| {
-            console_error!("call `{}` failed: {}", command.http_request_id, failure.0);
+            log::write(&line(command, failure.0));
             storage_failed()
         })
     }
+}
+
+/// The line of a storage that failed while it served the command.
+fn line(command: &GateCommand, detail: String) -> Line<'_> {
+    let line = Line::new(Event::LaneStorageFailed, detail);
+    Line {
+        request_id: Some(&command.http_request_id),
+        trace_id: command.trace_id,
+        ..line.in_lane(&command.tenant, command.lane)
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Problem {
+    d1::registry::unreadable(of_json(&error))
 }

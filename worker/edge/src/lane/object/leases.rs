@@ -16,7 +16,8 @@ use gateward_core::lane::protocol::{LaneReply, LeaseCommand};
 use gateward_core::limit::Amount;
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Granted, MAX_WAITING, Need, book_name};
-use worker::{Date, Delay, console_error};
+use gateward_core::log::Event;
+use worker::{Date, Delay};
 
 use super::queue::{Queue, Told, Waiting};
 use super::state::{Failure, GateLane};
@@ -107,7 +108,7 @@ impl GateLane {
         let needs: Vec<Amount> = first.iter().map(|waiting| waiting.amount).collect();
         let answers = self.ask_counter(command, lanes, need, &needs).await;
         let answers = answers.unwrap_or_else(|why| {
-            console_error!("the limit `{}` cannot be leased: {}", need.counter, why.0);
+            self.log(Event::LimitNotLeased, &format!("the limit `{}`: {}", need.counter, why.0));
             Vec::new()
         });
         let mut answers = answers.into_iter().chain(std::iter::repeat(Answer::Unavailable));

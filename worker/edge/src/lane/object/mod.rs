@@ -30,6 +30,7 @@ use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
 };
 use gateward_core::lane::{DecideOutcome, Lane, PUSH_AGAIN_MS, StorageError};
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::Problem;
 use gateward_core::registry::{ChangedKey, EpochPush, PendingPushes};
 use js_sys::Uint8Array;
@@ -38,13 +39,13 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
 use worker::worker_sys::DurableObjectState;
 use worker::worker_sys::web_sys::{Response, ResponseInit};
-use worker::{Date, Env, Result, console_error};
+use worker::{Date, Env, Result};
 
 use self::state::{Failure, GateLane, storage_failed};
 use super::sql::ObjectSql;
 use crate::http::{self, Head};
-use crate::memory;
 use crate::settings::{Settings, settings};
+use crate::{log, memory};
 
 /// Journal rows that one read returns.
 const MAX_ROWS_READ: u32 = 500;
@@ -186,7 +187,12 @@ impl GateLane {
             Ok(Ok(DecideOutcome::Outdated)) => status(OUTDATED),
             Ok(Err(problem)) => http::problem(&problem, request_id),
             Err(failure) => {
-                console_error!("approval decision `{request_id}` failed: {}", failure.0);
+                let detail = format!("a decision on an approval failed: {}", failure.0);
+                let line = Line::new(Event::LaneStorageFailed, detail);
+                log::write(&Line {
+                    request_id: Some(request_id),
+                    ..line.in_lane(&command.tenant, command.lane)
+                });
                 http::problem(&storage_failed(), request_id)
             }
         }
@@ -242,7 +248,9 @@ impl GateLane {
         match settled {
             Ok(settled) => settled.map_or_else(LaneReply::from, LaneReply::ApprovalId),
             Err(failure) => {
-                console_error!("the approval of a registry change failed: {}", failure.0);
+                let detail = format!("the approval of a registry change failed: {}", failure.0);
+                let line = Line::new(Event::LaneStorageFailed, detail);
+                log::write(&line.in_lane(&command.tenant, command.lane));
                 storage_failed().into()
             }
         }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use gateward_core::lane::{Lane, RegistryCache, StorageError};
+use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::durable::State;
@@ -13,6 +14,7 @@ use worker::{Env, Error};
 use super::loads::{Database, SharedLoad};
 use super::queue::Queue;
 use crate::lane::sql::ObjectSql;
+use crate::log;
 
 #[wasm_bindgen]
 pub struct GateLane {
@@ -70,6 +72,17 @@ impl GateLane {
             failed_flushes: Cell::new(0),
             database_size: Cell::new((0, true)),
         }
+    }
+
+    /// Logs something that this object does by itself.
+    pub(super) fn log(&self, event: Event, detail: &str) {
+        let lane = self.lane.try_borrow();
+        let identity = lane.as_ref().ok().and_then(|lane| lane.as_ref()?.identity());
+        let line = Line::new(event, detail);
+        log::write(&match identity {
+            Some((tenant, lane)) => line.in_lane(tenant, *lane),
+            None => line,
+        });
     }
 
     /// Runs on the lane, and starts it first if memory does not hold it. If storage fails, the lane is

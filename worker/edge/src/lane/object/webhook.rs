@@ -3,11 +3,12 @@
 use futures_util::future::join_all;
 use gateward_core::approval::webhook::Webhook;
 use gateward_core::lane::{Delivery, Lane};
+use gateward_core::log::Event;
 use gateward_core::metrics::Series;
 use gateward_core::target::Target;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
-use worker::{Date, console_error};
+use worker::Date;
 
 use super::alarm::MAX_BATCHES_PER_ALARM;
 use super::state::{Failure, GateLane};
@@ -50,7 +51,10 @@ impl GateLane {
                 Ok(()) => true,
                 Err(Failure(why)) => {
                     // Without its address, which may be secret.
-                    console_error!("webhook of `{tenant}`: {}: {why}", delivery.message.id);
+                    self.log(
+                        Event::WebhookNotDelivered,
+                        &format!("`{}`: {why}", delivery.message.id),
+                    );
                     false
                 }
             };

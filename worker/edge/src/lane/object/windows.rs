@@ -4,13 +4,15 @@ use futures_util::future::join_all;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::lane::Lane;
 use gateward_core::lane::protocol::LaneReply;
+use gateward_core::log::{Event, Line};
 use gateward_core::velocity::Counted;
 use gateward_core::velocity::shared::Look;
 use wasm_bindgen_futures::spawn_local;
-use worker::{Date, console_error};
+use worker::Date;
 
 use super::state::{Failure, GateLane};
 use crate::lane::client;
+use crate::log;
 
 /// What a tenant's windows answered to one call.
 #[derive(Default)]
@@ -42,7 +44,8 @@ impl GateLane {
         let asked = looks.iter().map(|look| async move {
             let counted = client::look(&self.env, tenant, call, look).await;
             if let Err(problem) = &counted {
-                console_error!("the window `{}` does not answer: {}", look.window, problem.detail);
+                let detail = format!("`{}`: {}", look.window, problem.detail);
+                self.log(Event::WindowNotAnswered, &detail);
             }
             (look.row(), counted.ok())
         });
@@ -60,7 +63,12 @@ impl GateLane {
             let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
             spawn_local(async move {
                 if let Err(problem) = client::withdraw(&env, &tenant, &entry, &look).await {
-                    console_error!("a call stays counted that did not pass: {}", problem.detail);
+                    let detail = format!("`{}`: {}", look.window, problem.detail);
+                    let line = Line {
+                        tenant: Some(&tenant),
+                        ..Line::new(Event::CallNotWithdrawn, detail)
+                    };
+                    log::write(&line);
                 }
             });
         }
