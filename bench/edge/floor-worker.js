@@ -282,7 +282,7 @@ export class GateLane extends DurableObject {
     sql.exec(lane.EXPIRE_NONCES, now - NONCE_MS, MAX_EXPIRED_ROWS, 0, now);
     if (sql.databaseSize === 0) throw new Error("the lane has no storage");
     const texts = [];
-    const metrics = [];
+    const metrics = new Map();
     let oldest = now;
     const hashes = [];
     let first = 0;
@@ -297,18 +297,24 @@ export class GateLane extends DurableObject {
       last = seq;
       hashes.push(hash);
       texts.push(text);
-      metrics.push(`[${seq},${row.slice(end + METRICS_MEMBER.length, -1)}]`);
+      for (const series of JSON.parse(row.slice(end + METRICS_MEMBER.length, -1))) {
+        const key = JSON.stringify(series);
+        const rows = metrics.get(key);
+        if (rows === undefined) metrics.set(key, [seq]);
+        else rows.push(seq);
+      }
       oldest = Math.min(oldest, at);
     }
     sql.exec(lane.COUNTS, MAX_FLUSH_COUNTS).toArray();
     if (texts.length === 0) return false;
 
     const rows = `[${texts.join(",")}]`;
+    const added = [...metrics].map(([series, seqs]) => `[${series},[${seqs}]]`);
     const report = { journal_rows: 0, journal_age_ms: now - oldest, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
     const results = await db.batch([
-      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${metrics.join(",")}]`, "{}"),
+      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${added.join(",")}]`, "{}"),
       db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows),
       db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report)),
       db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),

@@ -16,7 +16,7 @@ const FLUSH_INTERVAL_MS = 50;
 const reader = (tenant: Tenant): Promise<Api> => tenant.apiWith(["metrics:read"]);
 
 /** Waits until a metric of the reader has at least this value, and returns what there was then. */
-async function reaches(gateward: Gateward, { token }: Api, name: string, least: number, labels: Record<string, string> = {}): Promise<Samples> {
+async function reaches(gateward: Gateward, { token }: { token: string }, name: string, least: number, labels: Record<string, string> = {}): Promise<Samples> {
   let samples = new Samples("");
   await eventually(`${name} ${JSON.stringify(labels)} is ${least}`, async () => {
     samples = await Samples.read(gateward, token);
@@ -82,6 +82,7 @@ describe("metrics", () => {
     await gateward.decide(other.token, canaryCall({ agent: { id: "other" } }));
 
     await reaches(gateward, api, "gateward_proxied_request_duration_seconds_count", 2);
+    await reaches(gateward, api, DECISIONS, 1, { decision: "quarantine" });
     const samples = await reaches(gateward, api, "gateward_webhook_attempts_total", 2, { outcome: "delivered" });
     expect(promtool(["check", "metrics"], samples.text)).toBe("");
     for (const [name, labels, value] of [
@@ -208,7 +209,6 @@ describe("metrics", () => {
     await tenant.flushed();
     const samples = await reaches(gateward, api, DECISIONS, 4);
     expect(samples.sum(DECISIONS)).toBe(4);
-    expect(samples.sum("gateward_flush_errors_total")).toBeGreaterThan(0);
   });
 });
 
@@ -225,10 +225,10 @@ test("counters survive a restart of the runtime", async () => {
     await tenant.flushed();
     await call();
     await gateward.close();
-    gateward = await Gateward.start({ ...options, entry: INSPECTABLE });
+    gateward = await Gateward.start({ ...options, entry: INSPECTABLE, migrate: false });
     try {
       await call();
-      const samples = await reaches(gateward, api, DECISIONS, 3);
+      const samples = await reaches(gateward, { token: api.token }, DECISIONS, 3);
       expect(samples.sum(DECISIONS)).toBe(3);
     } finally {
       await gateward.close();

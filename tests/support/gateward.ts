@@ -66,6 +66,8 @@ export interface Options {
   secrets?: Record<string, string>;
   /** A directory that keeps the lanes' storage and the database; unless set, they are deleted at the end. */
   state?: string;
+  /** Whether to make the database's tables; not where `state` has them already. */
+  migrate?: boolean;
   /** A module to run around the built worker; its own comment says what for. */
   entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED | typeof MEASURED;
 }
@@ -88,7 +90,7 @@ export class Gateward extends Client {
     this.#logs = logs;
   }
 
-  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry, state }: Options = {}): Promise<Gateward> {
+  static async start({ vars = {}, secrets = { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET }, entry, state, migrate = true }: Options = {}): Promise<Gateward> {
     const logs: string[] = [];
     const { name, url, db, miniflare } = await startWithStorage({
       modules: [
@@ -98,6 +100,7 @@ export class Gateward extends Client {
       ],
       bindings: { LOCAL_TARGETS: "true", ...vars, ...secrets },
       ...(state === undefined ? {} : { state }),
+      migrate,
       miniflare: {
         unsafeInspectDurableObjects: true,
         // Only then does workerd log uncaught errors.
@@ -331,13 +334,14 @@ export class Tenant {
     await eventually(`the journal of ${this.name}/${lane} is empty`, async () => (await this.journal(lane)).length === 0);
   }
 
-  /** Every row that D1 has of this tenant, by table. */
+  /** Every row that D1 has of this tenant, by table, but for what its lanes count and report whenever they flush. */
   async snapshot(): Promise<Record<string, unknown[]>> {
     const tables = await this.#gateward.rows<{ name: string; sql: string }>(
       "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
     );
     const snapshot: Record<string, unknown[]> = {};
-    for (const { name } of tables.filter(({ sql }) => /\btenant\s+TEXT\b/.test(sql))) {
+    const ofTenants = tables.filter(({ name, sql }) => /\btenant\s+TEXT\b/.test(sql) && !["metric_counters", "lane_flushes"].includes(name));
+    for (const { name } of ofTenants) {
       snapshot[name] = await this.#gateward.rows(`SELECT * FROM ${name} WHERE tenant = ?1`, this.name);
     }
     return snapshot;

@@ -169,7 +169,7 @@ fn flush_metrics(database: &Connection, tenant: &str, lane: u16, entries: &Json,
 fn decisions(numbers: std::ops::Range<usize>) -> Json {
     let series =
         |number| json!(["decisions", ["allow", "policy_allow"], ["s", format!("t{number}")]]);
-    numbers.map(|number| json!([number + 1, [series(number)]])).collect()
+    numbers.map(|number| json!([series(number), [number + 1]])).collect()
 }
 
 #[test]
@@ -203,9 +203,10 @@ fn the_bound_in_the_statement_is_the_constant() {
 fn a_histogram_adds_up_what_was_observed() {
     let gate = Gate::new();
     let proxied = |ms: u64| json!(["proxied_ms", ["answered", 50], ["crm"], ms]);
-    let entries = json!([[1, [proxied(20)]], [2, [proxied(30), ["dead_letters", [], []]]]]);
+    let entries =
+        json!([[proxied(20), [1]], [proxied(15), [2, 3]], [["dead_letters", [], []], [2]]]);
     flush_metrics(&gate.database, TENANT, 0, &entries, &json!({}));
-    expect(&gate, &[(r#"proxied_ms ["answered",50] ["crm"]"#, 2), ("dead_letters [] []", 1)]);
+    expect(&gate, &[(r#"proxied_ms ["answered",50] ["crm"]"#, 3), ("dead_letters [] []", 1)]);
     assert_eq!(gate.count("SELECT sum FROM metric_counters WHERE metric = 'proxied_ms'"), 50);
 }
 

@@ -4,14 +4,17 @@
 //! statements, a lane that starts from the storage is complete. The order is: copies, then
 //! checkpoint and head, then the deletion.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
 use super::state::Lane;
 use super::storage::LaneSql;
 use super::storage::{
     StorageError, TALLIES, Value, integer, missing_rows, set_head, set_meta, unreadable, unsigned,
     write_count,
 };
-use serde::Serialize;
-
 use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
 use crate::metrics::Tallies;
@@ -39,12 +42,44 @@ pub struct FlushBatch {
     pub counts: String,
     /// Each count's event id and value, so that exactly these are deleted.
     pub count_keys: Vec<(String, i64)>,
-    /// What the rows add to metrics: a JSON array of sequence numbers, each with its series.
+    /// What the rows add to metrics: a JSON array of series, each with the sequence numbers of its rows.
     pub metrics: String,
     /// The last sequence number that D1 has after the batch.
     pub through: u64,
     /// What the lane reports about itself.
     pub report: Report,
+}
+
+/// The rows of a batch by the series that they add to, so that D1 reads each series once.
+#[derive(Default)]
+struct SeriesOfRows(BTreeMap<String, Vec<u64>>);
+
+impl SeriesOfRows {
+    fn add(&mut self, seq: u64, series: &str) -> Result<(), StorageError> {
+        let series: Vec<&RawValue> =
+            serde_json::from_str(series).map_err(|_| unreadable("what a row adds to metrics"))?;
+        for series in series {
+            match self.0.get_mut(series.get()) {
+                Some(rows) => rows.push(seq),
+                None => drop(self.0.insert(series.get().to_owned(), vec![seq])),
+            }
+        }
+        Ok(())
+    }
+
+    fn encode(&self) -> String {
+        let mut text = String::from("[");
+        for (series, rows) in &self.0 {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            // Plain data always serializes.
+            let rows = serde_json::to_string(rows).unwrap_or_default();
+            text.extend(["[", series, ",", &rows, "]"]);
+        }
+        text.push(']');
+        text
+    }
 }
 
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
@@ -106,7 +141,7 @@ impl Lane {
             self.tallies_due = true;
         }
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
-        let mut metrics = String::from("[");
+        let mut metrics = SeriesOfRows::default();
         let mut oldest_ms = now_ms;
         rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
@@ -127,16 +162,14 @@ impl Lane {
                     break;
                 }
                 rows.push(',');
-                metrics.push(',');
             }
             let (row, series) = split_metrics(text);
             rows.extend([row, "}"]);
-            metrics.extend(["[", &next.to_string(), ",", series, "]"]);
+            metrics.add(next, series)?;
             oldest_ms = oldest_ms.min(unsigned(*at_ms)?);
             hashes.push((next, hash.clone()));
         }
         rows.push(']');
-        metrics.push(']');
         let mut counts = Vec::new();
         let mut count_keys = Vec::new();
         for row in storage.exec(sql::COUNTS, &[Value::Integer(MAX_FLUSH_COUNTS)])? {
@@ -159,7 +192,7 @@ impl Lane {
             hashes,
             counts,
             count_keys,
-            metrics,
+            metrics: metrics.encode(),
             through: self.head.seq.saturating_sub(journal_rows),
             report: Report {
                 journal_rows,

@@ -135,16 +135,18 @@ pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, 
        flushed_at_ms = excluded.flushed_at_ms, report = excluded.report";
 
 /// Adds to metrics what a batch adds. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the
-/// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of sequence numbers
-/// with their series, a JSON object of totals by series.
+/// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of series, each with the
+/// sequence numbers of the rows that have it, a JSON object of totals by series.
 ///
 /// A new series with names is counted under one name for all if the metric has
 /// [`crate::metrics::MAX_SERIES_OF_METRIC`] series of the tenant.
 pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
-       SELECT series.value->>0 AS metric, series.value->1 AS labels, series.value->2 AS names, \
-         1 AS more, coalesce(series.value->>3, 0) AS observed \
-       FROM json_each(?3) AS entry, json_each(entry.value, '$[1]') AS series \
-       WHERE entry.value->>0 > coalesce((SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2), 0) \
+       SELECT series->>0 AS metric, series->1 AS labels, series->2 AS names, more, \
+         coalesce(series->>3, 0) * more AS observed \
+       FROM (SELECT entry.value->0 AS series, (SELECT count(*) FROM json_each(entry.value, '$[1]') AS row \
+           WHERE row.value > coalesce((SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2), 0)) AS more \
+         FROM json_each(?3) AS entry) \
+       WHERE more > 0 \
        UNION ALL \
        SELECT total.key->>0, total.key->1, total.key->2, total.value - coalesce(known.value, 0), 0 \
        FROM json_each(?4) AS total LEFT JOIN \
@@ -160,7 +162,7 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
      INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
      SELECT ?1, metric, labels, CASE WHEN known THEN names WHEN place + (SELECT count(*) \
          FROM metric_counters AS c WHERE c.tenant = ?1 AND c.metric = placed.metric) <= 1000 \
-       THEN names ELSE '[\"other\"]' END, sum(more), sum(observed) \
+       THEN names ELSE json_array('other') END, sum(more), sum(observed) \
      FROM placed WHERE true GROUP BY 2, 3, 4 \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
        SET count = count + excluded.count, sum = sum + excluded.sum";
