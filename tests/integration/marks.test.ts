@@ -285,7 +285,20 @@ async function refusedRequests(route: Route): Promise<void> {
 }
 
 /** What ends things comes last, so that every route finds what it is about. */
-const endsThings = ({ method, path }: Route) => (path.startsWith("/v1/tenants") && method === "DELETE" ? 3 : method === "DELETE" ? 2 : /freeze|revoke|rotate|quarantine|disable/.test(path) ? 1 : 0);
+function endsThings({ method, path }: Route): number {
+  if (path.endsWith("/revoke")) return 2;
+  if (method !== "DELETE" || path.includes("/members/")) return /freeze|rotate|quarantine|disable/.test(path) || method === "DELETE" ? 1 : 0;
+  return path.startsWith("/v1/tenants") ? 4 : 3;
+}
+
+/** Routes that have a rule of their own against this caller, although it has the scope. */
+const REFUSED = [
+  "409 POST /v1/bootstrap", // there is an operator already
+  "403 POST /v1/groups/{group}/protect", // only the first administrator may
+  "403 POST /v1/approvals/{approval_id}/approve", // only a member of the group may: approvedCalls() has one
+  "403 POST /v1/approvals/{approval_id}/reject",
+  "409 DELETE /v1/tenants/{tenant}", // its own tenant
+];
 
 /** Marks in a text, by what they mark. */
 const found = (text: string) => Object.entries(MARKS).filter(([, mark]) => text.includes(mark)).map(([what]) => what);
@@ -327,13 +340,14 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   await gateward.databaseIs("up");
   await tenant.flushed();
 
+  await eventually("it is ready again", async () => (await gateward.request("/readyz")).status === 200);
   // At last every route as it is meant, what ends things after the others.
   const refused: string[] = [];
   for (const route of [...ROUTES].sort((one, other) => endsThings(one) - endsThings(other))) {
     const { status } = await send(route.method, pathOf(route, ids), { token: tokenOf(route), text: route.body === undefined ? undefined : JSON.stringify(route.body(ids)) });
     if (status >= 400) refused.push(`${status} ${route.method} ${route.path}`);
   }
-  expect(refused).toEqual([]);
+  expect(refused).toEqual(REFUSED);
   await tenant.flushed();
 
   const misplaced = answers.flatMap(({ what, text }) => {
@@ -354,7 +368,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   expect(answers.some(({ text }) => text.includes(APPROVED))).toBe(true);
   expect(issued.length).toBeGreaterThan(3);
   expect(receiver.received.length).toBeGreaterThan(0);
-  expect(elsewhere.receipts).toContain(IN_PATH);
+  expect(elsewhere).toHaveProperty("receipts", expect.stringContaining(IN_PATH));
   expect(elsewhere).toHaveProperty("decisions", expect.stringContaining("list_issues"));
   expect(gateward.logs().filter(isOwn).map(readLine).length).toBeGreaterThan(2);
 });

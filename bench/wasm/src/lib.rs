@@ -4,6 +4,8 @@
 //! A worker's clock stands still while it computes. So the client measures the time of a request, and
 //! subtracts the time of a request with `n=0`.
 
+#![expect(clippy::disallowed_macros, reason = "the attribute `event` of `worker` uses one")]
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
