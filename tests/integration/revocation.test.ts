@@ -89,11 +89,13 @@ class Load {
 const readOf = (server: string) => (caller: Caller) =>
   readCall({ agent: { id: caller.name }, tool_call: { tool: server, action: "read", parameters: {} } });
 
-const refundOf = (caller: Caller) =>
-  readCall({
-    agent: { id: caller.name },
-    tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters: { customer_id: "c1", amount: 5, currency: "EUR" } },
-  });
+let customers = 0;
+/** Of another customer each time: the third refund of one within an hour waits for approval. */
+const refundOf = (caller: Caller) => {
+  customers += 1;
+  const parameters = { customer_id: `c${customers}`, amount: 5, currency: "EUR" };
+  return readCall({ agent: { id: caller.name }, tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters } });
+};
 
 interface Scenario {
   what: string;

@@ -48,6 +48,7 @@ describe("a window of the tenant", () => {
     const customer = newCustomer();
     for (const lane of [0, 1]) expect((await refund(lane, customer)).decision).toBe("allow");
     const third = await refund(2, customer);
+    expect(third.reason_code).toBe("policy_require_approval");
     expect(third).toMatchObject({ decision: "require_approval", matched_policies: expect.arrayContaining(["tenants/demo/crm#repeated-refunds-need-finance"]) });
     expect((await refund(2, newCustomer())).decision).toBe("allow");
     // Another spelling is no other customer.
@@ -58,9 +59,11 @@ describe("a window of the tenant", () => {
     for (let round = 0; round < 5; round += 1) {
       const customer = newCustomer();
       const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => refund(call, customer)));
-      const passed = answers.filter((answer) => answer.decision === "allow").length;
+      const codes = answers.map((answer) => answer.reason_code);
+      const passed = codes.filter((code) => code === "policy_allow").length;
       // Calls that look at the same time see each other, so fewer may pass than would one after the other.
       expect(passed).toBeLessThanOrEqual(2);
+      expect(codes.filter((code) => code === "policy_require_approval").length).toBe(20 - passed);
     }
   });
 

@@ -12,7 +12,7 @@ use crate::bounds::MAX_LABEL_BYTES;
 use crate::id::rfc3339;
 use crate::json::Json;
 use crate::name::{is_name, is_tool_name};
-use crate::problem::{Problem, ProblemCode};
+use crate::problem::Problem;
 
 /// Reads a request's body.
 ///
@@ -31,8 +31,8 @@ fn require_object(body: &Json) -> Result<(), Problem> {
     match body {
         Json::Object(_) => Ok(()),
         other => {
-            let detail = format!("the body must be an object, not {}", other.kind());
-            Err(Problem::new(ProblemCode::MalformedRequest, detail))
+            let detail = format!("`.`: the body must be an object, not {}", other.kind());
+            Err(Problem::field(".", detail))
         }
     }
 }
@@ -253,6 +253,7 @@ pub fn bounded<T>(field: &str, list: Option<&Vec<T>>) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::ProblemCode;
 
     #[derive(Debug, Deserialize)]
     #[serde(rename_all = "lowercase")]
@@ -294,14 +295,14 @@ mod tests {
     #[test]
     fn a_body_must_be_an_object() {
         for (body, detail) in [
-            (r#"["a",1]"#, "the body must be an object, not an array"),
-            ("null", "the body must be an object, not null"),
-            (r#""a""#, "the body must be an object, not a string"),
+            (r#"["a",1]"#, "`.`: the body must be an object, not an array"),
+            ("null", "`.`: the body must be an object, not null"),
+            (r#""a""#, "`.`: the body must be an object, not a string"),
         ] {
             let problem = parse::<Body>(body.as_bytes()).unwrap_err();
             assert_eq!(
                 (problem.code, problem.detail.as_str()),
-                (ProblemCode::MalformedRequest, detail)
+                (ProblemCode::InvalidField, detail)
             );
         }
         assert!(parse::<Body>(b"{}").is_ok());

@@ -56,7 +56,7 @@ fn call(parameters: Value) -> Value {
     with(read_call(), json!({"tool_call": {"parameters": parameters}}))
 }
 
-/// The arguments of the next call: another item and customer each time, so that only one window fills.
+/// A call's arguments, changed.
 fn arguments(change: Value) -> Value {
     with(json!({"n": 1, "amount": 1, "customer": "c"}), change)
 }
@@ -171,6 +171,13 @@ fn a_window_that_does_not_answer_denies_and_is_not_asked_for_other_tools() {
 fn no_argument_is_stored() {
     let gate = gate();
     passes(&gate, json!({"n": "account-4711", "customer": "customer-0815"}));
+    let journal = gate.storage.connection.query_row(
+        "SELECT group_concat(row || state) FROM journal",
+        [],
+        |row| row.get(0),
+    );
+    let journal: String = journal.unwrap();
+    assert!(!journal.contains("4711") && !journal.contains("0815"), "{journal}");
     let windows = gate.windows.borrow();
     for storage in [&gate.storage, &*windows] {
         let all: String = storage
@@ -244,4 +251,43 @@ fn another_agent_has_windows_of_its_own() {
     let call =
         with(call(arguments(json!({"n": 0, "customer": 9}))), json!({"agent": {"id": "support"}}));
     assert_eq!(gate.call(&call).1["decision"], "allow");
+}
+
+#[test]
+fn a_gateway_that_shows_no_body_gives_neither_key_nor_number() {
+    let gate = gate();
+    let mut blind = command(&arguments(json!({})));
+    blind.call.route = Some(("POST".to_owned(), "/refund".to_owned()));
+    let body = gate.try_call(&blind).unwrap().body;
+    assert!(body.contains("velocity_unreadable"), "{body}");
+    blind.call.route = Some(("GET".to_owned(), "/refund".to_owned()));
+    let body = gate.try_call(&blind).unwrap().body;
+    assert!(body.contains("policy_allow"), "{body}");
+}
+
+#[test]
+fn a_call_that_uses_an_approval_is_counted_then() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    passes(&gate, json!({}));
+    let (_, held) = gate.call(&call(arguments(json!({}))));
+    assert_eq!(held["decision"], "require_approval");
+    gate.now_ms.set(gate.now_ms.get() + 3_600_000);
+    // The two have left the window, and the one that waits was never in it.
+    passes(&gate, json!({}));
+    passes(&gate, json!({}));
+    assert_eq!(decide(&gate, json!({})).0, "require_approval");
+}
+
+#[test]
+fn a_flood_of_calls_is_charged_before_it_looks() {
+    let mut gate = gate();
+    gate.records.agent.as_mut().unwrap().rate_capacity = Some(1);
+    gate.records.agent.as_mut().unwrap().rate_refill_per_s = Some(0.001);
+    passes(&gate, json!({}));
+    for _ in 0..5 {
+        assert_eq!(gate.call(&call(arguments(json!({})))).0, 429);
+    }
+    gate.now_ms.set(gate.now_ms.get() + 1_000_000);
+    passes(&gate, json!({}));
 }
