@@ -23,6 +23,8 @@ const COMMAND_PADDING = "0".repeat(90);
 const DIGEST = "5".repeat(64);
 const KEY_ID = "k000000000000";
 const FINGERPRINT = `${KEY_ID}:${DIGEST}`;
+// Of a window in an agent's state (worker/core/src/velocity/window.rs).
+const WINDOW_SLOTS = 9;
 const GENESIS = "0".repeat(64);
 const POLICIES = ["base/provenance#reads-pass"];
 
@@ -78,8 +80,7 @@ export class GateLane extends DurableObject {
     status_denial: null,
     quota_day: 20_000,
     quota_used: 0,
-    calls: { window: 29_000_000, current: 0, previous: 0 },
-    denials: { window: 0, current: 0, previous: 0 },
+    windows: [["calls_1m.00000000", { slots: [] }]],
   };
   #agent = "";
   #alarmIsSet = false;
@@ -121,7 +122,9 @@ export class GateLane extends DurableObject {
     state.revision += 1;
     state.bucket.at_ms = now;
     state.quota_used += 1;
-    state.calls.current += 1;
+    const { slots } = state.windows[0][1];
+    if (slots.length < WINDOW_SLOTS) slots.push([slots.length === 0 ? now : 100, 1]);
+    else slots[WINDOW_SLOTS - 1][1] += 1;
     const answer = JSON.stringify({
       decision_id: id,
       decision: "allow",
