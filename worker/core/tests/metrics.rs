@@ -30,6 +30,7 @@ fn expect(gate: &Gate, expected: &[(&str, i64)]) {
 }
 
 const ALLOWED: &str = r#"decisions ["allow","policy_allow"] ["notes","list"]"#;
+const LIMITED_SERIES: &str = r#"["limits_hit",["agent_rate"],[""]]"#;
 const LIMITED: &str = r#"limits_hit ["agent_rate"] [""]"#;
 
 /// A request with a wrong secret, which the lane only counts.
@@ -170,6 +171,23 @@ fn decisions(numbers: std::ops::Range<usize>) -> Json {
     let series =
         |number| json!(["decisions", ["allow", "policy_allow"], ["s", format!("t{number}")]]);
     numbers.map(|number| json!([series(number), [number + 1]])).collect()
+}
+
+#[test]
+fn a_batch_that_d1_commits_late_counts_nothing_twice() {
+    let gate = Gate::new();
+    let flush = |number: u64, total: u64| {
+        let totals = json!({LIMITED_SERIES: total});
+        flush_metrics(&gate.database, TENANT, 0, &json!([]), &totals);
+        let report = json!({"number": number, "epoch": 1, "totals": totals}).to_string();
+        let values = params![TENANT, 0, 0, START_MS as i64 + number as i64, report];
+        gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
+    };
+    // The third gave up on the second, which D1 commits after it.
+    [(1, 3), (3, 12), (2, 10), (4, 13)]
+        .into_iter()
+        .for_each(|(number, total)| flush(number, total));
+    expect(&gate, &[(LIMITED, 13)]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::approval::{Approval, ApprovalEvent};
 use crate::call::outcome::Reported;
 use crate::decision::ReasonCode;
 use crate::metrics::{KeyHash, ReservationEvent, Series, UNKNOWN};
+use crate::registry::ToolStatus;
 
 /// The most that one decision adds to.
 const MAX_SERIES: usize = 7;
@@ -26,9 +27,10 @@ pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> V
     let (command, facts, decision) = (draft.command, draft.facts, ruling.decision);
     let (records, call) = (facts.records, &command.call);
     let reason = ruling.reason_code;
-    // Only registered names: an agent must not invent values of labels.
+    // Only approved names: neither an agent nor a server that lists its tools must invent values of labels.
+    let is_active = records.tool.as_ref().is_some_and(|tool| tool.status == ToolStatus::Active);
     let server = if records.server.is_some() { &call.server } else { UNKNOWN };
-    let tool = if records.tool.is_some() { &call.tool } else { UNKNOWN };
+    let tool = if is_active { &call.tool } else { UNKNOWN };
     let credential = KeyHash::new(facts.config.key_id_key.hash(command.key_id.as_bytes()));
     let mut series = Vec::with_capacity(MAX_SERIES);
     series.push(Series::Decision { decision, reason, server, tool });

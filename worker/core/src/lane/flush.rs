@@ -55,16 +55,15 @@ pub struct FlushBatch {
 struct SeriesOfRows(BTreeMap<String, Vec<u64>>);
 
 impl SeriesOfRows {
-    fn add(&mut self, seq: u64, series: &str) -> Result<(), StorageError> {
-        let series: Vec<&RawValue> =
-            serde_json::from_str(series).map_err(|_| unreadable("what a row adds to metrics"))?;
+    /// A row whose series cannot be read is flushed all the same.
+    fn add(&mut self, seq: u64, series: &str) {
+        let series: Vec<&RawValue> = serde_json::from_str(series).unwrap_or_default();
         for series in series {
             match self.0.get_mut(series.get()) {
                 Some(rows) => rows.push(seq),
                 None => drop(self.0.insert(series.get().to_owned(), vec![seq])),
             }
         }
-        Ok(())
     }
 
     fn encode(&self) -> String {
@@ -85,6 +84,8 @@ impl SeriesOfRows {
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
+    /// Goes up with each flush of the lane.
+    pub number: u64,
     /// Rows that this flush leaves in the journal.
     pub journal_rows: u64,
     /// Age of the oldest row of the batch.
@@ -165,7 +166,7 @@ impl Lane {
             }
             let (row, series) = split_metrics(text);
             rows.extend([row, "}"]);
-            metrics.add(next, series)?;
+            metrics.add(next, series);
             oldest_ms = oldest_ms.min(unsigned(*at_ms)?);
             hashes.push((next, hash.clone()));
         }
@@ -182,6 +183,7 @@ impl Lane {
         }
         let range =
             hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
+        self.flushes += 1;
         let due = range.is_some() || !count_keys.is_empty() || self.tallies_due;
         let journal_rows = self.journal_rows.saturating_sub(hashes.len() as u64);
         self.unsure = due;
@@ -195,6 +197,7 @@ impl Lane {
             metrics: metrics.encode(),
             through: self.head.seq.saturating_sub(journal_rows),
             report: Report {
+                number: self.flushes,
                 journal_rows,
                 journal_age_ms: now_ms - oldest_ms,
                 reservations_open: self.limits.reservations.len(),

@@ -89,6 +89,8 @@ pub struct Lane {
     pub(super) limits: Limits,
     pub(super) windows: Windows,
     pub(super) counts: AuditCounts,
+    /// The number of the next flush: higher than that of any before it, also before a restart.
+    pub(super) flushes: u64,
     pub(super) tallies: Tallies,
     /// Whether tallies were stored that D1 has not confirmed.
     pub(super) tallies_due: bool,
@@ -162,6 +164,7 @@ impl Lane {
             limits: Limits::start(storage)?,
             windows: Windows::default(),
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
+            flushes: starts.saturating_mul(1 << 32),
             tallies: tallies(storage)?,
             // They go with the next flush, which the rest of the storage may need.
             tallies_due: false,

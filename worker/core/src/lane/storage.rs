@@ -78,9 +78,10 @@ pub(super) fn set_meta(
     storage.exec(sql::SET_META, &[Value::Text(name.to_owned()), Value::Text(value)]).map(drop)
 }
 
+/// Tallies that cannot be read begin anew: metrics must not keep a lane from starting.
 pub(super) fn tallies(storage: &impl LaneSql) -> Result<Tallies, StorageError> {
-    let Some(stored) = meta(storage, TALLIES)? else { return Ok(Tallies::default()) };
-    Tallies::parse(&stored).ok_or_else(|| unreadable("the lane's tallies"))
+    let stored = meta(storage, TALLIES)?;
+    Ok(stored.and_then(|stored| Tallies::parse(&stored)).unwrap_or_default())
 }
 
 pub(super) fn set_head(storage: &impl LaneSql, head: &ChainHead) -> Result<(), StorageError> {

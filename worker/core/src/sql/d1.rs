@@ -127,12 +127,16 @@ pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_m
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
 
 /// Tenant, lane, last sequence number of the flush, now, the lane's report. The tenant's epoch tells how far behind
-/// the lane's is.
+/// the lane's is. A report that comes late changes nothing: of an attempt that the lane gave up, and that D1 ends after
+/// 30 s at the latest.
 pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms, report) \
      VALUES (?1, ?2, ?3, ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
        (SELECT max(0, epoch - (?5->>'epoch')) FROM tenants WHERE tenant = ?1), 0))) \
      ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
-       flushed_at_ms = excluded.flushed_at_ms, report = excluded.report";
+       (flushed_at_ms, report) = (SELECT iif(newer, excluded.flushed_at_ms, flushed_at_ms), \
+           iif(newer, excluded.report, report) \
+         FROM (SELECT excluded.report->>'number' > coalesce(report->>'number', 0) \
+           OR excluded.flushed_at_ms > flushed_at_ms + 60000 AS newer))";
 
 /// Adds to metrics what a batch adds. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the
 /// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of series, each with the
