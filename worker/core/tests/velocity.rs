@@ -7,6 +7,7 @@ mod support;
 use std::rc::Rc;
 
 use gateward_core::call::command::GateCommand;
+use gateward_core::lane::{Answers, Called};
 use gateward_core::policy::PolicyEngine;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
@@ -266,7 +267,7 @@ fn a_gateway_that_shows_no_body_gives_neither_key_nor_number() {
 }
 
 #[test]
-fn a_call_that_uses_an_approval_is_counted_then() {
+fn a_call_that_waits_for_approval_is_not_counted() {
     let gate = gate();
     passes(&gate, json!({}));
     passes(&gate, json!({}));
@@ -284,10 +285,16 @@ fn a_flood_of_calls_is_charged_before_it_looks() {
     let mut gate = gate();
     gate.records.agent.as_mut().unwrap().rate_capacity = Some(1);
     gate.records.agent.as_mut().unwrap().rate_refill_per_s = Some(0.001);
-    passes(&gate, json!({}));
-    for _ in 0..5 {
-        assert_eq!(gate.call(&call(arguments(json!({})))).0, 429);
-    }
-    gate.now_ms.set(gate.now_ms.get() + 1_000_000);
-    passes(&gate, json!({}));
+    let command = command(&arguments(json!({})));
+    // Two calls at once: neither has an answer of the window yet.
+    let step = || {
+        let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
+        let answers = Answers::default();
+        gate.on_lane(|lane, storage| {
+            lane.call(storage, parts, &command, &gate.records, answers, now_ms)
+        })
+    };
+    assert!(matches!(step().unwrap(), Called::NotCounted(_)));
+    let Called::Decided(reply) = step().unwrap() else { panic!("the second call looks") };
+    assert_eq!(reply.status, 429);
 }
