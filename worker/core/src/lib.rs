@@ -35,6 +35,8 @@ pub mod schema;
 
 pub mod credential;
 
+pub mod warrant;
+
 pub mod isolate;
 
 pub mod metrics;
