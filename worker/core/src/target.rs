@@ -116,7 +116,8 @@ impl Target {
 }
 
 /// What kind of host this is, if it is not on the public internet.
-fn not_public(host: &Host<&str>) -> Option<&'static str> {
+#[must_use]
+pub fn not_public(host: &Host<&str>) -> Option<&'static str> {
     match host {
         Host::Ipv4(address) => {
             NOT_PUBLIC_V4.iter().find(|(net, _)| net.contains(address)).map(|(_, what)| *what)

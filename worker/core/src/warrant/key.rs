@@ -14,7 +14,7 @@ pub const SIGNATURE_BYTES: usize = 64;
 
 /// A public key, as bytes. In JSON it is 64 lower-case hex digits.
 ///
-/// Only [`PublicKey::verify`] and [`PublicKey::is_usable`] look at the curve: decoding a warrant must be cheap.
+/// Decoding a warrant must be cheap, so only the methods below look at the curve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey(pub [u8; KEY_BYTES]);
@@ -24,14 +24,31 @@ impl PublicKey {
     /// verify many messages.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        VerifyingKey::from_bytes(&self.0).is_ok_and(|key| !key.is_weak())
+        self.prepared().is_some()
     }
 
-    /// Verifies a signature strictly: RFC 8032 without cofactor, and no small-order point in key or signature.
+    /// The key as a point of the curve, for several verifications; `None` if it is not usable.
+    #[must_use]
+    pub fn prepared(&self) -> Option<Prepared> {
+        VerifyingKey::from_bytes(&self.0).ok().filter(|key| !key.is_weak()).map(Prepared)
+    }
+
+    /// Verifies a signature, see [`Prepared::verify`].
     #[must_use]
     pub fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
-        VerifyingKey::from_bytes(&self.0)
-            .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
+        self.prepared().is_some_and(|key| key.verify(message, signature))
+    }
+}
+
+/// A usable key, as a point of the curve.
+#[derive(Debug)]
+pub struct Prepared(VerifyingKey);
+
+impl Prepared {
+    /// Verifies a signature strictly: RFC 8032 without cofactor, and no small-order point in it.
+    #[must_use]
+    pub fn verify(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
+        self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
 }
 

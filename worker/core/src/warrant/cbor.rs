@@ -1,0 +1,600 @@
+//! The part of CBOR (RFC 8949) that warrants use.
+//!
+//! INVARIANT (no trust in lengths): a declared length never allocates. Each item of an array or a map takes at
+//! least one byte of the input, so work and memory are linear in the input.
+//!
+//! Heads must have their shortest form, and lengths must be definite: one value has one encoding. Tags do not
+//! occur. Numbers are read in every width, because writers choose the shortest.
+
+use std::fmt;
+
+use super::bounds::MAX_NESTING;
+use crate::json::Json;
+
+/// The major types (RFC 8949, section 3.1), as the three upper bits of a head.
+mod major {
+    pub const UNSIGNED: u8 = 0;
+    pub const NEGATIVE: u8 = 1;
+    pub const BYTES: u8 = 2;
+    pub const TEXT: u8 = 3;
+    pub const ARRAY: u8 = 4;
+    pub const MAP: u8 = 5;
+    pub const SIMPLE: u8 = 7;
+}
+
+/// Why bytes are not what was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Reads items from the front of its input.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    #[must_use]
+    pub const fn new(input: &'a [u8]) -> Self {
+        Self { rest: input }
+    }
+
+    /// # Errors
+    ///
+    /// Something follows.
+    pub fn end(self) -> Result<(), Malformed> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes follow the end")) }
+    }
+
+    /// The major type of the next item.
+    pub fn peek(&self) -> Option<u8> {
+        self.rest.first().map(|head| head >> 5)
+    }
+
+    /// Whether an array is next.
+    #[must_use]
+    pub fn is_array(&self) -> bool {
+        self.peek() == Some(major::ARRAY)
+    }
+
+    /// Whether a text is next.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.peek() == Some(major::TEXT)
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Malformed("it is cut off"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The bytes that `read` consumes.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`.
+    pub fn consumed<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<(T, &'a [u8]), Malformed> {
+        let before = self.rest;
+        let value = read(self)?;
+        let length = before.len() - self.rest.len();
+        Ok((value, before.get(..length).unwrap_or_default()))
+    }
+
+    /// A head: major type, the five lower bits, and the argument.
+    fn head(&mut self) -> Result<(u8, u8, u64), Malformed> {
+        let [head] = *self.take(1)? else { return Err(Malformed("it is cut off")) };
+        let (major, info) = (head >> 5, head & 0x1f);
+        let width = match info {
+            0..=23 => return Ok((major, info, u64::from(info))),
+            24..=27 => 1_usize << (info - 24),
+            _ => return Err(Malformed("a length is not definite")),
+        };
+        let argument = self.take(width)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let least = match info {
+            24 => 24,
+            25 => 1 << 8,
+            26 => 1 << 16,
+            _ => 1 << 32,
+        };
+        // The bits of a float are no length.
+        if major != major::SIMPLE && argument < least {
+            return Err(Malformed("a length or a number does not have its shortest form"));
+        }
+        Ok((major, info, argument))
+    }
+
+    fn of(&mut self, wanted: u8, expected: &'static str) -> Result<u64, Malformed> {
+        match self.head()? {
+            (major, _, argument) if major == wanted => Ok(argument),
+            _ => Err(Malformed(expected)),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// It is no unsigned integer.
+    pub fn unsigned(&mut self) -> Result<u64, Malformed> {
+        self.of(major::UNSIGNED, "an unsigned integer was expected")
+    }
+
+    /// # Errors
+    ///
+    /// It is no unsigned integer, or too large for the type.
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Malformed> {
+        T::try_from(self.unsigned()?).map_err(|_| Malformed("a number is out of range"))
+    }
+
+    /// # Errors
+    ///
+    /// It is no byte string.
+    pub fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.of(major::BYTES, "a byte string was expected")?;
+        self.take(usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    /// # Errors
+    ///
+    /// It is no byte string of `N` bytes.
+    pub fn exact<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.bytes()?.try_into().map_err(|_| Malformed("a byte string has the wrong length"))
+    }
+
+    /// # Errors
+    ///
+    /// It is no text, or not UTF-8.
+    pub fn text(&mut self) -> Result<&'a str, Malformed> {
+        let length = self.of(major::TEXT, "a text was expected")?;
+        let bytes = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+        std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    /// # Errors
+    ///
+    /// It is no boolean.
+    pub fn flag(&mut self) -> Result<bool, Malformed> {
+        match self.head()? {
+            (major::SIMPLE, 20, _) => Ok(false),
+            (major::SIMPLE, 21, _) => Ok(true),
+            _ => Err(Malformed("true or false was expected")),
+        }
+    }
+
+    /// Whether null is next. If so, it is read.
+    pub fn null(&mut self) -> bool {
+        match self.rest {
+            [0xf6, rest @ ..] => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The number of items of an array.
+    ///
+    /// # Errors
+    ///
+    /// It is no array, or the input has fewer bytes than the array has items.
+    pub fn array(&mut self) -> Result<usize, Malformed> {
+        let items = self.of(major::ARRAY, "an array was expected")?;
+        self.items(items)
+    }
+
+    /// # Errors
+    ///
+    /// It is no array of `items`.
+    pub fn tuple(&mut self, items: usize) -> Result<(), Malformed> {
+        if self.array()? == items {
+            Ok(())
+        } else {
+            Err(Malformed("an array has the wrong length"))
+        }
+    }
+
+    /// The number of entries of a map.
+    ///
+    /// # Errors
+    ///
+    /// It is no map, or the input has fewer bytes than the map has keys.
+    pub fn map(&mut self) -> Result<usize, Malformed> {
+        let entries = self.of(major::MAP, "a map was expected")?;
+        self.items(entries)
+    }
+
+    fn items(&self, items: u64) -> Result<usize, Malformed> {
+        let items = usize::try_from(items).ok().filter(|items| *items <= self.rest.len());
+        items.ok_or(Malformed("it is cut off"))
+    }
+
+    /// The entries of a map from texts, in the order of the input, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// It is no such map, a key occurs twice, or there are too many.
+    pub fn entries<T>(
+        &mut self,
+        most: usize,
+        mut read: impl FnMut(&mut Self, &'a str) -> Result<T, Malformed>,
+    ) -> Result<Vec<(&'a str, T)>, Malformed> {
+        let count = self.map()?;
+        if count > most {
+            return Err(Malformed("a map has too many entries"));
+        }
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let key = self.text()?;
+            entries.push((key, read(self, key)?));
+        }
+        entries.sort_by_key(|(key, _)| *key);
+        let twice = entries.iter().zip(entries.iter().skip(1)).any(|((a, _), (b, _))| a == b);
+        if twice { Err(Malformed("a key occurs twice")) } else { Ok(entries) }
+    }
+
+    /// The items of an array, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// It is no array, there are too many items, or `read` fails.
+    pub fn list<T>(
+        &mut self,
+        most: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Malformed> {
+        let count = self.array()?;
+        if count > most {
+            return Err(Malformed("an array has too many items"));
+        }
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    /// An array of small numbers, which is how some byte strings are written.
+    ///
+    /// # Errors
+    ///
+    /// It is no array of numbers up to 255, or it has more than `most`.
+    pub fn octets(&mut self, most: usize) -> Result<Vec<u8>, Malformed> {
+        self.list(most, Self::small)
+    }
+
+    /// A number, whole or not. A whole number that is written as a float is [`Json::Number`].
+    fn number(&mut self) -> Result<Json, Malformed> {
+        Ok(match self.head()? {
+            (major::UNSIGNED, _, value) => integer(i128::from(value)),
+            (major::NEGATIVE, _, value) => integer(-1 - i128::from(value)),
+            (major::SIMPLE, 25, bits) => Json::Number(half(bits)),
+            (major::SIMPLE, 26, bits) => {
+                Json::Number(f64::from(f32::from_bits(u32::try_from(bits).unwrap_or(u32::MAX))))
+            }
+            (major::SIMPLE, 27, bits) => Json::Number(f64::from_bits(bits)),
+            _ => return Err(Malformed("a number was expected")),
+        })
+    }
+
+    /// A finite number.
+    ///
+    /// # Errors
+    ///
+    /// It is no number, or not finite.
+    pub fn finite(&mut self) -> Result<f64, Malformed> {
+        let number = match self.number()? {
+            Json::Integer(value) => value as f64,
+            Json::Number(value) => value,
+            _ => f64::NAN,
+        };
+        if number.is_finite() { Ok(number) } else { Err(Malformed("a number is not finite")) }
+    }
+
+    /// A value as an argument can have it.
+    ///
+    /// # Errors
+    ///
+    /// It has a type that JSON lacks, or is nested too deeply.
+    pub fn value(&mut self) -> Result<Json, Malformed> {
+        self.nested(0)
+    }
+
+    fn nested(&mut self, depth: usize) -> Result<Json, Malformed> {
+        if depth > MAX_NESTING {
+            return Err(Malformed("it is nested too deeply"));
+        }
+        match self.peek() {
+            Some(major::TEXT) => Ok(Json::String(self.text()?.to_owned())),
+            Some(major::ARRAY) => {
+                self.list(usize::MAX, |reader| reader.nested(depth + 1)).map(Json::Array)
+            }
+            Some(major::MAP) => {
+                let entries = self.entries(usize::MAX, |reader, _| reader.nested(depth + 1))?;
+                let mut fields: Vec<(String, Json)> =
+                    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+                fields.sort_by(|(a, _), (b, _)| crate::json::utf16_order(a, b));
+                Ok(Json::Object(fields))
+            }
+            Some(major::SIMPLE) => match self.rest.first() {
+                Some(0xf4 | 0xf5) => self.flag().map(Json::Bool),
+                Some(0xf6) => {
+                    self.null();
+                    Ok(Json::Null)
+                }
+                _ => self.number(),
+            },
+            Some(major::UNSIGNED | major::NEGATIVE) => self.number(),
+            _ => Err(Malformed("a value has a type that arguments do not have")),
+        }
+    }
+}
+
+/// Integers beyond ±2^53 never equal an argument, because arguments do not have them.
+fn integer(value: i128) -> Json {
+    match i64::try_from(value) {
+        Ok(value) => Json::Integer(value),
+        Err(_) => Json::Number(value as f64),
+    }
+}
+
+/// A float of 16 bits (IEEE 754, binary16).
+fn half(bits: u64) -> f64 {
+    let (exponent, mantissa) = (bits >> 10 & 0x1f, (bits & 0x3ff) as f64);
+    let magnitude = match exponent {
+        0 => mantissa * 2_f64.powi(-24),
+        31 if mantissa == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + mantissa / 1024.0) * 2_f64.powi(i32::try_from(exponent).unwrap_or(0) - 15),
+    };
+    if bits >> 15 & 1 == 1 { -magnitude } else { magnitude }
+}
+
+/// Writes items, each in its shortest form.
+#[derive(Debug, Default, Clone)]
+pub struct Writer {
+    pub bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn head(&mut self, major: u8, argument: u64) {
+        let major = major << 5;
+        let bytes = argument.to_be_bytes();
+        let (info, from) = match argument {
+            0..=23 => {
+                self.bytes.push(major | bytes.last().copied().unwrap_or_default());
+                return;
+            }
+            24..=0xff => (24, 7),
+            0x100..=0xffff => (25, 6),
+            0x1_0000..=0xffff_ffff => (26, 4),
+            _ => (27, 0),
+        };
+        self.bytes.push(major | info);
+        self.bytes.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    }
+
+    pub fn unsigned(&mut self, value: u64) {
+        self.head(major::UNSIGNED, value);
+    }
+
+    pub fn integer(&mut self, value: i64) {
+        match u64::try_from(value) {
+            Ok(value) => self.unsigned(value),
+            Err(_) => self.head(major::NEGATIVE, !value.cast_unsigned()),
+        }
+    }
+
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.head(major::BYTES, value.len() as u64);
+        self.bytes.extend_from_slice(value);
+    }
+
+    pub fn text(&mut self, value: &str) {
+        self.head(major::TEXT, value.len() as u64);
+        self.bytes.extend_from_slice(value.as_bytes());
+    }
+
+    pub fn flag(&mut self, value: bool) {
+        self.bytes.push(if value { 0xf5 } else { 0xf4 });
+    }
+
+    pub fn null(&mut self) {
+        self.bytes.push(0xf6);
+    }
+
+    pub fn array(&mut self, items: usize) {
+        self.head(major::ARRAY, items as u64);
+    }
+
+    pub fn map(&mut self, entries: usize) {
+        self.head(major::MAP, entries as u64);
+    }
+
+    /// Bytes as an array of small numbers.
+    pub fn octets(&mut self, value: &[u8]) {
+        self.array(value.len());
+        for byte in value {
+            self.unsigned(u64::from(*byte));
+        }
+    }
+
+    /// A float, in the shortest of the three widths that hold it.
+    pub fn float(&mut self, value: f64) {
+        let narrow = value as f32;
+        if f64::from(narrow) != value {
+            self.bytes.push(0xfb);
+            self.bytes.extend_from_slice(&value.to_be_bytes());
+            return;
+        }
+        match shortest(narrow) {
+            Some(bits) => {
+                self.bytes.push(0xf9);
+                self.bytes.extend_from_slice(&bits.to_be_bytes());
+            }
+            None => {
+                self.bytes.push(0xfa);
+                self.bytes.extend_from_slice(&narrow.to_be_bytes());
+            }
+        }
+    }
+
+    /// The keys of objects are in the order of their bytes.
+    pub fn value(&mut self, value: &Json) {
+        match value {
+            Json::Null => self.null(),
+            Json::Bool(value) => self.flag(*value),
+            Json::Integer(value) => self.integer(*value),
+            Json::Number(value) => self.float(*value),
+            Json::String(value) | Json::Verbatim(value) => self.text(value),
+            Json::Array(items) => {
+                self.array(items.len());
+                for item in items {
+                    self.value(item);
+                }
+            }
+            Json::Object(fields) => {
+                self.map(fields.len());
+                for (key, value) in sorted(fields) {
+                    self.text(key);
+                    self.value(value);
+                }
+            }
+        }
+    }
+}
+
+/// The fields of an object in the order of their keys' bytes. JSON objects are sorted by UTF-16 code units, which
+/// differs for keys outside of the Basic Multilingual Plane.
+#[must_use]
+pub fn sorted(fields: &[(String, Json)]) -> Vec<(&str, &Json)> {
+    let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    fields.sort_by_key(|(key, _)| *key);
+    fields
+}
+
+/// The 16 bits of a finite float, if it fits into them.
+fn shortest(value: f32) -> Option<u16> {
+    let bits = value.to_bits();
+    let sign = u16::try_from(bits >> 16 & 0x8000).ok()?;
+    if value == 0.0 {
+        return Some(sign);
+    }
+    let exponent = i32::try_from(bits >> 23 & 0xff).ok()? - 127;
+    let mantissa = bits & 0x7f_ffff;
+    let (shift, base) = match exponent {
+        -14..=15 => (13, u32::try_from(exponent + 15).ok()? << 10),
+        // Subnormal: the leading one is written too.
+        -24..=-15 => (u32::try_from(-1 - exponent).ok()?, 0),
+        _ => return None,
+    };
+    let mantissa = if base == 0 { mantissa | 0x80_0000 } else { mantissa };
+    (mantissa.trailing_zeros() >= shift || mantissa == 0)
+        .then(|| u16::try_from(base + (mantissa >> shift)).ok().map(|bits| sign | bits))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Json, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let value = reader.value()?;
+        reader.end()?;
+        Ok(value)
+    }
+
+    #[test]
+    fn what_is_not_the_one_encoding_of_a_value_is_refused() {
+        for (name, text) in [
+            ("nothing", ""),
+            ("a number that is too long", "1817"),
+            ("the same in two bytes", "1900ff"),
+            ("in four", "1a0000ffff"),
+            ("in eight", "1b00000000ffffffff"),
+            ("a text that is too long", "780161"),
+            ("a text without an end", "7f6161ff"),
+            ("an array without an end", "9f01ff"),
+            ("a map without an end", "bf616101ff"),
+            ("a reserved length", "1c"),
+            ("a byte string", "4101"),
+            ("a tag", "c001"),
+            ("undefined", "f7"),
+            ("another simple value", "f820"),
+            ("a text that is cut off", "6261"),
+            ("a text that is no UTF-8", "61ff"),
+            ("an array of 2^64-1 items", "9bffffffffffffffff"),
+            ("a text of 2^64-1 bytes", "7bffffffffffffffff"),
+            ("a map of 2^32 entries", "bb0000000100000000"),
+            ("a key that occurs twice", "a2616101616102"),
+            ("a key that is no text", "a10101"),
+            ("something after it", "0101"),
+        ] {
+            assert!(read(&hex::decode(text).unwrap()).is_err(), "{name}");
+        }
+        let nested = |depth| read(&[vec![0x81; depth], vec![0x01]].concat());
+        assert!(nested(MAX_NESTING).is_ok());
+        assert!(nested(MAX_NESTING + 1).is_err());
+        assert!(nested(100_000).is_err());
+    }
+
+    #[test]
+    fn floats_are_read_in_every_width_and_written_in_the_shortest() {
+        // From RFC 8949, appendix A.
+        for (text, value) in [
+            ("f90000", 0.0),
+            ("f98000", -0.0),
+            ("f93c00", 1.0),
+            ("fb3ff199999999999a", 1.1),
+            ("f93e00", 1.5),
+            ("f97bff", 65_504.0),
+            ("fa47c35000", 100_000.0),
+            ("fa7f7fffff", 3.402_823_466_385_288_6e38),
+            ("fb7e37e43c8800759c", 1.0e300),
+            ("f90001", 5.960_464_477_539_063e-8),
+            ("f90400", 0.000_061_035_156_25),
+            ("f9c400", -4.0),
+            ("fbc010666666666666", -4.1),
+        ] {
+            let mut writer = Writer::default();
+            writer.float(value);
+            assert_eq!(hex::encode(&writer.bytes), text, "{value}");
+            assert_eq!(read(&writer.bytes), Ok(Json::Number(value)), "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_float_is_what_it_was(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
+            let mut writer = Writer::default();
+            writer.float(value);
+            prop_assert_eq!(read(&writer.bytes), Ok(Json::Number(value)));
+        }
+
+        #[test]
+        fn every_half_is_what_it_was(bits in any::<u16>()) {
+            let value = half(u64::from(bits));
+            prop_assume!(value.is_finite());
+            let mut writer = Writer::default();
+            writer.float(value);
+            prop_assert_eq!(writer.bytes, [vec![0xf9], bits.to_be_bytes().to_vec()].concat());
+        }
+
+        #[test]
+        fn an_integer_is_what_it_was(value in any::<i64>()) {
+            let mut writer = Writer::default();
+            writer.integer(value);
+            prop_assert_eq!(read(&writer.bytes), Ok(Json::Integer(value)));
+        }
+
+        #[test]
+        fn no_input_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            drop(read(&bytes));
+        }
+    }
+}

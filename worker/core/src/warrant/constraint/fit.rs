@@ -1,0 +1,223 @@
+//! Whether arguments fit the constraints on them.
+//!
+//! INVARIANT (only what certainly fits passes): there are three answers about a value. The third, that the
+//! constraint does not apply to a value of this kind, does not pass, and its negation does not either. What
+//! cannot be evaluated at all makes everything around it impossible to evaluate.
+
+use std::net::IpAddr;
+
+use super::work::TooMuch;
+use super::{Arguments, Constraint, Work};
+use crate::json::Json;
+
+/// Whether a value fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    Yes,
+    No,
+    /// The constraint says nothing about values of this kind.
+    Inapplicable,
+}
+
+/// Why no answer is possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undecidable {
+    /// The constraint has a type or a form that is not evaluated here, or the value has.
+    Unsupported,
+    TooMuch,
+}
+
+impl From<TooMuch> for Undecidable {
+    fn from(_: TooMuch) -> Self {
+        Self::TooMuch
+    }
+}
+
+impl From<bool> for Fit {
+    fn from(fits: bool) -> Self {
+        if fits { Self::Yes } else { Self::No }
+    }
+}
+
+/// Why the arguments of a call do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit<'a> {
+    /// An argument that has no constraint, where others have one.
+    Unlisted(&'a str),
+    /// An argument that has a constraint is missing.
+    Missing(&'a str),
+    /// The value does not fit.
+    Refused(&'a str),
+    /// The constraint cannot be evaluated.
+    Unsupported(&'a str),
+    TooMuch,
+}
+
+/// Checks the arguments of a call.
+///
+/// # Errors
+///
+/// The first argument that does not fit.
+pub fn arguments<'a>(
+    allowed: &'a Arguments,
+    input: &'a Json,
+    work: &mut Work,
+) -> Result<(), Misfit<'a>> {
+    let Json::Object(fields) = input else { return Err(Misfit::TooMuch) };
+    if !allowed.constraints.is_empty() && !allowed.allow_unknown {
+        let unlisted = fields.iter().find(|(name, _)| allowed.get(name).is_none());
+        if let Some((name, _)) = unlisted {
+            return Err(Misfit::Unlisted(name));
+        }
+    }
+    for (name, constraint) in &allowed.constraints {
+        let Some(value) = input.get(name) else { return Err(Misfit::Missing(name)) };
+        match value_fits(constraint, value, work) {
+            Ok(Fit::Yes) => {}
+            Ok(Fit::No | Fit::Inapplicable) => return Err(Misfit::Refused(name)),
+            Err(Undecidable::Unsupported) => return Err(Misfit::Unsupported(name)),
+            Err(Undecidable::TooMuch) => return Err(Misfit::TooMuch),
+        }
+    }
+    Ok(())
+}
+
+/// Whether one value fits one constraint.
+///
+/// # Errors
+///
+/// There is no answer.
+pub fn value_fits(
+    constraint: &Constraint,
+    value: &Json,
+    work: &mut Work,
+) -> Result<Fit, Undecidable> {
+    work.spend(1)?;
+    let of_text = |decided: Option<bool>| decided.map(Fit::from).ok_or(Undecidable::Unsupported);
+    Ok(match constraint {
+        Constraint::Wildcard => Fit::Yes,
+        Constraint::Exact(exact) => {
+            work.spend(size(exact))?;
+            (exact == value).into()
+        }
+        Constraint::OneOf(values) => {
+            work.spend(values.iter().map(size).sum())?;
+            values.contains(value).into()
+        }
+        Constraint::NotOneOf(values) => {
+            work.spend(values.iter().map(size).sum())?;
+            match values.contains(value) {
+                true => Fit::No,
+                // `["x"]` is not `"x"`, but some tools take one for the other.
+                false if matches!(value, Json::Array(_) | Json::Object(_)) => Fit::Inapplicable,
+                false => Fit::Yes,
+            }
+        }
+        Constraint::Range(range) => match value {
+            Json::Integer(number) => range.contains(*number as f64).into(),
+            Json::Number(number) => range.contains(*number).into(),
+            _ => Fit::Inapplicable,
+        },
+        Constraint::Pattern(pattern) => match value {
+            Json::String(text) => of_text(pattern.matches(text, work)?)?,
+            _ => Fit::Inapplicable,
+        },
+        Constraint::Cidr(_, network) => match value {
+            Json::String(text) => {
+                let address = text.parse::<IpAddr>().map_err(|_| Undecidable::Unsupported)?;
+                // An IPv4 address in the form of an IPv6 address is both inside and outside.
+                match address == address.to_canonical() {
+                    true => network.contains(&address).into(),
+                    false => Fit::Inapplicable,
+                }
+            }
+            _ => Fit::Inapplicable,
+        },
+        Constraint::UrlPattern(pattern) => match value {
+            Json::String(text) => of_text(pattern.matches(text, work)?)?,
+            _ => Fit::Inapplicable,
+        },
+        Constraint::UrlSafe(safe) => match value {
+            Json::String(text) => of_text(safe.matches(text, work)?)?,
+            _ => Fit::Inapplicable,
+        },
+        Constraint::Contains(required) => match value {
+            Json::Array(items) => {
+                work.spend(pairs(required, items))?;
+                required.iter().all(|value| items.contains(value)).into()
+            }
+            _ => Fit::Inapplicable,
+        },
+        Constraint::Subset(allowed) => match value {
+            Json::Array(items) => {
+                work.spend(pairs(allowed, items))?;
+                items.iter().all(|item| allowed.contains(item)).into()
+            }
+            _ => Fit::Inapplicable,
+        },
+        Constraint::Subpath(subpath) => match value {
+            Json::String(path) => {
+                work.spend(path.len() + subpath.root.len())?;
+                subpath.contains(path).map_or(Fit::Inapplicable, Fit::from)
+            }
+            Json::Array(paths) => {
+                work.spend(paths.len() * subpath.root.len() + size(value))?;
+                let below = |path: &Json| subpath.contains(path.as_str()?);
+                let below: Option<Vec<bool>> = paths.iter().map(below).collect();
+                below.map_or(Fit::Inapplicable, |below| below.into_iter().all(|it| it).into())
+            }
+            _ => Fit::Inapplicable,
+        },
+        Constraint::All(all) => {
+            let fits = each(all, value, work)?;
+            if fits.contains(&Fit::No) {
+                Fit::No
+            } else if fits.contains(&Fit::Inapplicable) {
+                Fit::Inapplicable
+            } else {
+                Fit::Yes
+            }
+        }
+        Constraint::Any(any) => {
+            let fits = each(any, value, work)?;
+            if fits.contains(&Fit::Yes) {
+                Fit::Yes
+            } else if fits.contains(&Fit::Inapplicable) {
+                Fit::Inapplicable
+            } else {
+                Fit::No
+            }
+        }
+        Constraint::Not(inner) => match value_fits(inner, value, work)? {
+            Fit::Yes => Fit::No,
+            Fit::No => Fit::Yes,
+            Fit::Inapplicable => Fit::Inapplicable,
+        },
+        Constraint::Unsupported(..) => return Err(Undecidable::Unsupported),
+    })
+}
+
+/// All of them, so that one which cannot be evaluated is noticed wherever it is.
+fn each(all: &[Constraint], value: &Json, work: &mut Work) -> Result<Vec<Fit>, Undecidable> {
+    all.iter().map(|constraint| value_fits(constraint, value, work)).collect()
+}
+
+/// Comparisons of each value with each, which end at the end of the shorter one.
+fn pairs(some: &[Json], others: &[Json]) -> usize {
+    some.iter().map(size).sum::<usize>().saturating_mul(others.len().max(1))
+}
+
+/// Bytes of a text that are compared in the time of one step.
+const BYTES_A_STEP: usize = 16;
+
+/// Steps of a comparison with a value, at most.
+pub(super) fn size(value: &Json) -> usize {
+    1 + match value {
+        Json::String(text) | Json::Verbatim(text) => text.len() / BYTES_A_STEP,
+        Json::Array(items) => items.iter().map(size).sum(),
+        Json::Object(fields) => {
+            fields.iter().map(|(key, value)| key.len() / BYTES_A_STEP + size(value)).sum()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,158 @@
+//! Paths below a folder. Only texts are compared: symbolic links are not known here.
+
+use super::super::cbor::{Malformed, Reader, Writer};
+
+/// The folder below which paths must be. The root is in its normal form, and in lower case unless case counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subpath {
+    pub root: String,
+    pub case_sensitive: bool,
+    /// Whether the folder itself fits.
+    pub allow_equal: bool,
+}
+
+impl Subpath {
+    /// # Errors
+    ///
+    /// It does not have the form.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (mut root, mut case_sensitive, mut allow_equal) = (None, true, true);
+        reader.entries(3, |reader, name| {
+            match name {
+                "root" => root = Some(reader.text()?.to_owned()),
+                "case_sensitive" => case_sensitive = reader.flag()?,
+                "allow_equal" => allow_equal = reader.flag()?,
+                _ => return Err(Malformed("a subpath has an unknown member")),
+            }
+            Ok(())
+        })?;
+        let root: String = root.ok_or(Malformed("a subpath has no root"))?;
+        if normal(&root).as_ref() != Some(&root) || (!case_sensitive && root != root.to_lowercase())
+        {
+            return Err(Malformed("a subpath's root is not an absolute path in its normal form"));
+        }
+        Ok(Self { root, case_sensitive, allow_equal })
+    }
+
+    pub fn write(&self, writer: &mut Writer) {
+        writer.map(3);
+        writer.text("root");
+        writer.text(&self.root);
+        writer.text("case_sensitive");
+        writer.flag(self.case_sensitive);
+        writer.text("allow_equal");
+        writer.flag(self.allow_equal);
+    }
+
+    /// Whether the path is below the folder; `None` if that is not certain.
+    #[must_use]
+    pub fn contains(&self, path: &str) -> Option<bool> {
+        let mut path = normal(path)?;
+        if !self.case_sensitive {
+            path = path.to_lowercase();
+        }
+        if path == self.root {
+            return Some(self.allow_equal);
+        }
+        let below = path.strip_prefix(self.root.trim_end_matches('/'));
+        Some(below.is_some_and(|rest| rest.starts_with('/')))
+    }
+
+    /// Whether `other` is at most as wide. False if that is not certain.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.contains(&other.root) == Some(true)
+            && (other.case_sensitive || !self.case_sensitive)
+            && (self.allow_equal || !other.allow_equal)
+    }
+}
+
+/// The path without `.`, `..` and empty components. `None` if it is not absolute, or if systems disagree about
+/// what it means: `\` separates components on one system only.
+fn normal(path: &str) -> Option<String> {
+    if path.contains('\0') {
+        return None;
+    }
+    let (prefix, rest) = match path.as_bytes() {
+        [b'/', ..] if !path.contains('\\') => path.split_at(1),
+        [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic() => path.split_at(3),
+        _ => return None,
+    };
+    let mut components = Vec::new();
+    for component in rest.split(['/', '\\']) {
+        match component {
+            "" | "." => {}
+            ".." => drop(components.pop()),
+            _ => components.push(component),
+        }
+    }
+    Some([prefix, &components.join("/")].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_below_the_root_or_not_or_unclear() {
+        let subpath = |root: &str, case_sensitive, allow_equal| Subpath {
+            root: root.to_owned(),
+            case_sensitive,
+            allow_equal,
+        };
+        let data = subpath("/data", true, true);
+        for (path, expected) in [
+            ("/data", Some(true)),
+            ("/data/", Some(true)),
+            ("/data/a/b", Some(true)),
+            ("/data/./a//b", Some(true)),
+            ("/data/a/../b", Some(true)),
+            ("/data/../etc", Some(false)),
+            ("/data2", Some(false)),
+            ("/DATA/a", Some(false)),
+            ("/", Some(false)),
+            ("/../data/a", Some(true)),
+            ("data/a", None),
+            ("", None),
+            ("/data/a\\..\\..\\etc", None),
+            ("/x\\..\\data/a", None),
+            ("/data/\0", None),
+        ] {
+            assert_eq!(data.contains(path), expected, "{path}");
+        }
+        assert_eq!(subpath("/data", true, false).contains("/data"), Some(false));
+        assert_eq!(subpath("/data", false, true).contains("/Data/A"), Some(true));
+        assert_eq!(subpath("/", true, true).contains("/etc"), Some(true));
+        assert_eq!(subpath("C:\\data", true, true).contains("C:\\data\\..\\x"), Some(false));
+        assert_eq!(subpath("C:\\data", true, true).contains("C:\\data/x"), Some(true));
+        for (root, case_sensitive) in
+            [("data", true), ("/data/", true), ("/data/../x", true), ("/a\\b", true), ("/A", false)]
+        {
+            let mut writer = Writer::default();
+            subpath(root, case_sensitive, true).write(&mut writer);
+            assert!(Subpath::read(&mut Reader::new(&writer.bytes)).is_err(), "{root}");
+        }
+    }
+
+    #[test]
+    fn a_folder_covers_folders_below_it() {
+        let subpath = |root: &str, case_sensitive, allow_equal| Subpath {
+            root: root.to_owned(),
+            case_sensitive,
+            allow_equal,
+        };
+        for (wide, narrow, expected) in [
+            (("/a", true, true), ("/a", true, true), true),
+            (("/a", true, true), ("/a/b", true, true), true),
+            (("/a/b", true, true), ("/a", true, true), false),
+            (("/a", true, true), ("/a/../b", true, true), false),
+            (("/a", true, true), ("/a/b", false, true), false),
+            (("/a", false, true), ("/a/b", true, true), true),
+            (("/a", true, false), ("/a/b", true, true), false),
+            (("/a", true, false), ("/a/b", true, false), true),
+        ] {
+            let of = |(root, case, equal)| subpath(root, case, equal);
+            assert_eq!(of(wide).covers(&of(narrow)), expected, "{wide:?} {narrow:?}");
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! URLs: patterns, and URLs that cannot reach a private network.
+//!
+//! URLs are read by the WHATWG parser, as the runtime reads them. A URL that other parsers may read otherwise
+//! does not fit anything.
+
+use ::url::{Host, Url};
+
+use super::super::cbor::{Malformed, Reader, Writer};
+use super::pattern::Pattern;
+use super::work::{TooMuch, Work};
+use crate::target::{MAX_TARGET_BYTES, not_public};
+
+/// Domains of a list: more make no list that people wrote.
+const MAX_DOMAINS: usize = 256;
+
+/// Top-level domains of networks that are not public by custom only.
+const INTERNAL_DOMAINS: [&str; 6] = ["lan", "corp", "home", "svc", "default", "localdomain"];
+
+/// A URL of an argument; `None` if it is not one, or not clearly.
+fn parse(text: &str) -> Option<Url> {
+    // Parsers drop spaces, or not, and take `\` for `/`, or not.
+    let is_clear = text.len() <= MAX_TARGET_BYTES
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let url = is_clear.then(|| Url::parse(text).ok()).flatten()?;
+    let host = url.host_str().filter(|host| !host.is_empty() && !host.ends_with('.'))?;
+    // What the host of another parser would be.
+    let written = text.to_ascii_lowercase();
+    let authority = written.split_once("://")?.1.split(['/', '?', '#']).next()?;
+    let is_same = authority.strip_prefix(host).is_some_and(|port| {
+        port.is_empty()
+            || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()))
+    });
+    is_same.then_some(url)
+}
+
+/// `scheme://host:port/path`: the scheme may be `*`, the host may begin with `*.`, the path is a glob. Without a
+/// port, or without a path, each one matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlPattern {
+    text: String,
+    /// `None`: any.
+    scheme: Option<String>,
+    /// Whether it is the host's suffix.
+    any_subdomain: bool,
+    host: String,
+    port: Option<u16>,
+    path: Option<Pattern>,
+}
+
+impl UrlPattern {
+    /// `None` if the text does not have this form.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let is_clear = text.len() <= MAX_TARGET_BYTES
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+            && !text.contains(['\\', '@', '?', '#', '[', ']', '%']);
+        let (scheme, rest) = text.split_once("://").filter(|_| is_clear)?;
+        let (authority, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (authority, None),
+        };
+        let (any_subdomain, host) = match host.strip_prefix("*.") {
+            Some(suffix) => (true, suffix),
+            None => (false, host),
+        };
+        let host = host.to_ascii_lowercase();
+        // The parser must read the host as it is written: `0x7f.1` is not.
+        let read = Url::parse(&format!("http://{host}/")).ok()?;
+        if read.host_str() != Some(host.as_str()) || host.contains('*') || host.ends_with('.') {
+            return None;
+        }
+        if any_subdomain && !matches!(read.host(), Some(Host::Domain(_))) {
+            return None;
+        }
+        let scheme = match scheme {
+            "*" => None,
+            _ if scheme.contains('*') => return None,
+            _ => Some(scheme.to_ascii_lowercase()),
+        };
+        // The path of a URL never has these components.
+        if path.split('/').any(|part| matches!(part, "." | "..")) {
+            return None;
+        }
+        let path = (!matches!(path, "" | "/")).then(|| Pattern::new(path.to_owned()));
+        Some(Self { text: text.to_owned(), scheme, any_subdomain, host, port, path })
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches the URL; `None` if that is not certain.
+    ///
+    /// # Errors
+    ///
+    /// It takes too much work.
+    pub fn matches(&self, url: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
+        work.spend(url.len())?;
+        let Some(url) = parse(url) else { return Ok(None) };
+        let host = url.host_str().unwrap_or_default();
+        if self.scheme.as_ref().is_some_and(|scheme| scheme != url.scheme())
+            || !self.has_host(host)
+            || self.port.is_some_and(|port| url.port_or_known_default() != Some(port))
+        {
+            return Ok(Some(false));
+        }
+        match &self.path {
+            None => Ok(Some(true)),
+            Some(path) => path.matches(url.path(), work),
+        }
+    }
+
+    /// Whether `other` is at most as wide. False if that is not certain.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let path = match (&self.path, &other.path) {
+            (None, _) => true,
+            (Some(mine), Some(theirs)) => mine.covers(theirs),
+            (Some(_), None) => false,
+        };
+        (self.scheme.is_none() || self.scheme == other.scheme)
+            && (self.port.is_none() || self.port == other.port)
+            && (self.any_subdomain || !other.any_subdomain)
+            && self.has_host(&other.host)
+            && path
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        match host.strip_suffix(self.host.as_str()) {
+            Some("") => true,
+            Some(before) => self.any_subdomain && before.ends_with('.'),
+            None => false,
+        }
+    }
+}
+
+/// URLs of hosts on the public internet, which may be restricted further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlSafe {
+    pub schemes: Vec<String>,
+    pub allow_domains: Option<Vec<String>>,
+    pub deny_domains: Option<Vec<String>>,
+    pub allow_ports: Option<Vec<u16>>,
+    /// Private networks, loopback, metadata services, reserved addresses: all are blocked here, whatever these
+    /// say. They only take part in narrowing.
+    pub blocks: [bool; 4],
+    pub block_internal_tlds: bool,
+}
+
+/// The names of [`UrlSafe::blocks`].
+const BLOCKS: [&str; 4] = ["block_private", "block_loopback", "block_metadata", "block_reserved"];
+
+impl Default for UrlSafe {
+    fn default() -> Self {
+        Self {
+            schemes: vec!["http".to_owned(), "https".to_owned()],
+            allow_domains: None,
+            deny_domains: None,
+            allow_ports: None,
+            blocks: [true; 4],
+            block_internal_tlds: false,
+        }
+    }
+}
+
+impl UrlSafe {
+    /// # Errors
+    ///
+    /// It does not have the form.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut read = Self::default();
+        let texts = |reader: &mut Reader<'_>| {
+            reader.list(MAX_DOMAINS, |reader| reader.text().map(str::to_owned))
+        };
+        reader.entries(9, |reader, name| {
+            match name {
+                "schemes" => read.schemes = texts(reader)?,
+                "allow_domains" => {
+                    read.allow_domains = if reader.null() { None } else { Some(texts(reader)?) };
+                }
+                "deny_domains" => {
+                    read.deny_domains = if reader.null() { None } else { Some(texts(reader)?) };
+                }
+                "allow_ports" => {
+                    read.allow_ports = match reader.null() {
+                        true => None,
+                        false => Some(reader.list(MAX_DOMAINS, Reader::small)?),
+                    };
+                }
+                "block_internal_tlds" => read.block_internal_tlds = reader.flag()?,
+                _ => match BLOCKS.iter().zip(&mut read.blocks).find(|(block, _)| **block == name) {
+                    Some((_, block)) => *block = reader.flag()?,
+                    None => return Err(Malformed("a safe URL has an unknown member")),
+                },
+            }
+            Ok(())
+        })?;
+        Ok(read)
+    }
+
+    pub fn write(&self, writer: &mut Writer) {
+        let texts = |writer: &mut Writer, texts: &[String]| {
+            writer.array(texts.len());
+            texts.iter().for_each(|text| writer.text(text));
+        };
+        writer.map(9);
+        writer.text("schemes");
+        texts(writer, &self.schemes);
+        for (name, domains) in
+            [("allow_domains", &self.allow_domains), ("deny_domains", &self.deny_domains)]
+        {
+            writer.text(name);
+            match domains {
+                Some(domains) => texts(writer, domains),
+                None => writer.null(),
+            }
+        }
+        writer.text("allow_ports");
+        match &self.allow_ports {
+            Some(ports) => {
+                writer.array(ports.len());
+                ports.iter().for_each(|port| writer.unsigned(u64::from(*port)));
+            }
+            None => writer.null(),
+        }
+        for (name, block) in BLOCKS.iter().zip(self.blocks) {
+            writer.text(name);
+            writer.flag(block);
+        }
+        writer.text("block_internal_tlds");
+        writer.flag(self.block_internal_tlds);
+    }
+
+    /// Whether the URL is safe; `None` if that is not certain.
+    ///
+    /// # Errors
+    ///
+    /// It takes too much work.
+    pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
+        let domains = self.domains();
+        work.spend(text.len() + domains.clone().map(str::len).sum::<usize>())?;
+        if !domains.clone().all(is_domain) {
+            return Ok(None);
+        }
+        let Some(url) = parse(text) else { return Ok(None) };
+        let (Some(host), Some(name)) = (url.host(), url.host_str()) else { return Ok(None) };
+        let last = name.rsplit('.').next().unwrap_or_default();
+        let within = |domains: &[String]| domains.iter().any(|domain| is_within(name, domain));
+        let port = url.port_or_known_default();
+        let is_safe = self.schemes.iter().any(|scheme| scheme == url.scheme())
+            && not_public(&host).is_none()
+            && !(self.block_internal_tlds && INTERNAL_DOMAINS.contains(&last))
+            && self
+                .allow_ports
+                .as_ref()
+                .is_none_or(|ports| port.is_some_and(|port| ports.contains(&port)))
+            && self.allow_domains.as_deref().is_none_or(within)
+            && !self.deny_domains.as_deref().is_some_and(within);
+        Ok(Some(is_safe))
+    }
+
+    fn domains(&self) -> impl Iterator<Item = &str> + Clone {
+        let lists = [&self.allow_domains, &self.deny_domains];
+        lists.into_iter().flatten().flatten().map(String::as_str)
+    }
+
+    /// Whether `other` is at most as wide. False if that is not certain.
+    ///
+    /// # Errors
+    ///
+    /// It takes too much work.
+    pub fn covers(&self, other: &Self, work: &mut Work) -> Result<bool, TooMuch> {
+        let lists =
+            [&self.allow_domains, &other.allow_domains, &self.deny_domains, &other.deny_domains];
+        work.spend(lists.map(|list| list.as_ref().map_or(1, Vec::len)).into_iter().product())?;
+        if !self.domains().chain(other.domains()).all(is_domain) {
+            return Ok(false);
+        }
+        // Each of theirs is within one of mine. No list allows everything.
+        let allowed = match (&self.allow_domains, &other.allow_domains) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(mine), Some(theirs)) => {
+                theirs.iter().all(|their| mine.iter().any(|my| is_within(their, my)))
+            }
+        };
+        // Each that I deny is within one that they deny.
+        let denied = self
+            .deny_domains
+            .iter()
+            .flatten()
+            .all(|my| other.deny_domains.iter().flatten().any(|their| is_within(my, their)));
+        let ports = match (&self.allow_ports, &other.allow_ports) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(mine), Some(theirs)) => theirs.iter().all(|port| mine.contains(port)),
+        };
+        let mut blocks = self.blocks.iter().zip(&other.blocks);
+        Ok(allowed
+            && denied
+            && ports
+            && other.schemes.iter().all(|scheme| self.schemes.contains(scheme))
+            && blocks.all(|(mine, theirs)| *theirs || !*mine)
+            && (other.block_internal_tlds || !self.block_internal_tlds))
+    }
+}
+
+/// A host name in lower case, or `*.` before one.
+fn is_domain(domain: &str) -> bool {
+    let name = domain.strip_prefix("*.").unwrap_or(domain);
+    let of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
+    !name.is_empty()
+        && name.bytes().all(of_name)
+        && name.split('.').all(|label| !label.is_empty())
+        && Url::parse(&format!("http://{name}/")).is_ok_and(|url| url.host_str() == Some(name))
+}
+
+/// Whether a host, or all hosts of a `*.` name, are within a domain of a list.
+fn is_within(name: &str, domain: &str) -> bool {
+    match domain.strip_prefix("*.") {
+        None => name == domain,
+        Some(suffix) => {
+            let name = name.strip_prefix("*.").unwrap_or(name);
+            name == suffix || name.strip_suffix(suffix).is_some_and(|before| before.ends_with('.'))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_patterns_match_clear_urls_only() {
+        for (pattern, url, expected) in [
+            ("https://example.com/api/*", "https://example.com/api/x", Some(true)),
+            ("https://example.com/api/*", "https://EXAMPLE.com/api/x?y=1", Some(true)),
+            ("https://example.com/api/*", "https://example.com/other", Some(false)),
+            ("https://example.com/api/*", "https://example.com/api/../x", Some(false)),
+            ("https://example.com/api/*", "https://example.com/api/%2e%2e/x", Some(false)),
+            ("https://example.com/api/*", "http://example.com/api/x", Some(false)),
+            ("*://example.com", "ftp://example.com/", Some(true)),
+            ("https://*.example.com", "https://a.b.example.com/", Some(true)),
+            ("https://*.example.com", "https://example.com/", Some(true)),
+            ("https://*.example.com", "https://badexample.com/", Some(false)),
+            ("https://example.com:8443", "https://example.com:8443/", Some(true)),
+            ("https://example.com:443", "https://example.com/", Some(true)),
+            ("https://example.com:443", "https://example.com:8443/", Some(false)),
+            ("https://example.com", "https://example.com:8443/", Some(true)),
+            ("https://example.com", "https://example.com@evil.example/", None),
+            ("https://example.com", "https://evil.example\\@example.com/", None),
+            ("https://example.com", "https://example.com./", None),
+            ("https://example.com", " https://example.com/", None),
+            ("https://example.com", "https:/\t/example.com/", None),
+            ("https://example.com", "https:example.com/", None),
+            ("https://example.com", "not a url", None),
+            ("https://127.0.0.1", "https://0x7f.1/", None),
+            ("https://127.0.0.1", "https://127.0.0.1/", Some(true)),
+        ] {
+            let matched = UrlPattern::new(pattern).unwrap().matches(url, &mut Work::default());
+            assert_eq!(matched, Ok(expected), "{pattern} {url}");
+        }
+        for pattern in [
+            "",
+            "example.com",
+            "https://",
+            "https://*/x",
+            "https://exa*.com",
+            "ht*://example.com",
+            "https://*.10.0.0.1",
+            "https://0x7f.1",
+            "https://a.example/../x",
+            "https://a.example/x?y",
+            "https://u@a.example",
+            "https://a.example:port",
+        ] {
+            assert_eq!(UrlPattern::new(pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_url_pattern_covers_what_is_certainly_narrower() {
+        for (wide, narrow, expected) in [
+            ("https://a.example/x/*", "https://a.example/x/y/*", true),
+            ("https://a.example/x/*", "https://a.example/x/y", true),
+            ("https://a.example/x", "https://a.example/x/y", false),
+            ("https://*.example", "https://a.example", true),
+            ("https://*.example", "https://*.a.example", true),
+            ("https://a.example", "https://*.a.example", false),
+            ("https://a.example", "http://a.example", false),
+            ("*://a.example", "http://a.example", true),
+            ("http://a.example", "*://a.example", false),
+            ("https://a.example:1", "https://a.example", false),
+            ("https://a.example", "https://a.example:1", true),
+            ("https://a.example/x", "https://a.example", false),
+        ] {
+            let [wide, narrow] = [wide, narrow].map(|text| UrlPattern::new(text).unwrap());
+            assert_eq!(wide.covers(&narrow), expected, "{wide:?} {narrow:?}");
+        }
+    }
+
+    #[test]
+    fn a_safe_url_is_on_the_public_internet() {
+        let with = |change: &dyn Fn(&mut UrlSafe)| {
+            let mut safe = UrlSafe::default();
+            change(&mut safe);
+            safe
+        };
+        let list = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let any = with(&|_| {});
+        let domains = with(&|it| it.allow_domains = list(&["*.example.com", "api.test.example"]));
+        let denied = with(&|it| it.deny_domains = list(&["evil.example"]));
+        let ports = with(&|it| it.allow_ports = Some(vec![443]));
+        let private = with(&|it| it.blocks = [false; 4]);
+        let strange = with(&|it| it.allow_domains = list(&["EXAMPLE.com"]));
+        for (safe, url, expected) in [
+            (&any, "https://example.com/", Some(true)),
+            (&any, "ftp://example.com/", Some(false)),
+            (&any, "http://169.254.169.254/latest", Some(false)),
+            (&any, "http://localhost/", Some(false)),
+            (&any, "http://metadata.google.internal/", Some(false)),
+            (&any, "http://[::ffff:127.0.0.1]/", None),
+            (&any, "http://[::1]/", Some(false)),
+            (&any, "http://2130706433/", None),
+            (&any, "http://0177.0.0.1/", None),
+            (&any, "http://127.1/", None),
+            (&any, "http://user@example.com/", None),
+            (&private, "http://10.0.0.1/", Some(false)),
+            (&domains, "https://a.example.com/", Some(true)),
+            (&domains, "https://example.com/", Some(true)),
+            (&domains, "https://b.test.example/", Some(false)),
+            (&denied, "https://evil.example/", Some(false)),
+            (&denied, "https://good.example/", Some(true)),
+            (&ports, "https://good.example/", Some(true)),
+            (&ports, "http://good.example/", Some(false)),
+            (&strange, "https://example.com/", None),
+        ] {
+            let matched = safe.matches(url, &mut Work::default());
+            assert_eq!(matched, Ok(expected), "{url} {safe:?}");
+        }
+        let covers = |wide: &UrlSafe, narrow: &UrlSafe| wide.covers(narrow, &mut Work::default());
+        for (wide, narrow, expected) in [
+            (&any, &domains, true),
+            (&domains, &any, false),
+            (&any, &denied, true),
+            (&denied, &any, false),
+            (&any, &ports, true),
+            (&ports, &any, false),
+            (&any, &private, false),
+            (&private, &any, true),
+            (&strange, &strange, false),
+        ] {
+            assert_eq!(covers(wide, narrow), Ok(expected), "{wide:?} {narrow:?}");
+        }
+    }
+}

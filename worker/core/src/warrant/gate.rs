@@ -1,0 +1,249 @@
+//! Approval gates: which calls need the approvals that a warrant names.
+
+use super::bounds::{MAX_CONSTRAINTS, MAX_TOOLS};
+use super::cbor::{Malformed, Reader, Writer};
+use super::constraint::fit::{Fit, Undecidable, value_fits};
+use super::constraint::narrow::is_narrower;
+use super::constraint::{Constraint, TooMuch, Work};
+use super::payload::{Payload, Powers};
+use crate::json::Json;
+
+/// The gates by tool. `*` is every tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gates(Vec<(String, Gate)>);
+
+/// The gate of one tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// `None`: each call needs approvals. Otherwise a call that meets one of them.
+    pub arguments: Option<Vec<(String, Condition)>>,
+    /// For the approver.
+    pub message: Option<String>,
+}
+
+/// When an argument makes a call need approvals. A missing argument does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    Always,
+    /// If the value fits.
+    If(Constraint),
+    /// Unless the value fits.
+    Unless(Constraint),
+}
+
+impl Gates {
+    /// Reads the value of the extension.
+    ///
+    /// # Errors
+    ///
+    /// It does not have the form.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let gates = reader.entries(MAX_TOOLS, |reader, _| Gate::read(reader))?;
+        reader.end()?;
+        Ok(Self(gates.into_iter().map(|(tool, gate)| (tool.to_owned(), gate)).collect()))
+    }
+
+    /// Gates by tool.
+    #[must_use]
+    pub fn new(mut gates: Vec<(String, Gate)>) -> Self {
+        gates.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Self(gates)
+    }
+
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.map(self.0.len());
+        for (tool, gate) in &self.0 {
+            writer.text(tool);
+            gate.write(&mut writer);
+        }
+        writer.bytes
+    }
+
+    #[must_use]
+    pub fn get(&self, tool: &str) -> Option<&Gate> {
+        self.0.iter().find(|(name, _)| name == tool).map(|(_, gate)| gate)
+    }
+
+    /// The gate that a call needs approvals for.
+    ///
+    /// # Errors
+    ///
+    /// A condition cannot be evaluated.
+    pub fn closed(
+        &self,
+        tool: &str,
+        input: &Json,
+        work: &mut Work,
+    ) -> Result<Option<&Gate>, Undecidable> {
+        for name in [tool, "*"] {
+            if let Some(gate) = self.get(name)
+                && gate.is_closed(input, work)?
+            {
+                return Ok(Some(gate));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a child keeps each gate that is about its tools, or makes it stricter.
+    ///
+    /// # Errors
+    ///
+    /// It takes too much work.
+    pub fn are_kept_by(&self, child: &Payload, work: &mut Work) -> Result<bool, TooMuch> {
+        for (tool, gate) in &self.0 {
+            if !concerns(tool, &child.powers) {
+                continue;
+            }
+            let Some(kept) = child.gates.as_ref().and_then(|gates| gates.get(tool)) else {
+                return Ok(false);
+            };
+            if !gate.is_kept_by(kept, work)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a gate is about a tool of the child.
+    #[must_use]
+    pub fn concern(&self, child: &Payload) -> bool {
+        self.0.iter().any(|(tool, _)| concerns(tool, &child.powers))
+    }
+}
+
+/// Whether a gate's tool is one of these powers'.
+fn concerns(tool: &str, powers: &Powers) -> bool {
+    let is_it = |name: &str| name == tool || name == "*" || tool == "*";
+    match powers {
+        Powers::Execution(tools) => tools.iter().any(|(name, _)| is_it(name)),
+        Powers::Issuer(issuing) => issuing.tools.iter().any(|name| is_it(name)),
+    }
+}
+
+impl Gate {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (mut arguments, mut message) = (None, None);
+        reader.entries(2, |reader, name| {
+            match name {
+                "args" => {
+                    arguments = Some(match reader.null() {
+                        true => None,
+                        false => {
+                            let read = reader
+                                .entries(MAX_CONSTRAINTS, |reader, _| Condition::read(reader))?;
+                            Some(read.into_iter().map(|(name, it)| (name.to_owned(), it)).collect())
+                        }
+                    });
+                }
+                "message" => message = Some(reader.text()?.to_owned()),
+                _ => return Err(Malformed("an approval gate has an unknown member")),
+            }
+            Ok(())
+        })?;
+        let arguments = arguments.ok_or(Malformed("an approval gate has no `args`"))?;
+        Ok(Self { arguments, message })
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        writer.map(1 + usize::from(self.message.is_some()));
+        writer.text("args");
+        match &self.arguments {
+            None => writer.null(),
+            Some(arguments) => {
+                writer.map(arguments.len());
+                for (name, condition) in arguments {
+                    writer.text(name);
+                    condition.write(writer);
+                }
+            }
+        }
+        if let Some(message) = &self.message {
+            writer.text("message");
+            writer.text(message);
+        }
+    }
+
+    fn is_closed(&self, input: &Json, work: &mut Work) -> Result<bool, Undecidable> {
+        let Some(arguments) = &self.arguments else { return Ok(true) };
+        let mut closed = false;
+        for (name, condition) in arguments {
+            let closes = match (input.get(name), condition) {
+                (None, _) | (_, Condition::Always) => true,
+                (Some(value), Condition::If(constraint)) => {
+                    value_fits(constraint, value, work)? != Fit::No
+                }
+                (Some(value), Condition::Unless(constraint)) => {
+                    value_fits(constraint, value, work)? != Fit::Yes
+                }
+            };
+            // The rest is evaluated too, so that what cannot be evaluated is noticed.
+            closed |= closes;
+        }
+        Ok(closed)
+    }
+
+    fn is_kept_by(&self, child: &Self, work: &mut Work) -> Result<bool, TooMuch> {
+        let (mine, theirs) = match (&self.arguments, &child.arguments) {
+            (_, None) => return Ok(true),
+            (None, Some(_)) => return Ok(false),
+            (Some(mine), Some(theirs)) => (mine, theirs),
+        };
+        for (name, condition) in mine {
+            let kept = theirs.iter().find(|(other, _)| other == name).map(|(_, kept)| kept);
+            let is_kept = match (condition, kept) {
+                (_, None) => false,
+                (_, Some(Condition::Always)) => true,
+                (Condition::Unless(wide), Some(Condition::Unless(narrow))) => {
+                    wide == narrow || is_narrower(wide, narrow, work)?
+                }
+                (condition, Some(kept)) => condition == kept,
+            };
+            if !is_kept {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Condition {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        if reader.is_text() {
+            return match reader.text()? {
+                "all" => Ok(Self::Always),
+                _ => Err(Malformed("the condition of an approval gate is unknown")),
+            };
+        }
+        if reader.is_array() {
+            return Constraint::read(reader).map(Self::If);
+        }
+        if reader.map()? != 1 || reader.text()? != "exempt" {
+            return Err(Malformed("the condition of an approval gate is unknown"));
+        }
+        match Constraint::read(reader)? {
+            Constraint::Wildcard
+            | Constraint::Any(_)
+            | Constraint::Not(_)
+            | Constraint::Unsupported(..) => {
+                Err(Malformed("an approval gate cannot be open for this type of constraint"))
+            }
+            constraint => Ok(Self::Unless(constraint)),
+        }
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Always => writer.text("all"),
+            Self::If(constraint) => constraint.write(writer),
+            Self::Unless(constraint) => {
+                writer.map(1);
+                writer.text("exempt");
+                constraint.write(writer);
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Whether what a caller presents carries a call, as far as the warrant itself says.
+//!
+//! What needs the registry is the lane's to check: whether the root is trusted, revocations, clearance, the agent,
+//! and whether the proof was used.
+//!
+//! What needs no cryptography comes first. Such a refusal says nothing about the signatures.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use super::approval;
+use super::bounds::{MAX_APPROVALS, MAX_STACK_BYTES};
+use super::chain::{self, Chain};
+use super::constraint::fit::{self, Misfit};
+use super::constraint::{Arguments, Work};
+use super::key::{PublicKey, SIGNATURE_BYTES};
+use super::payload::{Payload, Powers};
+use super::proof::{Proven, Statement};
+use super::refusal::Refusal;
+use crate::decision::ReasonCode;
+use crate::json::Json;
+
+/// What a caller presents with a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presented {
+    /// A warrant, or a stack of warrants from the root to the leaf, in CBOR.
+    pub stack: Vec<u8>,
+    /// An Ed25519 signature.
+    pub proof: Option<Vec<u8>>,
+    /// Approvals in CBOR.
+    pub approvals: Vec<Vec<u8>>,
+}
+
+impl Presented {
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let approvals: usize = self.approvals.iter().map(Vec::capacity).sum();
+        self.stack.capacity() + self.proof.as_ref().map_or(0, Vec::capacity) + approvals
+    }
+}
+
+/// What a verified chain says about one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The key that the tenant must trust.
+    pub root: PublicKey,
+    /// The holder of the first warrant: the key of the agent whose call it is.
+    pub agent_key: PublicKey,
+    /// The ids of all links, from the root to the leaf.
+    pub ids: Vec<[u8; 16]>,
+    pub issuer: PublicKey,
+    /// Who proved to hold the leaf.
+    pub holder: PublicKey,
+    pub clearance: Option<u8>,
+    /// The names of the leaf's tools, sorted.
+    pub tools: Vec<String>,
+    /// Whether the leaf names the tool with its server. Without, the root must be good for the server.
+    pub names_server: bool,
+    /// The least of all links, in seconds since 1970.
+    pub expires_at_s: u64,
+    /// SHA-256 of the stack's bytes.
+    pub chain_hash: [u8; 32],
+    pub proven: Proven,
+}
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    pub server: &'a str,
+    pub tool: &'a str,
+    /// An object.
+    pub input: &'a Json,
+    pub now_s: u64,
+}
+
+/// Links and windows that are accepted.
+#[derive(Debug, Clone, Copy)]
+pub struct Tolerance {
+    pub max_links: usize,
+    pub proof_windows: u32,
+}
+
+/// Chains that were verified before, by the hash of their bytes. A chain in it pays for its proof alone.
+#[derive(Debug, Default)]
+pub struct Cache {
+    chains: HashMap<[u8; 32], Rc<Chain>>,
+    /// Bytes of the stacks.
+    bytes: usize,
+}
+
+/// Bytes of the stacks in a cache. In memory, a chain takes at most some ten times its bytes.
+const MAX_CACHED_BYTES: usize = 512 * 1024;
+
+impl Cache {
+    fn keep(&mut self, chain: &Rc<Chain>, bytes: usize) {
+        if self.bytes + bytes > MAX_CACHED_BYTES {
+            *self = Self::default();
+        }
+        if self.chains.insert(chain.hash, Rc::clone(chain)).is_none() {
+            self.bytes += bytes;
+        }
+    }
+}
+
+/// Judges a call.
+///
+/// # Errors
+///
+/// The first rule that does not hold.
+pub fn judge(
+    presented: &Presented,
+    call: &Call<'_>,
+    tolerance: Tolerance,
+    cache: &mut Cache,
+) -> Result<Claim, Refusal> {
+    let malformed = |reason| {
+        Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
+    };
+    if presented.stack.len() > MAX_STACK_BYTES || presented.approvals.len() > MAX_APPROVALS {
+        return Err(malformed("it is too large, or has too many approvals"));
+    }
+    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
+    if envelopes.len() > tolerance.max_links {
+        let most = tolerance.max_links;
+        let reason =
+            format!("The warrant's chain is longer than the {most} links that are accepted.");
+        return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
+    }
+    let last = envelopes.len() - 1;
+    let leaf = envelopes.last().map(|leaf| Payload::read(leaf.payload));
+    let leaf = leaf.ok_or_else(|| malformed("it is empty"))?;
+    let leaf = leaf.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, last, error.0))?;
+    let mut work = Work::default();
+    let names_server = check_leaf(&leaf, call, last, &mut work)?;
+    let Some(proof) = &presented.proof else {
+        return Err(Refusal::new(ReasonCode::WarrantProofMissing, MISSING));
+    };
+    let proof: &[u8; SIGNATURE_BYTES] = proof
+        .as_slice()
+        .try_into()
+        .map_err(|_| malformed("the proof has another length than 64 bytes"))?;
+
+    let hash = chain::sha256(&presented.stack);
+    let chain = match cache.chains.get(&hash) {
+        Some(chain) => Rc::clone(chain),
+        None => {
+            let chain = Rc::new(Chain::verify(&envelopes, hash, &mut work)?);
+            cache.keep(&chain, presented.stack.len());
+            chain
+        }
+    };
+    let links = chain.links();
+    for (at, link) in links.iter().enumerate() {
+        timely(link, at, call.now_s)?;
+        // A link that issues has no arguments, only bounds.
+        if let Some((arguments, _)) = arguments(link, call) {
+            fits(arguments, call.input, at, &mut work)?;
+        }
+    }
+    let name = name(call, names_server);
+    let statement = Statement::new(leaf.id, &name, call.input);
+    let proven = statement.verify(&leaf.holder, proof, call.now_s, tolerance.proof_windows);
+    let Some(proven) = proven else {
+        let reason = "The proof is not a signature of this tool and these arguments by the warrant's holder, made within the accepted time.";
+        return Err(Refusal::new(ReasonCode::WarrantProofInvalid, reason));
+    };
+    check_approvals(&leaf, &name, call, &presented.approvals, &mut work)?;
+
+    let (Some(root), Some(first)) = (chain.root(), links.first()) else {
+        return Err(malformed("it is empty"));
+    };
+    let tools = match &leaf.powers {
+        Powers::Execution(tools) => tools.iter().map(|(name, _)| name.clone()).collect(),
+        Powers::Issuer(_) => Vec::new(),
+    };
+    Ok(Claim {
+        root: *root,
+        agent_key: first.holder,
+        ids: links.iter().map(|link| link.id.0).collect(),
+        issuer: leaf.issuer,
+        holder: leaf.holder,
+        clearance: leaf.clearance,
+        tools,
+        names_server,
+        expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
+        chain_hash: hash,
+        proven,
+    })
+}
+
+const MISSING: &str = "The call has a warrant, but no proof that the caller holds it.";
+
+/// The tool as the leaf names it.
+fn name(call: &Call<'_>, names_server: bool) -> String {
+    match names_server {
+        true => [call.server, "/", call.tool].concat(),
+        false => call.tool.to_owned(),
+    }
+}
+
+/// What a link says about the tool's arguments, and whether it names the tool with its server. A name with the
+/// server comes first, then the tool's own name, then `*`.
+fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, bool)> {
+    let Powers::Execution(tools) = &link.powers else { return None };
+    let find = |name: &str| {
+        let at = tools.binary_search_by(|(key, _)| key.as_str().cmp(name)).ok()?;
+        tools.get(at).map(|(_, arguments)| arguments)
+    };
+    let with_server = find(&name(call, true)).map(|arguments| (arguments, true));
+    with_server.or_else(|| find(call.tool).or_else(|| find("*")).map(|it| (it, false)))
+}
+
+/// What needs no cryptography, of the last link. Returns whether it names the tool with its server.
+fn check_leaf(
+    leaf: &Payload,
+    call: &Call<'_>,
+    at: usize,
+    work: &mut Work,
+) -> Result<bool, Refusal> {
+    timely(leaf, at, call.now_s)?;
+    if matches!(leaf.powers, Powers::Issuer(_)) {
+        let reason = "it only issues warrants; it carries no call";
+        return Err(Refusal::at(ReasonCode::WarrantToolMissing, at, reason));
+    }
+    let Some((arguments, names_server)) = arguments(leaf, call) else {
+        let reason = format!("The warrant does not name the tool `{}`.", call.tool);
+        return Err(Refusal::new(ReasonCode::WarrantToolMissing, reason));
+    };
+    fits(arguments, call.input, at, work)?;
+    Ok(names_server)
+}
+
+fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {
+    chain::in_time(link, now_s).map_err(|code| {
+        let reason = match code {
+            ReasonCode::WarrantExpired => "it has expired",
+            _ => "it was issued in the future",
+        };
+        Refusal::at(code, at, reason)
+    })
+}
+
+fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Result<(), Refusal> {
+    let (code, reason) = match fit::arguments(arguments, input, work) {
+        Ok(()) => return Ok(()),
+        Err(Misfit::Unlisted(name)) => {
+            (ReasonCode::WarrantArgumentRefused, format!("it does not list the argument `{name}`"))
+        }
+        Err(Misfit::Missing(name)) => {
+            (ReasonCode::WarrantArgumentRefused, format!("it needs the argument `{name}`"))
+        }
+        Err(Misfit::Refused(name)) => (
+            ReasonCode::WarrantArgumentRefused,
+            format!("it does not allow this value of `{name}`"),
+        ),
+        Err(Misfit::Unsupported(name)) => (
+            ReasonCode::WarrantUnsupported,
+            format!("its constraint on `{name}` cannot be evaluated for this value"),
+        ),
+        Err(Misfit::TooMuch) => {
+            (ReasonCode::WarrantUnsupported, "it takes too much work to evaluate".to_owned())
+        }
+    };
+    Err(Refusal::at(code, at, &reason))
+}
+
+fn check_approvals(
+    leaf: &Payload,
+    name: &str,
+    call: &Call<'_>,
+    approvals: &[Vec<u8>],
+    work: &mut Work,
+) -> Result<(), Refusal> {
+    let Some(gates) = &leaf.gates else { return Ok(()) };
+    let closed = gates.closed(name, call.input, work).map_err(|_| {
+        let reason = "A condition of the warrant's approval gates cannot be evaluated.";
+        Refusal::new(ReasonCode::WarrantUnsupported, reason)
+    })?;
+    if closed.is_none() || approval::suffice(leaf, name, call.input, approvals, call.now_s) {
+        return Ok(());
+    }
+    let (needed, of) = (leaf.threshold(), leaf.approvers.len());
+    let hash = hex::encode(approval::request_hash(leaf.id, name, call.input, &leaf.holder));
+    let reason = format!(
+        "The warrant asks for {needed} approvals of its {of} approvers, for the request hash {hash}."
+    );
+    Err(Refusal::new(ReasonCode::WarrantApprovalMissing, reason))
+}

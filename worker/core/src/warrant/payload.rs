@@ -1,0 +1,451 @@
+//! What one warrant says.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::bounds::{
+    MAX_APPROVERS, MAX_EXTENSION_BYTES, MAX_EXTENSION_KEY_BYTES, MAX_EXTENSIONS, MAX_LIFETIME_S,
+    MAX_LINKS, MAX_TOOLS,
+};
+use super::cbor::{Malformed, Reader, Writer};
+use super::constraint::Arguments;
+use super::gate::Gates;
+use super::key::PublicKey;
+
+/// The only version.
+const VERSION: u64 = 1;
+
+/// The only algorithm: Ed25519.
+const ALGORITHM: u64 = 1;
+
+/// Names that only the format itself may use.
+const RESERVED_TOOLS: &str = "tenuo:";
+
+/// Extensions that only the format itself may use. The ones that this version knows follow.
+const RESERVED_EXTENSIONS: &str = "tenuo.";
+const APPROVAL_GATES: &str = "tenuo.approval_gates";
+const KNOWN_EXTENSIONS: [&str; 4] =
+    [APPROVAL_GATES, "tenuo.session_id", "tenuo.agent_id", "tenuo.identity_binding"];
+
+/// A warrant's id. Its text is 32 lower-case hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WarrantId(pub [u8; 16]);
+
+impl WarrantId {
+    /// What some texts put before the digits.
+    pub const PREFIX: &str = "tnu_wrt_";
+}
+
+impl fmt::Display for WarrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl FromStr for WarrantId {
+    type Err = &'static str;
+
+    /// Reads 32 hex digits, also after `tnu_wrt_` or with the dashes of a UUID.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const MUST: &str = "a warrant's id: 32 hex digits";
+        let digits = text.strip_prefix(Self::PREFIX).unwrap_or(text);
+        let digits = match digits.split('-').map(str::len).collect::<Vec<_>>().as_slice() {
+            [8, 4, 4, 4, 12] => digits.replace('-', ""),
+            _ => digits.to_owned(),
+        };
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| MUST)?;
+        Ok(Self(bytes))
+    }
+}
+
+/// What the holder may do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Powers {
+    /// Call these tools. Sorted by name; `*` is every other tool.
+    Execution(Vec<(String, Arguments)>),
+    /// Issue warrants for others.
+    Issuer(Issuing),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Issuing {
+    /// Not empty. `*` is every tool.
+    pub tools: Vec<String>,
+    /// The greatest depth of a warrant that calls.
+    pub max_depth: Option<u32>,
+    /// What the constraints of every tool must be within.
+    pub bounds: Option<Arguments>,
+}
+
+/// A warrant without its signature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Payload {
+    pub id: WarrantId,
+    pub powers: Powers,
+    pub holder: PublicKey,
+    pub issuer: PublicKey,
+    /// Seconds since 1970, as the next.
+    pub issued_at_s: u64,
+    pub expires_at_s: u64,
+    pub max_depth: u8,
+    /// How many links precede it.
+    pub depth: u8,
+    /// SHA-256 of the parent's payload.
+    pub parent_hash: Option<[u8; 32]>,
+    /// Sorted by key, without the approval gates.
+    pub extensions: Vec<(String, Vec<u8>)>,
+    /// Which calls need approvals.
+    pub gates: Option<Gates>,
+    /// Who may approve; no key occurs twice.
+    pub approvers: Vec<PublicKey>,
+    /// How many of them must. `None`: all.
+    pub min_approvals: Option<u32>,
+    pub clearance: Option<u8>,
+}
+
+impl Payload {
+    /// # Errors
+    ///
+    /// It does not have the form, or exceeds a bound.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let payload = Fields::read(&mut reader)?.payload()?;
+        reader.end()?;
+        Ok(payload)
+    }
+
+    /// The constraints on a tool's arguments, under its own name or under `*`.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Arguments> {
+        let Powers::Execution(tools) = &self.powers else { return None };
+        let find = |name: &str| {
+            let at = tools.binary_search_by(|(key, _)| key.as_str().cmp(name)).ok()?;
+            tools.get(at).map(|(_, arguments)| arguments)
+        };
+        find(name).or_else(|| find("*"))
+    }
+
+    /// How many of the approvers must approve a call that needs approvals.
+    #[must_use]
+    pub fn threshold(&self) -> usize {
+        let all = self.approvers.len();
+        self.min_approvals.map_or(all, |min| usize::try_from(min).unwrap_or(usize::MAX).min(all))
+    }
+
+    /// The CBOR form.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let mut extensions: Vec<(&str, Vec<u8>)> =
+            self.extensions.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        extensions.extend(self.gates.as_ref().map(|gates| (APPROVAL_GATES, gates.write())));
+        extensions.sort();
+        let (tools, issuing) = match &self.powers {
+            Powers::Execution(tools) => (tools.as_slice(), None),
+            Powers::Issuer(issuing) => (&[][..], Some(issuing)),
+        };
+        let optional = [
+            self.parent_hash.is_some(),
+            !extensions.is_empty(),
+            issuing.is_some(),
+            issuing.is_some_and(|it| it.max_depth.is_some()),
+            issuing.is_some_and(|it| it.bounds.is_some()),
+            !self.approvers.is_empty(),
+            self.min_approvals.is_some(),
+            self.clearance.is_some(),
+        ];
+        let mut writer = Writer::default();
+        writer.map(10 + optional.into_iter().filter(|is_present| *is_present).count());
+        let key = |writer: &mut Writer, key: u64| writer.unsigned(key);
+        key(&mut writer, 0);
+        writer.unsigned(VERSION);
+        key(&mut writer, 1);
+        writer.bytes(&self.id.0);
+        key(&mut writer, 2);
+        writer.unsigned(u64::from(issuing.is_some()));
+        key(&mut writer, 3);
+        writer.map(tools.len());
+        for (name, arguments) in tools {
+            writer.text(name);
+            arguments.write(&mut writer);
+        }
+        key(&mut writer, 4);
+        write_key(&mut writer, &self.holder);
+        key(&mut writer, 5);
+        write_key(&mut writer, &self.issuer);
+        for (number, value) in
+            [(6, self.issued_at_s), (7, self.expires_at_s), (8, u64::from(self.max_depth))]
+        {
+            key(&mut writer, number);
+            writer.unsigned(value);
+        }
+        if let Some(hash) = &self.parent_hash {
+            key(&mut writer, 9);
+            writer.octets(hash);
+        }
+        if !extensions.is_empty() {
+            key(&mut writer, 10);
+            writer.map(extensions.len());
+            for (name, value) in &extensions {
+                writer.text(name);
+                writer.octets(value);
+            }
+        }
+        if let Some(issuing) = issuing {
+            key(&mut writer, 11);
+            writer.array(issuing.tools.len());
+            issuing.tools.iter().for_each(|tool| writer.text(tool));
+            if let Some(depth) = issuing.max_depth {
+                key(&mut writer, 13);
+                writer.unsigned(u64::from(depth));
+            }
+            if let Some(bounds) = &issuing.bounds {
+                key(&mut writer, 14);
+                bounds.write(&mut writer);
+            }
+        }
+        if !self.approvers.is_empty() {
+            key(&mut writer, 15);
+            writer.array(self.approvers.len());
+            self.approvers.iter().for_each(|approver| write_key(&mut writer, approver));
+        }
+        if let Some(min) = self.min_approvals {
+            key(&mut writer, 16);
+            writer.unsigned(u64::from(min));
+        }
+        if let Some(clearance) = self.clearance {
+            key(&mut writer, 17);
+            writer.unsigned(u64::from(clearance));
+        }
+        key(&mut writer, 18);
+        writer.unsigned(u64::from(self.depth));
+        writer.bytes
+    }
+}
+
+/// The fields of the map, before they are checked against each other.
+#[derive(Default)]
+struct Fields {
+    version: Option<u64>,
+    id: Option<[u8; 16]>,
+    kind: Option<u64>,
+    tools: Option<Vec<(String, Arguments)>>,
+    holder: Option<PublicKey>,
+    issuer: Option<PublicKey>,
+    issued_at_s: Option<u64>,
+    expires_at_s: Option<u64>,
+    max_depth: Option<u8>,
+    parent_hash: Option<[u8; 32]>,
+    extensions: Vec<(String, Vec<u8>)>,
+    gates: Option<Gates>,
+    issuable: Option<Vec<String>>,
+    max_issue_depth: Option<u32>,
+    bounds: Option<Arguments>,
+    approvers: Option<Vec<PublicKey>>,
+    min_approvals: Option<u32>,
+    clearance: Option<u8>,
+    depth: u8,
+}
+
+impl Fields {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut fields = Self::default();
+        let mut seen = 0_u32;
+        for _ in 0..reader.map()? {
+            let key = reader.unsigned()?;
+            let bit = u32::try_from(key).ok().and_then(|key| 1_u32.checked_shl(key));
+            let bit = bit.ok_or(Malformed("a field is unknown"))?;
+            if seen & bit != 0 {
+                return Err(Malformed("a field occurs twice"));
+            }
+            seen |= bit;
+            fields.field(key, reader)?;
+        }
+        Ok(fields)
+    }
+
+    fn field(&mut self, key: u64, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        match key {
+            0 => self.version = Some(reader.unsigned()?),
+            1 => self.id = Some(reader.exact()?),
+            2 => self.kind = Some(reader.unsigned()?),
+            3 => {
+                let tools = reader.entries(MAX_TOOLS, |reader, name| {
+                    allowed_tool(name)?;
+                    Arguments::read(reader)
+                })?;
+                let owned = tools.into_iter().map(|(name, it)| (name.to_owned(), it));
+                self.tools = Some(owned.collect());
+            }
+            4 => self.holder = Some(read_key(reader)?),
+            5 => self.issuer = Some(read_key(reader)?),
+            6 => self.issued_at_s = Some(reader.unsigned()?),
+            7 => self.expires_at_s = Some(reader.unsigned()?),
+            8 => self.max_depth = Some(reader.small()?),
+            9 => {
+                let hash = reader.octets(32)?.try_into();
+                self.parent_hash = Some(hash.map_err(|_| Malformed("a hash is too short"))?);
+            }
+            10 => self.extensions(reader)?,
+            11 => {
+                self.issuable = Some(reader.list(MAX_TOOLS, |reader| {
+                    let name = reader.text()?;
+                    allowed_tool(name)?;
+                    Ok(name.to_owned())
+                })?);
+            }
+            13 => self.max_issue_depth = Some(reader.small()?),
+            14 => self.bounds = Some(Arguments::read(reader)?),
+            15 => self.approvers = Some(reader.list(MAX_APPROVERS, read_key)?),
+            16 => self.min_approvals = Some(reader.small()?),
+            17 => self.clearance = Some(reader.small()?),
+            18 => self.depth = reader.small()?,
+            _ => return Err(Malformed("a field is unknown")),
+        }
+        Ok(())
+    }
+
+    fn extensions(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let extensions = reader.entries(MAX_EXTENSIONS, |reader, name| {
+            if name.len() > MAX_EXTENSION_KEY_BYTES {
+                return Err(Malformed("an extension's key is too long"));
+            }
+            if name.starts_with(RESERVED_EXTENSIONS) && !KNOWN_EXTENSIONS.contains(&name) {
+                return Err(Malformed("a reserved extension is unknown"));
+            }
+            reader.octets(MAX_EXTENSION_BYTES)
+        })?;
+        for (name, value) in extensions {
+            if name == APPROVAL_GATES {
+                self.gates = Some(Gates::read(&value)?);
+            } else {
+                self.extensions.push((name.to_owned(), value));
+            }
+        }
+        Ok(())
+    }
+
+    fn payload(self) -> Result<Payload, Malformed> {
+        let missing = Malformed("a field is missing");
+        if self.version.ok_or(missing.clone())? != VERSION {
+            return Err(Malformed("the version is unknown"));
+        }
+        let tools = self.tools.ok_or(missing.clone())?;
+        let powers = match self.kind.ok_or(missing.clone())? {
+            0 => {
+                if self.issuable.is_some()
+                    || self.max_issue_depth.is_some()
+                    || self.bounds.is_some()
+                {
+                    return Err(Malformed("a warrant that calls cannot issue"));
+                }
+                Powers::Execution(tools)
+            }
+            1 => {
+                let issuable = self.issuable.filter(|tools| !tools.is_empty());
+                let issuable = issuable.ok_or(Malformed("a warrant that issues names no tool"))?;
+                if !tools.is_empty() {
+                    return Err(Malformed("a warrant that issues cannot call"));
+                }
+                Powers::Issuer(Issuing {
+                    tools: issuable,
+                    max_depth: self.max_issue_depth,
+                    bounds: self.bounds,
+                })
+            }
+            _ => return Err(Malformed("the kind is unknown")),
+        };
+        let payload = Payload {
+            id: WarrantId(self.id.ok_or(missing.clone())?),
+            powers,
+            holder: self.holder.ok_or(missing.clone())?,
+            issuer: self.issuer.ok_or(missing.clone())?,
+            issued_at_s: self.issued_at_s.ok_or(missing.clone())?,
+            expires_at_s: self.expires_at_s.ok_or(missing.clone())?,
+            max_depth: self.max_depth.ok_or(missing)?,
+            depth: self.depth,
+            parent_hash: self.parent_hash,
+            extensions: self.extensions,
+            gates: self.gates,
+            approvers: self.approvers.unwrap_or_default(),
+            min_approvals: self.min_approvals,
+            clearance: self.clearance,
+        };
+        payload.check()?;
+        Ok(payload)
+    }
+}
+
+impl Payload {
+    fn check(&self) -> Result<(), Malformed> {
+        let lifetime_s = self.expires_at_s.checked_sub(self.issued_at_s).filter(|life| *life > 0);
+        match lifetime_s {
+            None => return Err(Malformed("it expires before it is issued")),
+            Some(life) if life > MAX_LIFETIME_S => return Err(Malformed("it lives for too long")),
+            Some(_) => {}
+        }
+        if usize::from(self.max_depth) > MAX_LINKS || self.depth > self.max_depth {
+            return Err(Malformed("its depth is out of range"));
+        }
+        if let Powers::Issuer(Issuing { max_depth: Some(depth), .. }) = &self.powers
+            && *depth > u32::from(self.max_depth)
+        {
+            return Err(Malformed("it may issue deeper than it may be delegated"));
+        }
+        let approvers = &self.approvers;
+        let twice = approvers
+            .iter()
+            .enumerate()
+            .any(|(at, key)| approvers.get(..at).is_some_and(|before| before.contains(key)));
+        if twice {
+            return Err(Malformed("an approver occurs twice"));
+        }
+        let is_quorum =
+            |min: u32| usize::try_from(min).is_ok_and(|min| (1..=approvers.len()).contains(&min));
+        if self.min_approvals.is_some_and(|min| !is_quorum(min)) {
+            return Err(Malformed("it needs more approvals than it has approvers, or none"));
+        }
+        Ok(())
+    }
+}
+
+fn allowed_tool(name: &str) -> Result<(), Malformed> {
+    match name.starts_with(RESERVED_TOOLS) || name.is_empty() {
+        true => Err(Malformed("a tool's name is empty or reserved")),
+        false => Ok(()),
+    }
+}
+
+/// # Errors
+///
+/// It is no Ed25519 key. Whether it is usable is checked with the first signature.
+pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
+    reader.tuple(2)?;
+    match reader.unsigned()? {
+        ALGORITHM => reader.exact().map(PublicKey),
+        _ => Err(Malformed("a key has another algorithm than Ed25519")),
+    }
+}
+
+/// # Errors
+///
+/// It is no Ed25519 signature.
+pub fn read_signature(reader: &mut Reader<'_>) -> Result<[u8; 64], Malformed> {
+    reader.tuple(2)?;
+    match reader.unsigned()? {
+        ALGORITHM => reader.exact(),
+        _ => Err(Malformed("a signature has another algorithm than Ed25519")),
+    }
+}
+
+pub fn write_key(writer: &mut Writer, key: &PublicKey) {
+    writer.array(2);
+    writer.unsigned(ALGORITHM);
+    writer.bytes(&key.0);
+}
+
+pub fn write_signature(writer: &mut Writer, signature: &[u8; 64]) {
+    writer.array(2);
+    writer.unsigned(ALGORITHM);
+    writer.bytes(signature);
+}

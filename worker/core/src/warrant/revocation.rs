@@ -1,0 +1,95 @@
+//! Signed revocation lists.
+
+use super::bounds::MAX_STACK_BYTES;
+use super::cbor::{Malformed, Reader};
+use super::chain::{CONTEXT, sha256};
+use super::key::PublicKey;
+use super::payload::{self, WarrantId};
+
+const LIST_CONTEXT: &[u8] = b"tenuo-srl-v1";
+
+/// Warrants of one list.
+pub const MAX_LISTED: usize = 4_000;
+
+/// A list whose signature was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevocationList {
+    pub issuer: PublicKey,
+    /// It never goes back, and a list of the same version has the same ids.
+    pub version: u64,
+    /// As the issuer wrote it (RFC 3339).
+    pub issued_at: String,
+    /// Sorted, without repetitions.
+    pub revoked: Vec<WarrantId>,
+    /// SHA-256 of the sorted ids.
+    pub ids_sha256: [u8; 32],
+}
+
+impl RevocationList {
+    /// Reads a list and verifies its signature. Whether the issuer is trusted is the caller's to check.
+    ///
+    /// # Errors
+    ///
+    /// It does not have the form, is too large, or the signature is not its issuer's.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        if bytes.len() > MAX_STACK_BYTES {
+            return Err(Malformed("the list is too large"));
+        }
+        let (mut payload, mut signature) = (None, None);
+        let mut reader = Reader::new(bytes);
+        reader.entries(2, |reader, name| {
+            match name {
+                "payload" => payload = Some(reader.consumed(Payload::read)?),
+                "signature" => signature = Some(payload::read_signature(reader)?),
+                _ => return Err(Malformed("the list has an unknown member")),
+            }
+            Ok(())
+        })?;
+        reader.end()?;
+        let (Some((payload, signed)), Some(signature)) = (payload, signature) else {
+            return Err(Malformed("the list lacks a member"));
+        };
+        if !payload.issuer.verify(&[CONTEXT, LIST_CONTEXT, signed].concat(), &signature) {
+            return Err(Malformed("the signature is not the issuer's"));
+        }
+        let Payload { mut revoked, version, issued_at, issuer } = payload;
+        revoked.sort_unstable();
+        revoked.dedup();
+        let ids: Vec<u8> = revoked.iter().flat_map(|id| id.0).collect();
+        Ok(Self { issuer, version, issued_at, revoked, ids_sha256: sha256(&ids) })
+    }
+}
+
+struct Payload {
+    revoked: Vec<WarrantId>,
+    version: u64,
+    issued_at: String,
+    issuer: PublicKey,
+}
+
+impl Payload {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (mut revoked, mut version, mut issued_at, mut issuer) = (None, None, None, None);
+        reader.entries(4, |reader, name| {
+            match name {
+                "revoked_ids" => {
+                    revoked = Some(reader.list(MAX_LISTED, |reader| {
+                        let id = reader.text()?.parse();
+                        id.map_err(|_| Malformed("the list has an id that is none"))
+                    })?);
+                }
+                "version" => version = Some(reader.unsigned()?),
+                "issued_at" => issued_at = Some(reader.text()?.to_owned()),
+                "issuer" => issuer = Some(payload::read_key(reader)?),
+                _ => return Err(Malformed("the list has an unknown member")),
+            }
+            Ok(())
+        })?;
+        match (revoked, version, issued_at, issuer) {
+            (Some(revoked), Some(version), Some(issued_at), Some(issuer)) => {
+                Ok(Self { revoked, version, issued_at, issuer })
+            }
+            _ => Err(Malformed("the list lacks a member")),
+        }
+    }
+}

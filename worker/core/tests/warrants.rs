@@ -1,0 +1,537 @@
+//! Warrants: the format's vectors, and comparisons with the reference implementation (the crate `tenuo`).
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
+
+#[path = "warrants/fuzz.rs"]
+mod fuzz;
+#[path = "warrants/reference.rs"]
+mod reference;
+
+use std::collections::BTreeMap;
+
+use gateward_core::decision::ReasonCode;
+use gateward_core::json::{Json, parse};
+use gateward_core::warrant::chain::{Chain, Envelope, envelopes, sha256};
+use gateward_core::warrant::constraint::{Arguments, Constraint, Work};
+use gateward_core::warrant::gate::{Gate, Gates};
+use gateward_core::warrant::mint::Secret;
+use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::proof::Statement;
+use gateward_core::warrant::{self, Cache, Call, Claim, Presented, Refusal, Tolerance, text};
+use serde::Deserialize;
+
+const TOLERANCE: Tolerance = Tolerance { max_links: 64, proof_windows: 5 };
+
+/// One published warrant.
+#[derive(Deserialize)]
+struct Vector {
+    payload: String,
+    signature: String,
+}
+
+impl Vector {
+    fn envelope(&self) -> Vec<u8> {
+        let payload = hex::decode(&self.payload).unwrap();
+        let signature = hex::decode(&self.signature).unwrap().try_into().unwrap();
+        Envelope { payload: &payload, signature }.write()
+    }
+}
+
+fn vectors() -> BTreeMap<String, Vector> {
+    serde_json::from_str(include_str!("warrants/vectors.json")).unwrap()
+}
+
+#[test]
+fn every_vector_that_the_reference_decodes_is_read_and_written_the_same() {
+    let mut read = 0;
+    for (name, vector) in vectors() {
+        let envelope = vector.envelope();
+        let Ok(_) = tenuo::wire::decode(&envelope) else {
+            // The reference verifies the signature when it decodes.
+            assert_eq!(name, "A.14 Forged");
+            continue;
+        };
+        let envelope = envelopes(&envelope).unwrap()[0];
+        let payload =
+            Payload::read(envelope.payload).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(hex::encode(payload.write()), vector.payload, "{name}");
+        assert!(
+            payload.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature),
+            "{name}"
+        );
+        read += 1;
+    }
+    assert_eq!(read, 43);
+}
+
+#[test]
+fn chains_of_vectors_are_accepted_or_refused_as_they_say() {
+    use ReasonCode::{
+        WarrantChainBroken as Broken, WarrantSignatureInvalid as Signature,
+        WarrantWidened as Widened,
+    };
+    let vectors = vectors();
+    for (names, expected) in [
+        (&["A.1"][..], None),
+        (&["A.2"], None),
+        (&["A.3 Level 0", "A.3 Level 1", "A.3 Level 2"], None),
+        (&["A.3 Level 0", "A.3 Level 2"], Some(Broken)),
+        (&["A.3 Level 1"], Some(Broken)),
+        (&["A.3 Level 0", "A.4 Child"], Some(Broken)),
+        (&["A.10 Parent", "A.10 Child"], Some(Broken)),
+        (&["A.11 Parent", "A.11 Child"], Some(Widened)),
+        (&["A.12 Parent", "A.12 Child"], Some(Broken)),
+        (&["A.13 Parent", "A.13 Child"], Some(Widened)),
+        (&["A.14 Forged"], Some(Signature)),
+        (&["A.14 Valid"], None),
+        (&["A.15 Issuer Warrant", "A.15 Invalid Child"], Some(Widened)),
+        (&["A.17 Parent", "A.17 Invalid Child"], Some(Widened)),
+        (&["A.22 Root", "A.22 Child"], None),
+        (&["A.1", "A.1"], Some(Broken)),
+    ] {
+        let stack: Vec<_> = names.iter().map(|name| vectors[*name].envelope()).collect();
+        let stack = text::join(&stack);
+        let verified = Chain::verify(&envelopes(&stack).unwrap(), [0; 32], &mut Work::default());
+        assert_eq!(verified.as_ref().err().map(|it| it.code), expected, "{names:?} {verified:?}");
+    }
+}
+
+#[test]
+fn published_proofs_are_made_and_verified() {
+    #[derive(Deserialize)]
+    struct Proofs {
+        holder: String,
+        cases: Vec<Proof>,
+    }
+    #[derive(Deserialize)]
+    struct Proof {
+        name: String,
+        tool: String,
+        args: serde_json::Value,
+        warrant_b64: String,
+        timestamp: u64,
+        expected_signature_hex: String,
+    }
+    let proofs: Proofs = serde_json::from_str(include_str!("warrants/proofs.json")).unwrap();
+    let holder = Secret::new(hex::decode(&proofs.holder).unwrap().try_into().unwrap());
+    for case in proofs.cases {
+        let stack = text::stack(&case.warrant_b64).unwrap();
+        let leaf = Payload::read(envelopes(&stack).unwrap()[0].payload).unwrap();
+        let input = parse(case.args.to_string().as_bytes()).unwrap();
+        let proof = holder.prove(leaf.id, &case.tool, &input, case.timestamp);
+        assert_eq!(hex::encode(proof), case.expected_signature_hex, "{}", case.name);
+        let verified = Statement::new(leaf.id, &case.tool, &input).verify(
+            &leaf.holder,
+            &proof,
+            case.timestamp + 60,
+            5,
+        );
+        assert!(verified.is_some(), "{}", case.name);
+    }
+}
+
+/// Keys of the tests: root, orchestrator, worker, and two others.
+fn secret(number: u8) -> Secret {
+    Secret::new([number; 32])
+}
+
+const ROOT: u8 = 1;
+const ORCHESTRATOR: u8 = 2;
+const WORKER: u8 = 3;
+const APPROVER: u8 = 5;
+const NOW_S: u64 = 1_800_000_000;
+
+/// A root of the tests: `pay/refund` up to 50 for one customer.
+fn root() -> Payload {
+    let refund = Arguments {
+        constraints: vec![
+            ("amount".to_owned(), up_to(50.0)),
+            ("customer".to_owned(), Constraint::Exact(Json::String("c-7".to_owned()))),
+        ],
+        allow_unknown: false,
+    };
+    Payload {
+        id: WarrantId([1; 16]),
+        powers: Powers::Execution(vec![("refund".to_owned(), refund)]),
+        holder: secret(ORCHESTRATOR).public(),
+        issuer: secret(ROOT).public(),
+        issued_at_s: NOW_S - 60,
+        expires_at_s: NOW_S + 600,
+        max_depth: 3,
+        depth: 0,
+        parent_hash: None,
+        extensions: Vec::new(),
+        gates: None,
+        approvers: Vec::new(),
+        min_approvals: None,
+        clearance: Some(30),
+    }
+}
+
+fn up_to(max: f64) -> Constraint {
+    Constraint::Range(warrant::constraint::Range {
+        min: None,
+        max: Some(max),
+        min_inclusive: true,
+        max_inclusive: true,
+    })
+}
+
+/// A child of a link for the worker.
+fn child(parent: &Payload) -> Payload {
+    let bytes = Payload { issuer: secret(ROOT).public(), ..parent.clone() }.write();
+    Payload {
+        id: WarrantId([2; 16]),
+        holder: secret(WORKER).public(),
+        issuer: parent.holder,
+        depth: parent.depth + 1,
+        parent_hash: Some(sha256(&bytes)),
+        ..parent.clone()
+    }
+}
+
+fn input(text: &str) -> Json {
+    parse(text.as_bytes()).unwrap()
+}
+
+const REFUND: &str = r#"{"amount":20,"customer":"c-7"}"#;
+
+/// Judges a call of `pay/refund` with these links. The holder of the last link signs it.
+fn judge(links: &[Payload], holder: u8, arguments: &str) -> Result<Claim, Refusal> {
+    judge_with(links, holder, arguments, |_| {}, &mut Cache::default())
+}
+
+fn judge_with(
+    links: &[Payload],
+    holder: u8,
+    arguments: &str,
+    change: impl FnOnce(&mut Presented),
+    cache: &mut Cache,
+) -> Result<Claim, Refusal> {
+    let issuers = [ROOT, ORCHESTRATOR, WORKER, WORKER];
+    let stack: Vec<_> =
+        links.iter().zip(issuers).map(|(link, issuer)| secret(issuer).issue(link)).collect();
+    let input = input(arguments);
+    let proof = secret(holder).prove(links.last().unwrap().id, "refund", &input, NOW_S);
+    let mut presented =
+        Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: Vec::new() };
+    change(&mut presented);
+    let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+    warrant::judge(&presented, &call, TOLERANCE, cache)
+}
+
+#[test]
+fn a_chain_that_narrows_carries_what_every_link_allows() {
+    let root = root();
+    let narrower = |amount| {
+        let mut child = child(&root);
+        let Powers::Execution(tools) = &mut child.powers else { unreachable!() };
+        tools[0].1.constraints[0].1 = up_to(amount);
+        child
+    };
+    let claim = judge(&[root.clone(), narrower(20.0)], WORKER, REFUND).unwrap();
+    assert_eq!(claim.root, secret(ROOT).public());
+    assert_eq!(claim.agent_key, secret(ORCHESTRATOR).public());
+    assert_eq!(
+        (claim.issuer, claim.holder),
+        (secret(ORCHESTRATOR).public(), secret(WORKER).public())
+    );
+    assert_eq!((claim.ids.len(), claim.clearance), (2, Some(30)));
+    assert_eq!((claim.tools, claim.names_server), (vec!["refund".to_owned()], false));
+    assert_eq!(claim.expires_at_s, NOW_S + 600);
+    for (name, links, holder, arguments, expected) in [
+        (
+            "more than the leaf",
+            vec![root.clone(), narrower(10.0)],
+            WORKER,
+            REFUND,
+            ReasonCode::WarrantArgumentRefused,
+        ),
+        (
+            "wider than the parent",
+            vec![root.clone(), narrower(60.0)],
+            WORKER,
+            REFUND,
+            ReasonCode::WarrantWidened,
+        ),
+        (
+            "another customer",
+            vec![root.clone()],
+            ORCHESTRATOR,
+            r#"{"amount":1,"customer":"c-8"}"#,
+            ReasonCode::WarrantArgumentRefused,
+        ),
+        (
+            "an argument too many",
+            vec![root.clone()],
+            ORCHESTRATOR,
+            r#"{"amount":1,"customer":"c-7","note":""}"#,
+            ReasonCode::WarrantArgumentRefused,
+        ),
+        (
+            "an argument too few",
+            vec![root.clone()],
+            ORCHESTRATOR,
+            r#"{"customer":"c-7"}"#,
+            ReasonCode::WarrantArgumentRefused,
+        ),
+        (
+            "another holder's proof",
+            vec![root.clone()],
+            WORKER,
+            REFUND,
+            ReasonCode::WarrantProofInvalid,
+        ),
+    ] {
+        assert_eq!(judge(&links, holder, arguments).unwrap_err().code, expected, "{name}");
+    }
+}
+
+#[test]
+fn each_rule_is_checked_at_each_link() {
+    use ReasonCode::{
+        WarrantChainBroken as Broken, WarrantExpired as Expired, WarrantNotYetValid as Early,
+        WarrantSignatureInvalid as Signature, WarrantToolMissing as Tool,
+        WarrantWidened as Widened,
+    };
+    type Change = fn(&mut Payload);
+    let cases: [(&str, Change, ReasonCode); 16] = [
+        ("no parent", |it| it.parent_hash = None, Broken),
+        ("another parent", |it| it.parent_hash = Some([0; 32]), Broken),
+        ("a depth that is too small", |it| it.depth = 0, Broken),
+        ("a depth that is too large", |it| it.depth = 2, Broken),
+        ("a bound of depth that is larger", |it| it.max_depth = 4, Widened),
+        ("a later expiry", |it| it.expires_at_s += 1, Widened),
+        ("an earlier issue", |it| it.issued_at_s -= 1, Broken),
+        ("a higher clearance", |it| it.clearance = Some(31), Widened),
+        ("the parent's id", |it| it.id = WarrantId([1; 16]), Broken),
+        ("an unlisted argument", |it| tools(it)[0].1.allow_unknown = true, Widened),
+        (
+            "a constraint more",
+            |it| tools(it)[0].1.constraints.push(("x".to_owned(), Constraint::Wildcard)),
+            ReasonCode::WarrantArgumentRefused,
+        ),
+        ("no constraints", |it| tools(it)[0].1.constraints.clear(), Widened),
+        ("another tool too", |it| tools(it).push(("x".to_owned(), Arguments::default())), Widened),
+        ("every tool", |it| tools(it).insert(0, ("*".to_owned(), Arguments::default())), Widened),
+        ("the time is over", |it| it.expires_at_s = NOW_S, Expired),
+        ("the time has not come", |it| it.issued_at_s = NOW_S + 31, Early),
+    ];
+    for (name, change, expected) in cases {
+        let root = root();
+        let mut child = child(&root);
+        change(&mut child);
+        let judged = judge(&[root, child], WORKER, REFUND);
+        assert_eq!(judged.unwrap_err().code, expected, "{name}");
+    }
+    let parent = root();
+    let by_another = judge_with(
+        std::slice::from_ref(&parent),
+        WORKER,
+        REFUND,
+        |it| {
+            it.stack = text::join(&[secret(ROOT).issue(&parent), secret(9).issue(&child(&parent))]);
+        },
+        &mut Cache::default(),
+    );
+    assert_eq!(by_another.unwrap_err().code, Broken);
+    let forged = judge_with(
+        &[root()],
+        ORCHESTRATOR,
+        REFUND,
+        |it| {
+            let last = it.stack.len() - 1;
+            it.stack[last] ^= 1;
+        },
+        &mut Cache::default(),
+    );
+    assert_eq!(forged.unwrap_err().code, Signature);
+    let mut other = root();
+    tools(&mut other)[0].0 = "read".to_owned();
+    assert_eq!(judge(&[other], ORCHESTRATOR, REFUND).unwrap_err().code, Tool);
+}
+
+fn tools(payload: &mut Payload) -> &mut Vec<(String, Arguments)> {
+    match &mut payload.powers {
+        Powers::Execution(tools) => tools,
+        Powers::Issuer(_) => panic!("it issues"),
+    }
+}
+
+#[test]
+fn a_tool_is_named_with_its_server_or_without() {
+    for (name, expected) in [
+        ("refund", Some(false)),
+        ("*", Some(false)),
+        ("pay/refund", Some(true)),
+        ("other/refund", None),
+    ] {
+        let mut payload = root();
+        tools(&mut payload)[0].0 = name.to_owned();
+        let input = input(REFUND);
+        // The holder signs the name that the warrant has.
+        let signed = if name == "pay/refund" { name } else { "refund" };
+        let proof = secret(ORCHESTRATOR).prove(payload.id, signed, &input, NOW_S);
+        let judged = judge_with(
+            &[payload],
+            ORCHESTRATOR,
+            REFUND,
+            |it| {
+                it.proof = Some(proof.to_vec());
+            },
+            &mut Cache::default(),
+        );
+        assert_eq!(judged.ok().map(|it| it.names_server), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_gate_needs_the_approvals_of_enough_approvers() {
+    let approver = secret(APPROVER);
+    let gated = Payload {
+        gates: Some(Gates::new(vec![(
+            "refund".to_owned(),
+            Gate { arguments: None, message: None },
+        )])),
+        approvers: vec![approver.public(), secret(6).public()],
+        min_approvals: Some(1),
+        ..root()
+    };
+    let hash = warrant::approval::request_hash(gated.id, "refund", &input(REFUND), &gated.holder);
+    let approve = |by: u8, hash: [u8; 32], from_s: u64, to_s: u64| {
+        reference::approval(by, hash, from_s, to_s)
+    };
+    let good = approve(APPROVER, hash, NOW_S - 5, NOW_S + 60);
+    let judged = |approvals: Vec<Vec<u8>>| {
+        judge_with(
+            std::slice::from_ref(&gated),
+            ORCHESTRATOR,
+            REFUND,
+            |it| it.approvals = approvals,
+            &mut Cache::default(),
+        )
+    };
+    assert!(judged(vec![good.clone()]).is_ok());
+    assert!(judged(vec![vec![0], good.clone()]).is_ok(), "what does not count is ignored");
+    for (name, approvals) in [
+        ("none", vec![]),
+        ("of somebody else", vec![approve(7, hash, NOW_S, NOW_S + 60)]),
+        ("of another call", vec![approve(APPROVER, [1; 32], NOW_S, NOW_S + 60)]),
+        ("which has expired", vec![approve(APPROVER, hash, NOW_S - 60, NOW_S)]),
+        ("of the future", vec![approve(APPROVER, hash, NOW_S + 31, NOW_S + 60)]),
+    ] {
+        let refusal = judged(approvals).unwrap_err();
+        assert_eq!(refusal.code, ReasonCode::WarrantApprovalMissing, "{name}");
+        assert!(refusal.reason.contains(&hex::encode(hash)), "{name}");
+    }
+    let both = Payload { min_approvals: Some(2), ..gated.clone() };
+    let twice = judge_with(
+        &[both],
+        ORCHESTRATOR,
+        REFUND,
+        |it| it.approvals = vec![good.clone(), good],
+        &mut Cache::default(),
+    );
+    assert_eq!(
+        twice.unwrap_err().code,
+        ReasonCode::WarrantApprovalMissing,
+        "one approver counts once"
+    );
+}
+
+#[test]
+fn a_refusal_without_cryptography_comes_first_and_a_known_chain_pays_for_its_proof_only() {
+    let mut cache = Cache::default();
+    let forged = |it: &mut Presented| {
+        let last = it.stack.len() - 1;
+        it.stack[last] ^= 1;
+    };
+    // The signature is wrong too, but that is not looked at.
+    let wrong = judge_with(
+        &[root()],
+        ORCHESTRATOR,
+        r#"{"amount":51,"customer":"c-7"}"#,
+        forged,
+        &mut cache,
+    );
+    assert_eq!(wrong.unwrap_err().code, ReasonCode::WarrantArgumentRefused);
+    let missing = judge_with(
+        &[root()],
+        ORCHESTRATOR,
+        REFUND,
+        |it| {
+            forged(it);
+            it.proof = None;
+        },
+        &mut cache,
+    );
+    assert_eq!(missing.unwrap_err().code, ReasonCode::WarrantProofMissing);
+    assert!(judge_with(&[root()], ORCHESTRATOR, REFUND, |_| {}, &mut cache).is_ok());
+    assert!(
+        judge_with(&[root()], ORCHESTRATOR, REFUND, |_| {}, &mut cache).is_ok(),
+        "from the cache"
+    );
+    let changed = judge_with(&[root()], ORCHESTRATOR, REFUND, forged, &mut cache);
+    assert_eq!(
+        changed.unwrap_err().code,
+        ReasonCode::WarrantSignatureInvalid,
+        "other bytes, another chain"
+    );
+}
+
+#[test]
+fn every_text_form_of_a_stack_is_read() {
+    let warrant = secret(ROOT).issue(&root());
+    let stack = text::join(std::slice::from_ref(&warrant));
+    let reference = tenuo::wire::decode(&warrant).unwrap();
+    let standard = {
+        use base64::Engine as _;
+        base64::engine::general_purpose::STANDARD.encode(&warrant)
+    };
+    for (name, form, expected) in [
+        ("base64url", text::encode(&warrant), &warrant),
+        (
+            "base64 with padding and lines",
+            format!(" {}\n{}", &standard[..40], &standard[40..]),
+            &warrant,
+        ),
+        ("the reference's text", tenuo::wire::encode_base64(&reference).unwrap(), &warrant),
+        ("PEM", tenuo::wire::encode_pem(&reference).unwrap(), &warrant),
+        ("a stack", text::encode(&stack), &stack),
+        ("a stack in PEM", text::pem(&stack), &stack),
+    ] {
+        assert_eq!(text::stack(&form).as_ref(), Ok(expected), "{name}");
+    }
+    let pem = tenuo::wire::encode_pem(&reference).unwrap();
+    assert_eq!(
+        text::stack(&[pem.clone(), pem.clone()].concat()),
+        Ok(text::join(&[warrant.clone(), warrant]))
+    );
+    let read = tenuo::wire::decode_pem_chain(&text::pem(&stack)).unwrap();
+    assert_eq!(read.0.len(), 1, "the reference reads our PEM");
+    for wrong in ["", "!", "a", "-----BEGIN TENUO WARRANT-----\nAAAA"] {
+        assert!(
+            text::stack(wrong).is_err() || envelopes(&text::stack(wrong).unwrap()).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn a_revocation_list_is_the_issuers() {
+    let issuer = tenuo::SigningKey::from_bytes(&[ROOT; 32]);
+    let list = tenuo::revocation::SignedRevocationList::builder()
+        .revoke("tnu_wrt_01010101010101010101010101010101")
+        .version(7)
+        .build(&issuer)
+        .unwrap();
+    let bytes = list.to_bytes().unwrap();
+    let read = warrant::revocation::RevocationList::read(&bytes).unwrap();
+    assert_eq!((read.version, read.issuer), (7, secret(ROOT).public()));
+    assert_eq!(read.revoked, [WarrantId([1; 16])]);
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert!(warrant::revocation::RevocationList::read(&changed).is_err(), "byte {at}");
+    }
+}
