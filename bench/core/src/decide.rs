@@ -149,8 +149,9 @@ impl Scenario {
 
 fn records(engine: &PolicyEngine, call: &Call) -> CallRecords {
     let Loaded { tenant, agent, credential, server, tool, .. } = loaded(engine, call, SECRET);
-    let (bans, listing) = (Rc::default(), Rc::default());
-    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+    let (bans, warrants, listing) = (Rc::default(), Rc::default(), Rc::default());
+    let confirmed = true;
+    CallRecords { tenant, agent, credential, server, tool, bans, warrants, listing, confirmed }
 }
 
 /// What D1 has for a call: the demo's registry, with the tool as the bundle describes it, and a credential with this
@@ -179,6 +180,7 @@ pub fn loaded(engine: &PolicyEngine, call: &Call, secret: &str) -> Loaded {
         "server": {"kind": "mcp", "trust": "trusted", "status": "active"},
         "tool": tool,
         "bans": [],
+        "warrants": {"roots": [], "revoked": []},
     }));
     loaded.unwrap()
 }

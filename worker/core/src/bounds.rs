@@ -67,6 +67,22 @@ pub const MAX_TENANT_LANES: u16 = 512;
 /// compares every banned network with the address of every call: 1,000 take a few microseconds.
 pub const MAX_BANS: usize = 1_000;
 
+/// Keys of a tenant that root warrants. A lane keeps all of them in memory and looks a key up for each call with a
+/// warrant. With lists of servers of the greatest length, they are 800 KB of JSON; a value in a lane's storage can have
+/// 2 MB.
+pub const MAX_WARRANT_ROOTS: usize = 64;
+
+/// Revocations of warrants of a tenant that have not expired: one every half hour. A lane keeps all of them in memory,
+/// some 20 bytes each; as JSON they are 140 KB.
+pub const MAX_WARRANT_REVOCATIONS: usize = 4_000;
+
+/// How long a warrant can be valid: 90 days.
+pub const MAX_WARRANT_LIFE_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
+
+/// How long a revocation is kept: as long as a warrant can be valid, and a day for clocks that differ. After that it
+/// revokes nothing.
+pub const WARRANT_REVOCATION_MS: u64 = MAX_WARRANT_LIFE_MS + 24 * 60 * 60 * 1_000;
+
 /// Limits of a tenant: a few for each of thousands of agents.
 pub const MAX_LIMITS: usize = 10_000;
 

@@ -13,6 +13,7 @@ use crate::id::rfc3339;
 use crate::json::Json;
 use crate::name::{is_name, is_tool_name};
 use crate::problem::Problem;
+use crate::warrant::key::PublicKey;
 
 /// Reads a request's body.
 ///
@@ -190,6 +191,18 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
             || Err(D::Error::custom(format!("must be a whole number from {MIN} to {MAX}"))),
             |value| Ok(Self(value)),
         )
+    }
+}
+
+/// An Ed25519 public key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(value_type = String, pattern = "^[0-9a-f]{64}$", example = "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7")]
+pub struct Ed25519Key(pub PublicKey);
+
+impl<'de> Deserialize<'de> for Ed25519Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?.parse();
+        key.map(Self).map_err(|what| D::Error::custom(format!("must be {what}")))
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_core::admin::{Actor, AgentInLane};
 use gateward_core::api::route::{Access, ROUTES};
+use gateward_core::bounds::{MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS};
 use gateward_core::call::command::GateCommand;
 use gateward_core::credential::token;
 use gateward_core::gate::LaneAction;
@@ -16,7 +17,7 @@ use gateward_core::id::rfc3339;
 use gateward_core::lane::{Lane, LaneSql, RegistryCache, stored};
 use gateward_core::problem::ProblemCode::{
     self, AlreadyBootstrapped, ApprovalRequired, Forbidden, IdempotencyKeyReused, InvalidField,
-    LastAdministrator, MalformedRequest, NameTaken, NotFound, PreconditionFailed,
+    LastAdministrator, LimitReached, MalformedRequest, NameTaken, NotFound, PreconditionFailed,
     RegistryUnavailable, StateConflict,
 };
 use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, LoadedTexts};
@@ -39,6 +40,12 @@ const PEOPLE: [&str; 2] = ["bob", "eve"];
 const SERVERS: [&str; 2] = ["s", "t"];
 /// The second's slash is encoded in paths.
 const TOOLS: [&str; 2] = ["read", "x/write"];
+
+const ROOTS: [&str; 2] = ["ci", "ops"];
+const KEYS: [&str; 2] = [
+    "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7",
+    "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+];
 
 /// A request of a random history, and the seconds that pass before it.
 type Step = (u64, Ask);
@@ -65,8 +72,12 @@ fn agent_fields() -> impl Strategy<Value = Json> {
     let environment = optional(vec![json!("production"), json!("test")]);
     let risk_tier = optional(vec![json!("low"), json!("high")]);
     let number = || optional(vec![Json::Null, json!(1), json!(7)]);
-    (environment, risk_tier, list("s/*"), number(), number()).prop_map(
-        |(environment, risk_tier, allowed_tools, rate_capacity, quota_per_day)| {
+    let warrants = (
+        optional(vec![Json::Null, json!(KEYS[0]), json!(KEYS[1])]),
+        optional(vec![json!(true), json!(false)]),
+    );
+    (environment, risk_tier, list("s/*"), number(), number(), warrants).prop_map(
+        |(environment, risk_tier, allowed_tools, rate_capacity, quota_per_day, warrants)| {
             let rate_refill_per_s = (rate_capacity == Some(json!(7))).then(|| json!(0.5));
             body([
                 ("environment", environment),
@@ -75,6 +86,8 @@ fn agent_fields() -> impl Strategy<Value = Json> {
                 ("rate_capacity", rate_capacity),
                 ("rate_refill_per_s", rate_refill_per_s),
                 ("quota_per_day", quota_per_day),
+                ("public_key", warrants.0),
+                ("warrant_required", warrants.1),
             ])
         },
     )
@@ -190,6 +203,10 @@ fn tools() -> impl Strategy<Value = Ask> {
             .prop_map(|(path, rule)| patch(&path, json!({"tainted": rule}))),
         1 => (path(), prop::sample::select(vec![Json::Null, json!(60), json!(90)]))
             .prop_map(|(path, seconds)| patch(&path, json!({"approval_ttl_s": seconds}))),
+        2 => (path(), any::<bool>())
+            .prop_map(|(path, required)| patch(&path, json!({"warrant_required": required}))),
+        2 => (path(), prop::sample::select(vec![Json::Null, json!(0), json!(255)]))
+            .prop_map(|(path, clearance)| patch(&path, json!({"min_clearance": clearance}))),
         2 => (path(), provenance()).prop_map(|(path, fields)| patch(&path, fields)),
         5 => (path(), any_of(actions)).prop_map(|(path, action)| post(&format!("{path}/{action}"), Json::Null)),
     ]
@@ -223,6 +240,36 @@ fn bans() -> impl Strategy<Value = Ask> {
     ]
 }
 
+fn warrants() -> impl Strategy<Value = Ask> {
+    let fields = || {
+        let description = optional(vec![Json::Null, json!("builds")]);
+        (description, list("s*")).prop_map(|(description, servers)| {
+            body([("description", description), ("allowed_servers", servers)])
+        })
+    };
+    let id = any_of([
+        "0190f3a05b7c7d1e8f2a3b4c5d6e7f80",
+        "tnu_wrt_0190f3a05b7c7d1e8f2a3b4c5d6e7f80",
+        "0190f3a0-5b7c-7d1e-8f2a-3b4c5d6e7f81",
+    ]);
+    prop_oneof![
+        3 => (any_of(ROOTS), any_of(KEYS), fields()).prop_map(|(root, key, fields)| {
+            let named = json!({"root_id": root, "public_key": key});
+            post("/v1/warrant-roots", with(named, fields))
+        }),
+        2 => (any_of(ROOTS), fields())
+            .prop_map(|(root, fields)| patch(&format!("/v1/warrant-roots/{root}"), fields)),
+        2 => (any_of(ROOTS), any_of(["active", "disabled"])).prop_map(|(root, status)| {
+            patch(&format!("/v1/warrant-roots/{root}"), json!({"status": status}))
+        }),
+        1 => any_of(ROOTS).prop_map(|root| delete(&format!("/v1/warrant-roots/{root}"))),
+        3 => (id, optional(vec![json!("stolen")])).prop_map(|(id, reason)| {
+            let body = with(json!({"warrant_id": id}), body([("reason", reason)]));
+            post("/v1/warrant-revocations", body)
+        }),
+    ]
+}
+
 fn tenant() -> impl Strategy<Value = Ask> {
     let number = || optional(vec![Json::Null, json!(3)]);
     let limits = (number(), number()).prop_map(|(quota, quiet)| {
@@ -233,7 +280,16 @@ fn tenant() -> impl Strategy<Value = Ask> {
     let own = json!({"accounts": ["de89"], "domains": ["acme.example"], "hosts": []});
     let destinations = prop::sample::select(vec![Json::Null, own])
         .prop_map(|own| patch("/v1/tenants/demo", json!({"destinations": own})));
-    prop_oneof![limits, status, destinations]
+    let flag = || optional(vec![Json::Null, json!(true), json!(false)]);
+    let warrants = (number(), flag(), flag()).prop_map(|(links, required, alone)| {
+        let settings = [
+            ("warrant_max_links", links),
+            ("warrant_required", required),
+            ("warrant_alone", alone),
+        ];
+        patch("/v1/settings", body(settings))
+    });
+    prop_oneof![limits, status, destinations, warrants]
 }
 
 /// A request: most are possible, some come too late, some are wrong.
@@ -247,6 +303,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         5 => servers(),
         5 => tools(),
         2 => bans(),
+        3 => warrants(),
         1 => tenant(),
     ];
     (asked, if_match, prop::bool::weighted(0.03)).prop_map(|(ask, if_match, surplus)| {
@@ -275,6 +332,7 @@ fn one_of_each() -> impl Iterator<Item = Step> {
         post("/v1/servers/s/tools", json!({"tool": "read", "mutates": false, "risk": "low"})),
         post("/v1/servers/s/tools/read/approve", Json::Null),
         post("/v1/bans", json!({"kind": "run", "subject": "r"})),
+        post("/v1/warrant-roots", json!({"root_id": ROOTS[0], "public_key": KEYS[0]})),
     ];
     each.into_iter().map(|ask| (0, ask))
 }
@@ -434,6 +492,7 @@ fn check_held(
             prop_assert_eq!(&held.tool, &now.tool, "{:?}", ask);
         }
         prop_assert_eq!(Some(&*held.bans), now.bans.as_ref(), "{:?}", ask);
+        prop_assert_eq!(Some(&*held.warrants), now.warrants.as_ref(), "{:?}", ask);
     }
     Ok(())
 }
@@ -447,7 +506,7 @@ fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
     for ((wait_s, ask), missed) in there.chain(steps) {
         if wait_s > 0 {
             registry.wait(wait_s);
-            // Bans that expire are not read again: no change made them different.
+            // Bans and revocations that expire are not read again: no change made them different.
             copies = Copies::new();
         }
         let now_ms = registry.now_ms.get();
@@ -621,6 +680,10 @@ fn writes() -> Vec<Ask> {
         patch("/v1/servers/s", json!({"manifest": {"v": 2}})),
         post("/v1/bans", json!({"kind": "run", "subject": "r"})),
         delete("/v1/bans/@0"),
+        post("/v1/warrant-roots", json!({"root_id": "ci", "public_key": KEYS[0]})),
+        patch("/v1/warrant-roots/ci", json!({"status": "disabled"})),
+        delete("/v1/warrant-roots/ci"),
+        post("/v1/warrant-revocations", json!({"warrant_id": "0f".repeat(16)})),
         Ask::new("PUT", "/v1/webhook", json!({"url": "https://hooks.example.com/gateward"})),
         delete("/v1/webhook"),
         post(
@@ -710,7 +773,9 @@ fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
             "POST" => Ok(Effect::Replayed),
             // Of these nothing is left.
             "DELETE"
-                if ["/bans/", "/limits/", "/webhook"].iter().any(|it| ask.path.contains(it)) =>
+                if ["/bans/", "/limits/", "/webhook", "/warrant-roots/"]
+                    .iter()
+                    .any(|it| ask.path.contains(it)) =>
             {
                 Err(NotFound)
             }
@@ -734,8 +799,14 @@ fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
     let group = || post("/v1/groups", json!({"group": "g"}));
     let credential = || post("/v1/credentials", json!({"kind": "agent", "agent": "a"}));
     let ban = |subject| post("/v1/bans", json!({"kind": "run", "subject": subject}));
+    let root = |name, key| post("/v1/warrant-roots", json!({"root_id": name, "public_key": key}));
+    let revocation = || post("/v1/warrant-revocations", json!({"warrant_id": "0f".repeat(16)}));
     let act = |path: &str| post(path, Json::Null);
     vec![
+        (vec![], root("ci", KEYS[0]), root("ci", KEYS[1]), Some(NameTaken)),
+        (vec![], root("ci", KEYS[0]), root("ops", KEYS[0]), Some(StateConflict)),
+        (vec![], root("ci", KEYS[0]), root("ops", KEYS[1]), None),
+        (vec![], revocation(), revocation(), None),
         (vec![], agent(), agent(), Some(NameTaken)),
         (vec![], group(), group(), Some(NameTaken)),
         (vec![], agent(), group(), None),
@@ -886,6 +957,43 @@ fn of_two_changes_of_the_same_revision_the_second_is_told() {
         }
     }
     assert!(told >= 11, "only {told} cases");
+}
+
+#[test]
+fn a_tenant_has_so_many_roots_and_revocations_and_no_more() {
+    let registry = Registry::new();
+    // One less than the bound of each.
+    let numbers = |most: usize| {
+        format!(
+            "(WITH RECURSIVE n(n) AS (VALUES (2) UNION ALL SELECT n + 1 FROM n WHERE n < {most}) SELECT n FROM n)"
+        )
+    };
+    let rows = format!(
+        "INSERT INTO warrant_roots (tenant, root_id, public_key, status, created_by, revision, \
+           created_at_ms, updated_at_ms) \
+           SELECT 'demo', 'r' || n, printf('%064d', n), 'disabled', 'ada', 1, 0, 0 FROM {}; \
+         INSERT INTO warrant_revocations (tenant, warrant_id, reason, revoked_by, revoked_at_ms, \
+           expires_at_ms) SELECT 'demo', printf('%032d', n), '', 'ada', 0, {} FROM {};",
+        numbers(MAX_WARRANT_ROOTS),
+        START_MS + 1_000,
+        numbers(MAX_WARRANT_REVOCATIONS),
+    );
+    registry.database.execute_batch(&rows).unwrap();
+    let root = |at: usize| {
+        post("/v1/warrant-roots", json!({"root_id": ROOTS[at], "public_key": KEYS[at]}))
+    };
+    let revoke = |digit: &str| {
+        registry.ask(&post("/v1/warrant-revocations", json!({"warrant_id": digit.repeat(32)})))
+    };
+    assert!(registry.ask(&root(0)).unwrap().changed());
+    assert_eq!(registry.ask(&root(1)).unwrap_err().code, LimitReached);
+    assert!(revoke("a").unwrap().changed());
+    assert_eq!(revoke("b").unwrap_err().code, LimitReached);
+    assert_eq!(revoke("a").unwrap().effect, Effect::Unchanged, "it is there already");
+    // Those that have expired do not count.
+    registry.wait(1);
+    assert!(revoke("b").unwrap().changed());
+    assert_eq!(registry.list("/v1/warrant-revocations").len(), 2);
 }
 
 #[test]

@@ -313,6 +313,7 @@ fn an_http_request_is_the_call_of_the_tool_that_its_route_names() {
         server: upstream(&routes),
         tool: None,
         bans: Some(gateward_core::registry::Bans::default()),
+        warrants: Some(gateward_core::registry::Warrants::default()),
     };
     cache.accept(&command, loaded, 0);
     let routed = cache.routed(&command).into_owned();

@@ -13,7 +13,7 @@ use support::{command, read_call};
 const TTL_MS: u64 = 1_000_000;
 
 /// The registry as D1 has it: when each record was changed last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stored {
     epoch: u64,
     tenant: u64,
@@ -22,6 +22,7 @@ struct Stored {
     server: u64,
     tool: u64,
     bans: u64,
+    warrants: u64,
 }
 
 impl Stored {
@@ -36,9 +37,11 @@ impl Stored {
             }
             ChangedKey::Tool(id) if id == "notes/list" => self.tool = epoch,
             ChangedKey::Bans => self.bans = epoch,
+            ChangedKey::Warrants => self.warrants = epoch,
             ChangedKey::All => {
                 self = Self { tenant: epoch, agent: epoch, credential: epoch, ..self };
                 self = Self { server: epoch, tool: epoch, bans: epoch, ..self };
+                self.warrants = epoch;
             }
             _ => {}
         }
@@ -46,9 +49,10 @@ impl Stored {
     }
 
     /// What a load reads; each record tells when it was changed.
-    fn load(&self, with_bans: bool) -> Loaded {
+    fn load(&self, with_lists: bool) -> Loaded {
         let at = |epoch: u64| epoch.to_string();
         let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
+        let warrants = json!({"roots": [], "revoked": [format!("{:032x}", self.warrants)]});
         serde_json::from_value(json!({
             "tenant": {"status": "active", "epoch": self.epoch, "quota_per_day": self.tenant},
             "agent": {
@@ -65,7 +69,8 @@ impl Stored {
                 "instructions_sha256": at(self.server)},
             "tool": {"status": "active", "mutates": 0, "risk": "low", "canary": 0,
                 "tainted": "require_approval", "input_schema": at(self.tool)},
-            "bans": with_bans.then_some(bans),
+            "bans": with_lists.then_some(bans),
+            "warrants": with_lists.then_some(warrants),
         }))
         .unwrap()
     }
@@ -96,6 +101,7 @@ fn key() -> impl Strategy<Value = ChangedKey> {
         ChangedKey::Tool(text("notes/list")),
         ChangedKey::Tool(text("notes/other")),
         ChangedKey::Bans,
+        ChangedKey::Warrants,
         ChangedKey::All,
     ])
 }
@@ -122,7 +128,7 @@ proptest! {
     ) {
         let call = command(&read_call());
         let mut cache = RegistryCache::default();
-        let first = Stored { epoch: 1, tenant: 1, agent: 1, credential: 1, server: 1, tool: 1, bans: 1 };
+        let first = Stored { epoch: 1, ..Stored::default() }.change(&ChangedKey::All);
         // By epoch, from 1.
         let mut history = vec![first];
         let mut loads: Vec<Loaded> = Vec::new();
@@ -138,7 +144,7 @@ proptest! {
                         pushes.push(EpochPush { from: now.epoch, epoch, keys: vec![key] });
                     }
                 }
-                Event::BeginLoad => loads.push(now.load(cache.needs_bans())),
+                Event::BeginLoad => loads.push(now.load(cache.needs_lists())),
                 Event::FinishLoad(at) => {
                     if !loads.is_empty() {
                         let load = loads.remove(at.index(loads.len()));
@@ -173,6 +179,7 @@ proptest! {
                 server: records.server,
                 tool: records.tool,
                 bans: Some((*records.bans).clone()),
+                warrants: Some((*records.warrants).clone()),
             };
             prop_assert_eq!(held, expected);
         }

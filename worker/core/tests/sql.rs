@@ -4,7 +4,9 @@
 
 mod support;
 
-use gateward_core::bounds::{MAX_BANS, MAX_SERVER_TOOLS};
+use gateward_core::bounds::{
+    MAX_BANS, MAX_SERVER_TOOLS, MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS,
+};
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
@@ -87,6 +89,10 @@ fn no_read_endpoint_scans_a_table() {
         admin::LIST_SERVERS,
         admin::LIST_TOOLS,
         admin::LIST_BANS,
+        admin::LOAD_WARRANT_ROOT,
+        admin::LIST_WARRANT_ROOTS,
+        admin::LOAD_WARRANT_REVOCATION,
+        admin::LIST_WARRANT_REVOCATIONS,
         admin::LIST_EVENTS,
         admin::LIST_EVENTS_OF_KIND,
         admin::LIST_EVENTS_OF_DECISIONS,
@@ -180,11 +186,11 @@ INSERT INTO bans (tenant, ban_id, kind, subject, reason, created_by, created_at_
 "#;
 
 /// What [`d1::LOAD_RECORDS`] gives at time 99, as JSON.
-fn load(database: &Connection, agent: &str, key_id: &str, server: &str, bans: bool) -> Value {
+fn load(database: &Connection, agent: &str, key_id: &str, server: &str, lists: bool) -> Value {
     let mut statement = database.prepare(d1::LOAD_RECORDS).unwrap();
-    let columns = ["tenant", "agent", "credential", "server", "tool", "bans"];
+    let columns = ["tenant", "agent", "credential", "server", "tool", "bans", "warrants"];
     assert!(statement.column_names().eq(columns));
-    let values = params!["demo", agent, key_id, server, "x", bans, 99];
+    let values = params!["demo", agent, key_id, server, "x", lists, 99];
     statement
         .query_row(values, |row| {
             let mut loaded = json!({});
@@ -198,7 +204,7 @@ fn load(database: &Connection, agent: &str, key_id: &str, server: &str, bans: bo
 }
 
 #[test]
-fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
+fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     let database = support::database();
     database.execute_batch(REGISTRY).unwrap();
     let grace = "UPDATE tenants SET grace_read_s = 9, grace_write_s = 10, grace_high_risk_s = 11";
@@ -220,6 +226,23 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         let limit = json!({"limit_id": id, "created_at_ms": 0, "revision": 1, "rule": rule});
         json!({"subject_kind": kind, "subject": "*", "limit": limit})
     };
+    let key = "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7";
+    let (revoked, expired) = ("0a".repeat(16), "0b".repeat(16));
+    let warrants = format!(
+        r#"UPDATE tenants SET warrant_max_links = 12, warrant_proof_windows = 13 - 4, warrant_reads_once = 1,
+          warrant_required = 0;
+        UPDATE agents SET public_key = '{key}', warrant_required = 1 WHERE agent = 'coder';
+        UPDATE tools SET warrant_required = 1, min_clearance = 14 WHERE server = 'github';
+        INSERT INTO warrant_roots (tenant, root_id, public_key, allowed_servers, status, created_by, revision,
+            created_at_ms, updated_at_ms)
+          VALUES ('demo', 'b', '{key}', '["git*"]', 'active', 'ada', 1, 0, 0),
+            ('demo', 'a', printf('%064d', 5), NULL, 'disabled', 'ada', 1, 0, 0),
+            ('other', 'c', '{key}', NULL, 'active', 'ada', 1, 0, 0);
+        INSERT INTO warrant_revocations (tenant, warrant_id, reason, revoked_by, revoked_at_ms, expires_at_ms)
+          VALUES ('demo', '{revoked}', '', 'ada', 0, 100), ('demo', '{expired}', '', 'ada', 0, 99),
+            ('other', '{expired}', '', 'ada', 0, 100);"#
+    );
+    database.execute_batch(&warrants).unwrap();
     let expected = json!({
         "tenant": {
             "status": "active", "epoch": 7, "rate_capacity": 1, "rate_refill_per_s": 2.5,
@@ -228,6 +251,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
             "grace_read_s": 9,
             "grace_write_s": 10,
             "grace_high_risk_s": 11,
+            "warrant_max_links": 12, "warrant_proof_windows": 9, "warrant_reads_once": true,
+            "warrant_required": false, "warrant_alone": null,
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
             "shared_limits": [shared("g", "tenant"), shared("f", "user")],
@@ -235,7 +260,8 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         "agent": {
             "lane": 2, "status": "active", "environment": "production", "risk_tier": "low",
             "groups": ["a", "b"], "allowed_tools": ["github/*"], "rate_capacity": null,
-            "rate_refill_per_s": null, "quota_per_day": null, "limits": [limit("b"), limit("a")],
+            "rate_refill_per_s": null, "quota_per_day": null,
+            "public_key": key, "warrant_required": 1, "limits": [limit("b"), limit("a")],
         },
         "credential": {
             "agent": "coder", "secret_sha256": format!("{:064}", 1),
@@ -249,18 +275,30 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
         "tool": {"status": "active", "mutates": 0, "egress": 0, "risk": "low", "canary": 0,
             "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#,
             "argument_roles": {"/to": "sink"}, "reach": "nobody", "result_trust": {"": "trusted"},
-            "cost": "2.5"},
+            "cost": "2.5", "warrant_required": 1, "min_clearance": 14},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
         ],
+        "warrants": {
+            "roots": [{"id": "b", "public_key": key, "allowed_servers": ["git*"]}],
+            "revoked": [revoked],
+        },
     });
     let loaded = load(&database, "coder", "k1", "github", true);
     assert_eq!(loaded, expected);
     let read: Loaded = serde_json::from_value(loaded).unwrap();
     assert_eq!(read.credential.unwrap().scopes, [Scope::ToolsRead]);
     assert_eq!(read.server.unwrap().upstream.unwrap().idle_timeout_ms, 120_000);
-    assert_eq!(read.tenant.unwrap().destinations.unwrap().hosts, ["a.example"]);
+    let tenant = read.tenant.unwrap();
+    let settings = &tenant.settings;
+    let flags = (settings.warrant_reads_once, settings.warrant_required, settings.warrant_alone);
+    assert_eq!(flags, (Some(true), Some(false), None));
+    assert_eq!(tenant.destinations.unwrap().hosts, ["a.example"]);
+    let warrants = read.warrants.unwrap();
+    assert_eq!(warrants.root(&key.parse().unwrap()).unwrap().id, "b");
+    let ids = [[11; 16], [10; 16]];
+    assert_eq!(warrants.first_revoked(&ids), Some([10; 16]));
     let tool = read.tool.unwrap();
     assert_eq!(tool.input_schema.as_deref(), Some(r#"{"type":"object"}"#));
     let roles = ArgumentRoles(vec![("/to".to_owned(), Role::Sink)]);
@@ -268,9 +306,13 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     let trust = ResultTrust(vec![(String::new(), ResultLevel::Trusted)]);
     assert_eq!((tool.reach, tool.result_trust.as_deref()), (Reach::Nobody, Some(&trust)));
     assert_eq!(tool.cost.map(String::from).as_deref(), Some("2.5"));
-    assert_eq!(read.agent.unwrap().limits.len(), 2);
+    assert_eq!((tool.warrant_required, tool.min_clearance), (true, Some(14)));
+    let agent = read.agent.unwrap();
+    assert_eq!((agent.limits.len(), agent.warrant_required), (2, true));
+    assert_eq!(agent.public_key, key.parse().ok());
     let other = load(&database, "free", "k2", "old", false);
     assert_eq!((&other["bans"], &other["server"]), (&Value::Null, &Value::Null));
+    assert_eq!(other["warrants"], Value::Null);
     assert_eq!(
         (&other["agent"]["groups"], &other["agent"]["allowed_tools"]),
         (&json!([]), &Value::Null)
@@ -282,7 +324,9 @@ fn a_load_brings_the_records_of_one_call_and_the_bans_if_they_are_wanted() {
     assert_eq!((read.bans, read.credential.unwrap().signed), (None, false));
     assert_eq!(load(&database, "gone", "k3", "github", false)["agent"], Value::Null, "deleted");
     assert_eq!(load(&database, "nobody", "k9", "github", false)["credential"], Value::Null);
-    assert!(d1::LOAD_RECORDS.contains(&format!("LIMIT {})", MAX_BANS + 1)));
+    for bound in [MAX_BANS, MAX_WARRANT_ROOTS, MAX_WARRANT_REVOCATIONS] {
+        assert!(d1::LOAD_RECORDS.contains(&format!("LIMIT {})", bound + 1)), "{bound}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use gateward_core::problem::ProblemCode;
 use gateward_core::provenance::Reach;
 use gateward_core::registry::{
     AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, SubjectKind,
-    TaintRule, TenantStatus, ToolStatus,
+    TaintRule, TenantStatus, ToolStatus, WarrantRootStatus,
 };
 use gateward_core::trust::SourceTrust;
 
@@ -170,7 +170,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
     let credential =
         CredentialStatus::ALL.into_iter().filter(|status| *status != CredentialStatus::Expired);
     // `expires_at_ms` says that a credential has expired.
-    let lists: [(&str, &str, Vec<&str>); 16] = [
+    let lists: [(&str, &str, Vec<&str>); 17] = [
         ("agents", "risk_tier", RiskTier::ALL.map(RiskTier::as_str).to_vec()),
         ("approvals", "status", ApprovalStatus::ALL.map(ApprovalStatus::as_str).to_vec()),
         ("bans", "kind", BanKind::ALL.map(BanKind::as_str).to_vec()),
@@ -187,6 +187,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
         ("tools", "reach", Reach::ALL.map(Reach::as_str).to_vec()),
         ("tools", "risk", Risk::ALL.map(Risk::as_str).to_vec()),
         ("tools", "tainted", TaintRule::ALL.map(TaintRule::as_str).to_vec()),
+        ("warrant_roots", "status", WarrantRootStatus::ALL.map(WarrantRootStatus::as_str).to_vec()),
     ];
     let expected: BTreeMap<(String, String), Vec<String>> = lists
         .into_iter()

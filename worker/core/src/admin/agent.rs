@@ -12,7 +12,7 @@ use super::precondition::check_match;
 use super::refusal::{conflict, limit_reached, name_taken};
 use super::resource::Resource;
 use crate::bucket::MAX_CAPACITY;
-use crate::field::{Environment, Millis, Name, PerSecond, Whole, bounded, present};
+use crate::field::{Ed25519Key, Environment, Millis, Name, PerSecond, Whole, bounded, present};
 use crate::gate::LaneAction;
 use crate::glob::Glob;
 use crate::policy::risk::RiskTier;
@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::registry::{AgentStatus, ChangedKey};
 use crate::sql::administration::{self as sql, Statement, Value};
 use crate::taint::TaintExplanation;
+use crate::warrant::key::PublicKey;
 
 /// Agents of a tenant, deleted ones included: their names cannot be used again.
 pub const MAX_AGENTS: u64 = 100_000;
@@ -37,6 +38,8 @@ pub struct AgentRow {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
+    public_key: Option<PublicKey>,
+    warrant_required: bool,
     frozen: bool,
     quarantined: bool,
     revoked: bool,
@@ -73,6 +76,11 @@ pub struct Agent {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
+    /// Its own Ed25519 key, 64 lower-case hex digits, to which warrants can be delegated; null if it has none.
+    #[schema(value_type = Option<String>)]
+    public_key: Option<PublicKey>,
+    /// Whether each of its calls needs a warrant.
+    warrant_required: bool,
     /// The taint of the agent's calls that have no assigned run: that of the agent and of all its
     /// runs. Null if there is none. Lists and answers to changes do not ask the lane, so it is null
     /// there too.
@@ -120,6 +128,8 @@ impl Resource for AgentRow {
             rate_capacity: self.rate_capacity,
             rate_refill_per_s: self.rate_refill_per_s,
             quota_per_day: self.quota_per_day,
+            public_key: self.public_key,
+            warrant_required: self.warrant_required,
             taint: self.taint.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -149,6 +159,8 @@ impl AgentRow {
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
+                self.public_key.map(String::from).into(),
+                flag(self.warrant_required),
             ],
         )
     }
@@ -199,6 +211,11 @@ pub struct CreateAgent {
     rate_refill_per_s: Option<PerSecond>,
     #[schema(value_type = Option<u32>)]
     quota_per_day: Option<Whole<0, { u32::MAX }>>,
+    /// Its own key, to which warrants can be delegated.
+    public_key: Option<Ed25519Key>,
+    /// Whether each of its calls needs a warrant.
+    #[serde(default)]
+    warrant_required: bool,
 }
 
 impl Write for CreateAgent {
@@ -224,6 +241,8 @@ impl Write for CreateAgent {
             rate_capacity: self.rate_capacity.map(|value| value.0),
             rate_refill_per_s: self.rate_refill_per_s.map(|value| value.0),
             quota_per_day: self.quota_per_day.map(|value| value.0),
+            public_key: self.public_key.map(|key| key.0),
+            warrant_required: self.warrant_required,
             frozen: false,
             quarantined: false,
             revoked: false,
@@ -272,6 +291,12 @@ pub struct AgentPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>)]
     quota_per_day: Option<Option<Whole<0, { u32::MAX }>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Ed25519Key>)]
+    public_key: Option<Option<Ed25519Key>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    warrant_required: Option<bool>,
 }
 
 /// [`AgentPatch`] of one agent.
@@ -306,6 +331,10 @@ impl Write for PatchAgent {
         if let Some(value) = patch.quota_per_day {
             row.quota_per_day = value.map(|value| value.0);
         }
+        if let Some(key) = patch.public_key {
+            row.public_key = key.map(|key| key.0);
+        }
+        row.warrant_required = patch.warrant_required.unwrap_or(row.warrant_required);
         conclude(at, loaded, before, row, "agent_changed")
     }
 }

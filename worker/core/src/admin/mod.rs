@@ -37,6 +37,8 @@ mod states;
 pub mod tenant;
 pub mod tool;
 pub mod upstream;
+pub mod warrant_revocation;
+pub mod warrant_root;
 pub mod webhook;
 mod words;
 

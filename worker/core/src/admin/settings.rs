@@ -21,6 +21,16 @@ const MIN_TAINT_S: u32 = 60;
 /// The longest window, quiet period or taint: 30 days.
 const MAX_PERIOD_S: u32 = 2_592_000;
 
+/// The longest chain of warrants that a tenant can accept: one link for each level of an organization, and of agents
+/// that start agents. Each link costs the verification of a signature.
+const MAX_WARRANT_LINKS: u32 = 64;
+
+/// A proof that is made at the end of a window arrives in the next one, so one window is too few.
+const MIN_PROOF_WINDOWS: u32 = 2;
+
+/// The most windows of proofs. Each is as long as clocks may differ, and a stolen proof can be used for as long.
+const MAX_PROOF_WINDOWS: u32 = 10;
+
 /// The settings in an answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct SettingsView {
@@ -85,6 +95,21 @@ pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, maximum = 3_600)]
     grace_high_risk_s: Option<Option<Whole<0, MAX_GRACE_S>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 64)]
+    warrant_max_links: Option<Option<Whole<1, MAX_WARRANT_LINKS>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 2, maximum = 10)]
+    warrant_proof_windows: Option<Option<Whole<MIN_PROOF_WINDOWS, MAX_PROOF_WINDOWS>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    warrant_reads_once: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    warrant_required: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<bool>)]
+    warrant_alone: Option<Option<bool>>,
 }
 
 impl Write for PatchSettings {
@@ -113,6 +138,15 @@ impl Write for PatchSettings {
         set(&mut settings.grace_read_s, self.grace_read_s);
         set(&mut settings.grace_write_s, self.grace_write_s);
         set(&mut settings.grace_high_risk_s, self.grace_high_risk_s);
+        set(&mut settings.warrant_max_links, self.warrant_max_links);
+        set(&mut settings.warrant_proof_windows, self.warrant_proof_windows);
+        for (flag, patch) in [
+            (&mut settings.warrant_reads_once, self.warrant_reads_once),
+            (&mut settings.warrant_required, self.warrant_required),
+            (&mut settings.warrant_alone, self.warrant_alone),
+        ] {
+            *flag = patch.unwrap_or(*flag);
+        }
         if let Some(value) = self.rate_refill_per_s {
             settings.rate_refill_per_s = value.map(|value| value.0);
         }

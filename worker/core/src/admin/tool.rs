@@ -43,6 +43,8 @@ pub struct ToolRow {
     reach: Reach,
     result_trust: Option<ResultTrust>,
     cost: Option<Amount>,
+    warrant_required: bool,
+    min_clearance: Option<u8>,
     definition_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
@@ -88,6 +90,10 @@ pub struct Tool {
     result_trust: Option<ResultTrust>,
     /// What a call of it takes of a budget; null means 1.
     cost: Option<Amount>,
+    /// Whether each call of it needs a warrant.
+    warrant_required: bool,
+    /// The least clearance that a warrant must have for it; null if none is needed.
+    min_clearance: Option<u8>,
     /// SHA-256 over the RFC 8785 form of the tool's definition, lower-case hex; null if the server
     /// has not listed it. Numbers that no double holds exactly keep their text.
     definition_sha256: Option<String>,
@@ -141,6 +147,8 @@ impl Resource for ToolRow {
             reach: self.reach,
             result_trust: self.result_trust.clone(),
             cost: self.cost,
+            warrant_required: self.warrant_required,
+            min_clearance: self.min_clearance,
             definition_sha256: self.definition_sha256.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -222,6 +230,8 @@ impl ToolRow {
                 self.reach.as_str().into(),
                 Value::json(self.result_trust.as_ref()),
                 self.cost.map(String::from).into(),
+                flag(self.warrant_required),
+                self.min_clearance.map(u64::from).into(),
             ],
         )
     }
@@ -358,6 +368,23 @@ pub struct ToolRequest {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Amount>)]
     cost: Option<Option<Amount>>,
+    /// Whether each call of it needs a warrant. If left out, a registered tool keeps its value; a new tool needs none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    warrant_required: Option<bool>,
+    /// The least clearance that a warrant must have for it. If left out, a registered tool keeps it; null means that
+    /// none is needed.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 0, maximum = 255)]
+    min_clearance: Option<Option<Clearance>>,
+}
+
+type Clearance = Whole<0, 255>;
+
+/// What a request gives, or else what is known.
+fn clearance(request: Option<Option<Clearance>>, known: Option<u8>) -> Option<u8> {
+    // The bound of the type is that of a byte.
+    request.map_or(known, |given| given.map(|given| u8::try_from(given.0).unwrap_or(u8::MAX)))
 }
 
 type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
@@ -395,6 +422,8 @@ impl Write for CreateTool {
             reach: Reach::default(),
             result_trust: None,
             cost: None,
+            warrant_required: false,
+            min_clearance: None,
             definition_sha256: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -414,6 +443,8 @@ impl Write for CreateTool {
             reach: request.reach.unwrap_or(known.reach),
             result_trust: given(&request.result_trust, &known.result_trust),
             cost: given(&request.cost, &known.cost),
+            warrant_required: request.warrant_required.unwrap_or(known.warrant_required),
+            min_clearance: clearance(request.min_clearance, known.min_clearance),
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
@@ -464,6 +495,13 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Amount>)]
     cost: Option<Option<Amount>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    warrant_required: Option<bool>,
+    /// Null means that none is needed.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>, minimum = 0, maximum = 255)]
+    min_clearance: Option<Option<Clearance>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -496,6 +534,8 @@ impl Write for PatchTool {
             reach: self.patch.reach.unwrap_or(before.reach),
             result_trust: given(&self.patch.result_trust, &before.result_trust),
             cost: given(&self.patch.cost, &before.cost),
+            warrant_required: self.patch.warrant_required.unwrap_or(before.warrant_required),
+            min_clearance: clearance(self.patch.min_clearance, before.min_clearance),
             ..before.clone()
         };
         let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;

@@ -22,6 +22,10 @@ use crate::admin::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
 use crate::admin::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
+use crate::admin::warrant_revocation::{RevokeWarrant, WarrantId, WarrantRevocationRow};
+use crate::admin::warrant_root::{
+    CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, WarrantRootRow,
+};
 use crate::admin::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
 use crate::admin::{Answer, Resource, Write, one, page};
 use crate::api::page::{DEFAULT_PAGE, MAX_PAGE};
@@ -305,6 +309,31 @@ impl<'a> Request<'a> {
             Op::ReadBan => self.one_named::<BanRow>(sql::READ_BAN, "ban_id")?,
             Op::DeleteBan => self.write(DeleteBan { ban_id: self.name(0, "ban_id")? }),
 
+            Op::ListWarrantRoots => self.page_of::<WarrantRootRow>(sql::LIST_WARRANT_ROOTS)?,
+            Op::CreateWarrantRoot => self.write(parse::<CreateWarrantRoot>(self.body)?),
+            Op::ReadWarrantRoot => {
+                self.one_named::<WarrantRootRow>(sql::READ_WARRANT_ROOT, "root_id")?
+            }
+            Op::PatchWarrantRoot => self.write(PatchWarrantRoot {
+                root_id: self.name(0, "root_id")?,
+                patch: parse(self.body)?,
+            }),
+            Op::DeleteWarrantRoot => {
+                self.write(DeleteWarrantRoot { root_id: self.name(0, "root_id")? })
+            }
+
+            Op::ListWarrantRevocations => {
+                self.page_of::<WarrantRevocationRow>(sql::LIST_WARRANT_REVOCATIONS)?
+            }
+            Op::RevokeWarrant => self.write(parse::<RevokeWarrant>(self.body)?),
+            Op::ReadWarrantRevocation => {
+                let id: WarrantId =
+                    self.parameter(0).parse().map_err(|must| refused("warrant_id", must))?;
+                let values = vec![self.tenant.into(), id.as_str().into()];
+                let statement = Statement::new(sql::READ_WARRANT_REVOCATION, values);
+                one_of::<WarrantRevocationRow>(statement)
+            }
+
             Op::ListAuditEvents => self.events()?,
         })
     }
@@ -332,6 +361,9 @@ impl<'a> Request<'a> {
                 | Op::CreateTool
                 | Op::PatchTool
                 | Op::CreateBan
+                | Op::CreateWarrantRoot
+                | Op::PatchWarrantRoot
+                | Op::RevokeWarrant
         ) || (matches!(self.operation, Op::RotateCredential | Op::ActOnTool(StateAction::Approve))
             && !self.body.is_empty())
     }

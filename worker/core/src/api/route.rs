@@ -102,6 +102,14 @@ pub enum Operation {
     CreateBan,
     ReadBan,
     DeleteBan,
+    ListWarrantRoots,
+    CreateWarrantRoot,
+    ReadWarrantRoot,
+    PatchWarrantRoot,
+    DeleteWarrantRoot,
+    ListWarrantRevocations,
+    RevokeWarrant,
+    ReadWarrantRevocation,
 }
 
 /// A method on a path.
@@ -221,6 +229,14 @@ pub const ROUTES: &[Route] = &[
     route("POST",   "/v1/bans", WRITE, Operation::CreateBan),
     route("GET",    "/v1/bans/{ban_id}", READ, Operation::ReadBan),
     route("DELETE", "/v1/bans/{ban_id}", WRITE, Operation::DeleteBan),
+    route("GET",    "/v1/warrant-roots", READ, Operation::ListWarrantRoots),
+    route("POST",   "/v1/warrant-roots", WRITE, Operation::CreateWarrantRoot),
+    route("GET",    "/v1/warrant-roots/{root_id}", READ, Operation::ReadWarrantRoot),
+    route("PATCH",  "/v1/warrant-roots/{root_id}", WRITE, Operation::PatchWarrantRoot),
+    route("DELETE", "/v1/warrant-roots/{root_id}", WRITE, Operation::DeleteWarrantRoot),
+    route("GET",    "/v1/warrant-revocations", READ, Operation::ListWarrantRevocations),
+    route("POST",   "/v1/warrant-revocations", WRITE, Operation::RevokeWarrant),
+    route("GET",    "/v1/warrant-revocations/{warrant_id}", READ, Operation::ReadWarrantRevocation),
 ];
 
 /// The result of a lookup.

@@ -23,7 +23,7 @@ const SHAPE: &str = "records_shape";
 
 /// Raise it whenever a stored record gets a member that restricts calls: records of an older version lack it, and
 /// must not be used.
-const RECORDS_SHAPE: &str = "1";
+const RECORDS_SHAPE: &str = "2";
 
 impl Lane {
     /// The epoch of the stored records, and when D1 last confirmed it.
@@ -146,6 +146,7 @@ fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
             vec![one(RecordKind::Tool, id), one(RecordKind::Listing, server)]
         }
         ChangedKey::Bans => vec![one(RecordKind::Bans, "")],
+        ChangedKey::Warrants => vec![one(RecordKind::Warrants, "")],
         // Handled above.
         ChangedKey::All => Vec::new(),
     }
@@ -154,7 +155,7 @@ fn of_key(key: &ChangedKey) -> Vec<serde_json::Value> {
 /// The name of the record of this kind that a command needs.
 fn name_of(kind: RecordKind, command: &GateCommand) -> String {
     match kind {
-        RecordKind::Tenant | RecordKind::Bans => String::new(),
+        RecordKind::Tenant | RecordKind::Bans | RecordKind::Warrants => String::new(),
         RecordKind::Agent => command.call.agent.clone(),
         RecordKind::Credential => command.key_id.clone(),
         RecordKind::Server | RecordKind::Listing => command.call.server.clone(),
@@ -172,7 +173,7 @@ pub fn needed(command: &GateCommand) -> Vec<(RecordKind, String)> {
 #[must_use]
 pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
     let null = || "null".to_owned();
-    let LoadedTexts { tenant, agent, credential, server, tool, bans } = loaded;
+    let LoadedTexts { tenant, agent, credential, server, tool, bans, warrants } = loaded;
     [
         (RecordKind::Tenant, Some(tenant.unwrap_or_else(null))),
         (RecordKind::Agent, Some(agent.unwrap_or_else(null))),
@@ -180,6 +181,7 @@ pub fn stored(command: &GateCommand, loaded: LoadedTexts) -> Vec<StoredRecord> {
         (RecordKind::Server, Some(server.unwrap_or_else(null))),
         (RecordKind::Tool, Some(tool.unwrap_or_else(null))),
         (RecordKind::Bans, bans),
+        (RecordKind::Warrants, warrants),
     ]
     .into_iter()
     .filter_map(|(kind, text)| {

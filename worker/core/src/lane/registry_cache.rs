@@ -31,7 +31,7 @@ use crate::call::http_tool;
 use crate::registry::{
     AgentRecord, Bans, CallRecords, ChangedKey, CredentialRecord, EpochPush, ListedTool, Loaded,
     LoadedListing, RecordKind, ServerRecord, ServerTools, StoredRecord, TenantRecord,
-    ToolRegistration,
+    ToolRegistration, Warrants,
 };
 
 /// Records of one kind that a lane keeps; with more, that kind is dropped and read again. A
@@ -66,6 +66,7 @@ pub struct RegistryCache {
     /// All tools of a server.
     listings: HashMap<String, Rc<ServerTools>>,
     bans: Option<Rc<Bans>>,
+    warrants: Option<Rc<Warrants>>,
 }
 
 impl RegistryCache {
@@ -113,6 +114,7 @@ impl RegistryCache {
         let agent = self.agents.get(&call.agent).cloned()?;
         let credential = self.credentials.get(&command.key_id).cloned()?;
         let bans = Rc::clone(self.bans.as_ref()?);
+        let warrants = Rc::clone(self.warrants.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
         let tool = self.tools.get(&command.call.tool_id()).cloned();
         let listing = match command.purpose {
@@ -123,8 +125,17 @@ impl RegistryCache {
         let (server, tool) = (server.flatten(), tool.flatten());
         let listing = listing.unwrap_or_default();
         let confirmed = true;
-        let records =
-            CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed };
+        let records = CallRecords {
+            tenant,
+            agent,
+            credential,
+            server,
+            tool,
+            bans,
+            warrants,
+            listing,
+            confirmed,
+        };
         Some((records, complete))
     }
 
@@ -188,10 +199,10 @@ impl RegistryCache {
         self.epoch
     }
 
-    /// Whether a load should bring the bans: many records come while bans stay the same.
+    /// Whether a load should bring the tenant's lists, bans and warrants: many records come while they stay the same.
     #[must_use]
-    pub fn needs_bans(&self) -> bool {
-        self.bans.is_none()
+    pub fn needs_lists(&self) -> bool {
+        self.bans.is_none() || self.warrants.is_none()
     }
 
     /// Takes D1's answer to the load for `command`. The time is the start of the read, because only
@@ -211,6 +222,9 @@ impl RegistryCache {
         self.keep_tool(command.call.tool_id(), loaded.tool);
         if let Some(bans) = loaded.bans {
             self.bans = Some(Rc::new(bans));
+        }
+        if let Some(warrants) = loaded.warrants {
+            self.warrants = Some(Rc::new(warrants));
         }
         true
     }
@@ -272,6 +286,9 @@ impl RegistryCache {
                 RecordKind::Bans if self.bans.is_none() => {
                     self.bans = Some(Rc::new(serde_json::from_str(&text)?));
                 }
+                RecordKind::Warrants if self.warrants.is_none() => {
+                    self.warrants = Some(Rc::new(serde_json::from_str(&text)?));
+                }
                 RecordKind::Listing if !self.listings.contains_key(&name) => {
                     self.keep_listing(name, serde_json::from_str(&text)?);
                 }
@@ -326,6 +343,7 @@ impl RegistryCache {
                     self.listings.remove(server);
                 }
                 ChangedKey::Bans => self.bans = None,
+                ChangedKey::Warrants => self.warrants = None,
                 // Handled above.
                 ChangedKey::All => {}
             }
@@ -381,6 +399,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({
             "tenant": {"status": "active", "epoch": epoch},
             "agent": null, "credential": null, "tool": null, "bans": [],
+            "warrants": {"roots": [], "revoked": []},
             "server": {"kind": "mcp", "trust": "trusted", "status": "active",
                 "instructions_sha256": mark},
         }))
@@ -416,6 +435,33 @@ mod tests {
         assert_eq!(held(&cache, &x, 9_000), None);
     }
 
+    /// An object that starts after an upgrade may have stored bans, and no warrants yet.
+    #[test]
+    fn a_list_that_is_not_stored_is_loaded_and_does_not_count_as_empty() {
+        let x = command("x");
+        let record = |kind: RecordKind, name: &str, text: &str| StoredRecord {
+            kind,
+            name: name.to_owned(),
+            text: text.to_owned(),
+        };
+        let tenant = r#"{"status":"active","epoch":5}"#;
+        let without = vec![
+            record(RecordKind::Tenant, "", tenant),
+            record(RecordKind::Agent, "bot", "null"),
+            record(RecordKind::Credential, "k", "null"),
+            record(RecordKind::Bans, "", "[]"),
+        ];
+        let mut cache = RegistryCache::default();
+        cache.resume(5, Some(100));
+        cache.restore(without).unwrap();
+        assert_eq!(held(&cache, &x, 100), None);
+        assert!(cache.needs_lists());
+        let warrants = record(RecordKind::Warrants, "", r#"{"roots":[],"revoked":[]}"#);
+        cache.restore(vec![warrants]).unwrap();
+        assert_eq!(held(&cache, &x, 100), Some((String::new(), false)));
+        assert!(!cache.needs_lists());
+    }
+
     #[test]
     fn a_full_cache_is_read_anew() {
         let mut cache = RegistryCache::default();
@@ -446,10 +492,10 @@ mod tests {
 
     #[test]
     fn a_push_drops_what_it_names_and_only_where_nothing_was_missed() {
-        use ChangedKey::{Agent, All, Bans, Credential, Server, Tenant, Tool};
+        use ChangedKey::{Agent, All, Bans, Credential, Server, Tenant, Tool, Warrants};
         let text = str::to_owned;
         type Expected = Option<(&'static str, bool)>;
-        let cases: [(&str, u64, u64, Vec<ChangedKey>, Expected); 14] = [
+        let cases: [(&str, u64, u64, Vec<ChangedKey>, Expected); 15] = [
             ("nothing that is held", 5, 6, vec![Agent(text("a2"))], Some(("k", true))),
             ("the tenant", 5, 6, vec![Tenant], None),
             ("the agent", 5, 6, vec![Agent(text("bot"))], None),
@@ -459,6 +505,7 @@ mod tests {
             ("the tool", 5, 6, vec![Tool(text("s/x"))], Some(("k", false))),
             ("another tool", 5, 6, vec![Tool(text("s/y"))], Some(("k", true))),
             ("the bans", 5, 6, vec![Bans], None),
+            ("the warrants", 5, 6, vec![Warrants], None),
             ("all", 5, 6, vec![All], None),
             ("a push before it was lost", 6, 7, vec![], None),
             ("one that is known", 4, 5, vec![All], Some(("k", true))),

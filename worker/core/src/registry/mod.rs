@@ -7,6 +7,7 @@ mod settings;
 mod status;
 mod stored;
 pub mod upstream;
+mod warrants;
 
 pub use bans::{BanKind, Bans};
 pub use definition::{definition_sha256, instructions_sha256};
@@ -14,3 +15,4 @@ pub use records::*;
 pub use settings::Settings;
 pub use status::*;
 pub use stored::{LoadedTexts, RecordKind, StoredRecord};
+pub use warrants::{WarrantRoot, Warrants};

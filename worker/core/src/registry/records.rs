@@ -17,6 +17,7 @@ use crate::registry::upstream::Upstream;
 use crate::scope::Scope;
 use crate::taint::DEFAULT_TAINT_S;
 use crate::trust::SourceTrust;
+use crate::warrant::key::PublicKey;
 
 use super::bans::Bans;
 use super::settings::Settings;
@@ -24,6 +25,7 @@ use super::status::{
     AgentStatus, CredentialStatus, ServerKind, ServerStatus, ServerTrust, SubjectKind, TaintRule,
     TenantStatus, ToolStatus,
 };
+use super::warrants::Warrants;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TenantRecord {
@@ -84,6 +86,13 @@ pub struct AgentRecord {
     pub rate_capacity: Option<u32>,
     pub rate_refill_per_s: Option<f64>,
     pub quota_per_day: Option<u32>,
+    /// The agent's own key, to which warrants can be delegated. A lane may have stored the record before this field and
+    /// the next one existed. It does not use such a record: [`crate::lane`] compares the shape.
+    #[serde(default)]
+    pub public_key: Option<PublicKey>,
+    /// Whether each of its calls needs a warrant.
+    #[serde(default, with = "flag")]
+    pub warrant_required: bool,
     /// Limits of this agent, and of each agent. A lane may have stored the record before this field existed;
     /// nobody had any then.
     #[serde(default)]
@@ -172,6 +181,13 @@ pub struct ToolRegistration {
     /// What a call of it takes of a budget. `None`: 1.
     #[serde(default)]
     pub cost: Option<Amount>,
+    /// Whether each call of it needs a warrant. As for [`AgentRecord::public_key`], a stored record that lacks this or
+    /// the next field is not used.
+    #[serde(default, with = "flag")]
+    pub warrant_required: bool,
+    /// The least clearance that a warrant must have for it.
+    #[serde(default)]
+    pub min_clearance: Option<u8>,
 }
 
 impl ToolRegistration {
@@ -211,6 +227,7 @@ pub struct CallRecords {
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
     pub bans: Rc<Bans>,
+    pub warrants: Rc<Warrants>,
     /// All tools of the server; empty unless a listing is filtered.
     pub listing: Rc<ServerTools>,
     /// Whether the epoch was confirmed within `REGISTRY_TTL_MS`. If not, the decision is marked as
@@ -262,8 +279,9 @@ pub struct Loaded {
     pub credential: Option<CredentialRecord>,
     pub server: Option<ServerRecord>,
     pub tool: Option<ToolRegistration>,
-    /// `None` if they were not requested.
+    /// `None` if the tenant's lists were not requested.
     pub bans: Option<Bans>,
+    pub warrants: Option<Warrants>,
 }
 
 /// All tools of a server, read in one statement with the tenant's epoch.
@@ -312,6 +330,8 @@ pub enum ChangedKey {
     /// `server/tool`.
     Tool(String),
     Bans,
+    /// Roots and revocations of warrants.
+    Warrants,
     All,
 }
 
@@ -331,6 +351,10 @@ mod tests {
         let old = tool(r#""mutates":0,"risk":"low""#);
         assert!(!old.writes());
         assert_eq!((old.argument_roles, old.reach, old.result_trust), (None, Reach::Outside, None));
+        assert_eq!((old.warrant_required, old.min_clearance), (false, None));
+        let agent = r#"{"lane":0,"status":"active","environment":"e","risk_tier":"low","groups":[],"allowed_tools":null}"#;
+        let agent: AgentRecord = serde_json::from_str(agent).unwrap();
+        assert_eq!((agent.public_key, agent.warrant_required), (None, false));
         let tenant: TenantRecord =
             serde_json::from_str(r#"{"status":"active","epoch":1}"#).unwrap();
         assert_eq!(tenant.destinations, None);
@@ -365,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_pushs_json_keeps_its_shape() {
-        let text = r#"{"from":1,"epoch":2,"keys":["tenant",{"agent":"a"},{"credential":"k"},{"server":"s"},{"tool":"s/x"},"bans","all"]}"#;
+        let text = r#"{"from":1,"epoch":2,"keys":["tenant",{"agent":"a"},{"credential":"k"},{"server":"s"},{"tool":"s/x"},"bans","warrants","all"]}"#;
         let push: EpochPush = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&push).unwrap(), text);
     }

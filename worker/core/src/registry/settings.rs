@@ -26,4 +26,15 @@ pub struct Settings {
     pub grace_write_s: Option<u32>,
     /// The same for tools of high or critical risk, whether they read or write. Default 0.
     pub grace_high_risk_s: Option<u32>,
+    /// Links that a chain of warrants may have. Default 8.
+    pub warrant_max_links: Option<u32>,
+    /// Windows of time in which a proof of possession is accepted. Default 5.
+    pub warrant_proof_windows: Option<u32>,
+    /// Whether a proof is accepted only once also for calls that read. Default false: then it is accepted once only for
+    /// calls that write.
+    pub warrant_reads_once: Option<bool>,
+    /// Whether each call of the tenant's agents needs a warrant. Default false.
+    pub warrant_required: Option<bool>,
+    /// Whether a call may present a warrant instead of a credential. Default false.
+    pub warrant_alone: Option<bool>,
 }

@@ -97,6 +97,14 @@ impl From<ToolStatus> for ServerStatus {
 }
 
 text_enum! {
+    /// Whether warrants that a key roots are accepted.
+    WarrantRootStatus {
+        Active = "active",
+        Disabled = "disabled",
+    }
+}
+
+text_enum! {
     /// What a tainted call of a tool needs.
     #[derive(Default)]
     TaintRule {

@@ -13,8 +13,9 @@ pub struct LoadedTexts {
     pub credential: Option<String>,
     pub server: Option<String>,
     pub tool: Option<String>,
-    /// `None` if they were not requested.
+    /// `None` if the tenant's lists were not requested.
     pub bans: Option<String>,
+    pub warrants: Option<String>,
 }
 
 impl LoadedTexts {
@@ -29,6 +30,7 @@ impl LoadedTexts {
             server: record(&self.server)?,
             tool: record(&self.tool)?,
             bans: record(&self.bans)?,
+            warrants: record(&self.warrants)?,
         })
     }
 }
@@ -56,6 +58,7 @@ text_enum! {
         Server = "server",
         Tool = "tool",
         Bans = "bans",
+        Warrants = "warrants",
         /// All tools of a server.
         Listing = "listing",
     }

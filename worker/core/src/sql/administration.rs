@@ -134,7 +134,7 @@ macro_rules! tenant_row {
     () => {
         concat!(
             "json_object('tenant', tenant, 'status', status, 'lanes', lanes, ",
-            settings!(member),
+            settings!(member, flag_member),
             ", 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
                'retention_days', retention_days, 'destinations', json(destinations), \
                'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
@@ -142,7 +142,7 @@ macro_rules! tenant_row {
     };
 }
 
-/// A setting as the JSON object `?4` has it.
+/// A setting as the JSON object `?4` has it; true is 1.
 macro_rules! set_setting {
     ($column:literal) => {
         concat!($column, " = ?4->>'", $column, "'")
@@ -155,7 +155,9 @@ macro_rules! agent_row {
             "json_object('agent', agent, 'lane', lane, 'environment', environment, \
                'risk_tier', risk_tier, 'allowed_tools', json(allowed_tools), \
                'rate_capacity', rate_capacity, 'rate_refill_per_s', rate_refill_per_s, \
-               'quota_per_day', quota_per_day, 'frozen', ",
+               'quota_per_day', quota_per_day, 'public_key', public_key, 'warrant_required', ",
+            flag!("warrant_required"),
+            ", 'frozen', ",
             flag!("frozen"),
             ", 'quarantined', ",
             flag!("quarantined"),
@@ -221,7 +223,9 @@ macro_rules! tool_row {
             flag!("canary"),
             ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
                'argument_roles', json(argument_roles), 'reach', reach, \
-               'result_trust', json(result_trust), 'cost', cost, 'definition_sha256', definition_sha256, 'approved', ",
+               'result_trust', json(result_trust), 'cost', cost, 'min_clearance', min_clearance, 'warrant_required', ",
+            flag!("warrant_required"),
+            ", 'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
             ", 'disabled', ",
             flag!("disabled"),
@@ -245,6 +249,21 @@ macro_rules! ban_row {
         "json_object('ban_id', ban_id, 'kind', kind, 'subject', subject, 'reason', reason, \
            'created_by', created_by, 'created_at_ms', created_at_ms, \
            'expires_at_ms', expires_at_ms)"
+    };
+}
+
+macro_rules! warrant_root_row {
+    () => {
+        "json_object('root_id', root_id, 'public_key', public_key, 'description', description, \
+           'allowed_servers', json(allowed_servers), 'status', status, 'created_by', created_by, \
+           'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+    };
+}
+
+macro_rules! warrant_revocation_row {
+    () => {
+        "json_object('warrant_id', warrant_id, 'reason', reason, 'revoked_by', revoked_by, \
+           'revoked_at_ms', revoked_at_ms, 'expires_at_ms', expires_at_ms)"
     };
 }
 
@@ -344,7 +363,7 @@ statements! {
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
     /// Tenant, status, lanes, settings and storage limits as JSON objects, revision, now, destinations.
-    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", settings!(set_setting), ", \
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", settings!(set_setting, set_setting), ", \
         rows_per_day = ?5->>'rows_per_day', bytes_per_day = ?5->>'bytes_per_day', \
         retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7, \
         destinations = ?8 WHERE tenant = ?1";
@@ -381,7 +400,7 @@ statements! {
         json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
-          (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member), ") \
+          (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member, flag_member), ") \
              FROM tenants WHERE tenant = ?1) AS extra FROM agents \
         WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
@@ -390,13 +409,14 @@ statements! {
     /// In the order of the columns. The flush writes the columns that the lane decides.
     SAVE_AGENT = "INSERT INTO agents (tenant, agent, lane, environment, risk_tier, allowed_tools, \
           rate_capacity, rate_refill_per_s, quota_per_day, frozen, quarantined, revoked, revision, \
-          created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+          created_at_ms, updated_at_ms, public_key, warrant_required) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
         ON CONFLICT (tenant, agent) DO UPDATE SET environment = excluded.environment, \
           risk_tier = excluded.risk_tier, allowed_tools = excluded.allowed_tools, \
           rate_capacity = excluded.rate_capacity, rate_refill_per_s = excluded.rate_refill_per_s, \
           quota_per_day = excluded.quota_per_day, frozen = excluded.frozen, \
           quarantined = excluded.quarantined, revoked = excluded.revoked, \
+          public_key = excluded.public_key, warrant_required = excluded.warrant_required, \
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, agent, now, revision.
     DELETE_AGENT = "UPDATE agents SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
@@ -606,17 +626,18 @@ statements! {
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
     /// Tenant, server, tool, mutates, egress, risk, canary, tainted, approved, disabled, quarantined,
-    /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results.
+    /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results, cost, warrants.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
-          created_at_ms, updated_at_ms, argument_roles, reach, result_trust, cost) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
+          created_at_ms, updated_at_ms, argument_roles, reach, result_trust, cost, warrant_required, min_clearance) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
           approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
           argument_roles = excluded.argument_roles, reach = excluded.reach, result_trust = excluded.result_trust, cost = excluded.cost, \
+          warrant_required = excluded.warrant_required, min_clearance = excluded.min_clearance, \
           definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.
@@ -666,6 +687,48 @@ statements! {
     DELETE_BAN = "DELETE FROM bans WHERE tenant = ?1 AND ban_id = ?2";
     /// Tenant, now.
     EXPIRE_BANS = "DELETE FROM bans WHERE tenant = ?1 AND expires_at_ms <= ?2";
+
+    /// Tenant, root id, public key of a new one, the most roots and one.
+    LOAD_WARRANT_ROOT = epoch!(), "(SELECT ", warrant_root_row!(), " FROM warrant_roots \
+          WHERE tenant = ?1 AND root_id = ?2) AS record, \
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM warrant_roots WHERE tenant = ?1 LIMIT ?4)), \
+          'with_key', (SELECT root_id FROM warrant_roots \
+            WHERE tenant = ?1 AND public_key = ?3)) AS extra";
+    /// Tenant, root id.
+    READ_WARRANT_ROOT = "SELECT ", warrant_root_row!(), " AS record FROM warrant_roots \
+        WHERE tenant = ?1 AND root_id = ?2";
+    /// Tenant, after, limit.
+    LIST_WARRANT_ROOTS = "SELECT ", warrant_root_row!(), " AS record FROM warrant_roots \
+        WHERE tenant = ?1 AND root_id > ?2 ORDER BY root_id LIMIT ?3";
+    /// In the order of the columns. A root keeps its key.
+    SAVE_WARRANT_ROOT = "INSERT INTO warrant_roots (tenant, root_id, public_key, description, \
+          allowed_servers, status, created_by, revision, created_at_ms, updated_at_ms) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+        ON CONFLICT (tenant, root_id) DO UPDATE SET description = excluded.description, \
+          allowed_servers = excluded.allowed_servers, status = excluded.status, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+    /// Tenant, root id.
+    DELETE_WARRANT_ROOT = "DELETE FROM warrant_roots WHERE tenant = ?1 AND root_id = ?2";
+
+    /// Tenant, warrant id, now. A revocation that has expired is no record.
+    LOAD_WARRANT_REVOCATION = epoch!(), "(SELECT ", warrant_revocation_row!(), " \
+          FROM warrant_revocations \
+          WHERE tenant = ?1 AND warrant_id = ?2 AND expires_at_ms > ?3) AS record, \
+        json_object('count', (SELECT count(*) FROM warrant_revocations \
+          WHERE tenant = ?1 AND expires_at_ms > ?3)) AS extra";
+    /// Tenant, warrant id.
+    READ_WARRANT_REVOCATION = "SELECT ", warrant_revocation_row!(), " AS record \
+        FROM warrant_revocations WHERE tenant = ?1 AND warrant_id = ?2";
+    /// Tenant, after, limit.
+    LIST_WARRANT_REVOCATIONS = "SELECT ", warrant_revocation_row!(), " AS record \
+        FROM warrant_revocations WHERE tenant = ?1 AND warrant_id > ?2 \
+        ORDER BY warrant_id LIMIT ?3";
+    /// Tenant, warrant id, reason, revoked by, now, expiry.
+    CREATE_WARRANT_REVOCATION = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
+          revoked_by, revoked_at_ms, expires_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    /// Tenant, now.
+    EXPIRE_WARRANT_REVOCATIONS = "DELETE FROM warrant_revocations \
+        WHERE tenant = ?1 AND expires_at_ms <= ?2";
 
     /// Newest first. Tenant, before (time, event id), from, limit.
     LIST_EVENTS = "SELECT ", event_row!(), " AS record FROM audit_events \

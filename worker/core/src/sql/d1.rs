@@ -36,14 +36,15 @@ macro_rules! shared_limits {
 }
 
 /// Everything that one call needs, in one round trip and at one epoch, each as JSON text or null.
-/// Tenant, agent, key id, server, tool, whether to read the bans (0 or 1), now. Expired bans are
-/// left out. One ban more than [`crate::bounds::MAX_BANS`] is read, so that too many are noticed.
+/// Tenant, agent, key id, server, tool, whether to read the tenant's lists (0 or 1), now. Expired bans and revocations,
+/// and disabled roots, are left out. Of each list, one entry more than its bound in [`crate::bounds`] is read, so that
+/// too many are noticed.
 ///
 /// An agent's status is computed from administrators' marks. The column `status` also has a copy of
 /// the lane's own quarantine, which could be older than its end.
 pub const LOAD_RECORDS: &str = concat!(
     "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
-    settings!(member),
+    settings!(member, flag_member),
     ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
        'destinations', json(destinations), 'shared_limits', ",
     shared_limits!(),
@@ -55,7 +56,8 @@ pub const LOAD_RECORDS: &str = concat!(
     groups_of_agent!(),
     ", \
        'allowed_tools', json(allowed_tools), 'rate_capacity', rate_capacity, \
-       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, 'limits', ",
+       'rate_refill_per_s', rate_refill_per_s, 'quota_per_day', quota_per_day, \
+       'public_key', public_key, 'warrant_required', warrant_required, 'limits', ",
     limits_of!("agent", "?2"),
     ") \
        FROM agents WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL) AS agent, \
@@ -72,12 +74,20 @@ pub const LOAD_RECORDS: &str = concat!(
        'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
     (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
        'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema, \
-       'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust), 'cost', cost) \
+       'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust), 'cost', cost, \
+       'warrant_required', warrant_required, 'min_clearance', min_clearance) \
        FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
     iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
        'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \
          WHERE tenant = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?7) \
-         LIMIT 1001)), NULL) AS bans"
+         LIMIT 1001)), NULL) AS bans, \
+    iif(?6, json_object('roots', json((SELECT json_group_array(json_object('id', root_id, \
+         'public_key', public_key, 'allowed_servers', json(allowed_servers))) \
+       FROM (SELECT root_id, public_key, allowed_servers FROM warrant_roots \
+         WHERE tenant = ?1 AND status = 'active' LIMIT 65))), \
+       'revoked', json((SELECT json_group_array(warrant_id) FROM (SELECT warrant_id \
+         FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?7 LIMIT 4001)))), \
+       NULL) AS warrants"
 );
 
 /// Limits of an agent and of a credential, with the agent's lane and groups, and limits that lanes share.

@@ -1,9 +1,10 @@
 //! Every SQL statement, in one place, so that a test can prepare each of them against the real schema
 //! (`tests/sql.rs`).
 
-/// The columns of a tenant's settings, each passed to the macro `$each`, separated by commas.
+/// The columns of a tenant's settings, separated by commas. Each is passed to the macro `$each`; those that are true or
+/// false, to `$flag`.
 macro_rules! settings {
-    ($each:ident) => {
+    ($each:ident, $flag:ident) => {
         concat!(
             $each!("rate_capacity"),
             ", ",
@@ -24,6 +25,16 @@ macro_rules! settings {
             $each!("grace_write_s"),
             ", ",
             $each!("grace_high_risk_s"),
+            ", ",
+            $each!("warrant_max_links"),
+            ", ",
+            $each!("warrant_proof_windows"),
+            ", ",
+            $flag!("warrant_reads_once"),
+            ", ",
+            $flag!("warrant_required"),
+            ", ",
+            $flag!("warrant_alone"),
         )
     };
 }
@@ -32,6 +43,21 @@ macro_rules! settings {
 macro_rules! member {
     ($column:literal) => {
         concat!("'", $column, "', ", $column)
+    };
+}
+
+/// The same of a column that is 0, 1 or NULL: as `false`, `true` or `null`.
+macro_rules! flag_member {
+    ($column:literal) => {
+        concat!(
+            "'",
+            $column,
+            "', json(iif(",
+            $column,
+            " IS NULL, 'null', iif(",
+            $column,
+            ", 'true', 'false')))"
+        )
     };
 }
 

@@ -456,12 +456,13 @@ pub fn records() -> CallRecords {
     }))
 }
 
-/// Records as a load brings them, without bans.
+/// Records as a load brings them, without the tenant's lists.
 pub fn records_of(loaded: Json) -> CallRecords {
     let Loaded { tenant, agent, credential, server, tool, .. } =
         serde_json::from_value(loaded).unwrap();
-    let (bans, listing) = (Rc::default(), Rc::default());
-    CallRecords { tenant, agent, credential, server, tool, bans, listing, confirmed: true }
+    let (bans, warrants, listing) = (Rc::default(), Rc::default(), Rc::default());
+    let confirmed = true;
+    CallRecords { tenant, agent, credential, server, tool, bans, warrants, listing, confirmed }
 }
 
 /// Bans as a load brings them.
@@ -484,6 +485,8 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         reach: Reach::default(),
         result_trust: None,
         cost: None,
+        warrant_required: false,
+        min_clearance: None,
     })
 }
 

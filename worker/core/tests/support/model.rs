@@ -17,6 +17,9 @@ use super::{START_MS, TENANT};
 /// How long what is of no use is kept, in milliseconds: 90 days.
 const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
 
+/// How long a warrant stays revoked: 91 days.
+const REVOKED_MS: u64 = 91 * 24 * 60 * 60 * 1_000;
+
 type Records = BTreeMap<String, Json>;
 
 /// Records as the API shows them, by name, but without what else determines them: an agent's
@@ -40,6 +43,8 @@ pub struct Model {
     /// By `server/tool`.
     tools: Records,
     bans: Records,
+    warrant_roots: Records,
+    warrant_revocations: Records,
     /// What deleting answered, by path, such as `agents/a`.
     deleted: Records,
 }
@@ -112,7 +117,7 @@ impl Model {
                     "agent": name, "lane": 0, "frozen": false, "quarantined": false,
                     "revoked": false, "risk_tier": "low", "allowed_tools": null,
                     "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
-                    "taint": null,
+                    "public_key": null, "warrant_required": false, "taint": null,
                 });
                 merge(&mut agent, body);
                 self.settle("agents", &name, agent)
@@ -287,6 +292,7 @@ impl Model {
                 let nothing = json!({
                     "server": name, "egress": false, "input_schema": null,
                     "argument_roles": null, "reach": "outside", "result_trust": null, "cost": null,
+                    "warrant_required": false, "min_clearance": null,
                     "definition_sha256": null,
                 });
                 let new = || pending(nothing);
@@ -336,6 +342,51 @@ impl Model {
                 self.epoch += 1;
                 Ok((Effect::Changed, ban))
             }
+
+            ("POST", ["warrant-roots"]) => {
+                let name = text(&body["root_id"]);
+                self.free(&self.warrant_roots, "warrant-roots", &name)?;
+                if self.warrant_roots.values().any(|root| root["public_key"] == body["public_key"])
+                {
+                    return Err(StateConflict);
+                }
+                let mut root = json!({
+                    "root_id": name, "description": null, "allowed_servers": null,
+                    "status": "active", "created_by": "ada",
+                });
+                merge(&mut root, body);
+                self.settle("warrant-roots", &name, root)
+            }
+            ("PATCH", ["warrant-roots", name]) => {
+                let mut root = self.matched(ask, "warrant-roots", name)?;
+                merge(&mut root, body);
+                self.settle("warrant-roots", name, root)
+            }
+            ("DELETE", ["warrant-roots", name]) => {
+                let root = self.matched(ask, "warrant-roots", name)?;
+                self.warrant_roots.remove(*name);
+                self.epoch += 1;
+                Ok((Effect::Changed, root))
+            }
+            ("POST", ["warrant-revocations"]) => {
+                let given = text(&body["warrant_id"]);
+                let id = given.trim_start_matches("tnu_wrt_").replace('-', "");
+                // Those that have expired go only when another is made.
+                if let Some(known) = self.warrant_revocations.get(&id)
+                    && !past(&known["expires_at"], now_ms)
+                {
+                    return Ok((Effect::Unchanged, known.clone()));
+                }
+                self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
+                let revocation = json!({
+                    "warrant_id": id, "reason": body.get("reason").map_or("", |it| it.as_str().unwrap()),
+                    "revoked_by": "ada", "revoked_at": rfc3339(now_ms),
+                    "expires_at": rfc3339(now_ms + REVOKED_MS),
+                });
+                self.warrant_revocations.insert(id, revocation.clone());
+                self.epoch += 1;
+                Ok((Effect::Created, revocation))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -346,6 +397,7 @@ impl Model {
             "credentials" => &mut self.credentials,
             "servers" => &mut self.servers,
             "tools" => &mut self.tools,
+            "warrant-roots" => &mut self.warrant_roots,
             other => panic!("{other}"),
         }
     }
@@ -489,8 +541,11 @@ impl Model {
         (Effect::Created, credential)
     }
 
-    /// An agent, a server or a tool as it is shown.
+    /// An agent, a server, a tool or a root of warrants as it is shown.
     fn view(&self, record: Json) -> Json {
+        if record.get("root_id").is_some() {
+            return record;
+        }
         if record.get("lane").is_some() { self.agent(&record) } else { standing(&record) }
     }
 
@@ -527,6 +582,11 @@ impl Model {
             ("/v1/credentials".to_owned(), self.credentials.values().map(credential).collect()),
             ("/v1/servers".to_owned(), self.servers.values().map(standing).collect()),
             ("/v1/bans".to_owned(), self.bans.values().cloned().collect()),
+            ("/v1/warrant-roots".to_owned(), self.warrant_roots.values().cloned().collect()),
+            (
+                "/v1/warrant-revocations".to_owned(),
+                self.warrant_revocations.values().cloned().collect(),
+            ),
         ]);
         for name in self.groups.keys() {
             let members = self.members.iter().filter(|(group, ..)| group == name);
@@ -576,11 +636,23 @@ impl Model {
         });
         let tool = self.tools.get(&format!("{server}/{tool}")).map(|tool| {
             let mut record = standing(tool);
-            for flag in ["mutates", "egress", "canary"] {
+            for flag in ["mutates", "egress", "canary", "warrant_required"] {
                 record[flag] = json!(u8::from(record[flag] == true));
             }
             record
         });
+        let agent = self.agents.get(agent).map(|agent| {
+            let mut record = self.agent(agent);
+            record["warrant_required"] = json!(u8::from(agent["warrant_required"] == true));
+            record
+        });
+        let roots = self.warrant_roots.values().filter(|root| root["status"] == "active");
+        let root = |root: &Json| {
+            json!({"id": root["root_id"], "public_key": root["public_key"],
+                "allowed_servers": root["allowed_servers"]})
+        };
+        let revoked = self.warrant_revocations.values();
+        let revoked = revoked.filter(|known| !past(&known["expires_at"], self.now_ms));
         let bans = self.bans.values().filter(|ban| !past(&ban["expires_at"], self.now_ms));
         let ban = |ban: &Json| {
             let expires_at_ms = millis(&ban["expires_at"]);
@@ -588,11 +660,15 @@ impl Model {
         };
         serde_json::from_value(json!({
             "tenant": tenant,
-            "agent": self.agents.get(agent).map(|agent| self.agent(agent)),
+            "agent": agent,
             "credential": credential,
             "server": self.servers.get(server).map(standing),
             "tool": tool,
             "bans": bans.map(ban).collect::<Vec<_>>(),
+            "warrants": {
+                "roots": roots.map(root).collect::<Vec<_>>(),
+                "revoked": revoked.map(|known| &known["warrant_id"]).collect::<Vec<_>>(),
+            },
         }))
         .unwrap()
     }

@@ -483,10 +483,10 @@ impl Registry {
     /// All records of a list.
     pub fn list(&self, path: &str) -> Vec<Json> {
         let plural = path.rsplit('/').next().unwrap();
-        let plural = if plural == "audit-events" { "audit_events" } else { plural };
+        let plural = plural.replace('-', "_");
         let answered = self.ask(&get(&format!("{path}?limit=200"))).unwrap();
         assert_eq!(answered.body["next_cursor"], Json::Null);
-        answered.body[plural].as_array().unwrap().clone()
+        answered.body[&plural].as_array().unwrap().clone()
     }
 
     /// What a lane reads for a call.
@@ -507,6 +507,7 @@ impl Registry {
                     server: row.get("server")?,
                     tool: row.get("tool")?,
                     bans: row.get("bans")?,
+                    warrants: row.get("warrants")?,
                 })
             })
             .unwrap()

@@ -39,11 +39,12 @@ pub struct ReaderRow {
     pub agent_status: Option<AgentStatus>,
 }
 
-/// All records that `command` needs, as of one epoch. The tenant's bans are read only if `with_bans`.
+/// All records that `command` needs, as of one epoch. The tenant's lists, bans and warrants, are read only if
+/// `with_lists`.
 pub async fn load_records(
     env: &Env,
     command: &GateCommand,
-    with_bans: bool,
+    with_lists: bool,
     now_ms: u64,
     limit_ms: u32,
 ) -> Result<LoadedTexts, Problem> {
@@ -54,7 +55,7 @@ pub async fn load_records(
         command.key_id.as_str().into(),
         call.server.as_str().into(),
         call.tool.as_str().into(),
-        number(with_bans.into()),
+        number(with_lists.into()),
         number(now_ms),
     ];
     let rows: Vec<LoadedTexts> = read_within(env, LOAD_RECORDS, &values, limit_ms).await?;

@@ -11,6 +11,7 @@ use utoipa::openapi::{
 };
 
 use crate::admin::MAX_IDEMPOTENCY_KEY_BYTES;
+use crate::admin::warrant_revocation::WarrantId;
 use crate::field::{Label, Name, ToolName};
 use crate::problem::ProblemCode::{
     EnvironmentMismatch, JournalFull, RateLimited, RequestIdConflict,
@@ -134,6 +135,11 @@ pub(super) fn path_parameter(name: &str) -> Option<Parameter> {
         "server" => (reference::<Name>(), "The server's name."),
         "limit_id" => (reference::<Name>(), "The limit's id."),
         "ban_id" => (reference::<Name>(), "The ban's id."),
+        "root_id" => (reference::<Name>(), "The root's id."),
+        "warrant_id" => {
+            let about = "The warrant's id: 32 hex digits, alone or after `tnu_wrt_`, or a UUID with dashes.";
+            (reference::<WarrantId>(), about)
+        }
         "tool" => (reference::<ToolName>(), "The tool's name, percent-encoded."),
         "run" => (reference::<Label>(), "The run's id, percent-encoded."),
         "kind" => (pattern("^(agents|administrators)$"), "What the member is."),

@@ -54,6 +54,8 @@ pub(super) const DONE: [Success; 1] = [("200", "Done; every lane uses the change
 pub(super) const CREATED: [Success; 1] = [("201", "Created; every lane uses the change.")];
 pub(super) const CREATED_OR_DONE: [Success; 2] =
     [("200", "It existed and is updated; every lane uses the change."), CREATED[0]];
+pub(super) const CREATED_OR_KEPT: [Success; 2] =
+    [("200", "It existed, and nothing changed."), CREATED[0]];
 pub(super) const PENDING: Success = (
     "202",
     "Stored, but not every lane confirmed it. The others use it when they next confirm the registry.",

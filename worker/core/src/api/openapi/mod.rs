@@ -26,7 +26,7 @@ const INFO: &str = "What a policy gate for agents' tool calls answers. Every ans
     an empty list allows nothing.";
 
 /// The tags of operations.
-const TAGS: [(&str, &str); 17] = [
+const TAGS: [(&str, &str); 18] = [
     ("worker", "Health and version of the worker."),
     ("calls", "Whether a tool may be called."),
     ("decisions", "What was decided."),
@@ -47,6 +47,7 @@ const TAGS: [(&str, &str); 17] = [
     ("tools", "What agents call."),
     ("limits", "How often, how much and when agents and credentials may call."),
     ("bans", "Agents, users, runs and networks whose calls are denied."),
+    ("warrants", "Keys that root warrants, and warrants that are revoked."),
 ];
 
 /// The API in OpenAPI 3.1.

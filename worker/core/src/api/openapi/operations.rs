@@ -4,7 +4,7 @@ use serde_json::json;
 use utoipa::openapi::{Object, Required, Type};
 
 use super::component::{lane, limit, reference};
-use super::entry::{CREATED, CREATED_OR_DONE, DONE, Entry};
+use super::entry::{CREATED, CREATED_OR_DONE, CREATED_OR_KEPT, DONE, Entry};
 use super::schema::AuthorizeRequest;
 use crate::admin::StateAction;
 use crate::admin::administrator::{Administrator, AdministratorRow, CreateAdministrator};
@@ -23,6 +23,10 @@ use crate::admin::tenant::{
 };
 use crate::admin::tool::{
     ApproveTool, ChangedTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow,
+};
+use crate::admin::warrant_revocation::{RevokeWarrant, WarrantRevocation, WarrantRevocationRow};
+use crate::admin::warrant_root::{
+    CreateWarrantRoot, WarrantRootPatch, WarrantRootRow, WarrantRootView,
 };
 use crate::admin::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use crate::api::approvals::ApprovalPage;
@@ -592,5 +596,55 @@ pub(super) fn entry(operation: Operation) -> Entry {
         Operation::DeleteBan => {
             Entry::new("bans", "delete_ban", "Lifts a ban.").writes::<Ban>(&DONE).unrevised()
         }
+
+        Operation::ListWarrantRoots => {
+            Entry::new("warrants", "list_warrant_roots", "Lists roots of warrants.")
+                .page::<WarrantRootRow>()
+        }
+        Operation::CreateWarrantRoot => Entry::new(
+            "warrants",
+            "create_warrant_root",
+            "Registers a key whose warrants are accepted.",
+        )
+        .takes::<CreateWarrantRoot>()
+        .writes::<WarrantRootView>(&CREATED)
+        .tagged()
+        .refuses(&[LimitReached, NameTaken, StateConflict]),
+        Operation::ReadWarrantRoot => {
+            Entry::new("warrants", "read_warrant_root", "Returns a root of warrants.")
+                .answers::<WarrantRootView>()
+                .tagged()
+        }
+        Operation::PatchWarrantRoot => {
+            Entry::new("warrants", "patch_warrant_root", "Changes a root of warrants.")
+                .takes::<WarrantRootPatch>()
+                .writes::<WarrantRootView>(&DONE)
+                .tagged()
+                .matching()
+        }
+        Operation::DeleteWarrantRoot => {
+            let about = "Deletes a root of warrants. Its warrants are denied from then on.";
+            Entry::new("warrants", "delete_warrant_root", about)
+                .writes::<WarrantRootView>(&DONE)
+                .matching()
+        }
+        Operation::ListWarrantRevocations => {
+            Entry::new("warrants", "list_warrant_revocations", "Lists revocations of warrants.")
+                .page::<WarrantRevocationRow>()
+        }
+        Operation::RevokeWarrant => {
+            let about = "Revokes a warrant, and with it each warrant that was delegated from it. \
+                A second revocation changes nothing.";
+            Entry::new("warrants", "revoke_warrant", about)
+                .takes::<RevokeWarrant>()
+                .writes::<WarrantRevocation>(&CREATED_OR_KEPT)
+                .refuses(&[LimitReached])
+        }
+        Operation::ReadWarrantRevocation => Entry::new(
+            "warrants",
+            "read_warrant_revocation",
+            "Returns the revocation of a warrant.",
+        )
+        .answers::<WarrantRevocation>(),
     }
 }

@@ -164,9 +164,9 @@ impl GateLane {
         now_ms: u64,
         can_go_on: bool,
     ) -> Result<(), Problem> {
-        let (with_bans, with_listing) = {
+        let (with_lists, with_listing) = {
             let registry = self.registry.borrow();
-            (registry.needs_bans(), registry.needs_listing(command))
+            (registry.needs_lists(), registry.needs_listing(command))
         };
         let limit_ms = if can_go_on { REGISTRY_CONFIRM_MS } else { D1_READ_MS };
         let listing = async {
@@ -175,7 +175,7 @@ impl GateLane {
                 false => Ok(None),
             }
         };
-        let records = d1::registry::load_records(&self.env, command, with_bans, now_ms, limit_ms);
+        let records = d1::registry::load_records(&self.env, command, with_lists, now_ms, limit_ms);
         let (records, listing) = join(records, listing).await;
         let (records, listing) = match records.and_then(|records| Ok((records, listing?))) {
             Ok(loaded) => loaded,

@@ -1,0 +1,253 @@
+//! Roots of warrants: keys whose holders may sign warrants for calls of the tenant's agents.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::audit_detail::{difference, with_changes};
+use super::change::{At, Change, Loaded, Outcome, Write};
+use super::precondition::check_match;
+use super::refusal::{conflict, limit_reached, name_taken};
+use super::resource::Resource;
+use crate::bounds::MAX_WARRANT_ROOTS;
+use crate::field::{Ed25519Key, Label, Millis, Name, bounded, present};
+use crate::glob::Glob;
+use crate::problem::Problem;
+use crate::registry::{ChangedKey, WarrantRootStatus};
+use crate::sql::administration::{self as sql, Statement, Value};
+use crate::warrant::key::PublicKey;
+
+/// A root in D1.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct WarrantRootRow {
+    root_id: String,
+    public_key: PublicKey,
+    description: Option<String>,
+    allowed_servers: Option<Vec<Glob>>,
+    status: WarrantRootStatus,
+    created_by: String,
+    revision: u64,
+    created_at_ms: Millis,
+    updated_at_ms: Millis,
+}
+
+/// A root of warrants.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WarrantRoot)]
+pub struct WarrantRootView {
+    root_id: String,
+    /// An Ed25519 key: 64 lower-case hex digits.
+    #[schema(value_type = String)]
+    public_key: PublicKey,
+    description: Option<String>,
+    /// Globs on the names of servers whose tools its warrants can allow; null allows any, an empty list none.
+    allowed_servers: Option<Vec<Glob>>,
+    /// Warrants of a disabled root are denied.
+    status: WarrantRootStatus,
+    /// The administrator's name.
+    created_by: String,
+    revision: u64,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Millis,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Millis,
+}
+
+impl Resource for WarrantRootRow {
+    const SINGULAR: &'static str = "root of warrants";
+    const PLURAL: &'static str = "warrant_roots";
+    type View = WarrantRootView;
+
+    fn cursor(&self) -> String {
+        self.root_id.clone()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+
+    fn view(&self, _: u64) -> WarrantRootView {
+        WarrantRootView {
+            root_id: self.root_id.clone(),
+            public_key: self.public_key,
+            description: self.description.clone(),
+            allowed_servers: self.allowed_servers.clone(),
+            status: self.status,
+            created_by: self.created_by.clone(),
+            revision: self.revision,
+            created_at: self.created_at_ms,
+            updated_at: self.updated_at_ms,
+        }
+    }
+}
+
+/// A new root of warrants. It is active at once.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateWarrantRoot {
+    root_id: Name,
+    /// It never changes. Another key needs another root.
+    public_key: Ed25519Key,
+    description: Option<Label>,
+    /// Globs on the names of servers whose tools its warrants can allow; null allows any, an empty list none.
+    allowed_servers: Option<Vec<Glob>>,
+}
+
+/// A change of a root; members that are left out stay as they are, null clears.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WarrantRootPatch {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Label>)]
+    description: Option<Option<Label>>,
+    /// Globs on the names of servers; null allows any, an empty list none.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<Glob>>)]
+    allowed_servers: Option<Option<Vec<Glob>>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = WarrantRootStatus, required = false)]
+    status: Option<WarrantRootStatus>,
+}
+
+/// What the statement that loads a root counts.
+#[derive(Deserialize)]
+struct Around {
+    /// Roots of the tenant, up to one more than the bound.
+    count: u64,
+    /// The root that has the key already.
+    with_key: Option<String>,
+}
+
+fn load(at: &At<'_>, root_id: &str, key: Option<PublicKey>) -> Statement {
+    let most = MAX_WARRANT_ROOTS as u64 + 1;
+    let key = key.map(|key| key.to_string());
+    let values = vec![at.tenant.into(), root_id.into(), key.into(), most.into()];
+    Statement::new(sql::LOAD_WARRANT_ROOT, values)
+}
+
+impl Write for CreateWarrantRoot {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.root_id, Some(self.public_key.0))
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        bounded("allowed_servers", self.allowed_servers.as_ref())?;
+        if loaded.record::<WarrantRootRow>()?.is_some() {
+            return Err(name_taken(WarrantRootRow::SINGULAR, false));
+        }
+        let around: Around = loaded.extra()?;
+        if let Some(root_id) = around.with_key {
+            return Err(conflict(&format!("the root `{root_id}` has this key")));
+        }
+        if around.count >= MAX_WARRANT_ROOTS as u64 {
+            return Err(limit_reached("roots of warrants", MAX_WARRANT_ROOTS as u64));
+        }
+        let row = WarrantRootRow {
+            root_id: self.root_id.to_string(),
+            public_key: self.public_key.0,
+            description: self.description.as_deref().map(str::to_owned),
+            allowed_servers: self.allowed_servers.clone(),
+            status: WarrantRootStatus::Active,
+            created_by: at.issuer(),
+            revision: loaded.next_epoch(),
+            created_at_ms: Millis(at.now_ms),
+            updated_at_ms: Millis(at.now_ms),
+        };
+        let mut change = save(at, "warrant_root_created", &row)?;
+        change.created = true;
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// [`WarrantRootPatch`] of one root.
+pub struct PatchWarrantRoot {
+    pub root_id: Name,
+    pub patch: WarrantRootPatch,
+}
+
+impl Write for PatchWarrantRoot {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.root_id, None)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let mut row = before.clone();
+        let patch = &self.patch;
+        bounded("allowed_servers", patch.allowed_servers.as_ref().and_then(Option::as_ref))?;
+        if let Some(description) = &patch.description {
+            row.description = description.as_deref().map(str::to_owned);
+        }
+        if let Some(allowed) = &patch.allowed_servers {
+            row.allowed_servers.clone_from(allowed);
+        }
+        row.status = patch.status.unwrap_or(row.status);
+        if row == before {
+            let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
+            return Ok(Outcome::Unchanged(answer));
+        }
+        row.revision = loaded.next_epoch();
+        row.updated_at_ms = Millis(at.now_ms);
+        let mut change = save(at, "warrant_root_updated", &row)?;
+        let changes = difference(&before.view(at.now_ms), &row.view(at.now_ms));
+        change.detail = with_changes(change.detail, Some(changes));
+        Ok(Outcome::Changed(change))
+    }
+}
+
+/// Deletes a root. Its warrants are denied from then on.
+pub struct DeleteWarrantRoot {
+    pub root_id: Name,
+}
+
+impl Write for DeleteWarrantRoot {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.root_id, None)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let row = existing(at, loaded)?;
+        let values = vec![at.tenant.into(), row.root_id.as_str().into()];
+        let statement = Statement::new(sql::DELETE_WARRANT_ROOT, values);
+        let mut change = concerning(at, "warrant_root_deleted", &row, statement)?;
+        change.answer.revision = None;
+        Ok(Outcome::Changed(change))
+    }
+}
+
+fn existing(at: &At<'_>, loaded: &Loaded) -> Result<WarrantRootRow, Problem> {
+    let row: Option<WarrantRootRow> = loaded.record()?;
+    let row = row.ok_or_else(|| Problem::not_found(WarrantRootRow::SINGULAR))?;
+    check_match(at, row.revision)?;
+    Ok(row)
+}
+
+fn save(at: &At<'_>, event: &'static str, row: &WarrantRootRow) -> Result<Change, Problem> {
+    let values = vec![
+        at.tenant.into(),
+        row.root_id.as_str().into(),
+        row.public_key.to_string().into(),
+        row.description.as_deref().into(),
+        Value::list(row.allowed_servers.as_ref()),
+        row.status.as_str().into(),
+        row.created_by.as_str().into(),
+        row.revision.into(),
+        row.created_at_ms.0.into(),
+        row.updated_at_ms.0.into(),
+    ];
+    concerning(at, event, row, Statement::new(sql::SAVE_WARRANT_ROOT, values))
+}
+
+fn concerning(
+    at: &At<'_>,
+    event: &'static str,
+    row: &WarrantRootRow,
+    statement: Statement,
+) -> Result<Change, Problem> {
+    let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
+    let mut change = Change::new(event, answer, vec![statement]);
+    change.detail = json!({ "root_id": row.root_id, "public_key": row.public_key });
+    change.keys = vec![ChangedKey::Warrants];
+    Ok(change)
+}
