@@ -98,7 +98,7 @@ pub struct AllowedServers {
     /// Allow no server: the empty list
     #[arg(long, conflicts_with = "any_server")]
     no_servers: bool,
-    /// Allow any server: no list. This is the default
+    /// Allow any server: no list. This is the default of `create`
     #[arg(long)]
     any_server: bool,
 }
@@ -169,6 +169,38 @@ impl From<Limit> for Value {
     fn from(limit: Limit) -> Self {
         limit.0.map_or(Value::Null, Value::Number)
     }
+}
+
+/// A setting that is true or false, or the default of the next level (null in the API).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Switch(Option<bool>);
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == DEFAULT {
+            return Ok(Self(None));
+        }
+        let value = text.parse();
+        value
+            .map(|value| Self(Some(value)))
+            .map_err(|_| format!("it must be `true`, `false` or `{DEFAULT}`"))
+    }
+}
+
+impl From<Switch> for Value {
+    fn from(switch: Switch) -> Self {
+        switch.0.map_or(Value::Null, Value::Bool)
+    }
+}
+
+/// Whether calls need a warrant.
+#[derive(Args, Debug, Clone)]
+pub struct WarrantRequired {
+    /// Whether each call needs a warrant
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    pub warrant_required: Option<bool>,
 }
 
 /// How often an agent may call.

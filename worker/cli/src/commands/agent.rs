@@ -1,7 +1,10 @@
 use clap::{Args, Subcommand};
 use gateward_core::policy::risk::RiskTier;
+use serde_json::Value;
 
-use crate::arguments::{AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, segment};
+use crate::arguments::{
+    AllowedTools, DEFAULT, PageArguments, RateArguments, Revision, WarrantRequired, segment,
+};
 use crate::failure::Failure;
 use crate::grant::{Change, Grant};
 use crate::plan::{Plan, patch};
@@ -24,6 +27,8 @@ pub const FIELDS: &[Field] = &[
     Field::detail("rate_capacity").null(DEFAULT),
     Field::detail("rate_refill_per_s").null(DEFAULT),
     Field::detail("quota_per_day").null(DEFAULT),
+    Field::detail("public_key").null("none"),
+    Field::detail("warrant_required"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
@@ -132,7 +137,27 @@ pub struct Settings {
     #[command(flatten)]
     rate: RateArguments,
     #[command(flatten)]
+    key: Key,
+    #[command(flatten)]
+    warrant: WarrantRequired,
+    #[command(flatten)]
     tools: AllowedTools,
+}
+
+#[derive(Args, Debug)]
+pub struct Key {
+    /// Its own Ed25519 public key, to which warrants can be delegated: 64 lower-case hex digits
+    #[arg(long, value_name = "HEX")]
+    public_key: Option<String>,
+    /// Remove its key
+    #[arg(long, conflicts_with = "public_key")]
+    no_public_key: bool,
+}
+
+impl Key {
+    fn value(self) -> Option<Value> {
+        if self.no_public_key { Some(Value::Null) } else { self.public_key.map(Value::from) }
+    }
 }
 
 impl Settings {
@@ -140,6 +165,8 @@ impl Settings {
         let fields = Fields::new()
             .with("environment", environment)
             .with("risk_tier", self.risk_tier)
+            .with("public_key", self.key.value())
+            .with("warrant_required", self.warrant.warrant_required)
             .with("allowed_tools", self.tools.value());
         self.rate.fields(fields)
     }

@@ -16,6 +16,8 @@ mod settings;
 mod sign;
 mod tenant;
 mod tool;
+mod warrant_revocation;
+mod warrant_root;
 mod webhook;
 
 use clap::Subcommand;
@@ -55,6 +57,10 @@ pub enum Command {
     #[command(subcommand)]
     Limit(limit::Limit),
     #[command(subcommand)]
+    WarrantRoot(warrant_root::WarrantRoot),
+    #[command(subcommand)]
+    WarrantRevocation(warrant_revocation::WarrantRevocation),
+    #[command(subcommand)]
     Approvals(approvals::Approvals),
     #[command(subcommand)]
     Webhook(webhook::Webhook),
@@ -82,6 +88,8 @@ impl Command {
             Self::Tool(command) => command.plan(),
             Self::Ban(command) => Ok(command.plan()),
             Self::Limit(command) => command.plan(),
+            Self::WarrantRoot(command) => command.plan(),
+            Self::WarrantRevocation(command) => Ok(command.plan()),
             Self::Approvals(command) => Ok(command.plan()),
             Self::Webhook(command) => Ok(command.plan()),
             Self::Audit(command) => Ok(command.plan()),

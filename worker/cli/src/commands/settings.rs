@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use crate::arguments::{DEFAULT, Limit, RateArguments, Revision};
+use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Switch};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
@@ -17,11 +17,17 @@ const FIELDS: &[Field] = &[
     Field::column("grace_read_s").null(DEFAULT),
     Field::column("grace_write_s").null(DEFAULT),
     Field::column("grace_high_risk_s").null(DEFAULT),
+    Field::column("warrant_max_links").null(DEFAULT),
+    Field::column("warrant_proof_windows").null(DEFAULT),
+    Field::column("warrant_reads_once").null(DEFAULT),
+    Field::column("warrant_required").null(DEFAULT),
+    Field::column("warrant_alone").null(DEFAULT),
     Field::column("revision"),
 ];
 
 /// The tenant's settings, for agents without settings of their own
 #[derive(Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a command line is parsed once")]
 pub enum Settings {
     /// Show the settings; `default` is the worker's configuration
     Show,
@@ -57,6 +63,21 @@ Example:
         /// The same for tools of high or critical risk, or `default` (0)
         #[arg(long, value_name = "SECONDS")]
         grace_high_risk_s: Option<Limit>,
+        /// How many links a chain of warrants may have, or `default` (8)
+        #[arg(long, value_name = "LINKS")]
+        warrant_max_links: Option<Limit>,
+        /// In how many windows of time a proof of possession is accepted, or `default` (5)
+        #[arg(long, value_name = "WINDOWS")]
+        warrant_proof_windows: Option<Limit>,
+        /// Whether a proof is accepted only once also for reads, or `default` (false)
+        #[arg(long, value_name = "BOOL")]
+        warrant_reads_once: Option<Switch>,
+        /// Whether each call of the tenant's agents needs a warrant, or `default` (false)
+        #[arg(long, value_name = "BOOL")]
+        warrant_required: Option<Switch>,
+        /// Whether a call may present a warrant instead of a credential, or `default` (false)
+        #[arg(long, value_name = "BOOL")]
+        warrant_alone: Option<Switch>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -75,6 +96,11 @@ impl Settings {
                 grace_read_s,
                 grace_write_s,
                 grace_high_risk_s,
+                warrant_max_links,
+                warrant_proof_windows,
+                warrant_reads_once,
+                warrant_required,
+                warrant_alone,
                 revision,
             } => {
                 let fields = rate
@@ -85,7 +111,12 @@ impl Settings {
                     .with("taint_s", taint_s)
                     .with("grace_read_s", grace_read_s)
                     .with("grace_write_s", grace_write_s)
-                    .with("grace_high_risk_s", grace_high_risk_s);
+                    .with("grace_high_risk_s", grace_high_risk_s)
+                    .with("warrant_max_links", warrant_max_links)
+                    .with("warrant_proof_windows", warrant_proof_windows)
+                    .with("warrant_reads_once", warrant_reads_once)
+                    .with("warrant_required", warrant_required)
+                    .with("warrant_alone", warrant_alone);
                 patch(&["settings"], fields, revision.if_match)?
             }
         };

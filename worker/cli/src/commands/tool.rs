@@ -5,7 +5,9 @@ use gateward_core::provenance::Reach;
 use gateward_core::registry::TaintRule;
 use serde_json::Value;
 
-use crate::arguments::{Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, object, segment};
+use crate::arguments::{
+    Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, WarrantRequired, object, segment,
+};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
@@ -26,6 +28,8 @@ pub const FIELDS: &[Field] = &[
     Field::detail("tainted"),
     Field::detail("approval_ttl_s").null(DEFAULT),
     Field::detail("cost").null(DEFAULT),
+    Field::detail("warrant_required"),
+    Field::detail("min_clearance").null("none"),
     Field::detail("input_schema").null("none"),
     Field::detail("argument_roles").null("every argument is a sink"),
     Field::detail("reach"),
@@ -67,6 +71,10 @@ Examples:
         #[command(flatten)]
         cost: Cost,
         #[command(flatten)]
+        warrant: WarrantRequired,
+        #[command(flatten)]
+        clearance: Clearance,
+        #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
         provenance: Provenance,
@@ -107,6 +115,10 @@ Examples:
         approval: ApprovalTime,
         #[command(flatten)]
         cost: Cost,
+        #[command(flatten)]
+        warrant: WarrantRequired,
+        #[command(flatten)]
+        clearance: Clearance,
         #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
@@ -186,6 +198,22 @@ pub struct Cost {
 impl Cost {
     fn value(self) -> Option<Value> {
         self.cost.map(|cost| if cost == DEFAULT { Value::Null } else { cost.into() })
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct Clearance {
+    /// The least clearance that a warrant must have for it, 0 to 255
+    #[arg(long, value_name = "LEVEL")]
+    min_clearance: Option<u8>,
+    /// Remove it: no clearance is needed
+    #[arg(long, conflicts_with = "min_clearance")]
+    no_min_clearance: bool,
+}
+
+impl Clearance {
+    fn value(&self) -> Option<Value> {
+        if self.no_min_clearance { Some(Value::Null) } else { self.min_clearance.map(Value::from) }
     }
 }
 
@@ -293,6 +321,8 @@ impl Tool {
                 tainted,
                 approval,
                 cost,
+                warrant,
+                clearance,
                 schema,
                 provenance,
             } => {
@@ -305,6 +335,8 @@ impl Tool {
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("cost", cost.value())
+                    .with("warrant_required", warrant.warrant_required)
+                    .with("min_clearance", clearance.value())
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 Request::post(&["servers", &server, "tools"]).body(fields)
@@ -325,6 +357,8 @@ impl Tool {
                 tainted,
                 approval,
                 cost,
+                warrant,
+                clearance,
                 schema,
                 provenance,
                 revision,
@@ -338,6 +372,8 @@ impl Tool {
                     .with("tainted", tainted.tainted)
                     .with("approval_ttl_s", approval.approval_ttl_s)
                     .with("cost", cost.value())
+                    .with("warrant_required", warrant.warrant_required)
+                    .with("min_clearance", clearance.value())
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?
