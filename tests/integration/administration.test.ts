@@ -76,6 +76,8 @@ describe("names", () => {
     ["/v1/servers/files/tools/%20", "tool"],
     ["/v1/credentials/'", "key_id"],
     ["/v1/bans/-", "ban_id"],
+    ["/v1/warrant-roots/-", "root_id"],
+    ["/v1/warrant-revocations/0f", "warrant_id"],
   ])("%s is no name", async (path, field) => expectField(await api.get(path), field));
 });
 
@@ -93,6 +95,14 @@ describe("fields", () => {
     ["PATCH", "/v1/agents/coder", { quota_per_day: "many" }, "quota_per_day"],
     ["PATCH", "/v1/agents/coder", { environment: null }, "environment"],
     ["PATCH", "/v1/settings", { risk_denials: 0 }, "risk_denials"],
+    ["PATCH", "/v1/settings", { warrant_max_links: 65 }, "warrant_max_links"],
+    ["PATCH", "/v1/settings", { warrant_proof_windows: 1 }, "warrant_proof_windows"],
+    ["PATCH", "/v1/settings", { warrant_alone: "yes" }, "warrant_alone"],
+    ["PATCH", "/v1/agents/coder", { public_key: "00".repeat(32) }, "public_key"],
+    ["PATCH", "/v1/agents/coder", { warrant_required: null }, "warrant_required"],
+    ["POST", "/v1/warrant-roots", { root_id: "r", public_key: "0f" }, "public_key"],
+    ["POST", "/v1/warrant-roots", { root_id: "r" }, "public_key"],
+    ["POST", "/v1/warrant-revocations", { warrant_id: "tnu_wrt_0f" }, "warrant_id"],
     ["PATCH", "/v1/settings", { risk_window_s: -5 }, "risk_window_s"],
     ["PATCH", "/v1/settings", { rate_capacity: "x" }, "rate_capacity"],
     ["POST", "/v1/credentials", { ...issue, kind: "person" }, "kind"],

@@ -49,6 +49,8 @@ describe("an agent", () => {
       rate_capacity: null,
       rate_refill_per_s: null,
       quota_per_day: null,
+      public_key: null,
+      warrant_required: false,
       taint: null,
       revision: expect.any(Number),
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

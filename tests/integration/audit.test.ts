@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AuditEvent, Problem } from "../support/api/types.gen.ts";
 import { Gateward } from "../support/gateward.ts";
 import { ADMINISTRATOR } from "../support/registry.ts";
+import { newKey } from "../support/routes.ts";
 
 let gateward: Gateward;
 
@@ -49,6 +50,10 @@ test("it keeps every write: what, when, and which administrator", async () => {
     ["POST", () => "/v1/limits", { limit_id: "l", subject_kind: "agent", subject: "a0", rule: { kind: "concurrency", max: "1" } }, "limit"],
     ["PATCH", () => "/v1/limits/l", { rule: { max: "2" } }, "limit"],
     ["DELETE", () => "/v1/limits/l", undefined, "limit"],
+    ["POST", () => "/v1/warrant-roots", { root_id: "r", public_key: newKey() }, "warrant_root"],
+    ["PATCH", () => "/v1/warrant-roots/r", { status: "disabled" }, "warrant_root"],
+    ["DELETE", () => "/v1/warrant-roots/r", undefined, "warrant_root"],
+    ["POST", () => "/v1/warrant-revocations", { warrant_id: "0f".repeat(16) }, "warrant_revoked"],
     ["POST", () => "/v1/agents/a0/revoke", undefined, "agent"],
     ["DELETE", () => "/v1/agents/a0", undefined, "agent"],
   ];

@@ -56,6 +56,8 @@ const nothing: Ids = {
   tool: "nothing",
   ban_id: "nothing",
   limit_id: "nothing",
+  root_id: "nothing",
+  warrant_id: "0".repeat(32),
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
   run: "nothing",

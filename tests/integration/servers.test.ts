@@ -77,6 +77,8 @@ test("a new server and a new tool are pending, and callable once both are approv
     argument_roles: null,
     reach: "outside",
     result_trust: null,
+    warrant_required: false,
+    min_clearance: null,
     definition_sha256: null,
     unsatisfiable: [],
     revision: expect.any(Number),

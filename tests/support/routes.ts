@@ -1,6 +1,6 @@
 // Every route of the API, with what it needs: the table that tests go by. It is written by hand,
 // so that a route that is added, or changes what it needs, fails a test until it stands here.
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { Ban } from "./api/types.gen.ts";
 import type { Document, Operation } from "./description.ts";
 import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
@@ -18,6 +18,8 @@ export interface Ids {
   tool: string;
   ban_id: string;
   limit_id: string;
+  root_id: string;
+  warrant_id: string;
   decision_id: string;
   receipt_id: string;
   run: string;
@@ -130,6 +132,15 @@ export const ROUTES: Route[] = [
   read("/v1/bans/{ban_id}"),
   write("DELETE", "/v1/bans/{ban_id}"),
 
+  read("/v1/warrant-roots"),
+  write("POST", "/v1/warrant-roots", ({ root_id }) => ({ root_id: `${root_id}-2`, public_key: newKey() })),
+  read("/v1/warrant-roots/{root_id}"),
+  write("PATCH", "/v1/warrant-roots/{root_id}", () => ({ status: "disabled" })),
+  write("DELETE", "/v1/warrant-roots/{root_id}"),
+  read("/v1/warrant-revocations"),
+  write("POST", "/v1/warrant-revocations", () => ({ warrant_id: randomBytes(16).toString("hex") })),
+  read("/v1/warrant-revocations/{warrant_id}"),
+
   approvals("GET", "/v1/approvals", { forAgents: true }),
   approvals("GET", APPROVAL, { forAgents: true }),
   ...["approve", "reject", "cancel"].map((verdict) => approvals("POST", `${APPROVAL}/${verdict}`, { body: () => ({ comment: "seen" }) })),
@@ -142,6 +153,11 @@ export const ROUTES: Route[] = [
   records("/v1/receipts/ends", { query: "lane=0" }),
   records("/v1/receipts/verify", { method: "POST", body: () => ({ lane: 0, from: 1, to: 1 }) }),
 ];
+
+/** The public key of a new pair, as hex. The last 32 bytes of an SPKI are the key itself. */
+export function newKey(): string {
+  return generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
+}
 
 /** Routes that administrators come in by. */
 export const ADMINISTRATION = ROUTES.filter(({ scope }) => scope.includes(":"));
@@ -190,6 +206,10 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   const { ban_id } = await api.create<Ban>("/v1/bans", { kind: "user", subject: `user-${mark}`, reason: mark });
   const limit_id = `limit-${mark}`;
   await api.create("/v1/limits", { limit_id, subject_kind: "agent", subject: ids.agent, rule: { kind: "budget", max: "1000000", window: "month" } });
+  const root_id = `root-${mark}`;
+  await api.create("/v1/warrant-roots", { root_id, public_key: newKey() });
+  const warrant_id = randomBytes(16).toString("hex");
+  await api.create("/v1/warrant-revocations", { warrant_id, reason: mark });
   await api.change("PUT", "/v1/webhook", { url: `https://hooks.example.com/${mark}` });
   let decision_id = "";
   let receipt_id = "";
@@ -200,5 +220,5 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   }
   const held = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" }, trace: { run_id: `run-${mark}` } });
   const approval_id = (await gateward.decide(token, held)).approval?.approval_id ?? "";
-  return { ids: { ...ids, key_id, ban_id, limit_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
+  return { ids: { ...ids, key_id, ban_id, limit_id, root_id, warrant_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
 }
