@@ -33,7 +33,6 @@ ALTER TABLE tenants ADD COLUMN warrant_max_links INTEGER CHECK (warrant_max_link
 ALTER TABLE tenants ADD COLUMN warrant_proof_windows INTEGER CHECK (warrant_proof_windows BETWEEN 2 AND 10);
 ALTER TABLE tenants ADD COLUMN warrant_reads_once INTEGER CHECK (warrant_reads_once IN (0, 1));
 ALTER TABLE tenants ADD COLUMN warrant_required INTEGER CHECK (warrant_required IN (0, 1));
-ALTER TABLE tenants ADD COLUMN warrant_alone INTEGER CHECK (warrant_alone IN (0, 1));
 
 -- The agent's own key, to which warrants can be delegated.
 ALTER TABLE agents ADD COLUMN public_key TEXT CHECK (length(public_key) = 64);

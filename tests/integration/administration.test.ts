@@ -97,7 +97,7 @@ describe("fields", () => {
     ["PATCH", "/v1/settings", { risk_denials: 0 }, "risk_denials"],
     ["PATCH", "/v1/settings", { warrant_max_links: 65 }, "warrant_max_links"],
     ["PATCH", "/v1/settings", { warrant_proof_windows: 1 }, "warrant_proof_windows"],
-    ["PATCH", "/v1/settings", { warrant_alone: "yes" }, "warrant_alone"],
+    ["PATCH", "/v1/settings", { warrant_required: "yes" }, "warrant_required"],
     ["PATCH", "/v1/agents/coder", { public_key: "00".repeat(32) }, "public_key"],
     ["PATCH", "/v1/agents/coder", { warrant_required: null }, "warrant_required"],
     ["POST", "/v1/warrant-roots", { root_id: "r", public_key: "0f" }, "public_key"],

@@ -82,7 +82,8 @@ impl Call {
             purpose: Purpose::Authorize,
             session: None,
             parameters: Vec::new(),
-            call: call::parse(self.body().as_bytes(), TENANT).unwrap(),
+            warrant: None,
+            call: call::parse(self.body().as_bytes(), TENANT).unwrap().0,
         }
     }
 }
@@ -130,6 +131,8 @@ impl Scenario {
             stored: None,
             nonce_used: false,
             signature_nonce_used: false,
+            warrant: None,
+            proof_used: false,
             approval: None,
             run: None,
             books: Books::NONE,

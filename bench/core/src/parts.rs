@@ -36,7 +36,7 @@ pub fn operations() -> Vec<Operation> {
         }),
         Operation::new("parse_request", GATEWARD, || {
             let body = Call::merge("main").body();
-            let call = call::parse(body.as_bytes(), TENANT).unwrap();
+            let (call, _) = call::parse(body.as_bytes(), TENANT).unwrap();
             assert_eq!(
                 (call.server.as_str(), call.tool.as_str()),
                 ("github", "merge_pull_request")
@@ -172,6 +172,7 @@ impl Sealing {
             trust: SourceTrust::TrustedInternalSigned,
             user: "",
             version: BODY_VERSION,
+            warrant: None,
         }))
     }
 }

@@ -76,12 +76,9 @@ pub const MAX_WARRANT_ROOTS: usize = 64;
 /// some 20 bytes each; as JSON they are 140 KB.
 pub const MAX_WARRANT_REVOCATIONS: usize = 4_000;
 
-/// How long a warrant can be valid: 90 days.
-pub const MAX_WARRANT_LIFE_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-
 /// How long a revocation is kept: as long as a warrant can be valid, and a day for clocks that differ. After that it
 /// revokes nothing.
-pub const WARRANT_REVOCATION_MS: u64 = MAX_WARRANT_LIFE_MS + 24 * 60 * 60 * 1_000;
+pub const WARRANT_REVOCATION_MS: u64 = 91 * 24 * 60 * 60 * 1_000;
 
 /// Limits of a tenant: a few for each of thousands of agents.
 pub const MAX_LIMITS: usize = 10_000;

@@ -69,6 +69,12 @@ macro_rules! reason_codes {
                 }
             }
 
+            /// Whether a warrant is the reason.
+            #[must_use]
+            pub fn is_about_warrant(self) -> bool {
+                self.code().starts_with("warrant_")
+            }
+
             /// The reason that callers get if no policy has a sentence of its own.
             #[must_use]
             pub const fn sentence(self) -> &'static str {

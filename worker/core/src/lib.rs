@@ -33,9 +33,9 @@ pub mod log;
 
 pub mod schema;
 
-pub mod credential;
-
 pub mod warrant;
+
+pub mod credential;
 
 pub mod isolate;
 

@@ -281,11 +281,11 @@ fn tenant() -> impl Strategy<Value = Ask> {
     let destinations = prop::sample::select(vec![Json::Null, own])
         .prop_map(|own| patch("/v1/tenants/demo", json!({"destinations": own})));
     let flag = || optional(vec![Json::Null, json!(true), json!(false)]);
-    let warrants = (number(), flag(), flag()).prop_map(|(links, required, alone)| {
+    let warrants = (number(), flag(), flag()).prop_map(|(links, required, once)| {
         let settings = [
             ("warrant_max_links", links),
             ("warrant_required", required),
-            ("warrant_alone", alone),
+            ("warrant_reads_once", once),
         ];
         patch("/v1/settings", body(settings))
     });

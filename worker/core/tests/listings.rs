@@ -119,6 +119,8 @@ fn facts<'a>(
         stored: None,
         nonce_used: false,
         signature_nonce_used: false,
+        warrant: None,
+        proof_used: false,
         approval: None,
         run: None,
         books: Books::NONE,

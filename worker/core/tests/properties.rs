@@ -157,7 +157,7 @@ proptest! {
             "request_id": "r", "nonce": null, "timestamp": null, "trace": {}, "user": {}, "dry_run": false,
         }));
         *body.pointer_mut(FIELDS[at]).unwrap() = value;
-        if let Ok(call) = call::parse(body.to_string().as_bytes(), TENANT) {
+        if let Ok((call, _)) = call::parse(body.to_string().as_bytes(), TENANT) {
             let mut command = command(&read_call());
             command.call = call;
             let request = LaneRequest::Call(Cow::Borrowed(&command));
@@ -222,7 +222,7 @@ fn what_is_exactly_at_its_bound_is_decided_and_what_is_beyond_is_refused() {
     ] {
         let parsed = call::parse(text.as_bytes(), TENANT);
         assert_eq!(parsed.is_ok(), fits, "{} bytes: {:?}", text.len(), parsed.err());
-        if let Ok(call) = parsed {
+        if let Ok((call, _)) = parsed {
             let mut command = command(&read_call());
             command.call = call;
             assert_eq!(Gate::new().try_call(&command).unwrap().status, 200);

@@ -251,8 +251,8 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
             "grace_read_s": 9,
             "grace_write_s": 10,
             "grace_high_risk_s": 11,
-            "warrant_max_links": 12, "warrant_proof_windows": 9, "warrant_reads_once": true,
-            "warrant_required": false, "warrant_alone": null,
+            "warrant_max_links": 12, "warrant_proof_windows": 4, "warrant_reads_once": true,
+            "warrant_required": false,
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
             "shared_limits": [shared("g", "tenant"), shared("f", "user")],
@@ -292,8 +292,8 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(read.server.unwrap().upstream.unwrap().idle_timeout_ms, 120_000);
     let tenant = read.tenant.unwrap();
     let settings = &tenant.settings;
-    let flags = (settings.warrant_reads_once, settings.warrant_required, settings.warrant_alone);
-    assert_eq!(flags, (Some(true), Some(false), None));
+    let flags = (settings.warrant_reads_once, settings.warrant_required);
+    assert_eq!(flags, (Some(true), Some(false)));
     assert_eq!(tenant.destinations.unwrap().hosts, ["a.example"]);
     let warrants = read.warrants.unwrap();
     assert_eq!(warrants.root(&key.parse().unwrap()).unwrap().id, "b");

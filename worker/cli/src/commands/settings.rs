@@ -21,7 +21,6 @@ const FIELDS: &[Field] = &[
     Field::column("warrant_proof_windows").null(DEFAULT),
     Field::column("warrant_reads_once").null(DEFAULT),
     Field::column("warrant_required").null(DEFAULT),
-    Field::column("warrant_alone").null(DEFAULT),
     Field::column("revision"),
 ];
 
@@ -75,9 +74,6 @@ Example:
         /// Whether each call of the tenant's agents needs a warrant, or `default` (false)
         #[arg(long, value_name = "BOOL")]
         warrant_required: Option<Switch>,
-        /// Whether a call may present a warrant instead of a credential, or `default` (false)
-        #[arg(long, value_name = "BOOL")]
-        warrant_alone: Option<Switch>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -100,7 +96,6 @@ impl Settings {
                 warrant_proof_windows,
                 warrant_reads_once,
                 warrant_required,
-                warrant_alone,
                 revision,
             } => {
                 let fields = rate
@@ -115,8 +110,7 @@ impl Settings {
                     .with("warrant_max_links", warrant_max_links)
                     .with("warrant_proof_windows", warrant_proof_windows)
                     .with("warrant_reads_once", warrant_reads_once)
-                    .with("warrant_required", warrant_required)
-                    .with("warrant_alone", warrant_alone);
+                    .with("warrant_required", warrant_required);
                 patch(&["settings"], fields, revision.if_match)?
             }
         };

@@ -446,9 +446,9 @@ fn every_command_asks_what_the_api_offers() {
             json!({"min_clearance": null}),
         ),
         (
-            "settings set --warrant-max-links 3 --warrant-alone true --warrant-required default",
+            "settings set --warrant-max-links 3 --warrant-reads-once true --warrant-required default",
             "PATCH /v1/settings",
-            json!({"warrant_max_links": 3, "warrant_alone": true, "warrant_required": null}),
+            json!({"warrant_max_links": 3, "warrant_reads_once": true, "warrant_required": null}),
         ),
         ("approvals list", "GET /v1/approvals", none.clone()),
         (
@@ -577,7 +577,7 @@ fn what_makes_no_sense_is_a_mistake_of_usage() {
         "warrant-revocation delete aa",
         "agent update a --public-key aa --no-public-key",
         "tool update s/t --min-clearance 256",
-        "settings set --warrant-alone maybe",
+        "settings set --warrant-required maybe",
         "tool update s/t --approval-ttl soon",
         "tool update s/t --role /to",
         "tool update s/t --role /to=sink --no-roles",

@@ -14,6 +14,7 @@ use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
 use crate::registry::{MAX_GRACE_S, Settings};
 use crate::sql::administration::Statement;
+use crate::warrant::bounds::{DEFAULT_PROOF_WINDOWS, MAX_LINKS};
 
 /// The shortest taint: a model works with a result for about a minute.
 const MIN_TAINT_S: u32 = 60;
@@ -23,13 +24,13 @@ const MAX_PERIOD_S: u32 = 2_592_000;
 
 /// The longest chain of warrants that a tenant can accept: one link for each level of an organization, and of agents
 /// that start agents. Each link costs the verification of a signature.
-const MAX_WARRANT_LINKS: u32 = 64;
+const MAX_WARRANT_LINKS: u32 = MAX_LINKS as u32;
 
 /// A proof that is made at the end of a window arrives in the next one, so one window is too few.
 const MIN_PROOF_WINDOWS: u32 = 2;
 
-/// The most windows of proofs. Each is as long as clocks may differ, and a stolen proof can be used for as long.
-const MAX_PROOF_WINDOWS: u32 = 10;
+/// The most windows of proofs. The worker tries each of so many before it refuses a proof.
+const MAX_PROOF_WINDOWS: u32 = DEFAULT_PROOF_WINDOWS;
 
 /// The settings in an answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -107,9 +108,6 @@ pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
     warrant_required: Option<Option<bool>>,
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<bool>)]
-    warrant_alone: Option<Option<bool>>,
 }
 
 impl Write for PatchSettings {
@@ -143,7 +141,6 @@ impl Write for PatchSettings {
         for (flag, patch) in [
             (&mut settings.warrant_reads_once, self.warrant_reads_once),
             (&mut settings.warrant_required, self.warrant_required),
-            (&mut settings.warrant_alone, self.warrant_alone),
         ] {
             *flag = patch.unwrap_or(*flag);
         }

@@ -16,12 +16,7 @@ use crate::field::{Label, Millis};
 use crate::problem::Problem;
 use crate::registry::ChangedKey;
 use crate::sql::administration::{self as sql, Statement};
-
-/// The prefix of ids in tokens of warrants.
-const PREFIX: &str = "tnu_wrt_";
-
-/// Bytes of each part of a UUID, in hex digits.
-const UUID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
+use crate::warrant::payload;
 
 /// The id of a warrant, as 32 lower-case hex digits. It is read in three forms: these digits, the digits after
 /// `tnu_wrt_`, and as a UUID with dashes.
@@ -45,13 +40,7 @@ impl FromStr for WarrantId {
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
         const MUST: &str = "must be a warrant's id: 32 hex digits, alone or after `tnu_wrt_`, or a UUID with dashes";
-        let digits = match text.strip_prefix(PREFIX) {
-            Some(digits) => digits.to_owned(),
-            None if text.split('-').map(str::len).eq(UUID_PARTS) => text.replace('-', ""),
-            None => text.to_owned(),
-        };
-        let is_id = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_id.then(|| Self(digits.to_ascii_lowercase())).ok_or(MUST)
+        text.parse::<payload::WarrantId>().map(|id| Self(id.to_string())).map_err(|_| MUST)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::call::run::{ReportedResult, RunStart};
 use crate::credential::signature::SignatureNonce;
 use crate::json::Json;
 use crate::trace::TraceId;
+use crate::warrant::Carried;
 
 /// Items of one page of a list. A longer page is rejected.
 pub const MAX_CANDIDATES: usize = 1_000;
@@ -44,6 +45,8 @@ pub struct GateCommand {
     /// The `Mcp-Param-*` headers of an MCP call: the rest of the name in lower case, and the decoded
     /// value.
     pub parameters: Vec<(String, String)>,
+    /// The warrant that the caller presented.
+    pub warrant: Option<Carried>,
     pub call: ToolCall,
 }
 
@@ -96,9 +99,14 @@ impl GateCommand {
     /// elsewhere may not be the one that counts: then there are none.
     #[must_use]
     pub fn counted_input(&self) -> &Json {
+        if self.is_blind() { &Json::Null } else { &self.call.input }
+    }
+
+    /// Whether the call may have arguments that Gateward does not see: a gateway asks about a request with a body.
+    #[must_use]
+    pub fn is_blind(&self) -> bool {
         let is_read = |route: &(String, String)| matches!(route.0.as_str(), "GET" | "HEAD");
-        let is_blind = !self.forwarded && self.call.route.as_ref().is_some_and(|it| !is_read(it));
-        if is_blind { &Json::Null } else { &self.call.input }
+        !self.forwarded && self.call.route.as_ref().is_some_and(|it| !is_read(it))
     }
 
     /// Bytes of memory that the arguments need while a lane decides. The body of an HTTP request counts
@@ -115,6 +123,7 @@ impl GateCommand {
             Purpose::Report(result) => result.text.capacity(),
             _ => 0,
         };
-        purpose + self.call.input.heap_bytes()
+        let warrant = self.warrant.as_ref().map_or(0, Carried::heap_bytes);
+        purpose + warrant + self.call.input.heap_bytes()
     }
 }

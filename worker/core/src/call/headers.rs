@@ -1,6 +1,7 @@
 //! Which headers a proxy forwards in each direction, and which caches may store a response.
 
 use crate::name::OWN_PREFIX;
+use crate::warrant::carried::HEADER_PREFIX;
 use std::collections::HashSet;
 
 /// Headers for one connection only (RFC 9110, section 7.6.1).
@@ -121,6 +122,7 @@ pub fn is_forwardable(name: &str) -> bool {
         && !NEVER_FORWARDED.contains(&name)
         && !OVERRIDES.contains(&name)
         && !name.starts_with(OWN_PREFIX)
+        && !name.starts_with(HEADER_PREFIX)
         && !ORIGIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 

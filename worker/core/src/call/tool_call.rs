@@ -16,6 +16,7 @@ use crate::json::{self, Json, write_string};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
 use crate::trust::SourceTrust;
+use crate::warrant::{Carried, carried};
 
 /// One call of one tool, as the caller claims it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,12 +70,12 @@ impl ToolCall {
     }
 }
 
-/// Reads the body of `POST /v1/authorize` for a credential of `tenant`.
+/// Reads the body of `POST /v1/authorize` for a credential of `tenant`: the call, and its warrant.
 ///
 /// # Errors
 ///
 /// `body_too_large`, `input_invalid` or `malformed_request`. The detail says where.
-pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
+pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), Problem> {
     if body.len() > MAX_BODY_BYTES {
         let detail = format!("the body must have at most {MAX_BODY_BYTES} bytes");
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
@@ -148,12 +149,13 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<ToolCall, Problem> {
     // The other fields of the trace are not used, but must be valid too.
     trace.optional_text("trace_id", MAX_LABEL_BYTES)?;
     trace.optional_text("parent_run_id", MAX_LABEL_BYTES)?;
+    let warrant = Carried::in_member(carried::BODY, document.get(carried::BODY))?;
     // The arguments are moved, not copied: they are most of a large body.
     let input = document.get_mut("tool_call").and_then(|call| call.get_mut("parameters"));
     call.input = input.map_or(Json::Object(Vec::new()), |input| mem::replace(input, Json::Null));
     drop(document);
     complete(&mut call, tenant);
-    Ok(call)
+    Ok((call, warrant))
 }
 
 /// Computes a call's findings and digests.

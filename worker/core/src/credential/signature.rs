@@ -19,6 +19,7 @@ use crate::bounds::{MAX_CLOCK_SKEW_MS, MAX_REQUEST_ID_BYTES, MAX_SIGNATURE_FIELD
 use crate::credential::token::{MacKeys, Token};
 use crate::name::OWN_PREFIX;
 use crate::problem::{Problem, ProblemCode};
+use crate::warrant::carried::HEADER_PREFIX;
 
 /// The only algorithm: HMAC-SHA-256 with the credential's signing key.
 pub const ALGORITHM: &str = "hmac-sha256";
@@ -162,6 +163,7 @@ pub fn replayed() -> Problem {
 fn must_be_covered(name: &str) -> bool {
     matches!(name, DIGEST | "idempotency-key" | "if-match" | "last-event-id")
         || name.starts_with(OWN_PREFIX)
+        || name.starts_with(HEADER_PREFIX)
         || name.starts_with("mcp-")
 }
 

@@ -13,7 +13,7 @@ use super::respond::{self, DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt}
 use super::row::{ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key};
 use super::ruling::Ruling;
 use super::step::{Counted, Step};
-use super::{limits, meter, metrics, provenance, replay, velocity};
+use super::{limits, meter, metrics, provenance, replay, velocity, warrant};
 use crate::approval::{Approval, ApprovalEvent, ApprovalInput};
 use crate::call::ToolCall;
 use crate::call::command::Purpose;
@@ -125,6 +125,7 @@ fn seal_receipt(
     let (command, facts) = (draft.command, draft.facts);
     let call = &command.call;
     let approval = effects.approval(draft);
+    let warrant = warrant::note(draft);
     let (body, hash) = receipt::seal(&Body::Decision(DecisionBody {
         action_hash: &hex::encode(draft.action_hash),
         agent: &call.agent,
@@ -157,6 +158,7 @@ fn seal_receipt(
         trust: draft.trust().effective,
         user: &call.user_id,
         version: BODY_VERSION,
+        warrant: warrant.as_ref(),
     }));
     Sealed { body, hash }
 }
@@ -231,7 +233,7 @@ fn build_rows(
         state: draft.agent.encode(),
         request_key: bound(&call.request_id),
         fingerprint: replay::fingerprint(command),
-        nonce_key: bound(&call.nonce),
+        nonce_key: bound(&warrant::used_proof(draft, ruling).or_else(|| call.nonce.clone())),
         row,
         head,
         approval: asked.map(|(_, input)| input),

@@ -11,7 +11,9 @@ use super::identity::{self, Identity};
 use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Refused, Step};
-use super::{approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity};
+use super::{
+    approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity, warrant,
+};
 use crate::call::command::{GateCommand, Purpose};
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
@@ -171,8 +173,14 @@ fn judge_call(
     identity: &Identity<'_>,
 ) -> Result<Ruling, Stop> {
     let refused = approval::present(draft).err();
-    let resolved = meter::quota(draft)
-        .and_then(|()| resolve::tool(engine, draft.command, draft.facts.records, identity));
+    let resolved = meter::quota(draft).and_then(|()| {
+        let tool = resolve::tool(engine, draft.command, draft.facts.records, identity)?;
+        // A request of a server is not the agent's call.
+        if draft.command.purpose != Purpose::Ask {
+            warrant::check(draft, &tool)?;
+        }
+        Ok(tool)
+    });
     let ruling = match resolved {
         Ok(tool) => match limits::check(draft, &tool)? {
             Some(denial) => denial,

@@ -13,6 +13,7 @@ use crate::limit::reservation::Reservation;
 use crate::provenance::run::RunValues;
 use crate::receipt::ChainHead;
 use crate::registry::CallRecords;
+use crate::warrant::Carried;
 
 /// The answer that is stored under a request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,10 @@ pub struct Facts<'a> {
     pub nonce_used: bool,
     /// Whether the nonce of the request's signature was used before.
     pub signature_nonce_used: bool,
+    /// The call's warrant, judged.
+    pub warrant: Option<&'a Carried>,
+    /// Whether the proof of the warrant was used before.
+    pub proof_used: bool,
     /// The approval that is stored under the call's approval id.
     pub approval: Option<&'a Approval>,
     /// The values of the call's run; `None` if no harness assigned one.

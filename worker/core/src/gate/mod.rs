@@ -38,6 +38,7 @@ mod step;
 mod taint_state;
 mod trust;
 pub mod velocity;
+pub mod warrant;
 pub mod windows;
 
 pub use agent_state::{AgentState, QuarantinedBy, StatusDenial};

@@ -14,10 +14,14 @@ pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// between the clocks. The nonce of a signature is remembered as long.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
-/// What a request id is bound to: the call, and the credential that made it. Another credential may
-/// be allowed less.
+/// What a request id is bound to: the call, and the credential and the warrant that it was made with. Others may
+/// be allowed less. Not the proof: a caller that tries again makes another one.
 pub fn fingerprint(command: &GateCommand) -> String {
-    format!("{}:{}", command.key_id, hex::encode(command.call.fingerprint))
+    let call = hex::encode(command.call.fingerprint);
+    match &command.warrant {
+        None => format!("{}:{call}", command.key_id),
+        Some(warrant) => format!("{}:{call}:{}", command.key_id, hex::encode(warrant.hash)),
+    }
 }
 
 pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {

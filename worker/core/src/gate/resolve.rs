@@ -6,6 +6,7 @@ use super::identity::Identity;
 use super::provenance;
 use super::ruling::{Ruling, Tool};
 use super::trust::Origin;
+use super::warrant;
 use super::windows::Seen;
 use crate::approval::Approval;
 use crate::call::command::{GateCommand, Purpose};
@@ -257,7 +258,7 @@ pub fn evaluate(
                 ("age_s", seconds(age_ms)),
             ]),
         ),
-        ("warrant", record([("present", Value::from(false))])),
+        ("warrant", warrant::context(draft)),
         (
             "session",
             record([

@@ -390,7 +390,8 @@ mod tests {
             purpose: Purpose::Authorize,
             session: None,
             parameters: Vec::new(),
-            call: call::parse(body.as_bytes(), "t").unwrap(),
+            warrant: None,
+            call: call::parse(body.as_bytes(), "t").unwrap().0,
         }
     }
 

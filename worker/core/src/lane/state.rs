@@ -17,6 +17,7 @@ use crate::call::command::{GateCommand, Purpose};
 use crate::gate::budget::Budget;
 use crate::gate::config::{Config, MAX_STORAGE_BYTES};
 use crate::gate::velocity;
+use crate::gate::warrant;
 use crate::gate::windows::{Looked, Windows as WindowFacts};
 use crate::gate::{
     AgentCommand, AgentState, Books, Containment, Counted, EventFacts, Facts, JournalEntry,
@@ -33,6 +34,7 @@ use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{CallRecords, TenantRecord};
 use crate::sql::lane as sql;
 use crate::velocity::shared::Look;
+use crate::warrant::Carried;
 
 /// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
 /// again when they call. A state takes about 300 bytes.
@@ -248,6 +250,21 @@ impl Lane {
             }
             None => false,
         };
+        // A call that is over its agent's rate pays for no signature here.
+        let carried = match &command.purpose {
+            Purpose::Routed(_) if command.warrant.is_some() => {
+                match self.needs_tool(storage, config, command, records, now_ms)? {
+                    true => warrant::of_command(engine, command, records, now_ms),
+                    false => None,
+                }
+            }
+            _ => command.warrant.clone(),
+        };
+        let proof = carried.as_ref().and_then(Carried::claim).map(warrant::proof_name);
+        let proof_used = match key(&proof) {
+            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
+            None => false,
+        };
         let approval = match &call.approval_id {
             Some(id) => approval(storage, id)?.map(|held| held.approval),
             None => None,
@@ -273,6 +290,8 @@ impl Lane {
             stored,
             nonce_used,
             signature_nonce_used,
+            warrant: carried.as_ref(),
+            proof_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),
             books: self.limits.books(records, command, answers.leases),
@@ -454,6 +473,8 @@ impl Lane {
             stored: None,
             nonce_used: false,
             signature_nonce_used: false,
+            warrant: None,
+            proof_used: false,
             approval: None,
             run: None,
             books: Books::NONE,

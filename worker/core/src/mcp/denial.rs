@@ -7,7 +7,9 @@
 
 use serde::Serialize;
 
-use super::error::{DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, own_code};
+use super::error::{
+    DENIED, HEADER_MISMATCH, INVALID_PARAMS, RpcError, WARRANT_APPROVAL, WARRANT_DENIED, own_code,
+};
 use super::jsonrpc;
 use super::{Era, META_PREFIX};
 use crate::decision::{Decision, ReasonCode};
@@ -49,7 +51,9 @@ pub fn answer(
 ) -> (u16, String) {
     let reason_code = decision.reason_code;
     let as_registered = form == DenialForm::Error && !INPUT_ERRORS.contains(&reason_code);
-    if as_registered || reason_code == ReasonCode::HeaderMismatch {
+    // A client that sends a warrant acts on the code of an error.
+    if as_registered || reason_code == ReasonCode::HeaderMismatch || reason_code.is_about_warrant()
+    {
         let error = error(decision, what);
         return (error.status, error.with_id(Some(id)).body(era));
     }
@@ -73,6 +77,11 @@ pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
         code if INPUT_ERRORS.contains(&code) => {
             RpcError::in_band(INVALID_PARAMS, text(decision, what))
         }
+        ReasonCode::WarrantApprovalMissing => {
+            RpcError::in_band(WARRANT_APPROVAL, text(decision, what))
+        }
+        ReasonCode::WarrantMalformed => RpcError::in_band(INVALID_PARAMS, text(decision, what)),
+        code if code.is_about_warrant() => RpcError::in_band(WARRANT_DENIED, text(decision, what)),
         _ => RpcError::in_band(DENIED, text(decision, what)),
     };
     error.with_data(&meta(decision))
@@ -144,6 +153,17 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             .to_owned(),
         (_, ReasonCode::PerCallExceeded | ReasonCode::AmountExhausted) => {
             "Asking for approval would not help. A call with a number that is small enough can pass."
+                .to_owned()
+        }
+        (
+            _,
+            ReasonCode::WarrantProofMissing
+            | ReasonCode::WarrantProofInvalid
+            | ReasonCode::WarrantProofUsed,
+        ) => "The holder of the warrant must sign the call again.".to_owned(),
+        (_, reason_code) if reason_code.is_about_warrant() => {
+            "Asking for approval would not help. Only a call that the warrant names can pass; another warrant \
+             must come from whoever issued this one."
                 .to_owned()
         }
         (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {

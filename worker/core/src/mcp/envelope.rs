@@ -10,7 +10,8 @@
 
 use super::{META_PREFIX, TASKS_EXTENSION};
 use crate::json::raw::RawObject;
-use crate::json::{begins_folded, is_confusable};
+use crate::json::{begins_folded, is_confusable, same_folded};
+use crate::warrant::carried;
 
 /// The key in `_meta` of a stateless request's protocol revision.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -77,10 +78,10 @@ pub fn confusable_within(name: &str, object: &RawObject) -> Option<String> {
     })
 }
 
-/// Whether a key of `_meta`, or of an error's data, is Gateward's own, in any case.
+/// Whether a key of `_meta`, or of an error's data, is Gateward's own, in any case. A warrant is for Gateward too.
 #[must_use]
 pub fn is_own(key: &str) -> bool {
-    begins_folded(key, META_PREFIX)
+    begins_folded(key, META_PREFIX) || same_folded(key, carried::META)
 }
 
 #[cfg(test)]

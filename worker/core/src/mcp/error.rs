@@ -25,6 +25,11 @@ const OWN_CODES: i32 = -31000;
 /// A denied call, if the server is registered with errors as the form of a denial.
 pub const DENIED: i32 = own_code(403);
 
+/// A warrant does not carry the call. This code and the next are those that clients of the format know.
+pub const WARRANT_DENIED: i32 = -32001;
+/// A warrant asks for approvals that the call does not have.
+pub const WARRANT_APPROVAL: i32 = -32002;
+
 /// The id of an error whose request is not known.
 const NULL: &str = "null";
 

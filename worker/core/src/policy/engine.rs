@@ -34,6 +34,7 @@ use crate::policy::bundle::{
 use crate::policy::expression::{self, Expressions, entity_type, uid};
 use crate::policy::{decimal, hierarchy};
 use crate::schema::Schemas;
+use crate::warrant::Cache;
 
 /// A value of Cedar, of an attribute or in a context.
 pub use cedar_policy_core::ast::Value;
@@ -141,6 +142,7 @@ pub struct PolicyEngine {
     decoded: RefCell<HashMap<u32, Rc<Rule>>>,
     slices: RefCell<Slices>,
     schemas: RefCell<Schemas>,
+    chains: RefCell<Cache>,
 }
 
 /// The cached slices, by [`Symbols::key`].
@@ -188,6 +190,7 @@ impl PolicyEngine {
             decoded: RefCell::default(),
             slices: RefCell::default(),
             schemas: RefCell::default(),
+            chains: RefCell::default(),
         }
     }
 
@@ -195,6 +198,12 @@ impl PolicyEngine {
     #[must_use]
     pub fn schemas(&self) -> &RefCell<Schemas> {
         &self.schemas
+    }
+
+    /// The chains of warrants that were verified, likewise.
+    #[must_use]
+    pub fn chains(&self) -> &RefCell<Cache> {
+        &self.chains
     }
 
     #[must_use]

@@ -121,6 +121,23 @@ pub struct DecisionBody<'a> {
     pub trust: SourceTrust,
     pub user: &'a str,
     pub version: u8,
+    /// The warrant that the call was made with; absent if there was none, or if it did not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = WarrantNote)]
+    pub warrant: Option<&'a WarrantNote>,
+}
+
+/// A warrant whose chain and proof were verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct WarrantNote {
+    /// SHA-256 of the stack's bytes.
+    pub chain_hash: String,
+    /// How many links precede the last one.
+    pub depth: usize,
+    /// The id of the last link: 32 hex digits.
+    pub id: String,
+    /// The key that signed the first link: 64 hex digits.
+    pub root: String,
 }
 
 /// What the caller must do, or must have done, for the decision to hold.
@@ -424,6 +441,7 @@ mod tests {
             trust: SourceTrust::Unknown,
             user: "",
             version: BODY_VERSION,
+            warrant: None,
         }
     }
 

@@ -35,6 +35,4 @@ pub struct Settings {
     pub warrant_reads_once: Option<bool>,
     /// Whether each call of the tenant's agents needs a warrant. Default false.
     pub warrant_required: Option<bool>,
-    /// Whether a call may present a warrant instead of a credential. Default false.
-    pub warrant_alone: Option<bool>,
 }

@@ -33,8 +33,6 @@ macro_rules! settings {
             $flag!("warrant_reads_once"),
             ", ",
             $flag!("warrant_required"),
-            ", ",
-            $flag!("warrant_alone"),
         )
     };
 }

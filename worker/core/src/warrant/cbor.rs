@@ -302,6 +302,40 @@ impl<'a> Reader<'a> {
         self.nested(0)
     }
 
+    /// Reads over one item, which may have byte strings in it.
+    ///
+    /// # Errors
+    ///
+    /// It is malformed, or nested too deeply.
+    pub fn skip(&mut self) -> Result<(), Malformed> {
+        self.skip_nested(0)
+    }
+
+    fn skip_nested(&mut self, depth: usize) -> Result<(), Malformed> {
+        if depth > MAX_NESTING {
+            return Err(Malformed("it is nested too deeply"));
+        }
+        match self.peek() {
+            Some(major::BYTES) => self.bytes().map(drop),
+            Some(major::TEXT) => self.text().map(drop),
+            Some(major::ARRAY) => {
+                for _ in 0..self.array()? {
+                    self.skip_nested(depth + 1)?;
+                }
+                Ok(())
+            }
+            Some(major::MAP) => {
+                for _ in 0..self.map()? {
+                    self.skip_nested(depth + 1)?;
+                    self.skip_nested(depth + 1)?;
+                }
+                Ok(())
+            }
+            Some(major::UNSIGNED | major::NEGATIVE | major::SIMPLE) => self.head().map(drop),
+            _ => Err(Malformed("a value has a type that arguments do not have")),
+        }
+    }
+
     fn nested(&mut self, depth: usize) -> Result<Json, Malformed> {
         if depth > MAX_NESTING {
             return Err(Malformed("it is nested too deeply"));

@@ -269,13 +269,24 @@ fn powers(parent: &Payload, child: &Payload, work: &mut Work) -> Result<(), Brok
     Ok(())
 }
 
+/// Whether a gate's tool is one of these powers'.
+fn concerns(tool: &str, powers: &Powers) -> bool {
+    let is_it = |name: &str| name == tool || name == "*" || tool == "*";
+    match powers {
+        Powers::Execution(tools) => tools.iter().any(|(name, _)| is_it(name)),
+        Powers::Issuer(issuing) => issuing.tools.iter().any(|name| is_it(name)),
+    }
+}
+
 /// What needs approvals still does, by the same people and perhaps more.
 fn approvals(parent: &Payload, child: &Payload, work: &mut Work) -> Result<(), Broken> {
     if let Some(gates) = &parent.gates {
-        if !gates.are_kept_by(child, work).map_err(too_much)? {
+        let concerns = |tool: &str| concerns(tool, &child.powers);
+        if !gates.are_kept_by(child.gates.as_ref(), concerns, work).map_err(too_much)? {
             return Err((WIDENED, "it drops or weakens an approval gate"));
         }
-        if parent.approvers.is_empty() && !child.approvers.is_empty() && gates.concern(child) {
+        if parent.approvers.is_empty() && !child.approvers.is_empty() && gates.tools().any(concerns)
+        {
             return Err((WIDENED, "it names approvers for what nobody can approve"));
         }
     }

@@ -5,7 +5,6 @@ use super::cbor::{Malformed, Reader, Writer};
 use super::constraint::fit::{Fit, Undecidable, value_fits};
 use super::constraint::narrow::is_narrower;
 use super::constraint::{Constraint, TooMuch, Work};
-use super::payload::{Payload, Powers};
 use crate::json::Json;
 
 /// The gates by tool. `*` is every tool.
@@ -88,39 +87,31 @@ impl Gates {
         Ok(None)
     }
 
-    /// Whether a child keeps each gate that is about its tools, or makes it stricter.
+    /// Whether a child keeps each gate that is about its tools, or makes it stricter. `child` are its gates, and
+    /// `concerns` says whether a gate's tool is one of its tools.
     ///
     /// # Errors
     ///
     /// It takes too much work.
-    pub fn are_kept_by(&self, child: &Payload, work: &mut Work) -> Result<bool, TooMuch> {
-        for (tool, gate) in &self.0 {
-            if !concerns(tool, &child.powers) {
-                continue;
-            }
-            let Some(kept) = child.gates.as_ref().and_then(|gates| gates.get(tool)) else {
-                return Ok(false);
-            };
-            if !gate.is_kept_by(kept, work)? {
+    pub fn are_kept_by(
+        &self,
+        child: Option<&Self>,
+        concerns: impl Fn(&str) -> bool,
+        work: &mut Work,
+    ) -> Result<bool, TooMuch> {
+        for (tool, gate) in self.0.iter().filter(|(tool, _)| concerns(tool)) {
+            let kept = child.and_then(|gates| gates.get(tool));
+            let is_kept = kept.map_or(Ok(false), |kept| gate.is_kept_by(kept, work));
+            if !is_kept? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether a gate is about a tool of the child.
-    #[must_use]
-    pub fn concern(&self, child: &Payload) -> bool {
-        self.0.iter().any(|(tool, _)| concerns(tool, &child.powers))
-    }
-}
-
-/// Whether a gate's tool is one of these powers'.
-fn concerns(tool: &str, powers: &Powers) -> bool {
-    let is_it = |name: &str| name == tool || name == "*" || tool == "*";
-    match powers {
-        Powers::Execution(tools) => tools.iter().any(|(name, _)| is_it(name)),
-        Powers::Issuer(issuing) => issuing.tools.iter().any(|name| is_it(name)),
+    /// The tools that have gates.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(tool, _)| tool.as_str())
     }
 }
 

@@ -10,6 +10,7 @@
 
 pub mod approval;
 pub mod bounds;
+pub mod carried;
 pub mod cbor;
 pub mod chain;
 pub mod constraint;
@@ -23,5 +24,6 @@ pub mod refusal;
 pub mod revocation;
 pub mod text;
 
+pub use carried::{Carried, Judged};
 pub use judge::{Cache, Call, Claim, Presented, Tolerance, judge};
 pub use refusal::Refusal;

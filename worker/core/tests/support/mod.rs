@@ -531,7 +531,7 @@ fn merge(into: &mut Json, changes: Json) {
 }
 
 pub fn command(body: &Json) -> GateCommand {
-    let call = call::parse(body.to_string().as_bytes(), TENANT).unwrap();
+    let (call, _) = call::parse(body.to_string().as_bytes(), TENANT).unwrap();
     GateCommand {
         tenant: TENANT.to_owned(),
         lane: 0,
@@ -547,6 +547,7 @@ pub fn command(body: &Json) -> GateCommand {
         purpose: Purpose::Authorize,
         session: None,
         parameters: Vec::new(),
+        warrant: None,
         call,
     }
 }

@@ -206,6 +206,7 @@ pub fn command(
         purpose,
         session: None,
         parameters: Vec::new(),
+        warrant: None,
         call,
     })
 }

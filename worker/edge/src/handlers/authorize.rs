@@ -5,22 +5,31 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Request};
 use crate::lane;
+use crate::warrants;
 use gateward_core::call;
 use gateward_core::call::command::Purpose;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::warrant::Carried;
 
 pub async fn authorize(request: &Request, app: &App) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
     let Body { bytes, held: _held } = request.json_body().await?;
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
-    let call = call::parse(&bytes, token.tenant)?;
+    let (call, in_body) = call::parse(&bytes, token.tenant)?;
     drop(bytes);
+    let carried = Carried::only(warrants::in_headers(request)?, in_body)?;
+    if carried.is_some() && call.nonce.is_some() {
+        let detail = "a call with a warrant must not have a `nonce`: its proof is good once";
+        return Err(Problem::new(ProblemCode::MalformedRequest, detail));
+    }
     if call.agent != agent {
         let detail = "`agent.id` must be the agent of the credential";
         return Err(Problem::new(ProblemCode::AgentMismatch, detail));
     }
     let purpose = Purpose::Authorize;
-    let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
+    let mut command =
+        authentication::command(request, app, &token, lane, signature, purpose, call)?;
+    warrants::judge(app, &mut command, carried);
     let answer = lane::client::call(&app.env, &command);
     drop(command);
     answer.await.map(Answer::Whole)

@@ -18,6 +18,7 @@ use crate::authentication;
 use crate::http::{Head, Request};
 use crate::lane;
 use crate::lane::client::{Judged, RateFields, Refused};
+use crate::warrants;
 
 pub async fn answer(
     request: &Request,
@@ -75,7 +76,9 @@ async fn judge<'a>(
     let call = claims.call((token.tenant, agent), target, Json::Object(Vec::new()));
     let purpose = Purpose::Route(asked);
     // The caller did not sign the gateway's request.
-    let command = authentication::command(request, app, &token, lane, None, purpose, call)?;
+    let mut command = authentication::command(request, app, &token, lane, None, purpose, call)?;
+    // The lane judges it, once it knows the tool.
+    command.warrant = warrants::in_headers(request)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;

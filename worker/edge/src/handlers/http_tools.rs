@@ -21,6 +21,7 @@ use crate::lane::client::{Judged, RateFields, Refused};
 use crate::upstream::relay::{
     self, Done, Ended, Passed, Sent, UpstreamAnswer, UpstreamRequest, Watch,
 };
+use crate::warrants;
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
     let (token, agent, lane) = authentication::agent_token(request, app)?;
@@ -45,12 +46,15 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     command.forwarded = true;
+    // The lane judges it, once it knows the tool.
+    command.warrant = warrants::in_headers(request)?;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.
     if let Purpose::Route(asked) = &mut command.purpose {
         asked.body = None;
     }
+    command.warrant = None;
     let Judged { mut reply, rate } = match judged.await {
         Ok(judged) => judged,
         Err(Refused { problem, rate }) => {

@@ -35,6 +35,19 @@ pub(super) struct AuthorizeRequest {
     timestamp: Option<String>,
     /// Decides and explains, but writes nothing.
     dry_run: Option<bool>,
+    warrant: Option<CallWarrant>,
+}
+
+/// A warrant for the call, unless the headers `X-Tenuo-…` have it. Then the call must not have a nonce.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes what `crate::warrant` parses")]
+pub(super) struct CallWarrant {
+    /// A warrant or a stack of warrants, from the root to the leaf: base64 or PEM.
+    warrant: String,
+    /// The proof of possession: the base64 of an Ed25519 signature by the leaf's holder.
+    signature: Option<String>,
+    /// The base64 of signed approvals.
+    approvals: Option<Vec<String>>,
 }
 
 /// Who calls; must match the credential and the registry.

@@ -32,6 +32,7 @@ fn whole_call() -> Value {
         },
         "request_id": "1", "approval_id": "appr_0_1", "nonce": "n",
         "timestamp": "2026-10-01T12:00:00Z", "dry_run": true,
+        "warrant": { "warrant": "gA", "signature": "AA", "approvals": ["oA"] },
     })
 }
 
@@ -67,7 +68,8 @@ fn a_call_is_parsed_as_it_is_described() {
     for (path, required) in described {
         let name = path.trim_start_matches('/').replace('/', ".");
         let mut mistyped = whole.clone();
-        *mistyped.pointer_mut(&path).unwrap() = json!([]);
+        let slot = mistyped.pointer_mut(&path).unwrap();
+        *slot = if slot.is_array() { json!({}) } else { json!([]) };
         let problem = parse(&mistyped).unwrap_err();
         assert!(problem.detail.contains(&format!("`{name}`")), "{path}: {}", problem.detail);
 

@@ -166,7 +166,7 @@ impl Constraint {
             id::SUBPATH => Self::Subpath(Subpath::read(reader)?),
             id::URL_SAFE => Self::UrlSafe(UrlSafe::read(reader)?),
             _ => {
-                let (_, body) = reader.consumed(Reader::value)?;
+                let ((), body) = reader.consumed(Reader::skip)?;
                 Self::Unsupported(id, body.to_vec())
             }
         })

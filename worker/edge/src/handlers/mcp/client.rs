@@ -18,6 +18,7 @@ use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::trace::{TRACEPARENT, TRACESTATE, TraceContext};
+use gateward_core::warrant::{Carried, carried};
 use worker::Date;
 
 use super::refusal::Refusal;
@@ -26,6 +27,7 @@ use crate::http::Request;
 use crate::lane;
 use crate::lane::client::{Judged, Refused};
 use crate::lane::instructions;
+use crate::warrants;
 
 /// Requests that a server may send to the client in one exchange. Each costs a hop to the lane and, if it is
 /// refused, a request to the server. One HTTP request may make only a few dozen of both.
@@ -131,6 +133,14 @@ impl McpClient {
         let claims = claims.and_then(|claims| Ok(claims.at_most(&Claims::from_headers(header)?)));
         let claims = claims.and_then(|claims| self.in_its_run(claims));
         claims.map_err(|problem| Refusal::problem(&self.app, self.era, id, &problem))
+    }
+
+    /// The warrant of a message, from its `_meta` or from headers.
+    pub fn warrant(&self, message: &Message) -> Result<Option<Carried>, Problem> {
+        let meta = message.params.get("_meta");
+        let in_meta =
+            Carried::in_member("_meta.tenuo", meta.and_then(|meta| meta.get(carried::META)))?;
+        Carried::only(warrants::in_headers(&self.request)?, in_meta)
     }
 
     /// The claims of a caller, whose run a run credential fixes.

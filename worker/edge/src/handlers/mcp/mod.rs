@@ -42,6 +42,7 @@ use crate::authentication;
 use crate::http::{Body, Head, Request};
 use crate::lane::client::{Judged, RateFields};
 use crate::upstream::relay::{self, Passed};
+use crate::warrants;
 
 /// How long after the upstream's time limit a stream without a response is closed. This happens only after a
 /// trap in Wasm.
@@ -417,6 +418,11 @@ async fn decide(
     let mut command =
         client.command(claims, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
     command.forwarded = true;
+    let carried = client.warrant(message).map_err(|problem| {
+        let detail = problem.detail;
+        refuse(RpcError::in_band(INVALID_PARAMS, detail))
+    })?;
+    warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
     if answers && command.call.approval_id.is_some() {
@@ -453,6 +459,7 @@ async fn decide(
     let untrusted = reply.untrusted;
     // The outcome is recorded without the arguments.
     command.call.input = Json::Object(Vec::new());
+    command.warrant = None;
     let decided = Rc::new(Passed::new(command, decision, untrusted.clone(), reply.observe));
     let let_through = Some(Rc::clone(&decided));
     let pending = id.map(|id| Pending::new(id, &message.method, claims, None, let_through));

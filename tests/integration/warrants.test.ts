@@ -1,0 +1,246 @@
+// Capability warrants on the wire: an orchestrator hands a sub-agent "refund up to 50 for this customer".
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Reply } from "../support/client.ts";
+import type { AuthorizeResponse } from "../support/api/types.gen.ts";
+import { eventually, Gateward, INSPECTABLE, type Options, type Tenant } from "../support/gateward.ts";
+import { call, outcome, Recorder } from "../support/recorder.ts";
+import { anything, Chain, exact, type Input, Key, upTo } from "../support/warrants.ts";
+
+const ROOT = new Key(1);
+const ORCHESTRATOR = new Key(2);
+/** Has no registration. */
+const WORKER = new Key(3);
+const STRANGER = new Key(9);
+
+let recorder: Recorder;
+let gateward: Gateward;
+let tenant: Tenant;
+/** The orchestrator's credential. */
+let token: string;
+
+beforeAll(async () => {
+  recorder = await Recorder.start();
+  ({ gateward, tenant } = recorder);
+  await tenant.register({
+    servers: [
+      {
+        server: "shop",
+        kind: "http",
+        upstream: { url: recorder.upstream.url("/v1/"), local: true, routes: [{ method: "POST", path: "/customers/{customer}/refunds", tool: "refund" }, { method: "GET", path: "/customers/{customer}/refunds", tool: "read" }] },
+      },
+      { server: "pay", kind: "named" },
+    ],
+    tools: [
+      { server: "shop", tool: "refund", mutates: true, risk: "low" },
+      { server: "shop", tool: "read", mutates: false, risk: "low" },
+      { server: "pay", tool: "refund", mutates: true, risk: "low" },
+      { server: "pay", tool: "list", mutates: false, risk: "low" },
+    ],
+  });
+  const { api } = tenant;
+  await api.create("/v1/warrant-roots", { root_id: "orchestration", public_key: ROOT.hex });
+  await api.agent("orchestrator", { public_key: ORCHESTRATOR.hex });
+  ({ token } = await api.credential("orchestrator"));
+});
+afterAll(() => recorder?.close());
+beforeEach(() => recorder.reset());
+
+/** The task: refunds of up to 50 for the customer c-7, by the worker. */
+function task(): Chain {
+  const all = { refund: { customer: anything, amount: upTo(500) }, list: {}, record: {}, change: {} };
+  return Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: all }).attenuate({
+    by: ORCHESTRATOR,
+    holder: WORKER,
+    tools: { refund: { customer: exact("c-7"), amount: upTo(50) }, list: {}, record: {}, change: {} },
+  });
+}
+
+const body = (action: string, parameters: Input, more: object = {}) => ({
+  agent: { id: "orchestrator", environment: "production" },
+  tool_call: { tool: "pay", action, mutates_state: false, parameters },
+  context: { source_trust: "trusted_internal_unsigned" as const, contains_sensitive_data: false },
+  ...more,
+});
+const GOOD: Input = { customer: "c-7", amount: 20 };
+
+/** The reason code of a decision, or the status and code of a problem. */
+function said({ status, body }: Reply<Partial<AuthorizeResponse> & { code?: string }>): string {
+  return status === 200 ? String(body.reason_code) : `${status} ${body.code}`;
+}
+
+async function authorize(parameters: Input, headers: Record<string, string>, more: object = {}): Promise<string> {
+  return said(await gateward.post<AuthorizeResponse>(token, "/v1/authorize", body("refund", parameters, more), { headers }));
+}
+
+describe("POST /v1/authorize", () => {
+  test("what was handed on passes, and an injected text cannot get more", async () => {
+    const chain = task();
+    expect(await authorize(GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("policy_allow");
+    for (const [what, input, code] of [
+      ["more money", { customer: "c-7", amount: 51 }, "warrant_argument_refused"],
+      ["another customer", { customer: "c-8", amount: 20 }, "warrant_argument_refused"],
+      ["another argument", { customer: "c-7", amount: 20, note: "x" }, "warrant_argument_refused"],
+      ["an argument less", { customer: "c-7" }, "warrant_argument_refused"],
+    ] as const) {
+      expect(await authorize(input, chain.headers(WORKER, "refund", input)), what).toBe(code);
+    }
+    // The worker hands itself more, or signs for another call.
+    const wider = chain.attenuate({ by: WORKER, holder: WORKER, tools: { refund: { customer: anything, amount: upTo(500) } } });
+    expect(await authorize(GOOD, wider.headers(WORKER, "refund", GOOD))).toBe("warrant_widened");
+    expect(await authorize({ customer: "c-7", amount: 21 }, chain.headers(WORKER, "refund", GOOD))).toBe("warrant_proof_invalid");
+    expect(await authorize(GOOD, chain.headers(STRANGER, "refund", GOOD))).toBe("warrant_proof_invalid");
+    const forged = Chain.root({ by: STRANGER, holder: ORCHESTRATOR, tools: { refund: {} } });
+    expect(await authorize(GOOD, forged.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_untrusted");
+    const others = Chain.root({ by: ROOT, holder: STRANGER, tools: { refund: {} } });
+    expect(await authorize(GOOD, others.headers(STRANGER, "refund", GOOD))).toBe("warrant_holder_unknown");
+    expect(await authorize(GOOD, { "x-tenuo-warrant": "!" })).toBe("warrant_malformed");
+    expect(await authorize(GOOD, { "x-tenuo-warrant": chain.text })).toBe("warrant_proof_missing");
+  });
+
+  test("a warrant is in the headers or in the body, in one place", async () => {
+    const chain = task();
+    const member = { warrant: chain.member(WORKER, "refund", GOOD) };
+    expect(await authorize(GOOD, {}, member)).toBe("policy_allow");
+    expect(await authorize(GOOD, chain.headers(WORKER, "refund", GOOD), member)).toBe("400 malformed_request");
+    expect(await authorize(GOOD, { "x-tenuo-pop": "AA" })).toBe("400 malformed_request");
+    expect(await authorize(GOOD, {}, { warrant: "AA" })).toBe("400 malformed_request");
+  });
+
+  test("a request that is repeated gets its answer, and the receipt names the chain", async () => {
+    const chain = task();
+    const send = (more: object) =>
+      gateward.post<AuthorizeResponse>(token, "/v1/authorize", body("refund", GOOD, more), { headers: chain.headers(WORKER, "refund", GOOD) });
+    const { body: first } = await send({ request_id: "r-1" });
+    expect(first.reason_code).toBe("policy_allow");
+    expect((await send({ request_id: "r-1" })).body).toEqual(first);
+    expect(said(await send({ request_id: "r-2" }))).toBe("warrant_proof_used");
+    expect(said(await send({ nonce: "n", timestamp: new Date().toISOString() }))).toBe("400 malformed_request");
+    let rows: { body: string }[] = [];
+    await eventually("the receipt is in D1", async () => {
+      rows = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE decision_id = ?1", first.decision_id);
+      return rows.length === 1;
+    });
+    const receipt = JSON.parse(rows[0]?.body ?? "{}") as { warrant?: object };
+    expect(receipt.warrant).toEqual({ chain_hash: chain.sha256, depth: 1, id: chain.id, root: ROOT.hex });
+  });
+
+  test("of twenty requests with one proof, one passes, and none after the object was evicted", async () => {
+    const chain = task();
+    const headers = chain.headers(WORKER, "refund", GOOD);
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => authorize(GOOD, headers)));
+    expect(outcomes.filter((it) => it === "policy_allow")).toHaveLength(1);
+    expect(outcomes.filter((it) => it === "warrant_proof_used")).toHaveLength(19);
+    const agent = await tenant.api.read<{ lane: number }>("/v1/agents/orchestrator");
+    await tenant.evict(agent.lane);
+    expect(await authorize(GOOD, headers)).toBe("warrant_proof_used");
+  });
+
+  test("a read may repeat its proof", async () => {
+    const chain = task();
+    const headers = chain.headers(WORKER, "list", {});
+    for (let times = 0; times < 2; times += 1) {
+      expect(said(await gateward.post<AuthorizeResponse>(token, "/v1/authorize", body("list", {}), { headers }))).toBe("policy_allow");
+    }
+  });
+
+  test("after a revocation was acknowledged, no call passes", async () => {
+    const root = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} } });
+    const leaf = root.attenuate({ by: ORCHESTRATOR, holder: WORKER, tools: { refund: {} } });
+    const of = (amount: number) => ({ customer: "c", amount });
+    expect(await authorize(of(1), leaf.headers(WORKER, "refund", of(1)))).toBe("policy_allow");
+    await tenant.api.create("/v1/warrant-revocations", { warrant_id: root.id, reason: "leaked" });
+    expect(await authorize(of(2), leaf.headers(WORKER, "refund", of(2)))).toBe("warrant_revoked");
+  });
+});
+
+describe("/mcp", () => {
+  const send = (name: string, input: Input, meta: object | undefined, headers = {}) =>
+    recorder.send(call(name, { arguments: input, _meta: { progressToken: 1, ...(meta !== undefined && { tenuo: meta }) } }), { token, headers });
+
+  test("a call passes without its warrant, and a refusal is an error that clients know", async () => {
+    const chain = task();
+    const passed = await send("record", {}, chain.member(WORKER, "record", {}));
+    expect(await outcome(passed)).toBe("200 -");
+    expect(recorder.upstream.received).toHaveLength(1);
+    const [{ text } = { text: "" }] = recorder.upstream.received;
+    expect(text).toContain("progressToken");
+    expect(text).not.toContain("tenuo");
+    expect(text).not.toContain(chain.text);
+    recorder.reset();
+    expect(await outcome(await send("record", { a: 1 }, chain.member(WORKER, "record", {})))).toBe("200 -32001");
+    expect(await outcome(await send("record", {}, { warrant: "!", signature: "AA" }))).toBe("200 -32602");
+    expect(await outcome(await send("record", {}, { warrant: 5 }))).toBe("200 -32602");
+    expect(await outcome(await send("record", {}, chain.member(WORKER, "record", {}), chain.headers(WORKER, "record", {})))).toBe("200 -32602");
+    expect(recorder.upstream.received).toEqual([]);
+    const inHeaders = await send("record", {}, undefined, chain.headers(WORKER, "record", {}));
+    expect(await outcome(inHeaders)).toBe("200 -");
+    expect(JSON.stringify(recorder.upstream.received[0]?.headers)).not.toContain("tenuo");
+  });
+});
+
+describe("/http and /v1/forward-auth", () => {
+  const refund = (customer: string, amount: number, headers: Record<string, string>) =>
+    fetch(new URL(`/http/shop/customers/${customer}/refunds`, gateward.url), {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      body: JSON.stringify({ amount }),
+    });
+
+  test("the arguments are the route's and the body's, and no header is forwarded", async () => {
+    const chain = task();
+    const good = { customer: "c-7", amount: 20 };
+    const passed = await refund("c-7", 20, chain.headers(WORKER, "refund", good));
+    expect(passed.status).toBe(200);
+    expect(recorder.upstream.received).toHaveLength(1);
+    expect(JSON.stringify(recorder.upstream.received[0]?.headers)).not.toContain("tenuo");
+    for (const [customer, amount] of [["c-7", 51], ["c-8", 20]] as const) {
+      const input = { customer, amount };
+      const refused = await refund(customer, amount, chain.headers(WORKER, "refund", input));
+      expect(`${refused.status} ${refused.headers.get("x-gateward-reason-code")}`).toBe("403 warrant_argument_refused");
+    }
+    const again = await refund("c-7", 20, chain.headers(WORKER, "refund", good));
+    expect(again.headers.get("x-gateward-reason-code")).toBe("warrant_proof_used");
+    expect(recorder.upstream.received).toHaveLength(1);
+  });
+
+  test("a gateway that asks gets an answer about what it shows", async () => {
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: { customer: anything }, read: { customer: exact("c-7") } } });
+    const ask = async (method: string, customer: string, tool: string) => {
+      const headers = { "x-original-method": method, "x-original-uri": `/customers/${customer}/refunds`, ...chain.headers(ORCHESTRATOR, tool, { customer }) };
+      const { status, headers: answered } = await gateward.get(token, "/v1/forward-auth/shop", { headers });
+      return `${status} ${answered.get("x-gateward-reason-code")}`;
+    };
+    expect(await ask("GET", "c-7", "read")).toBe("200 policy_allow");
+    expect(await ask("GET", "c-8", "read")).toBe("403 warrant_argument_refused");
+    // It does not show the body, where the amount is.
+    expect(await ask("POST", "c-7", "refund")).toBe("403 warrant_unsupported");
+  });
+});
+
+test("a proof that was used stays used when the runtime ends", async () => {
+  const state = mkdtempSync(join(tmpdir(), "gateward-warrants-"));
+  try {
+    const options: Options = { state, entry: INSPECTABLE };
+    let runtime = await Gateward.start(options);
+    const own = await runtime.tenant({ servers: [{ server: "pay", kind: "named" }], tools: [{ server: "pay", tool: "refund", mutates: true, risk: "low" }] });
+    await own.api.create("/v1/warrant-roots", { root_id: "r", public_key: ROOT.hex });
+    await own.api.agent("orchestrator", { public_key: ORCHESTRATOR.hex });
+    const credential = await own.api.credential("orchestrator");
+    const headers = task().headers(WORKER, "refund", GOOD);
+    const send = async () => said(await runtime.post<AuthorizeResponse>(credential.token, "/v1/authorize", body("refund", GOOD), { headers }));
+    expect(await send()).toBe("policy_allow");
+    await runtime.close();
+    runtime = await Gateward.start({ ...options, migrate: false });
+    try {
+      // The proof is good for more than a minute.
+      expect(await send()).toBe("warrant_proof_used");
+    } finally {
+      await runtime.close();
+    }
+  } finally {
+    rmSync(state, { recursive: true });
+  }
+});

@@ -1,0 +1,271 @@
+//! How callers send a warrant: in headers, in MCP's `_meta`, or in the body of `/v1/authorize`.
+
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{MAX_APPROVAL_BYTES, MAX_APPROVALS, MAX_TEXT_BYTES};
+use super::cbor::{Malformed, Reader};
+use super::chain::sha256;
+use super::judge::{Cache, Call, Claim, Presented, Tolerance, judge};
+use super::refusal::Refusal;
+use super::text;
+use crate::decision::ReasonCode;
+use crate::json::Json;
+use crate::problem::{Problem, ProblemCode};
+
+/// The prefix of all headers of the format. None of them is forwarded.
+pub const HEADER_PREFIX: &str = "x-tenuo-";
+
+/// The headers with the warrant, the proof and the approvals.
+pub const HEADERS: [&str; 3] = ["x-tenuo-warrant", "x-tenuo-pop", "x-tenuo-approvals"];
+
+/// The member of MCP's `_meta`. It is not forwarded.
+pub const META: &str = "tenuo";
+
+/// The member of the body of `/v1/authorize`.
+pub const BODY: &str = "warrant";
+
+/// A warrant that came with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// SHA-256 of what came in the place of the warrant.
+    pub hash: [u8; 32],
+    pub judged: Judged,
+}
+
+/// What is known about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Judged {
+    /// The call is not known yet: routes say which tool an HTTP request calls.
+    Later(Presented),
+    Refused(Refusal),
+    Holds(Box<Claim>),
+}
+
+impl Carried {
+    /// The warrant of a request's headers.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`: there is a proof or an approval without a warrant.
+    pub fn in_headers(header: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Problem> {
+        let [warrant, proof, approvals] = HEADERS.map(header);
+        let Some(warrant) = warrant else {
+            return match proof.or(approvals) {
+                None => Ok(None),
+                Some(_) => Err(malformed(
+                    "`X-Tenuo-PoP` and `X-Tenuo-Approvals` need an `X-Tenuo-Warrant`",
+                )),
+            };
+        };
+        let approvals = approvals.as_deref().map_or(Ok(Vec::new()), approvals_of_header);
+        Ok(Some(Self::read(&warrant, proof.as_deref(), approvals)))
+    }
+
+    /// The warrant in a member of a JSON document, of the form of MCP's `_meta.tenuo`: `{"warrant", "signature",
+    /// "approvals"}`. `name` is for errors.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`: the member has another form.
+    pub fn in_member(name: &str, member: Option<&Json>) -> Result<Option<Self>, Problem> {
+        let Some(member) = member.filter(|member| !matches!(member, Json::Null)) else {
+            return Ok(None);
+        };
+        let must = |part: &str, must: &str| malformed(&format!("`{name}{part}` must be {must}"));
+        let Json::Object(fields) = member else { return Err(must("", "an object")) };
+        let known = |(part, _): &&(String, Json)| {
+            matches!(part.as_str(), "warrant" | "signature" | "approvals")
+        };
+        if let Some((part, _)) = fields.iter().find(|field| !known(field)) {
+            return Err(malformed(&format!("`{name}` has the unknown member `{part}`")));
+        }
+        let text = |part: &str| match member.get(part) {
+            None | Some(Json::Null) => Ok(None),
+            Some(Json::String(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(must(&[".", part].concat(), "a text")),
+        };
+        let approvals = match member.get("approvals") {
+            None | Some(Json::Null) => Some(Vec::new()),
+            Some(Json::Array(items)) => items.iter().map(Json::as_str).collect(),
+            Some(_) => None,
+        };
+        let approvals = approvals.ok_or_else(|| must(".approvals", "a list of texts"))?;
+        let warrant = text("warrant")?.ok_or_else(|| must(".warrant", "present"))?;
+        Ok(Some(Self::read(warrant, text("signature")?, approvals_of_texts(&approvals))))
+    }
+
+    /// One of two places. A request names one warrant.
+    ///
+    /// # Errors
+    ///
+    /// `malformed_request`: both have one.
+    pub fn only(one: Option<Self>, other: Option<Self>) -> Result<Option<Self>, Problem> {
+        match (one, other) {
+            (Some(_), Some(_)) => Err(malformed("the request has a warrant in two places")),
+            (one, other) => Ok(one.or(other)),
+        }
+    }
+
+    /// What cannot be read is refused with the call, so that the refusal is on record.
+    fn read(
+        warrant: &str,
+        proof: Option<&str>,
+        approvals: Result<Vec<Vec<u8>>, Malformed>,
+    ) -> Self {
+        let read = || {
+            let stack = text::stack(warrant)?;
+            let proof = proof.map(|proof| match proof.len() {
+                0..=MAX_PROOF_TEXT => text::decode(proof),
+                _ => Err(Malformed("the proof is too long")),
+            });
+            Ok(Presented { stack, proof: proof.transpose()?, approvals: approvals? })
+        };
+        match read() {
+            Ok(presented) => {
+                Self { hash: sha256(&presented.stack), judged: Judged::Later(presented) }
+            }
+            Err(Malformed(reason)) => {
+                let reason = format!("The warrant cannot be read: {reason}.");
+                let refusal = Refusal::new(ReasonCode::WarrantMalformed, reason);
+                // The text may be of any length.
+                let text = warrant.as_bytes();
+                let text = text.get(..MAX_TEXT_BYTES).unwrap_or(text);
+                Self { hash: sha256(text), judged: Judged::Refused(refusal) }
+            }
+        }
+    }
+
+    /// Judges the call, unless that was done.
+    pub fn judge(&mut self, call: &Call<'_>, tolerance: Tolerance, cache: &mut Cache) {
+        if let Judged::Later(presented) = &self.judged {
+            self.judged = match judge(presented, call, tolerance, cache) {
+                Ok(claim) => Judged::Holds(Box::new(claim)),
+                Err(refusal) => Judged::Refused(refusal),
+            };
+        }
+    }
+
+    /// What the warrant says about the call, if it carries it.
+    #[must_use]
+    pub fn claim(&self) -> Option<&Claim> {
+        match &self.judged {
+            Judged::Holds(claim) => Some(claim),
+            _ => None,
+        }
+    }
+
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match &self.judged {
+            Judged::Later(presented) => presented.heap_bytes(),
+            _ => 0,
+        }
+    }
+}
+
+/// Characters of a proof: base64 of 64 bytes, with room for line ends.
+const MAX_PROOF_TEXT: usize = 128;
+
+/// Characters of one approval.
+const MAX_APPROVAL_TEXT: usize = MAX_APPROVAL_BYTES * 3 / 2;
+
+/// The header's value is base64 of a CBOR array of approvals, or of a JSON array of their base64. Clients send
+/// both.
+fn approvals_of_header(value: &str) -> Result<Vec<Vec<u8>>, Malformed> {
+    if value.len() > MAX_APPROVALS * MAX_APPROVAL_TEXT {
+        return Err(Malformed("the approvals are too large"));
+    }
+    let bytes = text::decode(value)?;
+    if bytes.first() == Some(&b'[') {
+        let texts: Vec<&str> = serde_json::from_slice(&bytes)
+            .map_err(|_| Malformed("the approvals are not a list of texts"))?;
+        return approvals_of_texts(&texts);
+    }
+    let mut reader = Reader::new(&bytes);
+    let approvals = reader.list(MAX_APPROVALS, |reader| {
+        let ((), approval) = reader.consumed(Reader::skip)?;
+        Ok(approval.to_vec())
+    })?;
+    reader.end()?;
+    Ok(approvals)
+}
+
+fn approvals_of_texts(texts: &[&str]) -> Result<Vec<Vec<u8>>, Malformed> {
+    if texts.len() > MAX_APPROVALS || texts.iter().any(|text| text.len() > MAX_APPROVAL_TEXT) {
+        return Err(Malformed("there are too many approvals, or one is too large"));
+    }
+    texts.iter().map(|approval| text::decode(approval)).collect()
+}
+
+fn malformed(detail: &str) -> Problem {
+    Problem::new(ProblemCode::MalformedRequest, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    fn headers(values: [Option<&str>; 3]) -> Result<Option<Carried>, Problem> {
+        Carried::in_headers(|name| {
+            let (_, value) = HEADERS.iter().zip(values).find(|(header, _)| **header == name)?;
+            value.map(str::to_owned)
+        })
+    }
+
+    fn presented(carried: Option<Carried>) -> Presented {
+        match carried.unwrap().judged {
+            Judged::Later(presented) => presented,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_warrant_is_read_from_headers_and_from_a_member() {
+        // A CBOR array of two maps, and a JSON array of the base64 of two maps.
+        for approvals in [text::encode(&[0x82, 0xa0, 0xa0]), text::encode(br#"["oA==","oA"]"#)] {
+            let read = presented(headers([Some("gA"), Some("AQID"), Some(&approvals)]).unwrap());
+            assert_eq!((read.stack, read.proof), (vec![0x80], Some(vec![1, 2, 3])));
+            assert_eq!(read.approvals, [[0xa0], [0xa0]], "{approvals}");
+        }
+        let member =
+            parse(br#"{"warrant":"gA==","signature":"AQID","approvals":["oA=="]}"#).unwrap();
+        let read = presented(Carried::in_member("w", Some(&member)).unwrap());
+        assert_eq!((read.stack, read.approvals), (vec![0x80], vec![vec![0xa0]]));
+        assert_eq!(headers([None; 3]), Ok(None));
+        assert_eq!(Carried::in_member("w", None), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_warrant_is_refused_with_the_call_and_what_is_unclear_at_once() {
+        let long = "A".repeat(MAX_TEXT_BYTES + 1);
+        for warrant in ["!", "", &long] {
+            let carried = headers([Some(warrant), None, None]).unwrap().unwrap();
+            let is_refused = match carried.judged {
+                Judged::Refused(refusal) => refusal.code == ReasonCode::WarrantMalformed,
+                // No bytes are no warrant either, which the judge says.
+                Judged::Later(presented) => presented.stack.is_empty(),
+                Judged::Holds(_) => false,
+            };
+            assert!(is_refused, "{warrant:.10}");
+        }
+        assert!(headers([None, Some("AQ"), None]).is_err());
+        let some = || headers([Some("gA"), None, None]).unwrap();
+        assert!(Carried::only(some(), some()).is_err());
+        assert!(Carried::only(some(), None).is_ok());
+        for wrong in [
+            "1",
+            "{}",
+            r#"{"warrant":1}"#,
+            r#"{"warrant":"gA","signature":[]}"#,
+            r#"{"warrant":"gA","approvals":"oA"}"#,
+            r#"{"warrant":"gA","approvals":[1]}"#,
+            r#"{"warrant":"gA","x":1}"#,
+        ] {
+            let member = parse(format!("[{wrong}]").as_bytes()).unwrap();
+            let Json::Array(items) = member else { panic!() };
+            assert!(Carried::in_member("w", items.first()).is_err(), "{wrong}");
+        }
+    }
+}

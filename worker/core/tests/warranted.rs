@@ -1,0 +1,326 @@
+//! What a lane does with the warrant of a call.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
+
+mod support;
+
+use std::rc::Rc;
+
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::warrant::ANY_TOLERANCE;
+use gateward_core::registry::Warrants;
+use gateward_core::warrant::chain::sha256;
+use gateward_core::warrant::constraint::Arguments;
+use gateward_core::warrant::mint::Secret;
+use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::{Cache, Call, Carried, Judged, Presented, text};
+use serde_json::{Value, json};
+use support::{Fault, Gate, START_MS, command, read_call, tool, with};
+
+const ROOT: u8 = 1;
+const AGENT: u8 = 2;
+const WORKER: u8 = 3;
+
+fn secret(number: u8) -> Secret {
+    Secret::new([number; 32])
+}
+
+/// A warrant of the agent for every tool.
+fn root() -> Payload {
+    let now_s = START_MS / 1_000;
+    Payload {
+        id: WarrantId([1; 16]),
+        powers: Powers::Execution(vec![("*".to_owned(), Arguments::default())]),
+        holder: secret(AGENT).public(),
+        issuer: secret(ROOT).public(),
+        issued_at_s: now_s - 60,
+        expires_at_s: now_s + 3_600,
+        max_depth: 12,
+        depth: 0,
+        parent_hash: None,
+        extensions: Vec::new(),
+        gates: None,
+        approvers: Vec::new(),
+        min_approvals: None,
+        clearance: Some(20),
+    }
+}
+
+/// A chain of so many links, the last ones for the worker.
+fn chain(links: u8) -> Vec<Payload> {
+    let mut chain = vec![root()];
+    for at in 1..links {
+        let parent = chain.last().unwrap();
+        let child = Payload {
+            id: WarrantId([at + 1; 16]),
+            holder: secret(WORKER).public(),
+            issuer: parent.holder,
+            depth: at,
+            parent_hash: Some(sha256(&parent.write())),
+            ..parent.clone()
+        };
+        chain.push(child);
+    }
+    chain
+}
+
+/// The call with a chain of so many links. The proof is of this time.
+fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
+    let chain = chain(links);
+    let issuers = [ROOT, AGENT].into_iter().chain(std::iter::repeat(WORKER));
+    let stack: Vec<_> = chain.iter().zip(issuers).map(|(it, by)| secret(by).issue(it)).collect();
+    let mut command = command(body);
+    let call = &command.call;
+    let holder = secret(if links == 1 { AGENT } else { WORKER });
+    let id = chain.last().unwrap().id;
+    let proof = holder.prove(id, &call.tool, &call.input, at_s);
+    let presented =
+        Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: vec![] };
+    let hash = sha256(&presented.stack);
+    let mut carried = Carried { hash, judged: Judged::Later(presented) };
+    let judged = Call { server: &call.server, tool: &call.tool, input: &call.input, now_s: at_s };
+    carried.judge(&judged, ANY_TOLERANCE, &mut Cache::default());
+    command.warrant = Some(carried);
+    command
+}
+
+fn now_s() -> u64 {
+    START_MS / 1_000
+}
+
+/// A lane of an agent with a key, whose tenant trusts the root. `writes`: whether the tool does.
+fn gate(writes: bool) -> Gate {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(writes, false);
+    gate.records.agent.as_mut().unwrap().public_key = Some(secret(AGENT).public());
+    gate.records.warrants = trusted(
+        json!([{"id": "r", "public_key": secret(ROOT).public(),
+        "allowed_servers": null}]),
+        json!([]),
+    );
+    gate
+}
+
+fn trusted(roots: Value, revoked: Value) -> Rc<Warrants> {
+    Rc::new(serde_json::from_value(json!({"roots": roots, "revoked": revoked})).unwrap())
+}
+
+/// Status, and reason code or problem code.
+fn outcome(gate: &Gate, command: &GateCommand) -> (u16, String) {
+    let reply = gate.try_call(command).unwrap();
+    let body: Value = serde_json::from_str(&reply.body).unwrap();
+    let code = body["reason_code"].as_str().or(body["code"].as_str()).unwrap_or_default();
+    (reply.status, code.to_owned())
+}
+
+fn code(gate: &Gate, command: &GateCommand) -> String {
+    outcome(gate, command).1
+}
+
+#[test]
+fn a_warrant_must_be_trusted_and_the_agents() {
+    type Change = fn(&mut Gate);
+    let cases: [(&str, u8, Change, &str); 14] = [
+        ("as it should be", 1, |_| {}, "policy_allow"),
+        ("of a worker that nobody registered", 3, |_| {}, "policy_allow"),
+        (
+            "no root",
+            1,
+            |it| it.records.warrants = trusted(json!([]), json!([])),
+            "warrant_untrusted",
+        ),
+        (
+            "another root",
+            1,
+            |it| {
+                let other =
+                    json!([{"id": "r", "public_key": secret(9).public(), "allowed_servers": null}]);
+                it.records.warrants = trusted(other, json!([]));
+            },
+            "warrant_untrusted",
+        ),
+        (
+            "a root for other servers",
+            1,
+            |it| {
+                let root = json!([{"id": "r", "public_key": secret(ROOT).public(), "allowed_servers": ["x*"]}]);
+                it.records.warrants = trusted(root, json!([]));
+            },
+            "warrant_untrusted",
+        ),
+        (
+            "an agent without a key",
+            1,
+            |it| it.records.agent.as_mut().unwrap().public_key = None,
+            "warrant_holder_unknown",
+        ),
+        (
+            "another agent",
+            2,
+            |it| {
+                it.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+            },
+            "warrant_holder_unknown",
+        ),
+        ("the last link is revoked", 3, |it| revoke(it, 3), "warrant_revoked"),
+        ("the first link is revoked", 3, |it| revoke(it, 1), "warrant_revoked"),
+        ("another warrant is revoked", 3, |it| revoke(it, 9), "policy_allow"),
+        ("too many links", 9, |_| {}, "warrant_chain_broken"),
+        (
+            "more links are accepted",
+            9,
+            |it| {
+                it.records.tenant.as_mut().unwrap().settings.warrant_max_links = Some(9);
+            },
+            "policy_allow",
+        ),
+        (
+            "enough clearance",
+            1,
+            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(20),
+            "policy_allow",
+        ),
+        (
+            "too little clearance",
+            1,
+            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(21),
+            "warrant_clearance_missing",
+        ),
+    ];
+    for (name, links, change, expected) in cases {
+        let mut gate = gate(false);
+        change(&mut gate);
+        assert_eq!(code(&gate, &warranted(&read_call(), links, now_s())), expected, "{name}");
+    }
+}
+
+fn revoke(gate: &mut Gate, number: u8) {
+    let root = json!([{"id": "r", "public_key": secret(ROOT).public(), "allowed_servers": null}]);
+    gate.records.warrants = trusted(root, json!([hex::encode([number; 16])]));
+}
+
+#[test]
+fn tenant_agent_and_tool_can_need_a_warrant() {
+    type Change = fn(&mut Gate);
+    let cases: [(&str, Change, &str); 4] = [
+        ("nobody", |_| {}, "policy_allow"),
+        (
+            "the tenant",
+            |it| it.records.tenant.as_mut().unwrap().settings.warrant_required = Some(true),
+            "warrant_required",
+        ),
+        (
+            "the agent",
+            |it| it.records.agent.as_mut().unwrap().warrant_required = true,
+            "warrant_required",
+        ),
+        (
+            "the tool",
+            |it| it.records.tool.as_mut().unwrap().warrant_required = true,
+            "warrant_required",
+        ),
+    ];
+    for (name, change, expected) in cases {
+        let mut gate = gate(false);
+        change(&mut gate);
+        assert_eq!(code(&gate, &command(&read_call())), expected, "{name}");
+        assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "policy_allow", "{name}");
+    }
+}
+
+#[test]
+fn a_proof_is_good_once_for_what_changes_something() {
+    let call = |request_id: &str| with(read_call(), json!({"request_id": request_id}));
+    for (writes, reads_once, second) in [
+        (true, None, "warrant_proof_used"),
+        (false, None, "policy_allow"),
+        (false, Some(true), "warrant_proof_used"),
+    ] {
+        let mut gate = gate(writes);
+        gate.records.tenant.as_mut().unwrap().settings.warrant_reads_once = reads_once;
+        let first = warranted(&call("a"), 2, now_s());
+        assert_eq!(code(&gate, &first), "policy_allow");
+        assert_eq!(code(&gate, &first), "policy_allow", "the stored answer comes first");
+        assert_eq!(code(&gate, &warranted(&call("b"), 2, now_s())), second);
+        // It outlives the object, and a flush.
+        gate.evict();
+        gate.flush_all();
+        assert_eq!(code(&gate, &warranted(&call("c"), 2, now_s())), second);
+        // A proof of the next window is another one.
+        assert_eq!(code(&gate, &warranted(&call("d"), 2, now_s() + 30)), "policy_allow");
+    }
+}
+
+#[test]
+fn a_refusal_says_when_the_next_window_begins_and_a_denied_call_uses_no_proof() {
+    let mut gate = gate(true);
+    gate.records.tool.as_mut().unwrap().min_clearance = Some(21);
+    assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "warrant_clearance_missing");
+    gate.records.tool.as_mut().unwrap().min_clearance = None;
+    assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "policy_allow");
+    let reply = gate.try_call(&warranted(&read_call(), 1, now_s())).unwrap();
+    let next_ms = (now_s() - now_s() % 30 + 30) * 1_000;
+    assert!(reply.body.contains(&gateward_core::id::rfc3339(next_ms)), "{}", reply.body);
+}
+
+#[test]
+fn the_lanes_clock_decides_on_expiry_and_on_the_proofs_window() {
+    for (after_s, expected) in [
+        (89, "policy_allow"),
+        // Windows begin each 30 s, and two past ones are accepted.
+        (120, "warrant_proof_invalid"),
+        (3_700, "warrant_expired"),
+    ] {
+        let gate = gate(false);
+        gate.now_ms.set(START_MS - START_MS % 30_000 + after_s * 1_000);
+        let judged_s = (START_MS - START_MS % 30_000) / 1_000;
+        assert_eq!(code(&gate, &warranted(&read_call(), 1, judged_s)), expected, "{after_s}");
+    }
+    let mut gate = gate(false);
+    gate.records.tenant.as_mut().unwrap().settings.warrant_proof_windows = Some(2);
+    gate.now_ms.set(START_MS + 61_000);
+    assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "warrant_proof_invalid");
+}
+
+#[test]
+fn a_warrant_belongs_to_the_request_id() {
+    let gate = gate(false);
+    let call = with(read_call(), json!({"request_id": "q"}));
+    assert_eq!(code(&gate, &warranted(&call, 1, now_s())), "policy_allow");
+    assert_eq!(
+        outcome(&gate, &warranted(&call, 2, now_s())),
+        (409, "request_id_conflict".to_owned())
+    );
+    assert_eq!(outcome(&gate, &command(&call)), (409, "request_id_conflict".to_owned()));
+}
+
+#[test]
+fn the_receipt_names_the_warrant() {
+    let gate = gate(false);
+    let command = warranted(&read_call(), 3, now_s());
+    gate.try_call(&command).unwrap();
+    gate.flush_all();
+    let receipt: String =
+        gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
+    let receipt: Value = serde_json::from_str(&receipt).unwrap();
+    let hash = hex::encode(command.warrant.unwrap().hash);
+    let expected = json!({"chain_hash": hash, "depth": 2, "id": hex::encode([3; 16]),
+        "root": secret(ROOT).public()});
+    assert_eq!(receipt["warrant"], expected);
+}
+
+/// Whatever storage does, an acknowledged write is not repeated with the same proof.
+#[test]
+fn a_proof_that_storage_may_not_hold_gets_no_answer() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        for statement in 0..8 {
+            let gate = gate(true);
+            gate.try_call(&command(&read_call())).unwrap();
+            gate.storage.fault.set(Some((statement, fault)));
+            let first = gate.try_call(&warranted(&read_call(), 1, now_s()));
+            gate.storage.fault.set(None);
+            let second = code(&gate, &warranted(&read_call(), 1, now_s()));
+            assert!(first.is_err() || second == "warrant_proof_used", "{fault:?} {statement}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Warrants of requests: reading them, and judging them with the isolate's cache of verified chains.
+
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::warrant::ANY_TOLERANCE;
+use gateward_core::problem::Problem;
+use gateward_core::warrant::{Call, Carried};
+use worker::Date;
+
+use crate::app::App;
+use crate::http::Request;
+
+/// The warrant of a request's headers.
+pub fn in_headers(request: &Request) -> Result<Option<Carried>, Problem> {
+    Carried::in_headers(|name| request.header(name))
+}
+
+/// Judges the warrant of a call whose tool is known, and gives it to the command. The lane checks the rest. This is
+/// done here and not there, because a lane serves one call at a time.
+pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
+    let Some(mut carried) = carried else { return };
+    let (call, now_s) = (&command.call, Date::now().as_millis() / 1_000);
+    let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
+    let call = Call { server, tool, input, now_s };
+    carried.judge(&call, ANY_TOLERANCE, &mut app.settings.engine.chains().borrow_mut());
+    command.warrant = Some(carried);
+}
