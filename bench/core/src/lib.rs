@@ -19,6 +19,7 @@ mod plain_cedar;
 mod policy;
 mod provenance;
 mod velocity;
+mod warrants;
 pub mod worst_case;
 
 use std::hint::black_box;
@@ -73,6 +74,7 @@ pub fn operations() -> Vec<Operation> {
         credentials::operations,
         limits::operations,
         velocity::operations,
+        warrants::operations,
         metrics::operations,
         canonical::operations,
         provenance::operations,

@@ -1,0 +1,283 @@
+//! What warrants cost, beside the reference implementation on the same bytes. The reference runs natively only.
+
+use std::cell::RefCell;
+use std::hint::black_box;
+
+use gateward_core::json::Json;
+use gateward_core::warrant::chain::{Chain, envelopes, sha256};
+use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Work};
+use gateward_core::warrant::mint::Secret;
+use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::{Cache, Call, Presented, Tolerance, judge, text};
+
+use crate::decide::NOW_MS;
+use crate::{GATEWARD, Operation};
+
+const NOW_S: u64 = NOW_MS / 1_000;
+
+const TOLERANCE: Tolerance = Tolerance { max_links: 64, proof_windows: 5 };
+
+pub fn operations() -> Vec<Operation> {
+    let mut all = own();
+    #[cfg(not(target_arch = "wasm32"))]
+    all.extend(reference::operations());
+    // Peers follow what they are compared with.
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn own() -> Vec<Operation> {
+    let mut all = vec![
+        of("warrant_decode", || {
+            let stack = stack(1);
+            move || envelopes(black_box(&stack)).map(|read| Payload::read(read[0].payload))
+        }),
+        of("warrant_issue", || {
+            let link = chain(1).remove(0);
+            let root = secret(1);
+            move || root.issue(black_box(&link))
+        }),
+        of("warrant_attenuate", || {
+            let (stack, links) = (stack(1), chain(2));
+            let holder = secret(2);
+            move || {
+                let read = envelopes(black_box(&stack)).unwrap();
+                let parent = Payload::read(read[0].payload).unwrap();
+                let hash = Some(sha256(read[0].payload));
+                holder.issue(&Payload {
+                    parent_hash: hash,
+                    depth: parent.depth + 1,
+                    ..links[1].clone()
+                })
+            }
+        }),
+        of("warrant_authorize", || judged(1, |_| {}, true)),
+        of("warrant_authorize_known", || {
+            let (presented, input) = presented(1);
+            let cache = RefCell::default();
+            move || {
+                let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+                judge(black_box(&presented), &call, TOLERANCE, &mut cache.borrow_mut()).unwrap()
+            }
+        }),
+        of("warrant_deny_invalid_proof", || {
+            judged(1, |it| it.proof = Some(secret(9).sign(b"").to_vec()), false)
+        }),
+        of("warrant_deny_missing_proof", || judged(1, |it| it.proof = None, false)),
+        of("warrant_deny_wrong_tool", || {
+            denied("read", r#"{"amount":20,"customer":"c-7"}"#, NOW_S)
+        }),
+        of("warrant_deny_constraint", || {
+            denied("refund", r#"{"amount":51,"customer":"c-7"}"#, NOW_S)
+        }),
+        of("warrant_deny_expired", || {
+            denied("refund", r#"{"amount":20,"customer":"c-7"}"#, NOW_S + 601)
+        }),
+    ];
+    for links in [1, 3, 8] {
+        all.push(Operation::new(format!("warrant_verify_chain_{links}"), GATEWARD, move || {
+            let stack = stack(links);
+            move || {
+                let read = envelopes(black_box(&stack)).unwrap();
+                Chain::verify(&read, [0; 32], &mut Work::default()).unwrap()
+            }
+        }));
+    }
+    all
+}
+
+fn of<F, T>(name: &'static str, prepare: impl Fn() -> F + 'static) -> Operation
+where
+    F: Fn() -> T + 'static,
+{
+    Operation::new(name, GATEWARD, prepare)
+}
+
+fn secret(number: u8) -> Secret {
+    Secret::new([number; 32])
+}
+
+/// Links that each narrow the amount.
+pub fn chain(links: u8) -> Vec<Payload> {
+    let refund = |max: f64| Arguments {
+        constraints: vec![
+            (
+                "amount".to_owned(),
+                Constraint::Range(Range {
+                    min: None,
+                    max: Some(max),
+                    min_inclusive: true,
+                    max_inclusive: true,
+                }),
+            ),
+            ("customer".to_owned(), Constraint::Exact(Json::String("c-7".to_owned()))),
+        ],
+        allow_unknown: false,
+    };
+    let mut chain: Vec<Payload> = Vec::new();
+    for at in 0..links {
+        chain.push(Payload {
+            id: WarrantId([at + 1; 16]),
+            powers: Powers::Execution(vec![(
+                "refund".to_owned(),
+                refund(f64::from(50 - u16::from(at))),
+            )]),
+            holder: secret(at + 2).public(),
+            issuer: secret(at + 1).public(),
+            issued_at_s: NOW_S - 60,
+            expires_at_s: NOW_S + 600,
+            max_depth: 8,
+            depth: at,
+            parent_hash: chain.last().map(|parent| sha256(&parent.write())),
+            extensions: Vec::new(),
+            gates: None,
+            approvers: Vec::new(),
+            min_approvals: None,
+            clearance: None,
+        });
+    }
+    chain
+}
+
+pub fn stack(links: u8) -> Vec<u8> {
+    let signed: Vec<_> =
+        chain(links).iter().zip(1..).map(|(link, issuer)| secret(issuer).issue(link)).collect();
+    text::join(&signed)
+}
+
+/// What the holder of a chain presents with `refund`, and its arguments.
+pub fn presented(links: u8) -> (Presented, Json) {
+    let input = gateward_core::json::parse(br#"{"amount":20,"customer":"c-7"}"#).unwrap();
+    let id = chain(links).last().unwrap().id;
+    let proof = secret(links + 1).prove(id, "refund", &input, NOW_S);
+    let presented =
+        Presented { stack: stack(links), proof: Some(proof.to_vec()), approvals: Vec::new() };
+    (presented, input)
+}
+
+/// From the bytes to the answer, without a cache.
+fn judged(links: u8, change: impl Fn(&mut Presented), passes: bool) -> impl Fn() -> bool {
+    let (mut presented, input) = presented(links);
+    change(&mut presented);
+    let run = move || {
+        let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+        judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
+    };
+    assert_eq!(run(), passes);
+    run
+}
+
+fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
+    let (presented, _) = presented(1);
+    let input = gateward_core::json::parse(input.as_bytes()).unwrap();
+    let run = move || {
+        let call = Call { server: "pay", tool, input: &input, now_s };
+        judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
+    };
+    assert!(!run());
+    run
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+mod reference {
+    //! The crate `tenuo`, from the same bytes.
+
+    use std::collections::HashMap;
+    use std::hint::black_box;
+
+    use tenuo::constraints::ConstraintValue;
+    use tenuo::{Authorizer, Signature, SigningKey};
+
+    use super::{NOW_S, presented, secret, stack};
+    use crate::Operation;
+
+    const TENUO: &str = "tenuo";
+
+    pub fn operations() -> Vec<Operation> {
+        let mut all = vec![
+            Operation::new("warrant_decode", TENUO, || {
+                let stack = stack(1);
+                move || tenuo::wire::decode_stack(black_box(&stack)).unwrap()
+            }),
+            Operation::new("warrant_authorize", TENUO, || {
+                checked("refund", 20, Some(2), NOW_S, true)
+            }),
+            Operation::new("warrant_deny_invalid_proof", TENUO, || {
+                checked("refund", 20, Some(9), NOW_S, false)
+            }),
+            Operation::new("warrant_deny_missing_proof", TENUO, || {
+                checked("refund", 20, None, NOW_S, false)
+            }),
+            Operation::new("warrant_deny_wrong_tool", TENUO, || {
+                checked("read", 20, Some(2), NOW_S, false)
+            }),
+            Operation::new("warrant_deny_constraint", TENUO, || {
+                checked("refund", 51, Some(2), NOW_S, false)
+            }),
+            Operation::new("warrant_deny_expired", TENUO, || {
+                checked("refund", 20, Some(2), NOW_S + 601, false)
+            }),
+        ];
+        for links in [1, 3, 8] {
+            all.push(Operation::new(format!("warrant_verify_chain_{links}"), TENUO, move || {
+                let stack = stack(links);
+                let authorizer = authorizer();
+                move || {
+                    let read = tenuo::wire::decode_stack(black_box(&stack)).unwrap();
+                    authorizer.verify_chain_as_of(&read.0, at(NOW_S)).unwrap()
+                }
+            }));
+        }
+        all
+    }
+
+    fn at(now_s: u64) -> i64 {
+        i64::try_from(now_s).unwrap()
+    }
+
+    fn authorizer() -> Authorizer {
+        let root = SigningKey::from_bytes(&[1; 32]).public_key();
+        Authorizer::builder().trusted_root(root).build().unwrap()
+    }
+
+    /// From the bytes to the answer. `signer` makes the proof.
+    fn checked(
+        tool: &'static str,
+        amount: i64,
+        signer: Option<u8>,
+        now_s: u64,
+        passes: bool,
+    ) -> impl Fn() -> bool {
+        let (presented, input) = presented(1);
+        let proof = match signer {
+            Some(2) => presented.proof.clone(),
+            Some(other) => Some(secret(other).sign(b"").to_vec()),
+            None => None,
+        };
+        drop(input);
+        let proof = proof.map(|proof| Signature::from_bytes(&proof.try_into().unwrap()).unwrap());
+        let arguments = HashMap::from([
+            ("amount".to_owned(), ConstraintValue::Integer(amount)),
+            ("customer".to_owned(), ConstraintValue::String("c-7".to_owned())),
+        ]);
+        let authorizer = authorizer();
+        let run = move || {
+            let Ok(read) = tenuo::wire::decode_stack(black_box(&presented.stack)) else {
+                return false;
+            };
+            authorizer
+                .check_chain_with_pop_args_as_of(
+                    &read.0,
+                    tool,
+                    &arguments,
+                    &arguments,
+                    proof.as_ref(),
+                    &[],
+                    at(now_s),
+                )
+                .is_ok()
+        };
+        assert_eq!(run(), passes);
+        run
+    }
+}
