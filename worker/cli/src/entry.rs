@@ -10,7 +10,7 @@ use clap::{CommandFactory as _, Parser};
 use crate::client::Client;
 use crate::commands::Command;
 use crate::failure::Failure;
-use crate::plan::Bearer;
+use crate::plan::{Bearer, Plan};
 use crate::runner::Runner;
 use crate::secret;
 use crate::sign::Signer;
@@ -113,7 +113,11 @@ pub(crate) fn with_whole_usage(
 
 fn run(arguments: Arguments) -> Result<u8, Failure> {
     let Arguments { url, json, token_file, signing_key_file, approval, command } = arguments;
-    let plan = command.plan()?;
+    let plan = match command.plan()? {
+        // It needs no worker, so it needs no token either.
+        Plan::Warrant(command) => return command.run(json),
+        plan => plan,
+    };
     let bearer = match plan.bearer() {
         Bearer::Token => secret::token(token_file.as_deref())?,
         Bearer::BootstrapSecret(file) => secret::bootstrap_secret(file.as_deref())?,

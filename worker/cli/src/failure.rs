@@ -16,7 +16,7 @@ pub const PENDING: u8 = 3;
 
 #[derive(Debug, PartialEq)]
 pub enum Failure {
-    /// The API's answer, RFC 9457.
+    /// The API's answer, RFC 9457, or the refusal of a warrant.
     Problem {
         code: String,
         detail: String,

@@ -29,6 +29,7 @@ mod section;
 mod sign;
 mod table;
 mod upstream;
+mod warrant;
 mod watch;
 
 pub use entry::{command, main};

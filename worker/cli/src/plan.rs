@@ -11,6 +11,7 @@ use crate::grant::Grant;
 use crate::request::{Fields, Method, Request};
 use crate::review::{Many, Review, ServerReview};
 use crate::table::Field;
+use crate::warrant::Warrant;
 
 #[derive(Debug, PartialEq)]
 pub enum Plan {
@@ -66,6 +67,8 @@ pub enum Plan {
     Watch(Request),
     /// Prints the headers that sign a request. Sends nothing.
     Sign(SignedRequest),
+    /// Makes or reads a warrant on this machine. Sends nothing.
+    Warrant(Warrant),
 }
 
 #[derive(Debug, PartialEq)]

@@ -68,6 +68,7 @@ impl Runner {
             Plan::Decide(decide) => self.decide(&decide),
             Plan::Watch(request) => self.watch(&request),
             Plan::Sign(request) => self.sign(&request),
+            Plan::Warrant(command) => command.run(self.json),
         }
     }
 

@@ -7,6 +7,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use gateward_core::warrant::key::KEY_BYTES;
+use gateward_core::warrant::mint::Secret;
+
 use crate::failure::Failure;
 
 /// A token has about 200 bytes, and a bootstrap secret has at most that. A larger file is the wrong
@@ -60,6 +63,16 @@ fn variable(name: &str) -> Result<Option<String>, Failure> {
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(Failure::Other(format!("{name} is not valid UTF-8"))),
     }
+}
+
+/// The Ed25519 secret key of a file: 64 hex digits.
+pub fn warrant_key(file: &Path) -> Result<Secret, Failure> {
+    let mut bytes = [0; KEY_BYTES];
+    hex::decode_to_slice(read(file)?, &mut bytes).map_err(|_| {
+        let name = file.display();
+        Failure::Other(format!("{name} does not contain a secret key: 64 hex digits"))
+    })?;
+    Ok(Secret::new(bytes))
 }
 
 fn read(file: &Path) -> Result<String, Failure> {

@@ -24,6 +24,7 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 use crate::plan::Plan;
+use crate::warrant::Warrant;
 
 pub use agent::FIELDS as AGENT;
 pub use approvals::FIELDS as APPROVAL;
@@ -57,6 +58,8 @@ pub enum Command {
     #[command(subcommand)]
     Limit(limit::Limit),
     #[command(subcommand)]
+    Warrant(Warrant),
+    #[command(subcommand)]
     WarrantRoot(warrant_root::WarrantRoot),
     #[command(subcommand)]
     WarrantRevocation(warrant_revocation::WarrantRevocation),
@@ -88,6 +91,7 @@ impl Command {
             Self::Tool(command) => command.plan(),
             Self::Ban(command) => Ok(command.plan()),
             Self::Limit(command) => command.plan(),
+            Self::Warrant(command) => Ok(Plan::Warrant(command)),
             Self::WarrantRoot(command) => command.plan(),
             Self::WarrantRevocation(command) => Ok(command.plan()),
             Self::Approvals(command) => Ok(command.plan()),

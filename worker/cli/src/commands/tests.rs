@@ -38,7 +38,7 @@ fn request(line: &str) -> Request {
         Ok(Plan::ListReceipts { lane, from, limit }) => chain::page(lane, from, limit),
         Ok(Plan::VerifyReceipts(verify)) => chain::ends(verify.lane.unwrap_or(0)),
         Ok(Plan::Decide(decide)) => decide.read(),
-        Ok(Plan::Sign(_)) => panic!("{line}: it sends nothing"),
+        Ok(Plan::Sign(_) | Plan::Warrant(_)) => panic!("{line}: it sends nothing"),
         Err(failure) => panic!("{line}: {failure}"),
     }
 }

@@ -1,0 +1,481 @@
+//! Tools and constraints as JSON: how people write what a warrant allows, and how it is shown.
+//!
+//! `{"refund": {"amount": {"range": {"max": 50}}}}` has tools, their arguments, and a constraint for each
+//! argument. A constraint is an object with one member: the name of its type, with its body.
+//!
+//! INVARIANT (inverse): what [`written`] returns, [`constraint`] reads as the same constraint. Exceptions are
+//! what Gateward never evaluates: it is shown, but cannot be made. That is a type such as `regex`, and a number
+//! that no argument has.
+
+use gateward_core::json::{Json, MAX_INTEGER};
+use gateward_core::warrant::cbor::{Reader, Writer};
+use gateward_core::warrant::constraint::{
+    Arguments, Constraint, Pattern, Range, Subpath, UrlPattern, UrlSafe,
+};
+use serde_json::{Map, Value, json};
+
+/// The names of the types that can be made.
+const NAMES: &str = "wildcard, exact, pattern, range, one_of, not_one_of, cidr, url_pattern, contains, subset, \
+                     all, any, not, subpath, url_safe";
+
+/// Why a document is not in this form: the JSON pointer of the place, and what it must be.
+type Wrong = String;
+
+/// The constraints by tool, sorted by name.
+pub fn tools(document: &Json) -> Result<Vec<(String, Arguments)>, Wrong> {
+    let mut tools = Vec::new();
+    for (tool, arguments) in object(document, "")? {
+        let at = inside("", tool);
+        let mut constraints = Vec::new();
+        for (name, value) in object(arguments, &at)? {
+            constraints.push((name.clone(), constraint(value, &inside(&at, name))?));
+        }
+        // Objects are sorted by UTF-16 units, and warrants by bytes.
+        constraints.sort_by(|(a, _), (b, _)| a.cmp(b));
+        tools.push((tool.clone(), Arguments { constraints, allow_unknown: false }));
+    }
+    tools.sort_by(|(a, _), (b, _)| a.cmp(b));
+    if tools.is_empty() { Err(wrong("", "name at least one tool")) } else { Ok(tools) }
+}
+
+/// Reads one constraint. `at` is the JSON pointer of its place.
+pub fn constraint(value: &Json, at: &str) -> Result<Constraint, Wrong> {
+    let [(name, body)] = object(value, at)? else {
+        let must = "it must have one member: the name of the constraint, with its body";
+        return Err(wrong(at, must));
+    };
+    let at = inside(at, name);
+    let constraint = match name.as_str() {
+        "wildcard" if *body == Json::Null => Constraint::Wildcard,
+        "wildcard" => return Err(wrong(&at, "it must be null")),
+        "exact" => Constraint::Exact(body.clone()),
+        "pattern" => Constraint::Pattern(Pattern::new(text(body, &at)?)),
+        "range" => Constraint::Range(range(body, &at)?),
+        "one_of" => Constraint::OneOf(array(body, &at)?.to_vec()),
+        "not_one_of" => Constraint::NotOneOf(array(body, &at)?.to_vec()),
+        "cidr" => Constraint::cidr(&text(body, &at)?)
+            .ok_or_else(|| wrong(&at, "it must be a network in CIDR notation, or an address"))?,
+        "url_pattern" => UrlPattern::new(&text(body, &at)?)
+            .map(Constraint::UrlPattern)
+            .ok_or_else(|| wrong(&at, "it must be `scheme://host:port/path`"))?,
+        "contains" => Constraint::Contains(array(body, &at)?.to_vec()),
+        "subset" => Constraint::Subset(array(body, &at)?.to_vec()),
+        "all" => Constraint::All(constraints(body, &at)?),
+        "any" => Constraint::Any(constraints(body, &at)?),
+        "not" => Constraint::Not(Box::new(constraint(body, &at)?)),
+        "subpath" => Constraint::Subpath(subpath(body, &at)?),
+        "url_safe" => Constraint::UrlSafe(url_safe(body, &at)?),
+        _ => return Err(wrong(&at, &format!("there is no such constraint; there are {NAMES}"))),
+    };
+    // The reader of warrants has bounds of its own.
+    let mut writer = Writer::default();
+    constraint.write(&mut writer);
+    match Constraint::read(&mut Reader::new(&writer.bytes)) {
+        Ok(_) => Ok(constraint),
+        Err(error) => Err(wrong(&at, error.0)),
+    }
+}
+
+fn constraints(value: &Json, at: &str) -> Result<Vec<Constraint>, Wrong> {
+    let items = array(value, at)?.iter().enumerate();
+    items.map(|(index, item)| constraint(item, &inside(at, &index.to_string()))).collect()
+}
+
+fn range(value: &Json, at: &str) -> Result<Range, Wrong> {
+    let body = Members::new(value, at, &["min", "max", "min_inclusive", "max_inclusive"])?;
+    let bound = |name: &str| match body.get(name) {
+        None => Ok(None),
+        Some(Json::Integer(number)) => Ok(Some(*number as f64)),
+        Some(Json::Number(number)) => Ok(Some(*number)),
+        Some(_) => Err(wrong(&inside(at, name), "it must be a number")),
+    };
+    Ok(Range {
+        min: bound("min")?,
+        max: bound("max")?,
+        min_inclusive: body.flag("min_inclusive", true)?,
+        max_inclusive: body.flag("max_inclusive", true)?,
+    })
+}
+
+fn subpath(value: &Json, at: &str) -> Result<Subpath, Wrong> {
+    let body = Members::new(value, at, &["root", "case_sensitive", "allow_equal"])?;
+    let root = body.get("root").ok_or_else(|| wrong(at, "it must have a `root`"))?;
+    Ok(Subpath {
+        root: text(root, &inside(at, "root"))?,
+        case_sensitive: body.flag("case_sensitive", true)?,
+        allow_equal: body.flag("allow_equal", true)?,
+    })
+}
+
+/// The members of `url_safe` that block, in the order of [`UrlSafe::blocks`].
+const BLOCKS: [&str; 4] = ["block_private", "block_loopback", "block_metadata", "block_reserved"];
+
+fn url_safe(value: &Json, at: &str) -> Result<UrlSafe, Wrong> {
+    let others = ["schemes", "allow_domains", "deny_domains", "allow_ports", "block_internal_tlds"];
+    let body = Members::new(value, at, &[&BLOCKS[..], &others[..]].concat())?;
+    let default = UrlSafe::default();
+    let list = |name: &str| {
+        body.get(name).map(|list| array(list, &inside(at, name)).map(|it| (it, inside(at, name))))
+    };
+    let texts = |name: &str| match list(name).transpose()? {
+        None => Ok(None),
+        Some((items, at)) => {
+            items.iter().map(|item| text(item, &at)).collect::<Result<Vec<_>, _>>().map(Some)
+        }
+    };
+    let ports = match list("allow_ports").transpose()? {
+        None => None,
+        Some((items, at)) => {
+            Some(items.iter().map(|item| port(item, &at)).collect::<Result<_, _>>()?)
+        }
+    };
+    let mut blocks = default.blocks;
+    for (name, block) in BLOCKS.iter().zip(&mut blocks) {
+        *block = body.flag(name, *block)?;
+    }
+    Ok(UrlSafe {
+        schemes: texts("schemes")?.unwrap_or(default.schemes),
+        allow_domains: texts("allow_domains")?,
+        deny_domains: texts("deny_domains")?,
+        allow_ports: ports,
+        blocks,
+        block_internal_tlds: body.flag("block_internal_tlds", default.block_internal_tlds)?,
+    })
+}
+
+fn port(value: &Json, at: &str) -> Result<u16, Wrong> {
+    let port = match value {
+        Json::Integer(number) => u16::try_from(*number).ok(),
+        _ => None,
+    };
+    port.ok_or_else(|| wrong(at, "it must be a list of ports"))
+}
+
+/// An object with members of these names.
+struct Members<'a> {
+    fields: &'a [(String, Json)],
+    at: &'a str,
+}
+
+impl<'a> Members<'a> {
+    fn new(value: &'a Json, at: &'a str, names: &[&str]) -> Result<Self, Wrong> {
+        let fields = object(value, at)?;
+        match fields.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+            None => Ok(Self { fields, at }),
+            Some((name, _)) => {
+                let known = names.join(", ");
+                Err(wrong(&inside(at, name), &format!("it is unknown; there are {known}")))
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Json> {
+        self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    fn flag(&self, name: &str, default: bool) -> Result<bool, Wrong> {
+        match self.get(name) {
+            None => Ok(default),
+            Some(Json::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(wrong(&inside(self.at, name), "it must be true or false")),
+        }
+    }
+}
+
+fn object<'a>(value: &'a Json, at: &str) -> Result<&'a [(String, Json)], Wrong> {
+    match value {
+        Json::Object(fields) => Ok(fields),
+        _ => Err(wrong(at, "it must be an object")),
+    }
+}
+
+fn array<'a>(value: &'a Json, at: &str) -> Result<&'a [Json], Wrong> {
+    match value {
+        Json::Array(items) => Ok(items),
+        _ => Err(wrong(at, "it must be a list")),
+    }
+}
+
+fn text(value: &Json, at: &str) -> Result<String, Wrong> {
+    let text = value.as_str().ok_or_else(|| wrong(at, "it must be a text"))?;
+    Ok(text.to_owned())
+}
+
+/// The JSON pointer (RFC 6901) of a member.
+fn inside(at: &str, name: &str) -> String {
+    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+fn wrong(at: &str, must: &str) -> Wrong {
+    if at.is_empty() { must.to_owned() } else { format!("{at}: {must}") }
+}
+
+/// A constraint as JSON. Members with their default are left out.
+pub fn written(constraint: &Constraint) -> Value {
+    let values = |values: &[Json]| Value::Array(values.iter().map(value).collect());
+    let all = |all: &[Constraint]| Value::Array(all.iter().map(written).collect());
+    let body = match constraint {
+        Constraint::Wildcard => Value::Null,
+        Constraint::Exact(exact) => value(exact),
+        Constraint::Pattern(pattern) => json!(pattern.as_str()),
+        Constraint::Range(range) => Value::Object(written_range(range)),
+        Constraint::OneOf(list)
+        | Constraint::NotOneOf(list)
+        | Constraint::Contains(list)
+        | Constraint::Subset(list) => values(list),
+        Constraint::Cidr(text, _) => json!(text),
+        Constraint::UrlPattern(pattern) => json!(pattern.as_str()),
+        Constraint::All(list) | Constraint::Any(list) => all(list),
+        Constraint::Not(inner) => written(inner),
+        Constraint::Subpath(subpath) => Value::Object(written_subpath(subpath)),
+        Constraint::UrlSafe(safe) => Value::Object(written_url_safe(safe)),
+        // The bytes of the body, which is in CBOR.
+        Constraint::Unsupported(_, body) => json!(hex::encode(body)),
+    };
+    Value::Object(Map::from_iter([(constraint.name(), body)]))
+}
+
+/// The constraints on the arguments of one tool.
+pub fn written_arguments(arguments: &Arguments) -> Value {
+    let constraints = arguments.constraints.iter();
+    Value::Object(constraints.map(|(name, it)| (name.clone(), written(it))).collect())
+}
+
+fn written_range(range: &Range) -> Map<String, Value> {
+    let bound = |name: &str, bound: Option<f64>| bound.map(|it| (name.to_owned(), number(it)));
+    let flag = |name: &str, flag: bool| (!flag).then(|| (name.to_owned(), json!(false)));
+    let members = [
+        bound("min", range.min),
+        bound("max", range.max),
+        flag("min_inclusive", range.min_inclusive),
+        flag("max_inclusive", range.max_inclusive),
+    ];
+    members.into_iter().flatten().collect()
+}
+
+fn written_subpath(subpath: &Subpath) -> Map<String, Value> {
+    let mut members = Map::from_iter([("root".to_owned(), json!(subpath.root))]);
+    for (name, flag) in
+        [("case_sensitive", subpath.case_sensitive), ("allow_equal", subpath.allow_equal)]
+    {
+        if !flag {
+            members.insert(name.to_owned(), json!(false));
+        }
+    }
+    members
+}
+
+fn written_url_safe(safe: &UrlSafe) -> Map<String, Value> {
+    let default = UrlSafe::default();
+    let schemes = (safe.schemes != default.schemes).then(|| json!(safe.schemes));
+    let optional = [
+        ("schemes", schemes),
+        ("allow_domains", safe.allow_domains.as_ref().map(|list| json!(list))),
+        ("deny_domains", safe.deny_domains.as_ref().map(|list| json!(list))),
+        ("allow_ports", safe.allow_ports.as_ref().map(|list| json!(list))),
+        ("block_internal_tlds", safe.block_internal_tlds.then(|| json!(true))),
+    ];
+    let blocks = BLOCKS.iter().zip(safe.blocks);
+    let blocks = blocks.map(|(name, block)| (*name, (!block).then(|| json!(false))));
+    let members = optional.into_iter().chain(blocks);
+    members.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// A whole number without a point, as people write it.
+fn number(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() <= MAX_INTEGER as f64 {
+        json!(number as i64)
+    } else {
+        json!(number)
+    }
+}
+
+fn value(json: &Json) -> Value {
+    let text = json.canonical();
+    // Warrants may have numbers that JSON lacks, such as infinity.
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use gateward_core::json::parse;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(String, Arguments)>, Wrong> {
+        tools(&parse(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_place() {
+        for (text, expected) in [
+            ("[]", "it must be an object"),
+            ("{}", "name at least one tool"),
+            (r#"{"t": 1}"#, "/t: it must be an object"),
+            (r#"{"t": {"a": 50}}"#, "/t/a: it must be an object"),
+            (
+                r#"{"t": {"a": {}}}"#,
+                "/t/a: it must have one member: the name of the constraint, with its body",
+            ),
+            (r#"{"s/t": {"a~b": {"wildcard": 1}}}"#, "/s~1t/a~0b/wildcard: it must be null"),
+            (r#"{"t": {"a": {"range": {"max": "5"}}}}"#, "/t/a/range/max: it must be a number"),
+            (
+                r#"{"t": {"a": {"range": {"most": 5}}}}"#,
+                "/t/a/range/most: it is unknown; there are min, max, min_inclusive, max_inclusive",
+            ),
+            (
+                r#"{"t": {"a": {"all": [{"wildcard": null}, {"pattern": 1}]}}}"#,
+                "/t/a/all/1/pattern: it must be a text",
+            ),
+            (r#"{"t": {"a": {"any": []}}}"#, "/t/a/any: a list of constraints is empty"),
+            (
+                r#"{"t": {"a": {"cidr": "10.0.0.1/8"}}}"#,
+                "/t/a/cidr: it must be a network in CIDR notation, or an address",
+            ),
+            (
+                r#"{"t": {"a": {"subpath": {"root": "data"}}}}"#,
+                "/t/a/subpath: a subpath's root is not an absolute path in its normal form",
+            ),
+            (r#"{"t": {"a": {"subpath": {}}}}"#, "/t/a/subpath: it must have a `root`"),
+            (
+                r#"{"t": {"a": {"url_safe": {"allow_ports": [70000]}}}}"#,
+                "/t/a/url_safe/allow_ports: it must be a list of ports",
+            ),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected, "{text}");
+        }
+        let unknown = read(r#"{"t": {"a": {"regex": "x"}}}"#).unwrap_err();
+        assert_eq!(unknown, format!("/t/a/regex: there is no such constraint; there are {NAMES}"));
+    }
+
+    #[test]
+    fn every_type_has_the_name_that_it_has_elsewhere() {
+        for (text, name) in [
+            (r#"{"wildcard": null}"#, "wildcard"),
+            (r#"{"exact": {"a": [1, null]}}"#, "exact"),
+            (r#"{"pattern": "a*"}"#, "pattern"),
+            (r#"{"range": {"max": 5.5, "min_inclusive": false}}"#, "range"),
+            (r#"{"one_of": ["a", 1]}"#, "one_of"),
+            (r#"{"not_one_of": []}"#, "not_one_of"),
+            (r#"{"cidr": "10.0.0.0/8"}"#, "cidr"),
+            (r#"{"url_pattern": "https://a.example/*"}"#, "url_pattern"),
+            (r#"{"contains": [1]}"#, "contains"),
+            (r#"{"subset": [1]}"#, "subset"),
+            (r#"{"all": [{"wildcard": null}]}"#, "all"),
+            (r#"{"any": [{"not": {"exact": 1}}]}"#, "any"),
+            (r#"{"not": {"exact": 1}}"#, "not"),
+            (r#"{"subpath": {"root": "/data", "allow_equal": false}}"#, "subpath"),
+            (
+                r#"{"url_safe": {"allow_domains": ["a.example"], "block_private": false}}"#,
+                "url_safe",
+            ),
+        ] {
+            let read = constraint(&parse(text.as_bytes()).unwrap(), "").unwrap();
+            assert_eq!(read.name(), name);
+            assert_eq!(written(&read), serde_json::from_str::<Value>(text).unwrap(), "{text}");
+            assert!(NAMES.contains(name));
+        }
+        let unsupported = Constraint::Unsupported(5, vec![0xa0]);
+        assert_eq!(written(&unsupported), json!({"regex": "a0"}));
+    }
+
+    #[test]
+    fn tools_and_arguments_are_sorted_by_bytes() {
+        let tools =
+            read(r#"{"\ud83d\ude00": {}, "\uffff": {"b": {"exact": 1}, "a": {"exact": 2}}}"#);
+        let tools = tools.unwrap();
+        let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["\u{ffff}", "\u{1f600}"]);
+        assert_eq!(tools[0].1.constraints[0].0, "a");
+    }
+
+    fn values() -> impl Strategy<Value = Json> {
+        let number = (-1e15..1e15)
+            .prop_filter("an integer is another value", |number: &f64| number.fract() != 0.0);
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::Bool),
+            (-MAX_INTEGER..=MAX_INTEGER).prop_map(Json::Integer),
+            number.prop_map(Json::Number),
+            ".*".prop_map(Json::String),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Json::Array),
+                // Of ASCII, so that both orders are the same.
+                prop::collection::btree_map("[ -~]*", inner, 0..4)
+                    .prop_map(|fields| Json::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn all_constraints() -> impl Strategy<Value = Constraint> {
+        let list = || prop::collection::vec(values(), 0..4);
+        let bound =
+            || prop::option::of(prop_oneof![-1e15..1e15, (-50_i32..50).prop_map(f64::from)]);
+        let names = || prop::collection::vec("[a-z*.]{1,9}", 0..3);
+        let leaf = prop_oneof![
+            Just(Constraint::Wildcard),
+            values().prop_map(Constraint::Exact),
+            ".*".prop_map(|text| Constraint::Pattern(Pattern::new(text))),
+            (bound(), bound(), any::<bool>(), any::<bool>()).prop_map(
+                |(min, max, min_inclusive, max_inclusive)| {
+                    Constraint::Range(Range { min, max, min_inclusive, max_inclusive })
+                }
+            ),
+            list().prop_map(Constraint::OneOf),
+            list().prop_map(Constraint::NotOneOf),
+            list().prop_map(Constraint::Contains),
+            list().prop_map(Constraint::Subset),
+            (any::<u8>(), any::<bool>()).prop_map(|(byte, host)| {
+                let text =
+                    if host { format!("10.{byte}.0.1") } else { format!("10.{byte}.0.0/16") };
+                Constraint::cidr(&text).unwrap()
+            }),
+            "(https|[*])://([*][.])?[a-z]{1,5}[.]example(:[1-9][0-9]{2})?(/[a-z*]{0,5})?"
+                .prop_map(|text| Constraint::UrlPattern(UrlPattern::new(&text).unwrap())),
+            ("/([a-z]{1,5}(/[a-z]{1,5}){0,2})?", any::<bool>(), any::<bool>()).prop_map(
+                |(root, case_sensitive, allow_equal)| {
+                    Constraint::Subpath(Subpath { root, case_sensitive, allow_equal })
+                }
+            ),
+            (
+                names(),
+                prop::option::of(names()),
+                prop::option::of(names()),
+                prop::option::of(prop::collection::vec(any::<u16>(), 0..3)),
+                any::<[bool; 4]>(),
+                any::<bool>(),
+            )
+                .prop_map(
+                    |(schemes, allow_domains, deny_domains, allow_ports, blocks, internal)| {
+                        Constraint::UrlSafe(UrlSafe {
+                            schemes,
+                            allow_domains,
+                            deny_domains,
+                            allow_ports,
+                            blocks,
+                            block_internal_tlds: internal,
+                        })
+                    }
+                ),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Constraint::All),
+                prop::collection::vec(inner.clone(), 1..3).prop_map(Constraint::Any),
+                inner.prop_map(|inner| Constraint::Not(Box::new(inner))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_as_the_same(expected in all_constraints()) {
+            let text = written(&expected).to_string();
+            let read = constraint(&parse(text.as_bytes()).unwrap(), "");
+            prop_assert_eq!(read, Ok(expected), "{}", text);
+        }
+    }
+}
