@@ -440,6 +440,45 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
 }
 
 #[test]
+fn a_gate_holds_under_every_name_of_the_tool() {
+    let gate = |tool: &str| {
+        Some(Gates::new(vec![(tool.to_owned(), Gate { arguments: None, message: None })]))
+    };
+    for tool in ["refund", "pay/refund", "*"] {
+        let mut root =
+            Payload { gates: gate(tool), approvers: vec![secret(APPROVER).public()], ..root() };
+        tools(&mut root)[0].0 = "*".to_owned();
+        let mut child = child(&root);
+        tools(&mut child)[0].0 = "refund".to_owned();
+        let judged = judge(&[root.clone(), child.clone()], WORKER, REFUND);
+        assert_eq!(judged.unwrap_err().code, ReasonCode::WarrantApprovalMissing, "{tool}");
+        // Only a gate that is about another name can be left out, and it still holds.
+        child.gates = None;
+        let expected = match tool {
+            "pay/refund" => ReasonCode::WarrantApprovalMissing,
+            _ => ReasonCode::WarrantWidened,
+        };
+        assert_eq!(judge(&[root, child], WORKER, REFUND).unwrap_err().code, expected, "{tool}");
+    }
+}
+
+#[test]
+fn a_tool_with_a_slash_in_its_name_is_named_with_its_server() {
+    for (name, expected) in [("github/get", false), ("evil/github/get", true), ("*", true)] {
+        let mut payload = root();
+        tools(&mut payload)[0] = (name.to_owned(), Arguments::default());
+        let input = input("{}");
+        let signed = if name == "*" { "github/get" } else { name };
+        let proof = secret(ORCHESTRATOR).prove(payload.id, signed, &input, NOW_S);
+        let stack = text::join(&[secret(ROOT).issue(&payload)]);
+        let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
+        let call = Call { server: "evil", tool: "github/get", input: &input, now_s: NOW_S };
+        let judged = warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default());
+        assert_eq!(judged.is_ok(), expected, "{name}");
+    }
+}
+
+#[test]
 fn a_refusal_without_cryptography_comes_first_and_a_known_chain_pays_for_its_proof_only() {
     let mut cache = Cache::default();
     let forged = |it: &mut Presented| {

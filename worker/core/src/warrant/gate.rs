@@ -66,25 +66,23 @@ impl Gates {
         self.0.iter().find(|(name, _)| name == tool).map(|(_, gate)| gate)
     }
 
-    /// The gate that a call needs approvals for.
+    /// Whether a call needs approvals by one of these names of its tool.
     ///
     /// # Errors
     ///
     /// A condition cannot be evaluated.
-    pub fn closed(
+    pub fn are_closed(
         &self,
-        tool: &str,
+        names: &[&str],
         input: &Json,
         work: &mut Work,
-    ) -> Result<Option<&Gate>, Undecidable> {
-        for name in [tool, "*"] {
-            if let Some(gate) = self.get(name)
-                && gate.is_closed(input, work)?
-            {
-                return Ok(Some(gate));
+    ) -> Result<bool, Undecidable> {
+        for gate in names.iter().filter_map(|name| self.get(name)) {
+            if gate.is_closed(input, work)? {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Whether a child keeps each gate that is about its tools, or makes it stricter. `child` are its gates, and

@@ -167,7 +167,7 @@ pub fn judge(
         let reason = "The proof is not a signature of this tool and these arguments by the warrant's holder, made within the accepted time.";
         return Err(Refusal::new(ReasonCode::WarrantProofInvalid, reason));
     };
-    check_approvals(&leaf, &name, call, &presented.approvals, &mut work)?;
+    check_approvals(links, &name, call, &presented.approvals, &mut work)?;
 
     let (Some(root), Some(first)) = (chain.root(), links.first()) else {
         return Err(malformed("it is empty"));
@@ -202,7 +202,8 @@ fn name(call: &Call<'_>, names_server: bool) -> String {
 }
 
 /// What a link says about the tool's arguments, and whether it names the tool with its server. A name with the
-/// server comes first, then the tool's own name, then `*`.
+/// server comes first, then the tool's own name, then `*`. A tool's own name with a `/` is not looked up: it could be
+/// the name of another server's tool.
 fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, bool)> {
     let Powers::Execution(tools) = &link.powers else { return None };
     let find = |name: &str| {
@@ -210,7 +211,8 @@ fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, b
         tools.get(at).map(|(_, arguments)| arguments)
     };
     let with_server = find(&name(call, true)).map(|arguments| (arguments, true));
-    with_server.or_else(|| find(call.tool).or_else(|| find("*")).map(|it| (it, false)))
+    let own = || find(call.tool).filter(|_| !call.tool.contains('/'));
+    with_server.or_else(|| own().or_else(|| find("*")).map(|it| (it, false)))
 }
 
 /// What needs no cryptography, of the last link. Returns whether it names the tool with its server.
@@ -267,19 +269,25 @@ fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Resu
     Err(Refusal::at(code, at, &reason))
 }
 
+/// A gate of any link asks for the approvals of the last one, which has all approvers of those before it.
 fn check_approvals(
-    leaf: &Payload,
+    links: &[Payload],
     name: &str,
     call: &Call<'_>,
     approvals: &[Vec<u8>],
     work: &mut Work,
 ) -> Result<(), Refusal> {
-    let Some(gates) = &leaf.gates else { return Ok(()) };
-    let closed = gates.closed(name, call.input, work).map_err(|_| {
-        let reason = "A condition of the warrant's approval gates cannot be evaluated.";
-        Refusal::new(ReasonCode::WarrantUnsupported, reason)
-    })?;
-    if closed.is_none() || approval::suffice(leaf, name, call.input, approvals, call.now_s) {
+    let with_server = self::name(call, true);
+    let mut closed = false;
+    for gates in links.iter().filter_map(|link| link.gates.as_ref()) {
+        let names = [with_server.as_str(), call.tool, "*"];
+        closed |= gates.are_closed(&names, call.input, work).map_err(|_| {
+            let reason = "A condition of the warrant's approval gates cannot be evaluated.";
+            Refusal::new(ReasonCode::WarrantUnsupported, reason)
+        })?;
+    }
+    let Some(leaf) = links.last().filter(|_| closed) else { return Ok(()) };
+    if approval::suffice(leaf, name, call.input, approvals, call.now_s) {
         return Ok(());
     }
     let (needed, of) = (leaf.threshold(), leaf.approvers.len());
