@@ -9,6 +9,9 @@ CREATE TABLE warrant_roots (
   allowed_servers TEXT             CHECK (json_type(allowed_servers) = 'array'),
   status          TEXT    NOT NULL CHECK (status IN ('active', 'disabled')),
   created_by      TEXT    NOT NULL,
+  -- Of the newest signed list of revocations.
+  list_version    INTEGER,
+  list_sha256     TEXT,
   revision        INTEGER NOT NULL,
   created_at_ms   INTEGER NOT NULL,
   updated_at_ms   INTEGER NOT NULL,
@@ -30,13 +33,21 @@ CREATE TABLE warrant_revocations (
 
 -- NULL: the default in the worker's code.
 ALTER TABLE tenants ADD COLUMN warrant_max_links INTEGER CHECK (warrant_max_links BETWEEN 1 AND 64);
-ALTER TABLE tenants ADD COLUMN warrant_proof_windows INTEGER CHECK (warrant_proof_windows BETWEEN 2 AND 10);
+ALTER TABLE tenants ADD COLUMN warrant_proof_windows INTEGER CHECK (warrant_proof_windows BETWEEN 2 AND 5);
 ALTER TABLE tenants ADD COLUMN warrant_reads_once INTEGER CHECK (warrant_reads_once IN (0, 1));
 ALTER TABLE tenants ADD COLUMN warrant_required INTEGER CHECK (warrant_required IN (0, 1));
+-- The highest source_trust of calls with a warrant and no credential. NULL: such calls are refused.
+ALTER TABLE tenants ADD COLUMN warrant_alone_trust TEXT CHECK (warrant_alone_trust IN (
+  'trusted_internal_signed', 'trusted_internal_unsigned', 'semi_trusted_customer', 'untrusted_external',
+  'malicious_suspected', 'unknown'));
 
 -- The agent's own key, to which warrants can be delegated.
 ALTER TABLE agents ADD COLUMN public_key TEXT CHECK (length(public_key) = 64);
 ALTER TABLE agents ADD COLUMN warrant_required INTEGER NOT NULL DEFAULT 0 CHECK (warrant_required IN (0, 1));
+
+-- A chain has one agent, and so one lane, which remembers the proofs.
+CREATE UNIQUE INDEX agents_public_key ON agents (tenant, public_key)
+  WHERE public_key IS NOT NULL AND deleted_at_ms IS NULL;
 
 -- min_clearance: the least clearance that a warrant must have for a call of the tool. NULL: none is needed.
 ALTER TABLE tools ADD COLUMN warrant_required INTEGER NOT NULL DEFAULT 0 CHECK (warrant_required IN (0, 1));

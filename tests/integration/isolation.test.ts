@@ -4,6 +4,7 @@ import type { Problem } from "../support/api/types.gen.ts";
 import type { Document } from "../support/description.ts";
 import { Gateward, INSPECTABLE, passes, readCall, type Tenant } from "../support/gateward.ts";
 import { anonymous, type Ids, operationsOf, pathOf, populate, type Route, ROUTES } from "../support/routes.ts";
+import { Key, revocationList } from "../support/warrants.ts";
 
 let gateward: Gateward;
 /** Whose credentials are used. */
@@ -58,6 +59,7 @@ const nothing: Ids = {
   limit_id: "nothing",
   root_id: "nothing",
   warrant_id: "0".repeat(32),
+  revocation_list: revocationList(new Key(1), ["0".repeat(32)], 1),
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
   run: "nothing",

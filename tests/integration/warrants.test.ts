@@ -7,7 +7,7 @@ import type { Reply } from "../support/client.ts";
 import type { AuthorizeResponse } from "../support/api/types.gen.ts";
 import { eventually, Gateward, INSPECTABLE, type Options, type Tenant } from "../support/gateward.ts";
 import { call, outcome, Recorder } from "../support/recorder.ts";
-import { anything, Chain, exact, type Input, Key, upTo } from "../support/warrants.ts";
+import { anything, Chain, exact, type Input, Key, revocationList, upTo } from "../support/warrants.ts";
 
 const ROOT = new Key(1);
 const ORCHESTRATOR = new Key(2);
@@ -154,6 +154,111 @@ describe("POST /v1/authorize", () => {
     await tenant.api.create("/v1/warrant-revocations", { warrant_id: root.id, reason: "leaked" });
     expect(await authorize(of(2), leaf.headers(WORKER, "refund", of(2)))).toBe("warrant_revoked");
   });
+});
+
+describe("without a credential", () => {
+  let locator: string;
+  const send = (bearer: string, input: Input, headers: Record<string, string>) =>
+    gateward.post<AuthorizeResponse & { code?: string; detail?: string }>(bearer, "/v1/authorize", body("refund", input), { headers });
+  const saidTo = async (bearer: string, input: Input, headers: Record<string, string>) => said(await send(bearer, input, headers));
+  const rows = async () => {
+    const [row] = await gateward.rows<{ rows: number }>("SELECT count(*) AS rows FROM decisions WHERE agent = 'orchestrator'");
+    return row?.rows ?? 0;
+  };
+
+  beforeAll(async () => {
+    await tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: "trusted_internal_unsigned" });
+    locator = (await tenant.api.read<{ warrant_locator: string }>("/v1/agents/orchestrator")).warrant_locator;
+  });
+  afterAll(() => tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: null }));
+
+  test("a sub-agent without any registration gets what it was handed, and no more", async () => {
+    const chain = task();
+    expect(locator).toMatch(/^gwl_/);
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("policy_allow");
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD)), "its proof is good once").toBe("warrant_proof_used");
+    const more: Input = { customer: "c-7", amount: 51 };
+    const refused = await send(locator, more, chain.headers(WORKER, "refund", more));
+    expect(`${refused.status} ${refused.body.detail}`).toBe("401 Link 1 of the warrant's chain: it does not allow this value of `amount`.");
+  });
+
+  test("whoever has only the locator is a stranger", async () => {
+    const chain = task();
+    const before = await rows();
+    const own = Chain.root({ by: STRANGER, holder: ORCHESTRATOR, tools: { refund: {} } });
+    const others = Chain.root({ by: STRANGER, holder: STRANGER, tools: { refund: {} } });
+    for (const [what, headers] of [
+      ["nothing", {}],
+      ["no proof", { "x-tenuo-warrant": chain.text }],
+      ["another's proof", chain.headers(STRANGER, "refund", GOOD)],
+      ["a root of its own", own.headers(ORCHESTRATOR, "refund", GOOD)],
+      ["a chain of its own", others.headers(STRANGER, "refund", GOOD)],
+    ] as const) {
+      expect(await saidTo(locator, GOOD, headers), what).toBe("401 unauthorized");
+    }
+    expect(await saidTo(`${locator.slice(0, -1)}${locator.endsWith("0") ? "1" : "0"}`, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 unauthorized");
+    for (const path of ["/v1/approvals", "/v1/decisions", "/v1/agents", "/v1/limits/status"]) {
+      expect((await gateward.get(locator, path, { headers: chain.headers(WORKER, "refund", GOOD) })).status, path).toBe(401);
+    }
+    expect((await gateward.post(locator, "/v1/runs", { run_id: "r", instruction: "x" })).status).toBe(401);
+    expect(await rows(), "strangers write no rows").toBe(before);
+  });
+
+  test("a revoked warrant identifies nobody", async () => {
+    const chain = task();
+    await tenant.api.create("/v1/warrant-revocations", { warrant_id: chain.id, reason: "done" });
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 unauthorized");
+  });
+
+  test("the same for an API and for an MCP server", async () => {
+    const chain = task();
+    const refund = (headers: Record<string, string>, amount: number) =>
+      fetch(new URL("/http/shop/customers/c-7/refunds", gateward.url), {
+        method: "POST",
+        headers: { authorization: `Bearer ${locator}`, "content-type": "application/json", ...headers },
+        body: JSON.stringify({ amount }),
+      });
+    expect((await refund(chain.headers(WORKER, "refund", GOOD), 20)).status).toBe(200);
+    expect((await refund(chain.headers(WORKER, "refund", { customer: "c-7", amount: 51 }), 51)).status).toBe(401);
+    expect((await refund({}, 20)).status).toBe(401);
+    const own = Chain.root({ by: STRANGER, holder: ORCHESTRATOR, tools: { refund: {} } });
+    expect((await refund(own.headers(ORCHESTRATOR, "refund", GOOD), 20)).status).toBe(401);
+    expect(recorder.upstream.received).toHaveLength(1);
+    recorder.reset();
+    const message = (meta: object) => recorder.send(call("record", { arguments: {}, _meta: meta }), { token: locator });
+    expect(await outcome(await message({ tenuo: chain.member(WORKER, "record", {}) }))).toBe("200 -");
+    expect((await message({})).status).toBe(401);
+    const { status } = await recorder.send({ jsonrpc: "2.0", id: 1, method: "tools/list" }, { token: locator });
+    expect(status).toBe(401);
+    expect(recorder.upstream.received).toHaveLength(1);
+  });
+
+  test("a tenant that does not say so accepts none", async () => {
+    await tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: null });
+    const chain = task();
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("401 unauthorized");
+    await tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: "trusted_internal_unsigned" });
+    expect(await saidTo(locator, GOOD, chain.headers(WORKER, "refund", GOOD))).toBe("policy_allow");
+  });
+});
+
+test("a signed list revokes what it names, and an older one is refused", async () => {
+  const root = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} } });
+  const leaf = root.attenuate({ by: ORCHESTRATOR, holder: WORKER, tools: { refund: {} } });
+  const take = (list: string) => gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/orchestration/revocation-list", { list });
+  expect((await take(revocationList(STRANGER, [root.id], 2))).status).toBe(422);
+  expect(await authorize(GOOD, leaf.headers(WORKER, "refund", GOOD))).toBe("policy_allow");
+  expect((await take(revocationList(ROOT, [root.id], 2))).status).toBe(200);
+  const more: Input = { customer: "c-7", amount: 21 };
+  expect(await authorize(more, leaf.headers(WORKER, "refund", more))).toBe("warrant_revoked");
+  expect((await take(revocationList(ROOT, [root.id], 2))).status, "the same list again").toBe(200);
+  expect((await take(revocationList(ROOT, [], 2))).status, "another list of the same version").toBe(409);
+  expect((await take(revocationList(ROOT, [], 1))).status, "an older one").toBe(409);
+});
+
+test("a key is one agent's", async () => {
+  const { status } = await tenant.api.post("/v1/agents", { agent: "twin", environment: "production", public_key: ORCHESTRATOR.hex });
+  expect(status).toBe(409);
 });
 
 describe("/mcp", () => {

@@ -4,6 +4,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { Ban } from "./api/types.gen.ts";
 import type { Document, Operation } from "./description.ts";
 import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
+import { Key, revocationList } from "./warrants.ts";
 
 /** Things of one tenant, by the names of path parameters. */
 export interface Ids {
@@ -20,6 +21,8 @@ export interface Ids {
   limit_id: string;
   root_id: string;
   warrant_id: string;
+  /** Signed with the root's key. */
+  revocation_list: string;
   decision_id: string;
   receipt_id: string;
   run: string;
@@ -136,6 +139,7 @@ export const ROUTES: Route[] = [
   write("POST", "/v1/warrant-roots", ({ root_id }) => ({ root_id: `${root_id}-2`, public_key: newKey() })),
   read("/v1/warrant-roots/{root_id}"),
   write("PATCH", "/v1/warrant-roots/{root_id}", () => ({ status: "disabled" })),
+  write("PUT", "/v1/warrant-roots/{root_id}/revocation-list", ({ revocation_list }) => ({ list: revocation_list })),
   write("DELETE", "/v1/warrant-roots/{root_id}"),
   read("/v1/warrant-revocations"),
   write("POST", "/v1/warrant-revocations", () => ({ warrant_id: randomBytes(16).toString("hex") })),
@@ -207,9 +211,11 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   const limit_id = `limit-${mark}`;
   await api.create("/v1/limits", { limit_id, subject_kind: "agent", subject: ids.agent, rule: { kind: "budget", max: "1000000", window: "month" } });
   const root_id = `root-${mark}`;
-  await api.create("/v1/warrant-roots", { root_id, public_key: newKey() });
+  const root = new Key(randomBytes(32));
+  await api.create("/v1/warrant-roots", { root_id, public_key: root.hex });
   const warrant_id = randomBytes(16).toString("hex");
   await api.create("/v1/warrant-revocations", { warrant_id, reason: mark });
+  const revocation_list = revocationList(root, [randomBytes(16).toString("hex")], 1);
   await api.change("PUT", "/v1/webhook", { url: `https://hooks.example.com/${mark}` });
   let decision_id = "";
   let receipt_id = "";
@@ -220,5 +226,5 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
   }
   const held = writeCall({ agent: { id: ids.agent }, context: { source_trust: "semi_trusted_customer" }, trace: { run_id: `run-${mark}` } });
   const approval_id = (await gateward.decide(token, held)).approval?.approval_id ?? "";
-  return { ids: { ...ids, key_id, ban_id, limit_id, root_id, warrant_id, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
+  return { ids: { ...ids, key_id, ban_id, limit_id, root_id, warrant_id, revocation_list, decision_id, receipt_id, run: `run-${mark}`, approval_id }, token, mark };
 }

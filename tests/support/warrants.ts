@@ -27,14 +27,15 @@ export function cbor(value: Cbor): Buffer {
   return Buffer.concat([head(5, value.size), ...[...value].flatMap(([key, item]) => [cbor(key), cbor(item)])]);
 }
 
-/** A key pair, always the same for a number. */
+/** A key pair: of a number, which is always the same, or of 32 secret bytes. */
 export class Key {
   readonly #secret: KeyObject;
   readonly public: Buffer;
 
-  constructor(number: number) {
+  constructor(secret: number | Buffer) {
+    const bytes = typeof secret === "number" ? Buffer.alloc(32, secret) : secret;
     // RFC 8410: the prefix of an Ed25519 key in PKCS #8.
-    const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, number)]);
+    const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), bytes]);
     this.#secret = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
     this.public = createPublicKey(this.#secret).export({ format: "der", type: "spki" }).subarray(-32);
   }
@@ -148,4 +149,16 @@ export class Chain {
   member(holder: Key, tool: string, input: Input): Record<string, string> {
     return { warrant: this.text, signature: this.prove(holder, tool, input) };
   }
+}
+
+/** A signed list of revocations, in base64. */
+export function revocationList(by: Key, ids: string[], version: number): string {
+  const payload = cbor(new Map<string, Cbor>([
+    ["revoked_ids", ids.map((id) => `tnu_wrt_${id}`)],
+    ["version", version],
+    ["issued_at", "2026-01-01T00:00:00Z"],
+    ["issuer", [1, by.public]],
+  ]));
+  const signature = cbor([1, by.sign("tenuo-srl-v1", payload)]);
+  return Buffer.concat([head(5, 2), cbor("payload"), payload, cbor("signature"), signature]).toString("base64");
 }

@@ -72,6 +72,7 @@ impl Call {
             lane: 0,
             key_id: "k1".to_owned(),
             secret_hash: secret_hash(SECRET),
+            located: false,
             http_request_id: "bench".to_owned(),
             trace_id: None,
             source_address: Some([192, 0, 2, 7].into()),

@@ -56,7 +56,13 @@ fn own() -> Vec<Operation> {
             let (presented, input) = presented(1);
             let cache = RefCell::default();
             move || {
-                let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+                let call = Call {
+                    server: "pay",
+                    tool: "refund",
+                    input: &input,
+                    now_s: NOW_S,
+                    agent_key: None,
+                };
                 judge(black_box(&presented), &call, TOLERANCE, &mut cache.borrow_mut()).unwrap()
             }
         }),
@@ -160,7 +166,8 @@ fn judged(links: u8, change: impl Fn(&mut Presented), passes: bool) -> impl Fn()
     let (mut presented, input) = presented(links);
     change(&mut presented);
     let run = move || {
-        let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+        let call =
+            Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key: None };
         judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
     };
     assert_eq!(run(), passes);
@@ -171,7 +178,7 @@ fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
     let (presented, _) = presented(1);
     let input = gateward_core::json::parse(input.as_bytes()).unwrap();
     let run = move || {
-        let call = Call { server: "pay", tool, input: &input, now_s };
+        let call = Call { server: "pay", tool, input: &input, now_s, agent_key: None };
         judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
     };
     assert!(!run());

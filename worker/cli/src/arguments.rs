@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::{fs, str::FromStr};
 
 use clap::{ArgAction, Args};
+use gateward_core::trust::SourceTrust;
 use serde_json::{Number, Value, json};
 
 use crate::request::{Fields, Request};
@@ -192,6 +193,31 @@ impl FromStr for Switch {
 impl From<Switch> for Value {
     fn from(switch: Switch) -> Self {
         switch.0.map_or(Value::Null, Value::Bool)
+    }
+}
+
+/// A source trust, or `default`.
+#[derive(Debug, Clone, Copy)]
+pub struct Trust(Option<SourceTrust>);
+
+impl FromStr for Trust {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == DEFAULT {
+            return Ok(Self(None));
+        }
+        let levels = SourceTrust::ALL.map(SourceTrust::as_str);
+        let level = SourceTrust::ALL.into_iter().find(|level| level.as_str() == text);
+        level
+            .map(|level| Self(Some(level)))
+            .ok_or_else(|| format!("it must be `{DEFAULT}`, or one of `{}`", levels.join("`, `")))
+    }
+}
+
+impl From<Trust> for Value {
+    fn from(trust: Trust) -> Self {
+        trust.0.map_or(Value::Null, |trust| Value::from(trust.as_str()))
     }
 }
 

@@ -48,6 +48,9 @@ pub const MAX_TOKEN_BYTES: usize = 3 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + 11;
 pub const MAX_RUN_TOKEN_BYTES: usize =
     4 + 3 * (MAX_NAME_BYTES + 1) + 5 + 44 + (MAX_LABEL_BYTES * 4).div_ceil(3) + 1 + 21 + 32;
 
+/// Bytes of a locator: two names, a lane, a key in base64url, and a seal.
+pub const MAX_LOCATOR_BYTES: usize = 4 + 2 * (MAX_NAME_BYTES + 1) + 5 + 44 + 32;
+
 /// How far a caller's timestamp, and the time of a signature, may be from Gateward's clock, in either
 /// direction.
 pub const MAX_CLOCK_SKEW_MS: u64 = 300_000;

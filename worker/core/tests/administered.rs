@@ -23,6 +23,8 @@ use gateward_core::problem::ProblemCode::{
 use gateward_core::registry::{CredentialRecord, EpochPush, Loaded, LoadedTexts};
 use gateward_core::scope::Scope;
 use gateward_core::sql;
+use gateward_core::warrant::mint::Secret;
+use gateward_core::warrant::text;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use serde_json::{Value as Json, json};
@@ -46,6 +48,25 @@ const KEYS: [&str; 2] = [
     "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7",
     "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
 ];
+
+/// The secret of the second key: the first test vector of RFC 8032, section 7.1.
+const SECRET: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+
+/// Warrants on signed lists.
+const LISTED: [&str; 2] = ["0190f3a05b7c7d1e8f2a3b4c5d6e7f80", "0190f3a05b7c7d1e8f2a3b4c5d6e7f82"];
+
+/// A list of revocations that is signed with the second key, in base64.
+fn list_of(ids: &[&str], version: u64) -> String {
+    let mut secret = [0; 32];
+    hex::decode_to_slice(SECRET, &mut secret).unwrap();
+    let ids: Vec<_> = ids.iter().map(|id| id.parse().unwrap()).collect();
+    text::encode(&Secret::new(secret).revoke(&ids, version, "2026-01-01T00:00:00Z"))
+}
+
+fn take_list(root: &str, list: &str) -> Ask {
+    let path = format!("/v1/warrant-roots/{root}/revocation-list");
+    Ask::new("PUT", &path, json!({"list": list}))
+}
 
 /// A request of a random history, and the seconds that pass before it.
 type Step = (u64, Ask);
@@ -263,6 +284,9 @@ fn warrants() -> impl Strategy<Value = Ask> {
             patch(&format!("/v1/warrant-roots/{root}"), json!({"status": status}))
         }),
         1 => any_of(ROOTS).prop_map(|root| delete(&format!("/v1/warrant-roots/{root}"))),
+        2 => (any_of(ROOTS), any_of(LISTED), 1..4_u64).prop_map(|(root, id, version)| {
+            take_list(root, &list_of(&[id], version))
+        }),
         3 => (id, optional(vec![json!("stolen")])).prop_map(|(id, reason)| {
             let body = with(json!({"warrant_id": id}), body([("reason", reason)]));
             post("/v1/warrant-revocations", body)
@@ -281,11 +305,13 @@ fn tenant() -> impl Strategy<Value = Ask> {
     let destinations = prop::sample::select(vec![Json::Null, own])
         .prop_map(|own| patch("/v1/tenants/demo", json!({"destinations": own})));
     let flag = || optional(vec![Json::Null, json!(true), json!(false)]);
-    let warrants = (number(), flag(), flag()).prop_map(|(links, required, once)| {
+    let trust = optional(vec![Json::Null, json!("unknown"), json!("untrusted_external")]);
+    let warrants = (number(), flag(), flag(), trust).prop_map(|(links, required, once, trust)| {
         let settings = [
             ("warrant_max_links", links),
             ("warrant_required", required),
             ("warrant_reads_once", once),
+            ("warrant_alone_trust", trust),
         ];
         patch("/v1/settings", body(settings))
     });
@@ -683,6 +709,8 @@ fn writes() -> Vec<Ask> {
         post("/v1/warrant-roots", json!({"root_id": "ci", "public_key": KEYS[0]})),
         patch("/v1/warrant-roots/ci", json!({"status": "disabled"})),
         delete("/v1/warrant-roots/ci"),
+        post("/v1/warrant-roots", json!({"root_id": "ops", "public_key": KEYS[1]})),
+        take_list("ops", &list_of(&LISTED, 1)),
         post("/v1/warrant-revocations", json!({"warrant_id": "0f".repeat(16)})),
         Ask::new("PUT", "/v1/webhook", json!({"url": "https://hooks.example.com/gateward"})),
         delete("/v1/webhook"),

@@ -165,7 +165,7 @@ fn a_tool_beyond_the_grants_is_denied_and_nothing_is_told_of_it() {
         assert_eq!(code(&gate), expected("server_unknown"), "{what}");
         let needs = gate.on_lane(|lane, storage| {
             let (call, now_ms) = (command(&read_call()), gate.now_ms.get());
-            lane.needs_tool(storage, &gate.config, &call, &gate.records, now_ms)
+            lane.needs_tool(storage, (&gate.engine, &gate.config), &call, &gate.records, now_ms)
         });
         assert_eq!(needs, Ok(granted), "{what}: no tool is read for a call that may not have it");
     }

@@ -186,7 +186,7 @@ fn an_agents_read_of_its_records_is_charged_and_checked_and_leaves_no_row() {
     (read.call.server, read.call.tool) = (String::new(), String::new());
     let now_ms = gate.now_ms.get();
     let needs_tool = gate.on_lane(|lane, storage| {
-        lane.needs_tool(storage, &gate.config, &read, &gate.records, now_ms)
+        lane.needs_tool(storage, (&gate.engine, &gate.config), &read, &gate.records, now_ms)
     });
     assert_eq!(needs_tool, Ok(false));
     assert_eq!([(); 3].map(|()| answer(&gate, &read).0), [200, 200, 429]);

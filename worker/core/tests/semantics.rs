@@ -401,7 +401,7 @@ fn an_agent_that_is_stopped_or_over_its_rate_causes_no_read_of_a_tool() {
         (gate.records.server, gate.records.tool) = (None, None);
         let (command, now_ms) = (command(&read_call()), gate.now_ms.get());
         let needs = gate.on_lane(|lane, storage| {
-            lane.needs_tool(storage, &gate.config, &command, &gate.records, now_ms)
+            lane.needs_tool(storage, (&gate.engine, &gate.config), &command, &gate.records, now_ms)
         });
         assert_eq!(needs, Ok(expected), "{name}");
         // And then the call is answered without one, not as if the tool were unknown.

@@ -229,8 +229,8 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     let key = "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7";
     let (revoked, expired) = ("0a".repeat(16), "0b".repeat(16));
     let warrants = format!(
-        r#"UPDATE tenants SET warrant_max_links = 12, warrant_proof_windows = 13 - 4, warrant_reads_once = 1,
-          warrant_required = 0;
+        r#"UPDATE tenants SET warrant_max_links = 12, warrant_proof_windows = 4, warrant_reads_once = 1,
+          warrant_required = 0, warrant_alone_trust = 'untrusted_external';
         UPDATE agents SET public_key = '{key}', warrant_required = 1 WHERE agent = 'coder';
         UPDATE tools SET warrant_required = 1, min_clearance = 14 WHERE server = 'github';
         INSERT INTO warrant_roots (tenant, root_id, public_key, allowed_servers, status, created_by, revision,
@@ -252,7 +252,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
             "grace_write_s": 10,
             "grace_high_risk_s": 11,
             "warrant_max_links": 12, "warrant_proof_windows": 4, "warrant_reads_once": true,
-            "warrant_required": false,
+            "warrant_required": false, "warrant_alone_trust": "untrusted_external",
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
             "shared_limits": [shared("g", "tenant"), shared("f", "user")],

@@ -6,14 +6,18 @@ mod support;
 
 use std::rc::Rc;
 
-use gateward_core::call::command::GateCommand;
-use gateward_core::gate::warrant::ANY_TOLERANCE;
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::http_tool::Unresolved;
+use gateward_core::credential::locator;
+use gateward_core::decision::ReasonCode;
+use gateward_core::gate::warrant::{ANY_TOLERANCE, credential};
 use gateward_core::registry::Warrants;
+use gateward_core::trust::SourceTrust;
 use gateward_core::warrant::chain::sha256;
 use gateward_core::warrant::constraint::Arguments;
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
-use gateward_core::warrant::{Cache, Call, Carried, Judged, Presented, text};
+use gateward_core::warrant::{Cache, Call, Carried, Judged, Presented, Refusal, text};
 use serde_json::{Value, json};
 use support::{Fault, Gate, START_MS, command, read_call, tool, with};
 
@@ -78,7 +82,13 @@ fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
         Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: vec![] };
     let hash = sha256(&presented.stack);
     let mut carried = Carried { hash, judged: Judged::Later(presented) };
-    let judged = Call { server: &call.server, tool: &call.tool, input: &call.input, now_s: at_s };
+    let judged = Call {
+        server: &call.server,
+        tool: &call.tool,
+        input: &call.input,
+        now_s: at_s,
+        agent_key: None,
+    };
     carried.judge(&judged, ANY_TOLERANCE, &mut Cache::default());
     command.warrant = Some(carried);
     command
@@ -202,8 +212,18 @@ fn revoke(gate: &mut Gate, number: u8) {
 #[test]
 fn tenant_agent_and_tool_can_need_a_warrant() {
     type Change = fn(&mut Gate);
-    let cases: [(&str, Change, &str); 4] = [
+    let cases: [(&str, Change, &str); 6] = [
         ("nobody", |_| {}, "policy_allow"),
+        (
+            "a clearance that each warrant has",
+            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(0),
+            "policy_allow",
+        ),
+        (
+            "a clearance",
+            |it| it.records.tool.as_mut().unwrap().min_clearance = Some(1),
+            "warrant_required",
+        ),
         (
             "the tenant",
             |it| it.records.tenant.as_mut().unwrap().settings.warrant_required = Some(true),
@@ -307,6 +327,186 @@ fn the_receipt_names_the_warrant() {
     let expected = json!({"chain_hash": hash, "depth": 2, "id": hex::encode([3; 16]),
         "root": secret(ROOT).public()});
     assert_eq!(receipt["warrant"], expected);
+}
+
+#[test]
+fn a_receipt_says_nothing_about_a_warrant_that_was_refused() {
+    let mut gate = gate(false);
+    revoke(&mut gate, 1);
+    assert_eq!(code(&gate, &warranted(&read_call(), 1, now_s())), "warrant_revoked");
+    gate.flush_all();
+    let receipt: String =
+        gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
+    assert!(!receipt.contains("chain_hash"), "{receipt}");
+}
+
+#[test]
+fn a_stored_answer_ends_with_the_warrant() {
+    let call = with(read_call(), json!({"request_id": "q"}));
+    for (after_s, revoked, expected) in
+        [(60, 9, "policy_allow"), (60, 1, "call_denied"), (4_000, 9, "call_denied")]
+    {
+        let mut gate = gate(true);
+        assert_eq!(code(&gate, &warranted(&call, 1, now_s())), "policy_allow");
+        revoke(&mut gate, revoked);
+        gate.now_ms.set(START_MS + after_s * 1_000);
+        let again = warranted(&call, 1, now_s() + after_s);
+        assert_eq!(code(&gate, &again), expected, "{after_s} {revoked}");
+    }
+}
+
+#[test]
+fn a_canary_quarantines_whatever_the_warrant_says() {
+    for is_warranted in [true, false] {
+        let mut gate = gate(false);
+        gate.records.tool = tool(false, true);
+        gate.records.tool.as_mut().unwrap().warrant_required = true;
+        let call = match is_warranted {
+            true => warranted(&read_call(), 1, now_s()),
+            false => command(&read_call()),
+        };
+        assert_eq!(code(&gate, &call), "policy_quarantine", "{is_warranted}");
+    }
+}
+
+/// The policies of the demo tenant remove `email` and `phone`.
+#[test]
+fn what_a_warrant_is_about_is_not_removed() {
+    let call = json!({"tool_call": {"tool": "crm", "action": "get_customer", "resource": "c",
+        "mutates_state": false, "parameters": {"n": null, "customer_id": "c", "contact": {"email": "a@example.com"}}},
+        "context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": true}});
+    for (constrained, expected) in
+        [(None, "redact"), (Some("customer_id"), "redact"), (Some("contact"), "deny")]
+    {
+        let gate = gate(false);
+        let mut command = warranted(&with(read_call(), call.clone()), 1, now_s());
+        if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut command.warrant {
+            claim.constrained = constrained.into_iter().map(str::to_owned).collect();
+        }
+        let reply: Value = serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap();
+        assert_eq!(reply["decision"], expected, "{reply}");
+    }
+}
+
+/// The call with a locator, and no credential.
+fn located(body: &Value, links: u8, at_s: u64) -> GateCommand {
+    GateCommand {
+        located: true,
+        key_id: locator::KEY_ID.to_owned(),
+        secret_hash: secret(AGENT).public().0,
+        ..warranted(body, links, at_s)
+    }
+}
+
+/// A lane whose tenant accepts warrants without a credential. The cache puts the credential in place.
+fn open(writes: bool, trust: Option<SourceTrust>) -> Gate {
+    let mut gate = gate(writes);
+    gate.records.tenant.as_mut().unwrap().settings.warrant_alone_trust = trust;
+    settle(&mut gate);
+    gate
+}
+
+fn settle(gate: &mut Gate) {
+    let records = &gate.records;
+    let (agent, tenant) = (records.agent.as_ref(), records.tenant.as_ref());
+    gate.records.credential = credential("coder", agent, tenant);
+}
+
+#[test]
+fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
+    let trusted = Some(SourceTrust::TrustedInternalUnsigned);
+    for (trust, links, expected) in [
+        (trusted, 1, (200, "policy_allow")),
+        (trusted, 3, (200, "policy_allow")),
+        (trusted, 9, (401, "unauthorized")),
+        (None, 1, (401, "unauthorized")),
+    ] {
+        let (status, code) = outcome(&open(false, trust), &located(&read_call(), links, now_s()));
+        assert_eq!((status, code.as_str()), expected, "{trust:?} {links}");
+    }
+    let gate = open(true, trusted);
+    let call = located(&read_call(), 3, now_s());
+    assert_eq!(code(&gate, &call), "policy_allow");
+    assert_eq!(code(&gate, &call), "warrant_proof_used", "as of every caller");
+}
+
+/// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled.
+#[test]
+fn a_warrant_that_does_not_hold_identifies_nobody() {
+    type Change = fn(&mut Gate, &mut GateCommand);
+    let cases: [(&str, Change); 8] = [
+        ("no warrant", |_, call| call.warrant = None),
+        ("a refused one", |_, call| {
+            let refusal = Refusal::new(ReasonCode::WarrantExpired, "It has expired.");
+            call.warrant.as_mut().unwrap().judged = Judged::Refused(refusal);
+        }),
+        ("one that was not judged", |_, call| {
+            let presented = Presented { stack: vec![0x80], proof: None, approvals: vec![] };
+            call.warrant.as_mut().unwrap().judged = Judged::Later(presented);
+        }),
+        ("revoked", |gate, _| revoke(gate, 2)),
+        ("an untrusted root", |gate, _| gate.records.warrants = trusted(json!([]), json!([]))),
+        ("a void locator", |_, call| call.secret_hash = secret(WORKER).public().0),
+        ("an agent with another key", |gate, _| {
+            gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+        }),
+        ("an agent without a key", |gate, _| {
+            gate.records.agent.as_mut().unwrap().public_key = None;
+        }),
+    ];
+    for (name, change) in cases {
+        let mut gate = open(false, Some(SourceTrust::Unknown));
+        let mut call = located(&read_call(), 3, now_s());
+        change(&mut gate, &mut call);
+        settle(&mut gate);
+        let reply = gate.try_call(&call).unwrap();
+        assert_eq!((reply.status, reply.rate.is_none()), (401, true), "{name}: {}", reply.body);
+        assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0), "{name}");
+    }
+}
+
+#[test]
+fn a_locator_is_good_for_calls_only() {
+    for purpose in [
+        Purpose::Read,
+        Purpose::Message { cost: 1 },
+        Purpose::Filter(Vec::new()),
+        Purpose::Ask,
+        Purpose::Unroutable(Unresolved::Unmapped("x".to_owned())),
+    ] {
+        let gate = open(false, Some(SourceTrust::Unknown));
+        let call = GateCommand {
+            purpose: purpose.clone(),
+            warrant: None,
+            ..located(&read_call(), 1, now_s())
+        };
+        assert_eq!(outcome(&gate, &call).0, 401, "{purpose:?}");
+    }
+}
+
+#[test]
+fn a_caller_without_a_credential_states_no_more_trust_than_the_tenant_says() {
+    for (trust, expected) in [
+        (SourceTrust::TrustedInternalUnsigned, "trusted_internal_unsigned"),
+        (SourceTrust::UntrustedExternal, "untrusted_external"),
+    ] {
+        let gate = open(false, Some(trust));
+        let body = with(
+            read_call(),
+            json!({"context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": false}}),
+        );
+        let reply = gate.try_call(&located(&body, 2, now_s())).unwrap();
+        let reply: Value = serde_json::from_str(&reply.body).unwrap();
+        gate.flush_all();
+        let receipt: String =
+            gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
+        let receipt: Value = serde_json::from_str(&receipt).unwrap();
+        assert_eq!(
+            (&receipt["trust"], &receipt["key_id"]),
+            (&json!(expected), &json!("@warrant")),
+            "{reply}"
+        );
+    }
 }
 
 /// Whatever storage does, an acknowledged write is not repeated with the same proof.

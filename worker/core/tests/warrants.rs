@@ -216,7 +216,7 @@ fn judge_with(
     let mut presented =
         Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: Vec::new() };
     change(&mut presented);
-    let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S };
+    let call = Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key: None };
     warrant::judge(&presented, &call, TOLERANCE, cache)
 }
 
@@ -452,13 +452,9 @@ fn a_gate_holds_under_every_name_of_the_tool() {
         tools(&mut child)[0].0 = "refund".to_owned();
         let judged = judge(&[root.clone(), child.clone()], WORKER, REFUND);
         assert_eq!(judged.unwrap_err().code, ReasonCode::WarrantApprovalMissing, "{tool}");
-        // Only a gate that is about another name can be left out, and it still holds.
         child.gates = None;
-        let expected = match tool {
-            "pay/refund" => ReasonCode::WarrantApprovalMissing,
-            _ => ReasonCode::WarrantWidened,
-        };
-        assert_eq!(judge(&[root, child], WORKER, REFUND).unwrap_err().code, expected, "{tool}");
+        let judged = judge(&[root, child], WORKER, REFUND);
+        assert_eq!(judged.unwrap_err().code, ReasonCode::WarrantWidened, "{tool}");
     }
 }
 
@@ -472,7 +468,13 @@ fn a_tool_with_a_slash_in_its_name_is_named_with_its_server() {
         let proof = secret(ORCHESTRATOR).prove(payload.id, signed, &input, NOW_S);
         let stack = text::join(&[secret(ROOT).issue(&payload)]);
         let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
-        let call = Call { server: "evil", tool: "github/get", input: &input, now_s: NOW_S };
+        let call = Call {
+            server: "evil",
+            tool: "github/get",
+            input: &input,
+            now_s: NOW_S,
+            agent_key: None,
+        };
         let judged = warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default());
         assert_eq!(judged.is_ok(), expected, "{name}");
     }
@@ -568,6 +570,8 @@ fn a_revocation_list_is_the_issuers() {
     let read = warrant::revocation::RevocationList::read(&bytes).unwrap();
     assert_eq!((read.version, read.issuer), (7, secret(ROOT).public()));
     assert_eq!(read.revoked, [WarrantId([1; 16])]);
+    let own = secret(ROOT).revoke(&read.revoked, 7, &read.issued_at);
+    assert_eq!(own, bytes, "the same list, made here");
     for at in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[at] ^= 1;

@@ -1,7 +1,7 @@
 //! Warrants of requests: reading them, and judging them with the isolate's cache of verified chains.
 
 use gateward_core::call::command::GateCommand;
-use gateward_core::gate::warrant::ANY_TOLERANCE;
+use gateward_core::gate::warrant::{ANY_TOLERANCE, agent_key};
 use gateward_core::problem::Problem;
 use gateward_core::warrant::{Call, Carried};
 use worker::Date;
@@ -20,7 +20,7 @@ pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
     let Some(mut carried) = carried else { return };
     let (call, now_s) = (&command.call, Date::now().as_millis() / 1_000);
     let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
-    let call = Call { server, tool, input, now_s };
+    let call = Call { server, tool, input, now_s, agent_key: agent_key(command) };
     carried.judge(&call, ANY_TOLERANCE, &mut app.settings.engine.chains().borrow_mut());
     command.warrant = Some(carried);
 }

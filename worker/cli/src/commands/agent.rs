@@ -29,6 +29,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("quota_per_day").null(DEFAULT),
     Field::detail("public_key").null("none"),
     Field::detail("warrant_required"),
+    Field::detail("warrant_locator").null("none"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),

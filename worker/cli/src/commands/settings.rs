@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Switch};
+use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Switch, Trust};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
@@ -21,6 +21,7 @@ const FIELDS: &[Field] = &[
     Field::column("warrant_proof_windows").null(DEFAULT),
     Field::column("warrant_reads_once").null(DEFAULT),
     Field::column("warrant_required").null(DEFAULT),
+    Field::column("warrant_alone_trust").null(DEFAULT),
     Field::column("revision"),
 ];
 
@@ -74,6 +75,9 @@ Example:
         /// Whether each call of the tenant's agents needs a warrant, or `default` (false)
         #[arg(long, value_name = "BOOL")]
         warrant_required: Option<Switch>,
+        /// The highest source trust that a call with a warrant and no credential may state, or `default` (such calls are refused)
+        #[arg(long, value_name = "TRUST")]
+        warrant_alone_trust: Option<Trust>,
         #[command(flatten)]
         revision: Revision,
     },
@@ -96,6 +100,7 @@ impl Settings {
                 warrant_proof_windows,
                 warrant_reads_once,
                 warrant_required,
+                warrant_alone_trust,
                 revision,
             } => {
                 let fields = rate
@@ -110,7 +115,8 @@ impl Settings {
                     .with("warrant_max_links", warrant_max_links)
                     .with("warrant_proof_windows", warrant_proof_windows)
                     .with("warrant_reads_once", warrant_reads_once)
-                    .with("warrant_required", warrant_required);
+                    .with("warrant_required", warrant_required)
+                    .with("warrant_alone_trust", warrant_alone_trust);
                 patch(&["settings"], fields, revision.if_match)?
             }
         };

@@ -446,9 +446,10 @@ fn every_command_asks_what_the_api_offers() {
             json!({"min_clearance": null}),
         ),
         (
-            "settings set --warrant-max-links 3 --warrant-reads-once true --warrant-required default",
+            "settings set --warrant-max-links 3 --warrant-reads-once true --warrant-required default --warrant-alone-trust unknown",
             "PATCH /v1/settings",
-            json!({"warrant_max_links": 3, "warrant_reads_once": true, "warrant_required": null}),
+            json!({"warrant_max_links": 3, "warrant_reads_once": true, "warrant_required": null,
+                "warrant_alone_trust": "unknown"}),
         ),
         ("approvals list", "GET /v1/approvals", none.clone()),
         (

@@ -1,5 +1,6 @@
 use clap::{Args, Subcommand};
 use gateward_core::registry::WarrantRootStatus;
+use gateward_core::warrant::bounds::MAX_TEXT_BYTES;
 use serde_json::Value;
 
 use crate::arguments::{AllowedServers, PageArguments, Revision, segment};
@@ -7,6 +8,7 @@ use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Method, Request};
 use crate::table::{ANY, Field};
+use crate::warrant::input::read;
 
 const FIELDS: &[Field] = &[
     Field::column("root_id"),
@@ -14,6 +16,7 @@ const FIELDS: &[Field] = &[
     Field::column("public_key"),
     Field::column("allowed_servers").null(ANY),
     Field::column("description").null("none"),
+    Field::detail("revocation_list_version").null("none"),
     Field::detail("created_by"),
     Field::column("revision"),
     Field::detail("created_at"),
@@ -67,6 +70,18 @@ Example:
         #[command(flatten)]
         revision: Revision,
     },
+    /// Revoke the warrants of a list that is signed with the root's key
+    #[command(after_long_help = "\
+Example:
+  gateward warrant-root revoke-list ci @revoked.base64")]
+    RevokeList {
+        #[arg(value_parser = segment)]
+        root_id: String,
+        /// The signed list in base64; @FILE reads a file, - reads standard input
+        list: String,
+        #[command(flatten)]
+        revision: Revision,
+    },
     /// Delete a root; its warrants are denied from then on
     Delete {
         #[arg(value_parser = segment)]
@@ -115,6 +130,12 @@ impl WarrantRoot {
                     .with("description", description.value())
                     .with("allowed_servers", servers.value());
                 patch(&["warrant-roots", &root_id], fields, revision.if_match)?
+            }
+            Self::RevokeList { root_id, list, revision } => {
+                let list = read(&list, MAX_TEXT_BYTES)?;
+                Request::new(Method::Put, &["warrant-roots", &root_id, "revocation-list"])
+                    .body(Fields::new().with("list", Some(list.trim())))
+                    .if_match(revision.if_match)
             }
             Self::Delete { root_id, revision } => {
                 let request = Request::new(Method::Delete, &["warrant-roots", &root_id]);

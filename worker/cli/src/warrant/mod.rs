@@ -6,12 +6,13 @@
 
 mod attenuate;
 mod form;
-mod input;
+pub mod input;
 mod inspect;
 mod issue;
 mod key;
 mod narrowing;
 mod prove;
+mod revoke;
 mod verify;
 
 use clap::Subcommand;
@@ -31,6 +32,7 @@ pub enum Warrant {
     Inspect(inspect::Inspect),
     Prove(prove::Prove),
     Verify(verify::Verify),
+    Revoke(revoke::Revoke),
 }
 
 impl Warrant {
@@ -44,6 +46,7 @@ impl Warrant {
             Self::Inspect(command) => command.run(json),
             Self::Prove(command) => command.run(),
             Self::Verify(command) => command.run(json),
+            Self::Revoke(command) => command.run(),
         }
         .map(|()| 0)
     }

@@ -93,7 +93,7 @@ impl Verify {
         let mut carried = carried.ok_or_else(|| Failure::other("there is no warrant"))?;
         let now_s = self.at.unwrap_or_else(now_s);
         let ToolId { server, tool } = &self.tool;
-        let call = Call { server, tool, input: &input, now_s };
+        let call = Call { server, tool, input: &input, now_s, agent_key: None };
         carried.judge(&call, TOLERANCE, &mut Cache::default());
         let claim = match carried.judged {
             Judged::Holds(claim) => claim,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::answer::Answer;
 use super::audit_detail::difference;
-use super::change::{At, Change, Count, Loaded, Outcome, Write};
+use super::change::{At, Change, Loaded, Outcome, Write};
 use super::precondition::check_match;
 use super::refusal::{conflict, limit_reached, name_taken};
 use super::resource::Resource;
@@ -38,7 +38,7 @@ pub struct AgentRow {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
-    public_key: Option<PublicKey>,
+    pub public_key: Option<PublicKey>,
     warrant_required: bool,
     frozen: bool,
     quarantined: bool,
@@ -48,6 +48,9 @@ pub struct AgentRow {
     /// As of now, from the lane. Lists do not have it.
     #[serde(skip)]
     pub taint: Option<TaintExplanation>,
+    /// Written for the answer that shows one agent.
+    #[serde(skip)]
+    pub warrant_locator: Option<String>,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -85,6 +88,9 @@ pub struct Agent {
     /// runs. Null if there is none. Lists and answers to changes do not ask the lane, so it is null
     /// there too.
     taint: Option<TaintExplanation>,
+    /// What callers send instead of a credential if they have a warrant of which the agent was the first holder. Null
+    /// without a `public_key`, in lists and in answers to changes.
+    warrant_locator: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -131,6 +137,7 @@ impl Resource for AgentRow {
             public_key: self.public_key,
             warrant_required: self.warrant_required,
             taint: self.taint.clone(),
+            warrant_locator: self.warrant_locator.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -190,8 +197,27 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<AgentRow, Problem> {
     Ok(row)
 }
 
-fn load(at: &At<'_>, agent: &str) -> Statement {
-    Statement::new(sql::LOAD_AGENT, vec![at.tenant.into(), agent.into(), (MAX_AGENTS + 1).into()])
+fn load(at: &At<'_>, agent: &str, key: Option<Ed25519Key>) -> Statement {
+    let key = key.map(|key| key.0.to_string());
+    let values = vec![at.tenant.into(), agent.into(), (MAX_AGENTS + 1).into(), key.into()];
+    Statement::new(sql::LOAD_AGENT, values)
+}
+
+/// What the statement that loads an agent counts.
+#[derive(Deserialize)]
+struct Around {
+    /// Agents of the tenant, up to one more than the bound.
+    count: u64,
+    /// Another agent that has the key.
+    with_key: Option<String>,
+}
+
+/// A key names one agent: the lane of that agent remembers the proofs of its warrants.
+fn check_key(around: &Around) -> Result<(), Problem> {
+    match &around.with_key {
+        Some(agent) => Err(conflict(&format!("the agent `{agent}` has this public key"))),
+        None => Ok(()),
+    }
 }
 
 /// A new agent.
@@ -220,7 +246,7 @@ pub struct CreateAgent {
 
 impl Write for CreateAgent {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.agent)
+        load(at, &self.agent, self.public_key)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -228,7 +254,9 @@ impl Write for CreateAgent {
         if let Some(row) = loaded.record::<AgentRow>()? {
             return Err(name_taken("agent", row.deleted));
         }
-        if loaded.extra::<Count>()?.count >= MAX_AGENTS {
+        let around: Around = loaded.extra()?;
+        check_key(&around)?;
+        if around.count >= MAX_AGENTS {
             return Err(limit_reached("agents", MAX_AGENTS));
         }
         let row = AgentRow {
@@ -249,6 +277,7 @@ impl Write for CreateAgent {
             lane_quarantined: false,
             risk_steps: 0,
             taint: None,
+            warrant_locator: None,
             deleted: false,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -307,11 +336,12 @@ pub struct PatchAgent {
 
 impl Write for PatchAgent {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.agent)
+        load(at, &self.agent, self.patch.public_key.flatten())
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before = existing(at, loaded)?;
+        check_key(&loaded.extra()?)?;
         let mut row = before.clone();
         let patch = &self.patch;
         bounded("allowed_tools", patch.allowed_tools.as_ref().and_then(Option::as_ref))?;
@@ -358,7 +388,7 @@ pub struct ActOnAgent {
 
 impl Write for ActOnAgent {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.agent)
+        load(at, &self.agent, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
@@ -432,7 +462,7 @@ pub struct DeleteAgent {
 
 impl Write for DeleteAgent {
     fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.agent)
+        load(at, &self.agent, None)
     }
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {

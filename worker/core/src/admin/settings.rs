@@ -14,6 +14,7 @@ use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
 use crate::registry::{MAX_GRACE_S, Settings};
 use crate::sql::administration::Statement;
+use crate::trust::SourceTrust;
 use crate::warrant::bounds::{DEFAULT_PROOF_WINDOWS, MAX_LINKS};
 
 /// The shortest taint: a model works with a result for about a minute.
@@ -100,7 +101,7 @@ pub struct PatchSettings {
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 64)]
     warrant_max_links: Option<Option<Whole<1, MAX_WARRANT_LINKS>>>,
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<u32>, minimum = 2, maximum = 10)]
+    #[schema(value_type = Option<u32>, minimum = 2, maximum = 5)]
     warrant_proof_windows: Option<Option<Whole<MIN_PROOF_WINDOWS, MAX_PROOF_WINDOWS>>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
@@ -108,6 +109,9 @@ pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
     warrant_required: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<SourceTrust>)]
+    warrant_alone_trust: Option<Option<SourceTrust>>,
 }
 
 impl Write for PatchSettings {
@@ -143,6 +147,9 @@ impl Write for PatchSettings {
             (&mut settings.warrant_required, self.warrant_required),
         ] {
             *flag = patch.unwrap_or(*flag);
+        }
+        if let Some(trust) = self.warrant_alone_trust {
+            settings.warrant_alone_trust = trust;
         }
         if let Some(value) = self.rate_refill_per_s {
             settings.rate_refill_per_s = value.map(|value| value.0);

@@ -1,6 +1,6 @@
 //! Roots of warrants: keys whose holders may sign warrants for calls of the tenant's agents.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::json;
 use utoipa::ToSchema;
 
@@ -10,13 +10,16 @@ use super::change::{At, Change, Loaded, Outcome, Write};
 use super::precondition::check_match;
 use super::refusal::{conflict, limit_reached, name_taken};
 use super::resource::Resource;
-use crate::bounds::MAX_WARRANT_ROOTS;
+use crate::bounds::{MAX_WARRANT_REVOCATIONS, MAX_WARRANT_ROOTS, WARRANT_REVOCATION_MS};
 use crate::field::{Ed25519Key, Label, Millis, Name, bounded, present};
 use crate::glob::Glob;
 use crate::problem::Problem;
 use crate::registry::{ChangedKey, WarrantRootStatus};
 use crate::sql::administration::{self as sql, Statement, Value};
+use crate::warrant::cbor::Malformed;
 use crate::warrant::key::PublicKey;
+use crate::warrant::revocation::RevocationList;
+use crate::warrant::text;
 
 /// A root in D1.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -27,6 +30,10 @@ pub struct WarrantRootRow {
     allowed_servers: Option<Vec<Glob>>,
     status: WarrantRootStatus,
     created_by: String,
+    /// Of the newest list of revocations that its holder signed.
+    list_version: Option<u64>,
+    /// SHA-256 of that list's ids, in hex.
+    list_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
     updated_at_ms: Millis,
@@ -47,6 +54,8 @@ pub struct WarrantRootView {
     status: WarrantRootStatus,
     /// The administrator's name.
     created_by: String,
+    /// The version of the newest list of revocations that was taken; null if none was.
+    revocation_list_version: Option<u64>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -75,6 +84,7 @@ impl Resource for WarrantRootRow {
             allowed_servers: self.allowed_servers.clone(),
             status: self.status,
             created_by: self.created_by.clone(),
+            revocation_list_version: self.list_version,
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -150,6 +160,8 @@ impl Write for CreateWarrantRoot {
             allowed_servers: self.allowed_servers.clone(),
             status: WarrantRootStatus::Active,
             created_by: at.issuer(),
+            list_version: None,
+            list_sha256: None,
             revision: loaded.next_epoch(),
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
@@ -216,6 +228,113 @@ impl Write for DeleteWarrantRoot {
     }
 }
 
+/// A list of revocations that the holder of a root's key signed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevocationListRequest {
+    /// The signed list in CBOR, as base64.
+    #[schema(value_type = String)]
+    pub list: SignedList,
+}
+
+/// [`RevocationListRequest`], read and verified.
+#[derive(Debug)]
+pub struct SignedList(RevocationList);
+
+impl<'de> Deserialize<'de> for SignedList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let read = text::decode(&text).and_then(|bytes| RevocationList::read(&bytes));
+        read.map(Self).map_err(|Malformed(reason)| D::Error::custom(reason))
+    }
+}
+
+/// Revokes the warrants of a signed list. A list can add revocations, and lifts none.
+pub struct TakeRevocationList {
+    pub root_id: Name,
+    pub request: RevocationListRequest,
+}
+
+impl TakeRevocationList {
+    fn list(&self) -> &RevocationList {
+        &self.request.list.0
+    }
+
+    fn ids(&self) -> Value {
+        let ids: Vec<String> = self.list().revoked.iter().map(ToString::to_string).collect();
+        Value::list(Some(&ids))
+    }
+}
+
+/// What the statement that loads a root for a list counts.
+#[derive(Deserialize)]
+struct Revoked {
+    /// Revocations of the tenant that have not expired.
+    count: u64,
+    /// Those of them that are in the list.
+    listed: u64,
+}
+
+impl Write for TakeRevocationList {
+    fn read(&self, at: &At<'_>) -> Statement {
+        let root_id: &str = &self.root_id;
+        let values = vec![at.tenant.into(), root_id.into(), self.ids(), at.now_ms.into()];
+        Statement::new(sql::LOAD_REVOCATION_LIST, values)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let before = existing(at, loaded)?;
+        let (list, sha256) = (self.list(), hex::encode(self.list().ids_sha256));
+        if list.issuer != before.public_key {
+            return Err(Problem::field("list", "the list is not signed with the root's key"));
+        }
+        match before.list_version {
+            Some(version) if version > list.version => {
+                return Err(conflict(&format!("version {version} was taken, which is newer")));
+            }
+            Some(version) if version == list.version => {
+                if before.list_sha256.as_deref() != Some(&sha256) {
+                    return Err(conflict(&format!("another list of version {version} was taken")));
+                }
+                let answer = Answer::of(&before.view(at.now_ms), Some(before.revision))?;
+                return Ok(Outcome::Unchanged(answer));
+            }
+            _ => {}
+        }
+        let revoked: Revoked = loaded.extra()?;
+        let most = MAX_WARRANT_REVOCATIONS as u64;
+        if revoked.count - revoked.listed + list.revoked.len() as u64 > most {
+            return Err(limit_reached("revocations of warrants", most));
+        }
+        let row = WarrantRootRow {
+            list_version: Some(list.version),
+            list_sha256: Some(sha256),
+            revision: loaded.next_epoch(),
+            updated_at_ms: Millis(at.now_ms),
+            ..before
+        };
+        let mut change = save(at, "warrant_revocation_list_taken", &row)?;
+        let expire = vec![at.tenant.into(), at.now_ms.into()];
+        let reason = format!("on list {} of the root {}", list.version, row.root_id);
+        let add = vec![
+            at.tenant.into(),
+            self.ids(),
+            reason.into(),
+            at.issuer().into(),
+            at.now_ms.into(),
+            (at.now_ms + WARRANT_REVOCATION_MS).into(),
+        ];
+        change.statements.push(Statement::new(sql::EXPIRE_WARRANT_REVOCATIONS, expire));
+        change.statements.push(Statement::new(sql::ADD_WARRANT_REVOCATIONS, add));
+        change.detail = json!({
+            "root_id": row.root_id,
+            "version": list.version,
+            "revoked": list.revoked.len(),
+        });
+        Ok(Outcome::Changed(change))
+    }
+}
+
 fn existing(at: &At<'_>, loaded: &Loaded) -> Result<WarrantRootRow, Problem> {
     let row: Option<WarrantRootRow> = loaded.record()?;
     let row = row.ok_or_else(|| Problem::not_found(WarrantRootRow::SINGULAR))?;
@@ -235,6 +354,8 @@ fn save(at: &At<'_>, event: &'static str, row: &WarrantRootRow) -> Result<Change
         row.revision.into(),
         row.created_at_ms.0.into(),
         row.updated_at_ms.0.into(),
+        row.list_version.into(),
+        row.list_sha256.as_deref().into(),
     ];
     concerning(at, event, row, Statement::new(sql::SAVE_WARRANT_ROOT, values))
 }

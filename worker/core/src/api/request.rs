@@ -24,7 +24,7 @@ use crate::admin::tenant::{
 use crate::admin::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
 use crate::admin::warrant_revocation::{RevokeWarrant, WarrantId, WarrantRevocationRow};
 use crate::admin::warrant_root::{
-    CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, WarrantRootRow,
+    CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, TakeRevocationList, WarrantRootRow,
 };
 use crate::admin::webhook::{self, DeleteWebhook, SetWebhook, WebhookRequest, WebhookRow};
 use crate::admin::{Answer, Resource, Write, one, page};
@@ -321,6 +321,10 @@ impl<'a> Request<'a> {
             Op::DeleteWarrantRoot => {
                 self.write(DeleteWarrantRoot { root_id: self.name(0, "root_id")? })
             }
+            Op::TakeRevocationList => self.write(TakeRevocationList {
+                root_id: self.name(0, "root_id")?,
+                request: parse(self.body)?,
+            }),
 
             Op::ListWarrantRevocations => {
                 self.page_of::<WarrantRevocationRow>(sql::LIST_WARRANT_REVOCATIONS)?
@@ -363,6 +367,7 @@ impl<'a> Request<'a> {
                 | Op::CreateBan
                 | Op::CreateWarrantRoot
                 | Op::PatchWarrantRoot
+                | Op::TakeRevocationList
                 | Op::RevokeWarrant
         ) || (matches!(self.operation, Op::RotateCredential | Op::ActOnTool(StateAction::Approve))
             && !self.body.is_empty())

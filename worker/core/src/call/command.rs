@@ -22,8 +22,10 @@ pub struct GateCommand {
     pub tenant: String,
     pub lane: u16,
     pub key_id: String,
-    /// SHA-256 of the credential's secret.
+    /// SHA-256 of the credential's secret; if `located`, the agent's public key.
     pub secret_hash: [u8; 32],
+    /// Whether the caller sent a locator and no credential: then its warrant says who calls.
+    pub located: bool,
     /// The id of this request in responses and logs.
     pub http_request_id: String,
     /// The caller's trace, if the caller sent one.

@@ -13,6 +13,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::locator;
 use super::token::{self, FixedRun, Holder, MacKeys, Token, TokenError};
 use crate::bounds::{MAX_LABEL_BYTES, MAX_RUN_TOKEN_BYTES};
 use crate::id::lane_number;
@@ -28,7 +29,7 @@ const PURPOSE: &str = "run-credential:";
 #[must_use]
 pub fn issue(keys: &MacKeys, parent: &Token<'_>, run: &FixedRun) -> Option<String> {
     let Holder::Agent { agent, lane } = parent.holder else { return None };
-    if parent.run.is_some() {
+    if parent.run.is_some() || parent.is_locator {
         return None;
     }
     let Token { tenant, key_id, .. } = parent;
@@ -46,6 +47,9 @@ pub fn issue(keys: &MacKeys, parent: &Token<'_>, run: &FixedRun) -> Option<Strin
 ///
 /// [`TokenError::Malformed`] or [`TokenError::Forged`].
 pub fn parse_any<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError> {
+    if text.starts_with(locator::PREFIX) {
+        return locator::parse(text, keys);
+    }
     if !text.starts_with(PREFIX) {
         return token::parse(text, keys);
     }
@@ -74,7 +78,8 @@ fn parse_shape(text: &str) -> Option<(Token<'_>, &str, &str)> {
     }
     let run = Some(FixedRun { run_id, expires_at_s: expiry.parse().ok()? });
     let holder = Holder::Agent { agent, lane };
-    Some((Token { tenant, key_id, secret_hash, holder, run }, message, seal))
+    let token = Token { tenant, key_id, secret_hash, holder, run, is_locator: false };
+    Some((token, message, seal))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! `gwa_<tenant>.<key>.<secret>.<mac>`. The secret is 32 random bytes in base64url without padding; it
 //! authenticates the caller. The MAC is HMAC-SHA-256 (RFC 2104) with the worker's key over everything
 //! before the last dot, truncated to 64 bits. It only prevents strangers from waking lanes, and guessing
-//! one takes 2^63 requests. The third kind of token is in [`super::run_token`].
+//! one takes 2^63 requests. Two other kinds are in [`super::run_token`] and [`super::locator`].
 //!
 //! Out of scope: whether the credential is still valid, which only the registry knows.
 
@@ -176,11 +176,13 @@ pub fn encode_secret(random: &[u8]) -> String {
 pub struct Token<'a> {
     pub tenant: &'a str,
     pub key_id: &'a str,
-    /// SHA-256 of the credential's secret.
+    /// SHA-256 of the credential's secret; of a locator, the agent's public key.
     pub secret_hash: [u8; 32],
     pub holder: Holder<'a>,
     /// The run that the token is for, if it is a run credential.
     pub run: Option<FixedRun>,
+    /// Whether it is a locator, which does not authenticate whoever sends it.
+    pub is_locator: bool,
 }
 
 /// The run of a run credential, and its end.
@@ -233,7 +235,8 @@ pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError>
     if !keys.verify(message.as_bytes(), mac) {
         return Err(TokenError::Forged);
     }
-    Ok(Token { tenant, key_id, secret_hash: secret_hash(secret), holder, run: None })
+    let secret_hash = secret_hash(secret);
+    Ok(Token { tenant, key_id, secret_hash, holder, run: None, is_locator: false })
 }
 
 /// A token whose MAC was not verified.

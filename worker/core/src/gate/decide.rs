@@ -15,6 +15,7 @@ use super::{
     approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity, warrant,
 };
 use crate::call::command::{GateCommand, Purpose};
+use crate::decision::Decision;
 use crate::policy::{Evaluation, PolicyEngine};
 use crate::provenance::Provenance;
 use crate::registry::upstream::DenialForm;
@@ -176,21 +177,33 @@ fn judge_call(
     let resolved = meter::quota(draft).and_then(|()| {
         let tool = resolve::tool(engine, draft.command, draft.facts.records, identity)?;
         // A request of a server is not the agent's call.
-        if draft.command.purpose != Purpose::Ask {
-            warrant::check(draft, &tool)?;
+        let warranted = match draft.command.purpose {
+            Purpose::Ask => Ok(()),
+            _ => warrant::check(draft, &tool),
+        };
+        match warranted {
+            // A canary quarantines, whatever the warrant says.
+            Err(denial) if tool.canary => Ok((tool, Some(denial))),
+            warranted => warranted.map(|()| (tool, None)),
         }
-        Ok(tool)
     });
     let ruling = match resolved {
-        Ok(tool) => match limits::check(draft, &tool)? {
+        Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
             Some(denial) => denial,
             None => {
                 draft.provenance = provenance::of(draft, &tool);
                 let said = match velocity::look(draft, &tool)? {
                     Some(denial) => denial,
-                    None => ask_policies(engine, draft, identity, tool),
+                    None => {
+                        let said = ask_policies(engine, draft, identity, tool.clone());
+                        warrant::bound(draft, &tool, said)
+                    }
                 };
-                approval::prefer(refused, said)
+                let said = approval::prefer(refused, said);
+                match unwarranted {
+                    Some(denial) if said.decision != Decision::Quarantine => *denial,
+                    _ => said,
+                }
             }
         },
         Err(denial) => *denial,

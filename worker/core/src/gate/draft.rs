@@ -22,6 +22,7 @@ use crate::provenance::run::Observation;
 use crate::registry::{CallRecords, TenantRecord};
 use crate::taint::{DEFAULT_TAINT_S, Scope};
 use crate::velocity::shared::Look;
+use crate::warrant::Claim;
 
 /// An end without a ruling.
 pub enum Stop {
@@ -73,6 +74,8 @@ pub struct Draft<'a> {
     pub presented: Presented,
     /// The call's taint, as it was before the call.
     pub tainted: Option<Tainted>,
+    /// The call's warrant, once it was accepted.
+    pub warranted: Option<&'a Claim>,
     /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
@@ -102,6 +105,7 @@ impl<'a> Draft<'a> {
             charged: false,
             presented: Presented::Nothing,
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
+            warranted: None,
             provenance: None,
             ledgers: Vec::new(),
             covered: Covered::default(),

@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::meter;
 use super::ruling::Ruling;
 use super::step::Counted;
+use super::warrant;
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::signature;
 use crate::credential::token;
@@ -60,6 +61,11 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if credential.signed && !command.signed {
         let detail = "the credential has a signing key; sign the request (RFC 9421)";
         return Err(refuse(ProblemCode::SignatureRequired, detail));
+    }
+    if command.located
+        && let Err(refusal) = warrant::identify(command, facts)
+    {
+        return Err(refuse(ProblemCode::Unauthorized, &refusal.reason));
     }
     if let Some(networks) = &credential.allowed_networks
         && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))

@@ -3,6 +3,7 @@
 //! A dry run neither sees stored answers nor stores one.
 
 use super::draft::{Draft, Stop};
+use super::warrant;
 use crate::bounds::MAX_CLOCK_SKEW_MS;
 use crate::call::command::GateCommand;
 use crate::problem::{Problem, ProblemCode};
@@ -32,6 +33,12 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
     }
     if let Some(stored) = &facts.stored {
         if stored.fingerprint == fingerprint(draft.command) {
+            // What was allowed before does not outlive the warrant. A used proof will do: it is the same call.
+            if draft.command.warrant.is_some()
+                && let Err(refusal) = warrant::standing(draft.command, facts)
+            {
+                return problem(ProblemCode::CallDenied, &refusal.reason);
+            }
             return Err(Stop::Stored(stored.response.clone()));
         }
         return problem(

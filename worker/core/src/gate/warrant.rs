@@ -5,15 +5,19 @@
 //! policies are asked, and they see what it says as `context.warrant`.
 
 use super::draft::Draft;
+use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use crate::call::command::GateCommand;
 use crate::decision::ReasonCode;
 use crate::id;
+use crate::json::Names;
 use crate::policy::{PolicyEngine, Value};
 use crate::receipt::WarrantNote;
-use crate::registry::CallRecords;
+use crate::registry::{AgentRecord, CallRecords, CredentialRecord, CredentialStatus, TenantRecord};
+use crate::scope::Scope;
 use crate::warrant::bounds::{DEFAULT_MAX_LINKS, DEFAULT_PROOF_WINDOWS, MAX_LINKS};
-use crate::warrant::{self, Carried, Claim, Judged, Tolerance};
+use crate::warrant::key::PublicKey;
+use crate::warrant::{self, Carried, Claim, Judged, Refusal, Tolerance};
 
 /// The tolerance of a worker that does not know the tenant's settings. The lane applies them.
 pub const ANY_TOLERANCE: Tolerance =
@@ -30,6 +34,12 @@ fn tolerance(records: &CallRecords) -> Tolerance {
     }
 }
 
+/// The key that the first holder of a call's warrant must have, if the caller's locator names it.
+#[must_use]
+pub fn agent_key(command: &GateCommand) -> Option<PublicKey> {
+    command.located.then_some(PublicKey(command.secret_hash))
+}
+
 /// The warrant of an HTTP request, judged. The worker cannot, because it does not know the tool and the arguments.
 #[must_use]
 pub fn of_command(
@@ -41,9 +51,28 @@ pub fn of_command(
     let mut carried = command.warrant.clone()?;
     let (call, now_s) = (&command.call, now_ms / 1_000);
     let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
-    let call = warrant::Call { server, tool, input, now_s };
+    let call = warrant::Call { server, tool, input, now_s, agent_key: agent_key(command) };
     carried.judge(&call, tolerance(records), &mut engine.chains().borrow_mut());
     Some(carried)
+}
+
+/// Whether the chain of a caller without a credential is one of the agent's, for a request whose tool is not known
+/// yet. Only then are the records read that say which tool it is.
+#[must_use]
+pub fn may_identify(engine: &PolicyEngine, command: &GateCommand, records: &CallRecords) -> bool {
+    let Some(Judged::Later(presented)) = command.warrant.as_ref().map(|it| &it.judged) else {
+        return false;
+    };
+    let mut cache = engine.chains().borrow_mut();
+    let chain = warrant::chain_of(presented, agent_key(command), &mut cache);
+    let agent_key = records.agent.as_ref().and_then(|agent| agent.public_key.as_ref());
+    chain.is_ok_and(|chain| {
+        let ids: Vec<[u8; 16]> = chain.links().iter().map(|link| link.id.0).collect();
+        records.credential.is_some()
+            && chain.agent_key() == agent_key
+            && chain.root().is_some_and(|root| records.warrants.root(root).is_some())
+            && records.warrants.first_revoked(&ids).is_none()
+    })
 }
 
 /// The name under which a lane remembers that a proof was used. It has a space, so it is not a nonce of a caller's
@@ -53,26 +82,26 @@ pub fn proof_name(claim: &Claim) -> String {
     ["warrant proof ", &hex::encode(claim.proven.hash)].concat()
 }
 
-/// Checks the warrant of a call of this tool.
-pub fn check(draft: &Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
-    let deny = |code: ReasonCode, reason: Option<String>| {
-        let mut ruling = Ruling::deny(code);
-        ruling.reason = reason.unwrap_or(ruling.reason);
-        ruling.tool = Some(tool.clone());
-        Err(Box::new(ruling))
-    };
-    let facts = draft.facts;
+/// What the warrant of a call says, if the tenant accepts it now from this agent.
+///
+/// # Errors
+///
+/// It does not.
+pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
+    let refuse = |code: ReasonCode, reason: &str| Err(Box::new(Refusal::new(code, reason)));
+    let refuse_for = |code: ReasonCode| refuse(code, code.sentence());
     let claim = match facts.warrant.map(|carried| &carried.judged) {
-        None if is_required(draft) => return deny(ReasonCode::WarrantRequired, None),
-        None => return Ok(()),
-        Some(Judged::Refused(refusal)) => return deny(refusal.code, Some(refusal.reason.clone())),
-        // A call whose tool is not known is denied before.
-        Some(Judged::Later(_)) => return deny(ReasonCode::WarrantMalformed, None),
+        None => return refuse_for(ReasonCode::WarrantRequired),
+        Some(Judged::Refused(refusal)) => return Err(Box::new(refusal.clone())),
+        // A call whose tool is not known is denied for that.
+        Some(Judged::Later(_)) => return refuse_for(ReasonCode::WarrantMalformed),
         Some(Judged::Holds(claim)) => claim,
     };
-    if draft.command.is_blind() {
-        let reason = "The gateway that asks does not show the request's body, so its arguments cannot be compared with the warrant.";
-        return deny(ReasonCode::WarrantUnsupported, Some(reason.to_owned()));
+    if command.is_blind() {
+        return refuse(
+            ReasonCode::WarrantUnsupported,
+            "The gateway that asks does not show the request's body, so its arguments cannot be compared with the warrant.",
+        );
     }
     let records = facts.records;
     let tolerance = tolerance(records);
@@ -80,44 +109,115 @@ pub fn check(draft: &Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
         let most = tolerance.max_links;
         let reason =
             format!("The warrant's chain has more than the {most} links that the tenant accepts.");
-        return deny(ReasonCode::WarrantChainBroken, Some(reason));
+        return refuse(ReasonCode::WarrantChainBroken, &reason);
     }
-    let server = &draft.command.call.server;
+    let server = &command.call.server;
     let root = records.warrants.root(&claim.root).filter(|root| {
         let servers = root.allowed_servers.as_deref();
         servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(server)))
     });
     if root.is_none() {
-        return deny(ReasonCode::WarrantUntrusted, None);
+        return refuse_for(ReasonCode::WarrantUntrusted);
     }
     if records.agent.as_ref().and_then(|agent| agent.public_key) != Some(claim.agent_key) {
-        return deny(ReasonCode::WarrantHolderUnknown, None);
+        return refuse_for(ReasonCode::WarrantHolderUnknown);
     }
     if records.warrants.first_revoked(&claim.ids).is_some() {
-        return deny(ReasonCode::WarrantRevoked, None);
+        return refuse_for(ReasonCode::WarrantRevoked);
     }
     // The worker judged by its own clock.
     let now_s = facts.now_ms / 1_000;
     if now_s >= claim.expires_at_s {
-        return deny(ReasonCode::WarrantExpired, None);
+        return refuse_for(ReasonCode::WarrantExpired);
     }
     if !claim.proven.is_accepted(now_s, tolerance.proof_windows) {
-        let reason = "The proof was made outside of the time that the tenant accepts.".to_owned();
-        return deny(ReasonCode::WarrantProofInvalid, Some(reason));
+        let reason = "The proof was made outside of the time that the tenant accepts.";
+        return refuse(ReasonCode::WarrantProofInvalid, reason);
     }
-    let needed = records.tool.as_ref().and_then(|tool| tool.min_clearance);
+    Ok(claim)
+}
+
+/// Checks whether the warrant of a caller without a credential says who calls.
+pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
+    let tenant = facts.records.tenant.as_ref();
+    if tenant.and_then(|tenant| tenant.settings.warrant_alone_trust).is_none() {
+        let reason = "The tenant does not accept a warrant without a credential.";
+        return Err(Box::new(Refusal::new(ReasonCode::WarrantUntrusted, reason)));
+    }
+    standing(command, facts).map(drop)
+}
+
+/// What stands for the credential of a caller that has none: its warrant narrows what it may do. `None` if the tenant
+/// does not accept such callers, or if the agent has no key.
+#[must_use]
+pub fn credential(
+    agent: &str,
+    registered: Option<&AgentRecord>,
+    tenant: Option<&TenantRecord>,
+) -> Option<CredentialRecord> {
+    Some(CredentialRecord {
+        agent: Some(agent.to_owned()),
+        // A locator names the key.
+        secret_sha256: registered?.public_key?.to_string(),
+        scopes: vec![Scope::ToolsRead, Scope::ToolsWrite],
+        max_source_trust: tenant?.settings.warrant_alone_trust?,
+        status: CredentialStatus::Active,
+        expires_at_ms: None,
+        allowed_servers: None,
+        allowed_tools: None,
+        allowed_networks: None,
+        signed: false,
+        assigns_runs: false,
+        limits: Vec::new(),
+        first_key_id: None,
+    })
+}
+
+/// Checks the warrant of a call of this tool.
+pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
+    let facts = draft.facts;
+    if facts.warrant.is_none() && !is_required(draft) {
+        return Ok(());
+    }
+    let deny = |refusal: Refusal| Box::new(denial(refusal, tool));
+    let claim = standing(draft.command, facts).map_err(|refusal| deny(*refusal))?;
+    let needed = facts.records.tool.as_ref().and_then(|tool| tool.min_clearance);
     if let Some(needed) = needed.filter(|needed| claim.clearance.unwrap_or(0) < *needed) {
         let reason = format!("The tool needs a warrant with a clearance of {needed}.");
-        return deny(ReasonCode::WarrantClearanceMissing, Some(reason));
+        return Err(deny(Refusal::new(ReasonCode::WarrantClearanceMissing, reason)));
     }
     if facts.proof_used && is_good_once(draft, tool) {
         let next = id::rfc3339(claim.proven.next_at_s().saturating_mul(1_000));
         let reason = format!(
             "The proof was used: it is good once. From {next} on, the same call has another proof."
         );
-        return deny(ReasonCode::WarrantProofUsed, Some(reason));
+        return Err(deny(Refusal::new(ReasonCode::WarrantProofUsed, reason)));
     }
+    draft.warranted = Some(claim);
     Ok(())
+}
+
+fn denial(refusal: Refusal, tool: &Tool) -> Ruling {
+    let Refusal { code, reason } = refusal;
+    Ruling { reason, tool: Some(tool.clone()), ..Ruling::deny(code) }
+}
+
+/// Denies a call from which an argument would be removed that the warrant is about: the tool would see other
+/// arguments than were compared with the warrant.
+pub fn bound(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
+    let Some(claim) = draft.warranted.filter(|_| !ruling.redact_fields.is_empty()) else {
+        return ruling;
+    };
+    let (before, names) = (&draft.command.call.input, Names::new(&ruling.redact_fields));
+    let mut after = before.clone();
+    after.remove(&names);
+    match claim.constrained.iter().all(|name| after.get(name) == before.get(name)) {
+        true => ruling,
+        false => {
+            let reason = "An argument would have to be removed that the warrant is about.";
+            denial(Refusal::new(ReasonCode::WarrantArgumentRefused, reason), tool)
+        }
+    }
 }
 
 fn is_required(draft: &Draft<'_>) -> bool {
@@ -125,7 +225,9 @@ fn is_required(draft: &Draft<'_>) -> bool {
     let by_tenant = records.tenant.as_ref().and_then(|tenant| tenant.settings.warrant_required);
     by_tenant == Some(true)
         || records.agent.as_ref().is_some_and(|agent| agent.warrant_required)
-        || records.tool.as_ref().is_some_and(|tool| tool.warrant_required)
+        || records.tool.as_ref().is_some_and(|tool| {
+            tool.warrant_required || tool.min_clearance.is_some_and(|least| least > 0)
+        })
 }
 
 /// Whether a proof of the call is good once: of each that changes something, and of each if the tenant says so.
@@ -137,16 +239,16 @@ fn is_good_once(draft: &Draft<'_>, tool: &Tool) -> bool {
 /// The proof that the decision uses up. A denied call uses none.
 #[must_use]
 pub fn used_proof(draft: &Draft<'_>, ruling: &Ruling) -> Option<String> {
-    let claim = draft.facts.warrant.and_then(Carried::claim)?;
+    let claim = draft.warranted?;
     let tool = ruling.tool.as_ref()?;
     let uses = ruling.decision.passes() && is_good_once(draft, tool);
     uses.then(|| proof_name(claim))
 }
 
-/// What a receipt says about the warrant of a decision.
+/// What a receipt says about the warrant of a decision: nothing if it was refused, because anybody can name an id.
 #[must_use]
 pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
-    let claim = draft.facts.warrant.and_then(Carried::claim)?;
+    let claim = draft.warranted?;
     Some(WarrantNote {
         chain_hash: hex::encode(claim.chain_hash),
         depth: claim.ids.len().saturating_sub(1),
@@ -155,9 +257,9 @@ pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
     })
 }
 
-/// `context.warrant`. Without a warrant, texts are empty and numbers 0.
+/// `context.warrant`. Without a warrant that was accepted, texts are empty and numbers 0.
 pub fn context(draft: &Draft<'_>) -> Value {
-    let claim = draft.facts.warrant.and_then(Carried::claim);
+    let claim = draft.warranted;
     let text = |of: fn(&Claim) -> String| Value::from(claim.map(of).unwrap_or_default().as_str());
     let long = |of: fn(&Claim) -> usize| {
         Value::from(claim.map(of).and_then(|number| i64::try_from(number).ok()).unwrap_or(0))

@@ -287,6 +287,7 @@ mod tests {
             lane: 7,
             key_id: text("k"),
             secret_hash: [1; 32],
+            located: true,
             http_request_id: text("h"),
             trace_id: TraceId::new([2; 16]),
             source_address: Some([192, 0, 2, 7].into()),
@@ -321,6 +322,7 @@ mod tests {
                 warrant_proof_windows: None,
                 warrant_reads_once: Some(true),
                 warrant_required: Some(false),
+                warrant_alone_trust: None,
             },
             lanes: Some(2),
             rows_per_day: None,
@@ -482,7 +484,7 @@ mod tests {
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
                     "0a00017407016b01010101010101010101010101010101010101010101010101010101010101\
-                01016801020202020202020202020202020202020100c0000207010101010179010101017a000003626f740470726f6401730178017201060101\
+                0101016801020202020202020202020202020202020100c0000207010101010179010101017a000003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
@@ -509,8 +511,8 @@ mod tests {
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "0a0903626f74f702",
-                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
+                    "0a0903626f749203",
+                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
             (LaneRequest::ReadChainEnds, pin("0a0a", "")),

@@ -28,6 +28,7 @@ use std::rc::Rc;
 use crate::call;
 use crate::call::command::{GateCommand, Purpose};
 use crate::call::http_tool;
+use crate::gate::warrant;
 use crate::registry::{
     AgentRecord, Bans, CallRecords, ChangedKey, CredentialRecord, EpochPush, ListedTool, Loaded,
     LoadedListing, RecordKind, ServerRecord, ServerTools, StoredRecord, TenantRecord,
@@ -112,7 +113,10 @@ impl RegistryCache {
         let call = &command.call;
         let tenant = self.tenant.clone()?;
         let agent = self.agents.get(&call.agent).cloned()?;
-        let credential = self.credentials.get(&command.key_id).cloned()?;
+        let credential = match command.located {
+            true => warrant::credential(&call.agent, agent.as_ref(), tenant.as_ref()),
+            false => self.credentials.get(&command.key_id).cloned()?,
+        };
         let bans = Rc::clone(self.bans.as_ref()?);
         let warrants = Rc::clone(self.warrants.as_ref()?);
         let server = self.servers.get(&call.server).cloned();
@@ -380,6 +384,7 @@ mod tests {
             lane: 0,
             key_id: "k".to_owned(),
             secret_hash: [0; 32],
+            located: false,
             http_request_id: String::new(),
             trace_id: None,
             source_address: None,

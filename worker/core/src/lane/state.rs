@@ -250,13 +250,16 @@ impl Lane {
             }
             None => false,
         };
-        // A call that is over its agent's rate pays for no signature here.
+        // A call that is over its agent's rate pays for no signature here. One that was charged already, because
+        // windows had to be asked, is not asked again.
+        let is_known = answers.looked.is_some() || command.located;
         let carried = match &command.purpose {
-            Purpose::Routed(_) if command.warrant.is_some() => {
-                match self.needs_tool(storage, config, command, records, now_ms)? {
-                    true => warrant::of_command(engine, command, records, now_ms),
-                    false => None,
-                }
+            Purpose::Routed(_) if command.warrant.is_none() => None,
+            Purpose::Routed(_)
+                if is_known
+                    || self.needs_tool(storage, (engine, config), command, records, now_ms)? =>
+            {
+                warrant::of_command(engine, command, records, now_ms)
             }
             _ => command.warrant.clone(),
         };
@@ -441,14 +444,22 @@ impl Lane {
     pub fn needs_tool(
         &mut self,
         storage: &impl LaneSql,
-        config: &Config,
+        (engine, config): (&PolicyEngine, &Config),
         command: &GateCommand,
         records: &CallRecords,
         now_ms: u64,
     ) -> Result<bool, StorageError> {
         self.hold(storage, &command.call.agent, now_ms)?;
+        // Without a credential, the warrant says who calls.
+        let carried = match &command.purpose {
+            _ if !command.located => None,
+            Purpose::Route(_) => return Ok(warrant::may_identify(engine, command, records)),
+            Purpose::Routed(_) => warrant::of_command(engine, command, records, now_ms),
+            _ => command.warrant.clone(),
+        };
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);
+        let facts = Facts { warrant: carried.as_ref(), ..facts };
         Ok(needs_tool(&facts, command))
     }
 

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::trust::SourceTrust;
+
 /// A tenant's settings. Null: the worker's vars or defaults apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
@@ -35,4 +37,7 @@ pub struct Settings {
     pub warrant_reads_once: Option<bool>,
     /// Whether each call of the tenant's agents needs a warrant. Default false.
     pub warrant_required: Option<bool>,
+    /// The highest `source_trust` that a call with a warrant and no credential may state. Default: such calls are
+    /// refused.
+    pub warrant_alone_trust: Option<SourceTrust>,
 }

@@ -256,7 +256,8 @@ macro_rules! warrant_root_row {
     () => {
         "json_object('root_id', root_id, 'public_key', public_key, 'description', description, \
            'allowed_servers', json(allowed_servers), 'status', status, 'created_by', created_by, \
-           'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
+           'list_version', list_version, 'list_sha256', list_sha256, 'revision', revision, \
+           'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
     };
 }
 
@@ -394,10 +395,12 @@ statements! {
     /// Tenant.
     DELETE_WEBHOOK = "DELETE FROM webhooks WHERE tenant = ?1";
 
-    /// Tenant, agent, the most agents and one.
+    /// Tenant, agent, the most agents and one, public key or NULL.
     LOAD_AGENT = epoch!(), "(SELECT ", agent_row!(), " FROM agents \
           WHERE tenant = ?1 AND agent = ?2) AS record, \
-        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3))) AS extra";
+        json_object('count', (SELECT count(*) FROM (SELECT 1 FROM agents WHERE tenant = ?1 LIMIT ?3)), \
+          'with_key', (SELECT agent FROM agents WHERE tenant = ?1 AND public_key = ?4 \
+            AND public_key IS NOT NULL AND deleted_at_ms IS NULL AND agent <> ?2)) AS extra";
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
           (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member, flag_member), ") \
@@ -702,10 +705,12 @@ statements! {
         WHERE tenant = ?1 AND root_id > ?2 ORDER BY root_id LIMIT ?3";
     /// In the order of the columns. A root keeps its key.
     SAVE_WARRANT_ROOT = "INSERT INTO warrant_roots (tenant, root_id, public_key, description, \
-          allowed_servers, status, created_by, revision, created_at_ms, updated_at_ms) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+          allowed_servers, status, created_by, revision, created_at_ms, updated_at_ms, \
+          list_version, list_sha256) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
         ON CONFLICT (tenant, root_id) DO UPDATE SET description = excluded.description, \
           allowed_servers = excluded.allowed_servers, status = excluded.status, \
+          list_version = excluded.list_version, list_sha256 = excluded.list_sha256, \
           revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, root id.
     DELETE_WARRANT_ROOT = "DELETE FROM warrant_roots WHERE tenant = ?1 AND root_id = ?2";
@@ -726,6 +731,17 @@ statements! {
     /// Tenant, warrant id, reason, revoked by, now, expiry.
     CREATE_WARRANT_REVOCATION = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
           revoked_by, revoked_at_ms, expires_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    /// Tenant, root id, warrant ids as a JSON array, now.
+    LOAD_REVOCATION_LIST = epoch!(), "(SELECT ", warrant_root_row!(), " FROM warrant_roots \
+          WHERE tenant = ?1 AND root_id = ?2) AS record, \
+        (SELECT json_object('count', count(*), \
+            'listed', count(*) FILTER (WHERE warrant_id IN (SELECT value FROM json_each(?3)))) \
+          FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?4) AS extra";
+    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry. A revocation that there is stays as it is.
+    ADD_WARRANT_REVOCATIONS = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
+          revoked_by, revoked_at_ms, expires_at_ms) \
+        SELECT ?1, value, ?3, ?4, ?5, ?6 FROM json_each(?2) WHERE true \
+        ON CONFLICT (tenant, warrant_id) DO NOTHING";
     /// Tenant, now.
     EXPIRE_WARRANT_REVOCATIONS = "DELETE FROM warrant_revocations \
         WHERE tenant = ?1 AND expires_at_ms <= ?2";

@@ -33,6 +33,8 @@ macro_rules! settings {
             $flag!("warrant_reads_once"),
             ", ",
             $flag!("warrant_required"),
+            ", ",
+            $each!("warrant_alone_trust"),
         )
     };
 }

@@ -117,10 +117,13 @@ impl Chain {
             }
             links.push(link);
         }
+        // The last link has all approvers of those before it.
+        if let Some((leaf, at)) = links.last().zip(links.len().checked_sub(1))
+            && !leaf.approvers.iter().all(PublicKey::is_usable)
+        {
+            return Err(Refusal::at(SIGNATURE, at, "the key of an approver is not usable"));
+        }
         for (at, (link, envelope)) in links.iter().zip(envelopes).enumerate() {
-            if !link.approvers.iter().all(PublicKey::is_usable) {
-                return Err(Refusal::at(SIGNATURE, at, "the key of an approver is not usable"));
-            }
             if !link.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature) {
                 return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
             }
@@ -137,6 +140,12 @@ impl Chain {
     #[must_use]
     pub fn root(&self) -> Option<&PublicKey> {
         self.links.first().map(|root| &root.issuer)
+    }
+
+    /// The first holder: the key of the agent whose calls it is for.
+    #[must_use]
+    pub fn agent_key(&self) -> Option<&PublicKey> {
+        self.links.first().map(|root| &root.holder)
     }
 
     #[must_use]
@@ -269,9 +278,14 @@ fn powers(parent: &Payload, child: &Payload, work: &mut Work) -> Result<(), Brok
     Ok(())
 }
 
-/// Whether a gate's tool is one of these powers'.
+/// Whether a gate's tool is one of these powers'. `refund` can be `pay/refund`.
 fn concerns(tool: &str, powers: &Powers) -> bool {
-    let is_it = |name: &str| name == tool || name == "*" || tool == "*";
+    let ends_with = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|server| server.ends_with('/'))
+    };
+    let is_it = |name: &str| {
+        name == tool || name == "*" || tool == "*" || ends_with(name, tool) || ends_with(tool, name)
+    };
     match powers {
         Powers::Execution(tools) => tools.iter().any(|(name, _)| is_it(name)),
         Powers::Issuer(issuing) => issuing.tools.iter().any(|name| is_it(name)),

@@ -5,14 +5,14 @@
 //!
 //! What needs no cryptography comes first. Such a refusal says nothing about the signatures.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
 use super::approval;
 use super::bounds::{MAX_APPROVALS, MAX_STACK_BYTES};
-use super::chain::{self, Chain};
+use super::chain::{self, Chain, Envelope};
 use super::constraint::fit::{self, Misfit};
 use super::constraint::{Arguments, Work};
 use super::key::{PublicKey, SIGNATURE_BYTES};
@@ -21,6 +21,7 @@ use super::proof::{Proven, Statement};
 use super::refusal::Refusal;
 use crate::decision::ReasonCode;
 use crate::json::Json;
+use crate::schema::{quoted, shortened};
 
 /// What a caller presents with a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,8 @@ pub struct Claim {
     pub clearance: Option<u8>,
     /// The names of the leaf's tools, sorted.
     pub tools: Vec<String>,
+    /// The names of the tool's arguments that a link constrains, sorted.
+    pub constrained: Vec<String>,
     /// Whether the leaf names the tool with its server. Without, the root must be good for the server.
     pub names_server: bool,
     /// The least of all links, in seconds since 1970.
@@ -74,6 +77,8 @@ pub struct Call<'a> {
     /// An object.
     pub input: &'a Json,
     pub now_s: u64,
+    /// The first holder, if the caller named it. It is compared before signatures are verified.
+    pub agent_key: Option<PublicKey>,
 }
 
 /// Links and windows that are accepted.
@@ -91,11 +96,17 @@ pub struct Cache {
     bytes: usize,
 }
 
-/// Bytes of the stacks in a cache. In memory, a chain takes at most some ten times its bytes.
-const MAX_CACHED_BYTES: usize = 512 * 1024;
+/// Bytes of the stacks in a cache. In memory, a chain takes at most some forty times its bytes.
+const MAX_CACHED_BYTES: usize = 256 * 1024;
+
+/// Bytes of a stack that is kept. Larger ones are rare, and would push out what is used often.
+const MAX_CACHED_STACK_BYTES: usize = 32 * 1024;
 
 impl Cache {
     fn keep(&mut self, chain: &Rc<Chain>, bytes: usize) {
+        if bytes > MAX_CACHED_STACK_BYTES {
+            return;
+        }
         if self.bytes + bytes > MAX_CACHED_BYTES {
             *self = Self::default();
         }
@@ -103,6 +114,54 @@ impl Cache {
             self.bytes += bytes;
         }
     }
+}
+
+/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet.
+///
+/// # Errors
+///
+/// The first rule that does not hold.
+pub fn chain(
+    presented: &Presented,
+    agent_key: Option<PublicKey>,
+    cache: &mut Cache,
+) -> Result<Rc<Chain>, Refusal> {
+    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
+    check_agent(&envelopes, agent_key)?;
+    verified(presented, &envelopes, &mut Work::default(), cache)
+}
+
+fn check_agent(envelopes: &[Envelope<'_>], agent_key: Option<PublicKey>) -> Result<(), Refusal> {
+    let (Some(key), Some(root)) = (agent_key, envelopes.first()) else { return Ok(()) };
+    let root = Payload::read(root.payload);
+    let root = root.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, 0, error.0))?;
+    match root.holder == key {
+        true => Ok(()),
+        false => {
+            let code = ReasonCode::WarrantHolderUnknown;
+            Err(Refusal::new(code, code.sentence()))
+        }
+    }
+}
+
+/// The chain, from the cache or verified.
+fn verified(
+    presented: &Presented,
+    envelopes: &[Envelope<'_>],
+    work: &mut Work,
+    cache: &mut Cache,
+) -> Result<Rc<Chain>, Refusal> {
+    let hash = chain::sha256(&presented.stack);
+    if let Some(chain) = cache.chains.get(&hash) {
+        return Ok(Rc::clone(chain));
+    }
+    let chain = Rc::new(Chain::verify(envelopes, hash, work)?);
+    cache.keep(&chain, presented.stack.len());
+    Ok(chain)
+}
+
+fn malformed(reason: &str) -> Refusal {
+    Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
 }
 
 /// Judges a call.
@@ -116,9 +175,6 @@ pub fn judge(
     tolerance: Tolerance,
     cache: &mut Cache,
 ) -> Result<Claim, Refusal> {
-    let malformed = |reason| {
-        Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
-    };
     if presented.stack.len() > MAX_STACK_BYTES || presented.approvals.len() > MAX_APPROVALS {
         return Err(malformed("it is too large, or has too many approvals"));
     }
@@ -129,6 +185,7 @@ pub fn judge(
             format!("The warrant's chain is longer than the {most} links that are accepted.");
         return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
     }
+    check_agent(&envelopes, call.agent_key)?;
     let last = envelopes.len() - 1;
     let leaf = envelopes.last().map(|leaf| Payload::read(leaf.payload));
     let leaf = leaf.ok_or_else(|| malformed("it is empty"))?;
@@ -143,21 +200,15 @@ pub fn judge(
         .try_into()
         .map_err(|_| malformed("the proof has another length than 64 bytes"))?;
 
-    let hash = chain::sha256(&presented.stack);
-    let chain = match cache.chains.get(&hash) {
-        Some(chain) => Rc::clone(chain),
-        None => {
-            let chain = Rc::new(Chain::verify(&envelopes, hash, &mut work)?);
-            cache.keep(&chain, presented.stack.len());
-            chain
-        }
-    };
+    let chain = verified(presented, &envelopes, &mut work, cache)?;
     let links = chain.links();
+    let mut constrained = BTreeSet::new();
     for (at, link) in links.iter().enumerate() {
         timely(link, at, call.now_s)?;
         // A link that issues has no arguments, only bounds.
         if let Some((arguments, _)) = arguments(link, call) {
             fits(arguments, call.input, at, &mut work)?;
+            constrained.extend(arguments.constraints.iter().map(|(name, _)| name.as_str()));
         }
     }
     let name = name(call, names_server);
@@ -184,12 +235,16 @@ pub fn judge(
         holder: leaf.holder,
         clearance: leaf.clearance,
         tools,
+        constrained: constrained.into_iter().map(str::to_owned).collect(),
         names_server,
         expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
-        chain_hash: hash,
+        chain_hash: chain.hash,
         proven,
     })
 }
+
+/// Bytes of an argument's name in a reason.
+const MAX_NAME_BYTES: usize = 100;
 
 const MISSING: &str = "The call has a warrant, but no proof that the caller holds it.";
 
@@ -246,21 +301,20 @@ fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {
 }
 
 fn fits(arguments: &Arguments, input: &Json, at: usize, work: &mut Work) -> Result<(), Refusal> {
+    let named = |name: &str| quoted(&shortened(name, MAX_NAME_BYTES));
+    let refused = ReasonCode::WarrantArgumentRefused;
     let (code, reason) = match fit::arguments(arguments, input, work) {
         Ok(()) => return Ok(()),
         Err(Misfit::Unlisted(name)) => {
-            (ReasonCode::WarrantArgumentRefused, format!("it does not list the argument `{name}`"))
+            (refused, format!("it does not list the argument {}", named(name)))
         }
-        Err(Misfit::Missing(name)) => {
-            (ReasonCode::WarrantArgumentRefused, format!("it needs the argument `{name}`"))
+        Err(Misfit::Missing(name)) => (refused, format!("it needs the argument {}", named(name))),
+        Err(Misfit::Refused(name)) => {
+            (refused, format!("it does not allow this value of {}", named(name)))
         }
-        Err(Misfit::Refused(name)) => (
-            ReasonCode::WarrantArgumentRefused,
-            format!("it does not allow this value of `{name}`"),
-        ),
         Err(Misfit::Unsupported(name)) => (
             ReasonCode::WarrantUnsupported,
-            format!("its constraint on `{name}` cannot be evaluated for this value"),
+            format!("its constraint on {} cannot be evaluated for this value", named(name)),
         ),
         Err(Misfit::TooMuch) => {
             (ReasonCode::WarrantUnsupported, "it takes too much work to evaluate".to_owned())

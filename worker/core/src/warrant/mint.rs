@@ -6,6 +6,7 @@ use super::chain::Envelope;
 use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
 use super::payload::{Payload, WarrantId};
 use super::proof::Statement;
+use super::revocation;
 use crate::json::Json;
 
 /// A secret key.
@@ -46,5 +47,17 @@ impl Secret {
         now_s: u64,
     ) -> [u8; SIGNATURE_BYTES] {
         self.sign(&Statement::new(id, tool, input).at(now_s))
+    }
+
+    /// Signs a list of revocations. Returns its CBOR form. `issued_at` is a time of RFC 3339.
+    #[must_use]
+    pub fn revoke(&self, revoked: &[WarrantId], version: u64, issued_at: &str) -> Vec<u8> {
+        let payload = revocation::Payload {
+            revoked: revoked.to_vec(),
+            version,
+            issued_at: issued_at.to_owned(),
+            issuer: self.public(),
+        };
+        payload.signed_by(|message| self.sign(message))
     }
 }

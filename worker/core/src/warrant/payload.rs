@@ -48,10 +48,9 @@ impl FromStr for WarrantId {
     /// Reads 32 hex digits, also after `tnu_wrt_` or with the dashes of a UUID.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const MUST: &str = "a warrant's id: 32 hex digits";
-        let digits = text.strip_prefix(Self::PREFIX).unwrap_or(text);
-        let digits = match digits.split('-').map(str::len).collect::<Vec<_>>().as_slice() {
-            [8, 4, 4, 4, 12] => digits.replace('-', ""),
-            _ => digits.to_owned(),
+        let digits = match text.split('-').map(str::len).collect::<Vec<_>>().as_slice() {
+            [8, 4, 4, 4, 12] => text.replace('-', ""),
+            _ => text.strip_prefix(Self::PREFIX).unwrap_or(text).to_owned(),
         };
         let mut bytes = [0; 16];
         hex::decode_to_slice(digits, &mut bytes).map_err(|_| MUST)?;

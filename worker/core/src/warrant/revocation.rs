@@ -1,15 +1,18 @@
 //! Signed revocation lists.
 
 use super::bounds::MAX_STACK_BYTES;
-use super::cbor::{Malformed, Reader};
+use super::cbor::{Malformed, Reader, Writer};
 use super::chain::{CONTEXT, sha256};
-use super::key::PublicKey;
+use super::key::{PublicKey, SIGNATURE_BYTES};
 use super::payload::{self, WarrantId};
 
 const LIST_CONTEXT: &[u8] = b"tenuo-srl-v1";
 
 /// Warrants of one list.
 pub const MAX_LISTED: usize = 4_000;
+
+/// The largest version: larger numbers are not exact in JSON.
+const MAX_VERSION: u64 = (1 << 53) - 1;
 
 /// A list whose signature was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +63,12 @@ impl RevocationList {
     }
 }
 
-struct Payload {
-    revoked: Vec<WarrantId>,
-    version: u64,
-    issued_at: String,
-    issuer: PublicKey,
+/// What the issuer signs.
+pub(super) struct Payload {
+    pub revoked: Vec<WarrantId>,
+    pub version: u64,
+    pub issued_at: String,
+    pub issuer: PublicKey,
 }
 
 impl Payload {
@@ -78,7 +82,13 @@ impl Payload {
                         id.map_err(|_| Malformed("the list has an id that is none"))
                     })?);
                 }
-                "version" => version = Some(reader.unsigned()?),
+                "version" => {
+                    let read = reader.unsigned()?;
+                    version = Some(read);
+                    if read > MAX_VERSION {
+                        return Err(Malformed("the list's version is too large"));
+                    }
+                }
                 "issued_at" => issued_at = Some(reader.text()?.to_owned()),
                 "issuer" => issuer = Some(payload::read_key(reader)?),
                 _ => return Err(Malformed("the list has an unknown member")),
@@ -91,5 +101,30 @@ impl Payload {
             }
             _ => Err(Malformed("the list lacks a member")),
         }
+    }
+
+    /// The list in CBOR.
+    pub fn signed_by(&self, sign: impl Fn(&[u8]) -> [u8; SIGNATURE_BYTES]) -> Vec<u8> {
+        let mut payload = Writer::default();
+        payload.map(4);
+        payload.text("revoked_ids");
+        payload.array(self.revoked.len());
+        for id in &self.revoked {
+            payload.text(&[WarrantId::PREFIX, &id.to_string()].concat());
+        }
+        payload.text("version");
+        payload.unsigned(self.version);
+        payload.text("issued_at");
+        payload.text(&self.issued_at);
+        payload.text("issuer");
+        payload::write_key(&mut payload, &self.issuer);
+        let signature = sign(&[CONTEXT, LIST_CONTEXT, &payload.bytes].concat());
+        let mut list = Writer::default();
+        list.map(2);
+        list.text("payload");
+        list.bytes.extend(payload.bytes);
+        list.text("signature");
+        payload::write_signature(&mut list, &signature);
+        list.bytes
     }
 }

@@ -537,6 +537,7 @@ pub fn command(body: &Json) -> GateCommand {
         lane: 0,
         key_id: "k1".to_owned(),
         secret_hash: secret_hash(SECRET),
+        located: false,
         http_request_id: "test".to_owned(),
         trace_id: None,
         source_address: None,

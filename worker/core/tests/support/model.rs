@@ -1,5 +1,6 @@
 //! The registry as an administrator thinks of it: what each list should show, by plain rules.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gateward_core::credential::token::secret_hash;
@@ -8,6 +9,8 @@ use gateward_core::problem::ProblemCode::{
     self, Forbidden, InvalidField, NameTaken, NotFound, PreconditionFailed, StateConflict,
 };
 use gateward_core::registry::{Loaded, Settings};
+use gateward_core::warrant::revocation::RevocationList;
+use gateward_core::warrant::text::decode as base64;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -19,6 +22,13 @@ const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
 
 /// How long a warrant stays revoked: 91 days.
 const REVOKED_MS: u64 = 91 * 24 * 60 * 60 * 1_000;
+
+fn revocation(id: &str, reason: &str, now_ms: u64) -> Json {
+    json!({
+        "warrant_id": id, "reason": reason, "revoked_by": "ada", "revoked_at": rfc3339(now_ms),
+        "expires_at": rfc3339(now_ms + REVOKED_MS),
+    })
+}
 
 type Records = BTreeMap<String, Json>;
 
@@ -45,6 +55,8 @@ pub struct Model {
     bans: Records,
     warrant_roots: Records,
     warrant_revocations: Records,
+    /// Version and hash of the last list of each root.
+    lists: BTreeMap<String, (u64, String)>,
     /// What deleting answered, by path, such as `agents/a`.
     deleted: Records,
 }
@@ -113,17 +125,20 @@ impl Model {
             ("POST", ["agents"]) => {
                 let name = text(&body["agent"]);
                 self.free(&self.agents, "agents", &name)?;
+                self.free_key(&name, body.get("public_key"))?;
                 let mut agent = json!({
                     "agent": name, "lane": 0, "frozen": false, "quarantined": false,
                     "revoked": false, "risk_tier": "low", "allowed_tools": null,
                     "rate_capacity": null, "rate_refill_per_s": null, "quota_per_day": null,
                     "public_key": null, "warrant_required": false, "taint": null,
+                    "warrant_locator": null,
                 });
                 merge(&mut agent, body);
                 self.settle("agents", &name, agent)
             }
             ("PATCH", ["agents", name]) => {
                 let mut agent = self.matched(ask, "agents", name)?;
+                self.free_key(name, body.get("public_key"))?;
                 merge(&mut agent, body);
                 self.settle("agents", name, agent)
             }
@@ -352,7 +367,7 @@ impl Model {
                 }
                 let mut root = json!({
                     "root_id": name, "description": null, "allowed_servers": null,
-                    "status": "active", "created_by": "ada",
+                    "status": "active", "created_by": "ada", "revocation_list_version": null,
                 });
                 merge(&mut root, body);
                 self.settle("warrant-roots", &name, root)
@@ -360,6 +375,34 @@ impl Model {
             ("PATCH", ["warrant-roots", name]) => {
                 let mut root = self.matched(ask, "warrant-roots", name)?;
                 merge(&mut root, body);
+                self.settle("warrant-roots", name, root)
+            }
+            ("PUT", ["warrant-roots", name, "revocation-list"]) => {
+                let mut root = self.matched(ask, "warrant-roots", name)?;
+                let list = base64(body["list"].as_str().unwrap()).unwrap();
+                let list = RevocationList::read(&list).unwrap();
+                if root["public_key"] != json!(list.issuer) {
+                    return Err(InvalidField);
+                }
+                let hash = hex::encode(list.ids_sha256);
+                let before =
+                    self.lists.get(*name).filter(|_| !root["revocation_list_version"].is_null());
+                match before.map(|(version, before)| (version.cmp(&list.version), *before == hash))
+                {
+                    Some((Ordering::Greater, _) | (Ordering::Equal, false)) => {
+                        return Err(StateConflict);
+                    }
+                    Some((Ordering::Equal, true)) => return Ok((Effect::Unchanged, root)),
+                    _ => {}
+                }
+                self.lists.insert((*name).to_owned(), (list.version, hash));
+                self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
+                for id in list.revoked {
+                    let reason = format!("on list {} of the root {name}", list.version);
+                    let added = revocation(&id.to_string(), &reason, now_ms);
+                    self.warrant_revocations.entry(id.to_string()).or_insert(added);
+                }
+                root["revocation_list_version"] = json!(list.version);
                 self.settle("warrant-roots", name, root)
             }
             ("DELETE", ["warrant-roots", name]) => {
@@ -378,11 +421,8 @@ impl Model {
                     return Ok((Effect::Unchanged, known.clone()));
                 }
                 self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
-                let revocation = json!({
-                    "warrant_id": id, "reason": body.get("reason").map_or("", |it| it.as_str().unwrap()),
-                    "revoked_by": "ada", "revoked_at": rfc3339(now_ms),
-                    "expires_at": rfc3339(now_ms + REVOKED_MS),
-                });
+                let reason = body.get("reason").map_or("", |it| it.as_str().unwrap());
+                let revocation = revocation(&id, reason, now_ms);
                 self.warrant_revocations.insert(id, revocation.clone());
                 self.epoch += 1;
                 Ok((Effect::Created, revocation))
@@ -403,6 +443,14 @@ impl Model {
     }
 
     /// A name that is there or was is not given.
+    /// A public key names one agent.
+    fn free_key(&self, name: &str, key: Option<&Json>) -> Result<(), ProblemCode> {
+        let Some(key) = key.filter(|key| !key.is_null()) else { return Ok(()) };
+        let has_key =
+            |(other, agent): (&String, &Json)| other != name && agent["public_key"] == *key;
+        if self.agents.iter().any(has_key) { Err(StateConflict) } else { Ok(()) }
+    }
+
     fn free(&self, records: &Records, list: &str, name: &str) -> Result<(), ProblemCode> {
         let taken =
             records.contains_key(name) || self.deleted.contains_key(&format!("{list}/{name}"));

@@ -400,7 +400,13 @@ impl Case {
     }
 
     fn judge(&self) -> Result<warrant::Claim, warrant::Refusal> {
-        let call = Call { server: "pay", tool: self.tool, input: &self.input, now_s: NOW_S };
+        let call = Call {
+            server: "pay",
+            tool: self.tool,
+            input: &self.input,
+            now_s: NOW_S,
+            agent_key: None,
+        };
         warrant::judge(&self.presented, &call, TOLERANCE, &mut Cache::default())
     }
 

@@ -15,12 +15,14 @@ use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::run_token;
 use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::credential::token::{self, Holder, Token};
+use gateward_core::gate::warrant::agent_key;
 use gateward_core::json::Json;
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{AgentStatus, CredentialKind, CredentialStatus, TenantStatus};
 use gateward_core::scope::Scope;
+use gateward_core::warrant::{self, Judged};
 use subtle::ConstantTimeEq as _;
 use worker::Date;
 
@@ -141,9 +143,46 @@ fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
     Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
-/// The request's token. It is refused if its MAC is wrong, if it is a run credential that has expired, or if
-/// this isolate remembers that the credential was revoked or has expired.
+/// The request's token, if it is a credential.
 pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
+    let token = sealed_token(request, app)?;
+    if token.is_locator {
+        return Err(refuse(request, app, ProblemCode::Unauthorized, NO_CREDENTIAL));
+    }
+    Ok(token)
+}
+
+/// Checks whether the command of a caller without a credential has a warrant that its agent's chain holds. A locator
+/// is not secret, so nothing else may wake the lane.
+pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(), Problem> {
+    if !command.located {
+        return Ok(());
+    }
+    let refused = |reason: &str| Err(refuse(request, app, ProblemCode::Unauthorized, reason));
+    let agent_key = match command.warrant.as_ref().map(|carried| &carried.judged) {
+        None => return refused(NO_CREDENTIAL),
+        Some(Judged::Refused(refusal)) => return refused(&refusal.reason),
+        Some(Judged::Holds(claim)) => Some(claim.agent_key),
+        // Only the lane knows the tool.
+        Some(Judged::Later(presented)) => {
+            let mut cache = app.settings.engine.chains().borrow_mut();
+            match warrant::chain_of(presented, agent_key(command), &mut cache) {
+                Ok(chain) => chain.agent_key().copied(),
+                Err(refusal) => return refused(&refusal.reason),
+            }
+        }
+    };
+    match agent_key.is_some_and(|key| key.0 == command.secret_hash) {
+        true => Ok(()),
+        false => refused("The first holder of the warrant is not the agent of the locator."),
+    }
+}
+
+const NO_CREDENTIAL: &str = "a locator is no credential; send a call with a warrant";
+
+/// The request's token, which may be a locator. It is refused if its MAC is wrong, if it is a run credential that has expired, or if
+/// this isolate remembers that the credential was revoked or has expired.
+fn sealed_token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
         .and_then(|text| run_token::parse_any(text, &app.settings.mac_keys).ok())
         .ok_or_else(|| refuse(request, app, ProblemCode::Unauthorized, INVALID))?;
@@ -160,12 +199,24 @@ pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> 
     }
 }
 
-/// The request's token if it is an agent's, with the agent's name and lane.
+/// The request's token if it is an agent's credential, with the agent's name and lane.
 pub fn agent_token<'a>(
     request: &'a Request,
     app: &App,
 ) -> Result<(Token<'a>, &'a str, u16), Problem> {
-    let token = token(request, app)?;
+    of_agent(token(request, app)?)
+}
+
+/// The same for a call, which can come with a locator instead. Before the lane is woken, [`identify`] must say that the
+/// call has a warrant.
+pub fn caller_token<'a>(
+    request: &'a Request,
+    app: &App,
+) -> Result<(Token<'a>, &'a str, u16), Problem> {
+    of_agent(sealed_token(request, app)?)
+}
+
+fn of_agent(token: Token<'_>) -> Result<(Token<'_>, &str, u16), Problem> {
     let Holder::Agent { agent, lane } = token.holder else {
         let detail = "calls need an agent's credential; this is an administrator's";
         return Err(Problem::new(ProblemCode::Forbidden, detail));
@@ -196,6 +247,7 @@ pub fn command(
         lane,
         key_id: token.key_id.to_owned(),
         secret_hash: token.secret_hash,
+        located: token.is_locator,
         http_request_id: app.request_id.clone(),
         trace_id: app.trace.as_ref().map(|trace| trace.trace_id),
         source_address: request.source_address(),
@@ -223,8 +275,8 @@ pub fn verify_signature(
     if request.signature_input.is_empty() {
         return Ok(None);
     }
-    if token.run.is_some() {
-        let detail = "a run credential has no signing key; send the request without a signature";
+    if token.run.is_some() || token.is_locator {
+        let detail = "only a credential has a signing key; send the request without a signature";
         return Err(refuse(request, app, ProblemCode::SignatureInvalid, detail));
     }
     let headers = request.headers();

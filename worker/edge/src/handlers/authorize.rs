@@ -12,7 +12,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::warrant::Carried;
 
 pub async fn authorize(request: &Request, app: &App) -> Answered {
-    let (token, agent, lane) = authentication::agent_token(request, app)?;
+    let (token, agent, lane) = authentication::caller_token(request, app)?;
     let Body { bytes, held: _held } = request.json_body().await?;
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     let (call, in_body) = call::parse(&bytes, token.tenant)?;
@@ -30,6 +30,7 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     warrants::judge(app, &mut command, carried);
+    authentication::identify(request, app, &command)?;
     let answer = lane::client::call(&app.env, &command);
     drop(command);
     answer.await.map(Answer::Whole)

@@ -66,7 +66,7 @@ async fn judge<'a>(
     app: &App,
     original: Result<Original, Problem>,
 ) -> Result<(Judgement<'a>, RateFields), Refused> {
-    let (token, agent, lane) = authentication::agent_token(request, app)?;
+    let (token, agent, lane) = authentication::caller_token(request, app)?;
     let Original { server, request: asked, .. } = original?;
     let claims = Claims::from_headers(|name| request.header(name))?;
     // If no route matches, the record names method and path in place of the tool.
@@ -79,6 +79,7 @@ async fn judge<'a>(
     let mut command = authentication::command(request, app, &token, lane, None, purpose, call)?;
     // The lane judges it, once it knows the tool.
     command.warrant = warrants::in_headers(request)?;
+    authentication::identify(request, app, &command)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;
     let undecided = || Problem::new(ProblemCode::LaneUnavailable, "the lane did not decide");
     let decision = reply.decision.ok_or_else(undecided)?;

@@ -24,7 +24,7 @@ use crate::upstream::relay::{
 use crate::warrants;
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
-    let (token, agent, lane) = authentication::agent_token(request, app)?;
+    let (token, agent, lane) = authentication::caller_token(request, app)?;
     let Body { bytes, mut held } = request.body().await?;
     if matches!(request.method.as_str(), "GET" | "HEAD") && !bytes.is_empty() {
         // The runtime would not forward it.
@@ -48,6 +48,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     command.forwarded = true;
     // The lane judges it, once it knows the tool.
     command.warrant = warrants::in_headers(request)?;
+    authentication::identify(request, app, &command)?;
     let judged = lane::client::judge(&app.env, &command);
     // Only the text is kept. It is parsed again if a field must be removed: the parsed form takes many times
     // as much memory.

@@ -26,7 +26,7 @@ use crate::admin::tool::{
 };
 use crate::admin::warrant_revocation::{RevokeWarrant, WarrantRevocation, WarrantRevocationRow};
 use crate::admin::warrant_root::{
-    CreateWarrantRoot, WarrantRootPatch, WarrantRootRow, WarrantRootView,
+    CreateWarrantRoot, RevocationListRequest, WarrantRootPatch, WarrantRootRow, WarrantRootView,
 };
 use crate::admin::webhook::{IssuedWebhook, Webhook, WebhookRequest};
 use crate::api::approvals::ApprovalPage;
@@ -293,7 +293,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
             .takes::<CreateAgent>()
             .writes::<Agent>(&CREATED)
             .tagged()
-            .refuses(&[NameTaken, LimitReached]),
+            .refuses(&[LimitReached, NameTaken, StateConflict]),
         Operation::ReadAgent => Entry::new("agents", "read_agent", "Returns an agent.")
             .answers::<Agent>()
             .tagged()
@@ -302,7 +302,8 @@ pub(super) fn entry(operation: Operation) -> Entry {
             .takes::<AgentPatch>()
             .writes::<Agent>(&DONE)
             .tagged()
-            .matching(),
+            .matching()
+            .refuses(&[StateConflict]),
         Operation::DeleteAgent => Entry::new(
             "agents",
             "delete_agent",
@@ -627,6 +628,16 @@ pub(super) fn entry(operation: Operation) -> Entry {
             Entry::new("warrants", "delete_warrant_root", about)
                 .writes::<WarrantRootView>(&DONE)
                 .matching()
+        }
+        Operation::TakeRevocationList => {
+            let about = "Revokes the warrants of a list that is signed with the root's key. A list adds \
+                revocations and lifts none; an older version than the last one is refused.";
+            Entry::new("warrants", "take_revocation_list", about)
+                .takes::<RevocationListRequest>()
+                .writes::<WarrantRootView>(&DONE)
+                .tagged()
+                .matching()
+                .refuses(&[LimitReached, StateConflict])
         }
         Operation::ListWarrantRevocations => {
             Entry::new("warrants", "list_warrant_revocations", "Lists revocations of warrants.")

@@ -98,19 +98,18 @@ pub fn value_fits(
         Constraint::Wildcard => Fit::Yes,
         Constraint::Exact(exact) => {
             work.spend(size(exact))?;
-            (exact == value).into()
+            among(std::slice::from_ref(exact), value)
         }
         Constraint::OneOf(values) => {
             work.spend(values.iter().map(size).sum())?;
-            values.contains(value).into()
+            among(values, value)
         }
         Constraint::NotOneOf(values) => {
             work.spend(values.iter().map(size).sum())?;
-            match values.contains(value) {
-                true => Fit::No,
-                // `["x"]` is not `"x"`, but some tools take one for the other.
-                false if matches!(value, Json::Array(_) | Json::Object(_)) => Fit::Inapplicable,
-                false => Fit::Yes,
+            match among(values, value) {
+                Fit::Yes => Fit::No,
+                Fit::No => Fit::Yes,
+                Fit::Inapplicable => Fit::Inapplicable,
             }
         }
         Constraint::Range(range) => match value {
@@ -161,7 +160,9 @@ pub fn value_fits(
                 subpath.contains(path).map_or(Fit::Inapplicable, Fit::from)
             }
             Json::Array(paths) => {
-                work.spend(paths.len() * subpath.root.len() + size(value))?;
+                work.spend(
+                    paths.len().saturating_mul(subpath.root.len()).saturating_add(size(value)),
+                )?;
                 let below = |path: &Json| subpath.contains(path.as_str()?);
                 let below: Option<Vec<bool>> = paths.iter().map(below).collect();
                 below.map_or(Fit::Inapplicable, |below| below.into_iter().all(|it| it).into())
@@ -195,6 +196,27 @@ pub fn value_fits(
         },
         Constraint::Unsupported(..) => return Err(Undecidable::Unsupported),
     })
+}
+
+/// Whether a value is one of these. A value of another kind than one of them is not clearly another value: some
+/// tools take `["x"]` for `"x"`, `"1"` for `1`, and `1.0` for `1`.
+fn among(values: &[Json], value: &Json) -> Fit {
+    let is_clearly_other = |other: &Json| match (other, value) {
+        (Json::String(_), Json::String(_))
+        | (Json::Integer(_), Json::Integer(_))
+        | (Json::Number(_), Json::Number(_))
+        | (Json::Bool(_), Json::Bool(_)) => true,
+        (Json::Integer(integer), Json::Number(number))
+        | (Json::Number(number), Json::Integer(integer)) => *integer as f64 != *number,
+        _ => false,
+    };
+    if values.contains(value) {
+        Fit::Yes
+    } else if values.iter().all(is_clearly_other) {
+        Fit::No
+    } else {
+        Fit::Inapplicable
+    }
 }
 
 /// All of them, so that one which cannot be evaluated is noticed wherever it is.

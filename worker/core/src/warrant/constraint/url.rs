@@ -13,6 +13,12 @@ use crate::target::{MAX_TARGET_BYTES, not_public};
 /// Domains of a list: more make no list that people wrote.
 const MAX_DOMAINS: usize = 256;
 
+/// Bytes of a domain name, by RFC 1035.
+const MAX_DOMAIN_BYTES: usize = 253;
+
+/// Steps that reading a short URL or a domain takes.
+const PARSE_STEPS: usize = 512;
+
 /// Top-level domains of networks that are not public by custom only.
 const INTERNAL_DOMAINS: [&str; 6] = ["lan", "corp", "home", "svc", "default", "localdomain"];
 
@@ -100,7 +106,7 @@ impl UrlPattern {
     ///
     /// It takes too much work.
     pub fn matches(&self, url: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
-        work.spend(url.len())?;
+        work.spend(PARSE_STEPS + url.len())?;
         let Some(url) = parse(url) else { return Ok(None) };
         let host = url.host_str().unwrap_or_default();
         if self.scheme.as_ref().is_some_and(|scheme| scheme != url.scheme())
@@ -242,9 +248,8 @@ impl UrlSafe {
     ///
     /// It takes too much work.
     pub fn matches(&self, text: &str, work: &mut Work) -> Result<Option<bool>, TooMuch> {
-        let domains = self.domains();
-        work.spend(text.len() + domains.clone().map(str::len).sum::<usize>())?;
-        if !domains.clone().all(is_domain) {
+        work.spend(PARSE_STEPS + text.len())?;
+        if !self.has_clear_domains(work)? {
             return Ok(None);
         }
         let Some(url) = parse(text) else { return Ok(None) };
@@ -264,9 +269,15 @@ impl UrlSafe {
         Ok(Some(is_safe))
     }
 
-    fn domains(&self) -> impl Iterator<Item = &str> + Clone {
+    fn has_clear_domains(&self, work: &mut Work) -> Result<bool, TooMuch> {
         let lists = [&self.allow_domains, &self.deny_domains];
-        lists.into_iter().flatten().flatten().map(String::as_str)
+        for domain in lists.into_iter().flatten().flatten() {
+            work.spend(PARSE_STEPS)?;
+            if !is_domain(domain) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether `other` is at most as wide. False if that is not certain.
@@ -275,12 +286,14 @@ impl UrlSafe {
     ///
     /// It takes too much work.
     pub fn covers(&self, other: &Self, work: &mut Work) -> Result<bool, TooMuch> {
-        let lists =
-            [&self.allow_domains, &other.allow_domains, &self.deny_domains, &other.deny_domains];
-        work.spend(lists.map(|list| list.as_ref().map_or(1, Vec::len)).into_iter().product())?;
-        if !self.domains().chain(other.domains()).all(is_domain) {
+        if !self.has_clear_domains(work)? || !other.has_clear_domains(work)? {
             return Ok(false);
         }
+        work.spend(pairs(self.allow_domains.as_deref(), other.allow_domains.as_deref()))?;
+        work.spend(pairs(self.deny_domains.as_deref(), other.deny_domains.as_deref()))?;
+        work.spend(pairs(Some(&self.schemes), Some(&other.schemes)))?;
+        let ports = |list: &Option<Vec<u16>>| list.as_ref().map_or(0, Vec::len);
+        work.spend(ports(&self.allow_ports).saturating_mul(ports(&other.allow_ports)))?;
         // Each of theirs is within one of mine. No list allows everything.
         let allowed = match (&self.allow_domains, &other.allow_domains) {
             (None, _) => true,
@@ -310,8 +323,17 @@ impl UrlSafe {
     }
 }
 
+/// Steps of comparing each text of a list with each of another, at most.
+fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
+    let bytes: usize = some.unwrap_or_default().iter().map(|text| 1 + text.len() / 16).sum();
+    bytes.saturating_mul(others.map_or(0, <[String]>::len))
+}
+
 /// A host name in lower case, or `*.` before one.
 fn is_domain(domain: &str) -> bool {
+    if domain.len() > MAX_DOMAIN_BYTES {
+        return false;
+    }
     let name = domain.strip_prefix("*.").unwrap_or(domain);
     let of_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);

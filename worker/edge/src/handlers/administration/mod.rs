@@ -8,6 +8,7 @@ use gateward_core::admin as core;
 use gateward_core::admin::agent::AgentRow;
 use gateward_core::api::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::api::route::Route;
+use gateward_core::credential::locator;
 use gateward_core::problem::{Problem, ProblemCode};
 use worker::Date;
 
@@ -68,6 +69,9 @@ pub async fn answer(
                 lane::client::containment(env, tenant, agent.lane, &agent.agent, record).await?;
             (agent.lane_quarantined, agent.risk_steps) = (held.quarantined, held.risk_steps);
             agent.taint = held.taint;
+            agent.warrant_locator = agent.public_key.as_ref().map(|key| {
+                locator::issue(&app.settings.mac_keys, tenant, &agent.agent, agent.lane, key)
+            });
             respond(app, 200, core::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {

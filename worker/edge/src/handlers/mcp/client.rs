@@ -23,6 +23,7 @@ use worker::Date;
 
 use super::refusal::Refusal;
 use crate::app::App;
+use crate::authentication;
 use crate::http::Request;
 use crate::lane;
 use crate::lane::client::{Judged, Refused};
@@ -192,6 +193,7 @@ impl McpClient {
     /// Sends a command to the lane. The first command of a signed request uses up its nonce; later ones have
     /// none.
     pub async fn judge(&self, command: &GateCommand) -> Result<Judged, Refused> {
+        authentication::identify(&self.request, &self.app, command)?;
         let Some(nonce) = self.nonce.take() else {
             return lane::client::judge(&self.app.env, command).await;
         };

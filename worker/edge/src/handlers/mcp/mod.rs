@@ -233,7 +233,7 @@ async fn authenticate(
 ) -> Result<(McpClient, Body), Refusal> {
     let era = message::era_of_header(&fields.about_the_body());
     let problem = |problem: Problem| Refusal::problem(app, era, None, &problem);
-    let (token, agent, lane) = authentication::agent_token(request, app).map_err(problem)?;
+    let (token, agent, lane) = authentication::caller_token(request, app).map_err(problem)?;
     let (wanted, detail): (&[&str], _) = match request.method.as_str() {
         "POST" => (
             &[JSON, EVENT_STREAM],
@@ -425,9 +425,9 @@ async fn decide(
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
-    if answers && command.call.approval_id.is_some() {
-        // The approvers have not seen these responses.
-        let detail = "an approval cannot be used together with `inputResponses`";
+    if answers && (command.call.approval_id.is_some() || command.warrant.is_some()) {
+        // The approvers have not seen these responses, and no proof covers them.
+        let detail = "an approval or a warrant cannot be used together with `inputResponses`";
         return Err(refuse(RpcError::in_band(INVALID_PARAMS, detail)));
     }
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);

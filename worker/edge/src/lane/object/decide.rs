@@ -233,7 +233,7 @@ impl GateLane {
         let answers = lane::Answers { leases: answers.as_slice(), looked: looks.answers() };
         let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
-            if !complete && lane.needs_tool(storage, config, command, &records, now_ms)? {
+            if !complete && lane.needs_tool(storage, (engine, config), command, &records, now_ms)? {
                 return Ok(Stepped::NotLoaded);
             }
             let called =
