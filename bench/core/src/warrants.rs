@@ -3,9 +3,14 @@
 use std::cell::RefCell;
 use std::hint::black_box;
 
-use gateward_core::json::Json;
+use gateward_core::json::{self, Json};
+use gateward_core::warrant::approval;
+use gateward_core::warrant::bounds::{
+    DEFAULT_MAX_LINKS, MAX_APPROVERS, MAX_EXTENSION_BYTES, PROOF_WINDOW_S,
+};
 use gateward_core::warrant::chain::{Chain, envelopes, sha256};
 use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Work};
+use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
 use gateward_core::warrant::{Cache, Call, Presented, Tolerance, judge, text};
@@ -153,7 +158,7 @@ pub fn stack(links: u8) -> Vec<u8> {
 
 /// What the holder of a chain presents with `refund`, and its arguments.
 pub fn presented(links: u8) -> (Presented, Json) {
-    let input = gateward_core::json::parse(br#"{"amount":20,"customer":"c-7"}"#).unwrap();
+    let input = json::parse(br#"{"amount":20,"customer":"c-7"}"#).unwrap();
     let id = chain(links).last().unwrap().id;
     let proof = secret(links + 1).prove(id, "refund", &input, NOW_S);
     let presented =
@@ -176,12 +181,63 @@ fn judged(links: u8, change: impl Fn(&mut Presented), passes: bool) -> impl Fn()
 
 fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
     let (presented, _) = presented(1);
-    let input = gateward_core::json::parse(input.as_bytes()).unwrap();
+    let input = json::parse(input.as_bytes()).unwrap();
     let run = move || {
         let call = Call { server: "pay", tool, input: &input, now_s, agent_key: None };
         judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
     };
     assert!(!run());
+    run
+}
+
+/// As many links as are accepted by default, which fill the largest stack and take almost all steps of comparison, with
+/// as many approvals as there can be. The approvals that count come last.
+pub fn worst_case() -> impl Fn() -> bool {
+    let mut chain = chain(u8::try_from(DEFAULT_MAX_LINKS).unwrap());
+    let approver = |number: usize| secret(100 + u8::try_from(number).unwrap());
+    let filler = vec![0; MAX_EXTENSION_BYTES - 100];
+    let mut parent_hash = None;
+    for (at, link) in chain.iter_mut().enumerate() {
+        // Each is found at the other end of the list before it.
+        let mut values: Vec<Json> =
+            (0..360).map(|number| Json::Integer(100_000 + number)).collect();
+        if at % 2 == 1 {
+            values.reverse();
+        }
+        let one_of = |values| Arguments {
+            constraints: vec![("number".to_owned(), Constraint::OneOf(values))],
+            allow_unknown: false,
+        };
+        link.powers = Powers::Execution(vec![("refund".to_owned(), one_of(values))]);
+        link.approvers = (0..MAX_APPROVERS).map(|number| approver(number).public()).collect();
+        link.gates =
+            Some(Gates::new(vec![("refund".to_owned(), Gate { arguments: None, message: None })]));
+        link.extensions = (0..3).map(|number| (format!("x{number}"), filler.clone())).collect();
+        link.parent_hash = parent_hash;
+        parent_hash = Some(sha256(&link.write()));
+    }
+    let issuers = (1..).map(secret);
+    let signed: Vec<_> = chain.iter().zip(issuers).map(|(link, by)| by.issue(link)).collect();
+    let (leaf, input) = (chain.last().unwrap(), json::parse(br#"{"number":100001}"#).unwrap());
+    let holder = secret(u8::try_from(chain.len()).unwrap() + 1);
+    // Of the oldest window that is accepted, which is tried last.
+    let proof = holder.prove(leaf.id, "refund", &input, NOW_S - 2 * PROOF_WINDOW_S);
+    let hash = approval::request_hash(leaf.id, "refund", &input, &leaf.holder);
+    let approvals = (0..MAX_APPROVERS).flat_map(|number| {
+        let good = approver(number).approve(hash, NOW_S - 1, NOW_S + 60);
+        let mut bad = good.clone();
+        *bad.last_mut().unwrap() ^= 1;
+        [bad, good]
+    });
+    let approvals = approvals.collect();
+    let presented =
+        Presented { stack: text::join(&signed), proof: Some(proof.to_vec()), approvals };
+    let run = move || {
+        let call =
+            Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key: None };
+        judge(black_box(&presented), &call, TOLERANCE, &mut Cache::default()).is_ok()
+    };
+    assert!(run());
     run
 }
 

@@ -34,7 +34,7 @@ use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
-use crate::{GATEWARD, Operation, provenance};
+use crate::{GATEWARD, Operation, provenance, warrants};
 
 /// Bytes of all headers that the runtime takes.
 const HEADER_BYTES: usize = 128 * 1024;
@@ -49,6 +49,7 @@ pub fn operations() -> Vec<Operation> {
     all.extend(results());
     all.extend(schemas());
     all.extend(texts());
+    all.push(operation("worst_case_warrant_256_kib", warrants::worst_case));
     all
 }
 

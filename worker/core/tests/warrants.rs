@@ -412,6 +412,7 @@ fn a_gate_needs_the_approvals_of_enough_approvers() {
         )
     };
     assert!(judged(vec![good.clone()]).is_ok());
+    assert!(judged(vec![approver.approve(hash, NOW_S - 5, NOW_S + 60)]).is_ok(), "made here");
     assert!(judged(vec![vec![0], good.clone()]).is_ok(), "what does not count is ignored");
     for (name, approvals) in [
         ("none", vec![]),

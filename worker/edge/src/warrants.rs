@@ -3,7 +3,8 @@
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, agent_key};
 use gateward_core::problem::Problem;
-use gateward_core::warrant::{Call, Carried};
+use gateward_core::warrant::bounds::DEFAULT_MAX_LINKS;
+use gateward_core::warrant::{Call, Carried, Judged};
 use worker::Date;
 
 use crate::app::App;
@@ -15,9 +16,16 @@ pub fn in_headers(request: &Request) -> Result<Option<Carried>, Problem> {
 }
 
 /// Judges the warrant of a call whose tool is known, and gives it to the command. The lane checks the rest. This is
-/// done here and not there, because a lane serves one call at a time.
+/// done here and not there, because a lane serves one call at a time. Only the lane knows whether the tenant accepts a
+/// chain that is longer than usual, so it judges those.
 pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
     let Some(mut carried) = carried else { return };
+    if let Judged::Later(presented) = &carried.judged
+        && presented.links() > DEFAULT_MAX_LINKS
+    {
+        command.warrant = Some(carried);
+        return;
+    }
     let (call, now_s) = (&command.call, Date::now().as_millis() / 1_000);
     let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
     let call = Call { server, tool, input, now_s, agent_key: agent_key(command) };

@@ -7,7 +7,7 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
-use crate::call::command::GateCommand;
+use crate::call::command::{GateCommand, Purpose};
 use crate::decision::ReasonCode;
 use crate::id;
 use crate::json::Names;
@@ -40,7 +40,15 @@ pub fn agent_key(command: &GateCommand) -> Option<PublicKey> {
     command.located.then_some(PublicKey(command.secret_hash))
 }
 
-/// The warrant of an HTTP request, judged. The worker cannot, because it does not know the tool and the arguments.
+/// Whether the worker left a call's warrant to the lane: only the lane knows the tool of an HTTP request, and how many
+/// links the tenant accepts.
+#[must_use]
+pub fn is_judged_by_lane(command: &GateCommand) -> bool {
+    let is_open = |carried: &Carried| matches!(carried.judged, Judged::Later(_));
+    !matches!(command.purpose, Purpose::Route(_)) && command.warrant.as_ref().is_some_and(is_open)
+}
+
+/// The warrant of a command, judged if the worker did not.
 #[must_use]
 pub fn of_command(
     engine: &PolicyEngine,

@@ -252,16 +252,13 @@ impl Lane {
         };
         // A call that is over its agent's rate pays for no signature here. One that was charged already, because
         // windows had to be asked, is not asked again.
-        let is_known = answers.looked.is_some() || command.located;
-        let carried = match &command.purpose {
-            Purpose::Routed(_) if command.warrant.is_none() => None,
-            Purpose::Routed(_)
-                if is_known
-                    || self.needs_tool(storage, (engine, config), command, records, now_ms)? =>
-            {
-                warrant::of_command(engine, command, records, now_ms)
-            }
-            _ => command.warrant.clone(),
+        let is_judged_here = warrant::is_judged_by_lane(command)
+            && (answers.looked.is_some()
+                || command.located
+                || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
+        let carried = match is_judged_here {
+            true => warrant::of_command(engine, command, records, now_ms),
+            false => command.warrant.clone(),
         };
         let proof = carried.as_ref().and_then(Carried::claim).map(warrant::proof_name);
         let proof_used = match key(&proof) {
@@ -454,8 +451,7 @@ impl Lane {
         let carried = match &command.purpose {
             _ if !command.located => None,
             Purpose::Route(_) => return Ok(warrant::may_identify(engine, command, records)),
-            Purpose::Routed(_) => warrant::of_command(engine, command, records, now_ms),
-            _ => command.warrant.clone(),
+            _ => warrant::of_command(engine, command, records, now_ms),
         };
         let fresh = AgentState::default();
         let facts = self.facts(config, command, records, now_ms, &fresh);

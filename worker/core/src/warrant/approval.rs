@@ -19,11 +19,11 @@ struct Approval<'a> {
     signature: [u8; SIGNATURE_BYTES],
 }
 
-/// What an approver signed.
-struct Approved {
-    request_hash: Vec<u8>,
-    approved_at_s: u64,
-    expires_at_s: u64,
+/// What an approver signs.
+pub(super) struct Approved {
+    pub request_hash: Vec<u8>,
+    pub from_s: u64,
+    pub until_s: u64,
 }
 
 impl<'a> Approval<'a> {
@@ -81,17 +81,50 @@ impl Approved {
         })?;
         reader.end()?;
         match (version, request_hash, approved_at_s, expires_at_s) {
-            (Some(version), Some(request_hash), Some(approved_at_s), Some(expires_at_s))
+            (Some(version), Some(request_hash), Some(from_s), Some(until_s))
                 if version == u64::from(VERSION) && has_nonce && has_id =>
             {
-                Ok(Self { request_hash, approved_at_s, expires_at_s })
+                Ok(Self { request_hash, from_s, until_s })
             }
             _ => Err(Malformed("an approval lacks a member, or its version is unknown")),
         }
     }
+
+    /// The approval in CBOR.
+    pub fn signed_by(
+        &self,
+        approver: &PublicKey,
+        sign: impl Fn(&[u8]) -> [u8; SIGNATURE_BYTES],
+    ) -> Vec<u8> {
+        let mut payload = Writer::default();
+        payload.map(6);
+        payload.text("version");
+        payload.unsigned(u64::from(VERSION));
+        payload.text("request_hash");
+        payload.octets(&self.request_hash);
+        payload.text("nonce");
+        payload.octets(&[0; 16]);
+        payload.text("external_id");
+        payload.text("");
+        payload.text("approved_at");
+        payload.unsigned(self.from_s);
+        payload.text("expires_at");
+        payload.unsigned(self.until_s);
+        let mut approval = Writer::default();
+        approval.map(4);
+        approval.text("approval_version");
+        approval.unsigned(u64::from(VERSION));
+        approval.text("payload");
+        approval.bytes(&payload.bytes);
+        approval.text("approver_key");
+        payload::write_key(&mut approval, approver);
+        approval.text("signature");
+        payload::write_signature(&mut approval, &sign(&signed(&payload.bytes)));
+        approval.bytes
+    }
 }
 
-/// What an approver signs.
+/// The bytes that an approver signs.
 #[must_use]
 pub fn signed(payload: &[u8]) -> Vec<u8> {
     [CONTEXT, APPROVAL_CONTEXT, &[VERSION], payload].concat()
@@ -135,9 +168,9 @@ pub fn suffice(
         let counts = leaf.approvers.contains(&approval.approver)
             && !approved.contains(&approval.approver)
             && said.request_hash == hash
-            && said.approved_at_s < said.expires_at_s
-            && now_s < said.expires_at_s
-            && said.approved_at_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
+            && said.from_s < said.until_s
+            && now_s < said.until_s
+            && said.from_s <= now_s.saturating_add(CLOCK_TOLERANCE_S);
         if counts && approval.approver.verify(&signed(approval.payload), &approval.signature) {
             approved.push(approval.approver);
         }

@@ -1,4 +1,4 @@
-//! The bounds of the format. All but the first two are the reference implementation's.
+//! The bounds of the format. Where nothing else is said, they are the reference implementation's.
 
 /// Bytes of the text of a stack, in any form: base64 of the largest stack, with room for line ends and armour.
 pub const MAX_TEXT_BYTES: usize = MAX_STACK_BYTES * 3 / 2;
@@ -34,10 +34,11 @@ pub const MAX_EXTENSION_KEY_BYTES: usize = 255;
 pub const MAX_EXTENSION_BYTES: usize = 8 * 1024;
 
 /// Approvers of a warrant. The format has no bound; a quorum of more people than this is none.
-pub const MAX_APPROVERS: usize = 64;
+pub const MAX_APPROVERS: usize = 16;
 
-/// Approvals of a call.
-pub const MAX_APPROVALS: usize = 64;
+/// Approvals of a call: the reference implementation looks at two for each approver. Each can cost one verification of
+/// a signature.
+pub const MAX_APPROVALS: usize = 2 * MAX_APPROVERS;
 
 /// Bytes of one approval.
 pub const MAX_APPROVAL_BYTES: usize = 8 * 1024;

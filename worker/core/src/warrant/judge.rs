@@ -35,6 +35,12 @@ pub struct Presented {
 }
 
 impl Presented {
+    /// How many links the chain has; 0 if it cannot be read.
+    #[must_use]
+    pub fn links(&self) -> usize {
+        chain::envelopes(&self.stack).map_or(0, |envelopes| envelopes.len())
+    }
+
     /// Bytes of memory that it has allocated.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

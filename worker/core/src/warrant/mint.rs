@@ -2,6 +2,7 @@
 
 use ed25519_dalek::{Signer as _, SigningKey};
 
+use super::approval::Approved;
 use super::chain::Envelope;
 use super::key::{KEY_BYTES, PublicKey, SIGNATURE_BYTES};
 use super::payload::{Payload, WarrantId};
@@ -47,6 +48,13 @@ impl Secret {
         now_s: u64,
     ) -> [u8; SIGNATURE_BYTES] {
         self.sign(&Statement::new(id, tool, input).at(now_s))
+    }
+
+    /// Approves the calls that have this hash. Returns the approval in CBOR.
+    #[must_use]
+    pub fn approve(&self, request_hash: [u8; 32], from_s: u64, until_s: u64) -> Vec<u8> {
+        let approved = Approved { request_hash: request_hash.to_vec(), from_s, until_s };
+        approved.signed_by(&self.public(), |message| self.sign(message))
     }
 
     /// Signs a list of revocations. Returns its CBOR form. `issued_at` is a time of RFC 3339.

@@ -231,7 +231,7 @@ pub(super) fn security_schemes() -> [(&'static str, SecurityScheme); 3] {
             "gw_<tenant>.<agent>.<lane>.<key>.<secret>.<mac>",
             "An agent's credential. Calls need `tools:read` or `tools:write`, as the tool does. A run \
              credential, which begins with `gwr_`, is accepted for calls, and to read an approval of its \
-             run.",
+             run. A call with a warrant can have a locator instead, which begins with `gwl_`.",
         ),
         bearer(
             "administrator",

@@ -225,7 +225,7 @@ fn each(all: &[Constraint], value: &Json, work: &mut Work) -> Result<Vec<Fit>, U
 }
 
 /// Comparisons of each value with each, which end at the end of the shorter one.
-fn pairs(some: &[Json], others: &[Json]) -> usize {
+pub(super) fn pairs(some: &[Json], others: &[Json]) -> usize {
     some.iter().map(size).sum::<usize>().saturating_mul(others.len().max(1))
 }
 

@@ -131,8 +131,7 @@ fn some(
 
 /// Whether each of `some` is among `all`.
 fn among(some: &[Json], all: &[Json], work: &mut Work) -> Result<bool, TooMuch> {
-    work.spend(some.len().saturating_mul(all.len()))?;
-    work.spend(some.iter().chain(all).map(fit::size).sum())?;
+    work.spend(fit::pairs(some, all))?;
     Ok(some.iter().all(|value| all.contains(value)))
 }
 
