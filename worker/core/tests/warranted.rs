@@ -424,10 +424,38 @@ fn a_warrant_alone_is_enough_where_the_tenant_says_so() {
         let (status, code) = outcome(&open(false, trust), &located(&read_call(), links, now_s()));
         assert_eq!((status, code.as_str()), expected, "{trust:?} {links}");
     }
-    let gate = open(true, trusted);
-    let call = located(&read_call(), 3, now_s());
-    assert_eq!(code(&gate, &call), "policy_allow");
-    assert_eq!(code(&gate, &call), "warrant_proof_used", "as of every caller");
+    for writes in [true, false] {
+        let gate = open(writes, trusted);
+        let request = with(read_call(), json!({"request_id": "q"}));
+        let call = located(&request, 3, now_s());
+        let first = gate.try_call(&call).unwrap();
+        assert_eq!(gate.try_call(&call).unwrap().body, first.body, "the stored answer");
+        // Whoever read the call on the way has its proof, and is a stranger.
+        let again = gate.try_call(&located(&read_call(), 3, now_s())).unwrap();
+        assert_eq!((again.status, again.rate.is_none()), (401, true), "{}", again.body);
+        assert!(again.body.contains("good once"), "{}", again.body);
+        assert_eq!(code(&gate, &located(&read_call(), 3, now_s() + 30)), "policy_allow");
+    }
+}
+
+/// A holder who is known, but may not make this call: a decision like that of every other caller.
+#[test]
+fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
+    for canary in [false, true] {
+        let mut gate = open(true, Some(SourceTrust::TrustedInternalUnsigned));
+        gate.records.tool = tool(true, canary);
+        let mut call = located(&read_call(), 3, now_s());
+        if let Some(Carried { judged: Judged::Holds(claim), .. }) = &mut call.warrant {
+            let reason = "It does not list the argument `x`.";
+            claim.refusal = Some(Refusal::new(ReasonCode::WarrantArgumentRefused, reason));
+        }
+        assert_eq!(code(&gate, &call), "warrant_argument_refused", "no quarantine: {canary}");
+        gate.flush_all();
+        let receipt: String =
+            gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
+        assert!(receipt.contains(&hex::encode([3; 16])), "{receipt}");
+        assert_eq!(outcome(&gate, &call).0, 401, "its proof is used up");
+    }
 }
 
 /// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled.

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use gateward_core::decision::ReasonCode;
 use gateward_core::json::{Json, parse};
 use gateward_core::warrant::chain::{Chain, Envelope, envelopes, sha256};
-use gateward_core::warrant::constraint::{Arguments, Constraint, Work};
+use gateward_core::warrant::constraint::{
+    Arguments, Constraint, Pattern, UrlPattern, UrlSafe, Work,
+};
 use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
@@ -519,6 +521,90 @@ fn a_refusal_without_cryptography_comes_first_and_a_known_chain_pays_for_its_pro
         ReasonCode::WarrantSignatureInvalid,
         "other bytes, another chain"
     );
+}
+
+/// For a caller without a credential, chain and proof come first: a refusal of the call is one of the caller's.
+#[test]
+fn a_holder_who_proved_a_call_is_known_also_if_the_warrant_does_not_carry_it() {
+    let (root, wrong) = (root(), r#"{"amount":51,"customer":"c-7"}"#);
+    let child = child(&root);
+    let of = |agent_key: u8, signed_by: u8, arguments: &str, proved: &str| {
+        let stack = text::join(&[secret(ROOT).issue(&root), secret(ORCHESTRATOR).issue(&child)]);
+        let proof = secret(signed_by).prove(child.id, "refund", &input(proved), NOW_S);
+        let presented = Presented { stack, proof: Some(proof.to_vec()), approvals: Vec::new() };
+        let call = Call {
+            server: "pay",
+            tool: "refund",
+            input: &input(arguments),
+            now_s: NOW_S,
+            agent_key: Some(secret(agent_key).public()),
+        };
+        warrant::judge(&presented, &call, TOLERANCE, &mut Cache::default())
+    };
+    assert_eq!(of(ORCHESTRATOR, WORKER, REFUND, REFUND).unwrap().refusal, None);
+    let refused = of(ORCHESTRATOR, WORKER, wrong, wrong).unwrap();
+    assert_eq!(refused.refusal.unwrap().code, ReasonCode::WarrantArgumentRefused);
+    for (what, judged, expected) in [
+        ("another agent", of(WORKER, WORKER, REFUND, REFUND), ReasonCode::WarrantHolderUnknown),
+        ("no holder", of(ORCHESTRATOR, 9, wrong, wrong), ReasonCode::WarrantProofInvalid),
+        ("another call", of(ORCHESTRATOR, WORKER, wrong, REFUND), ReasonCode::WarrantProofInvalid),
+    ] {
+        assert_eq!(judged.unwrap_err().code, expected, "{what}");
+    }
+}
+
+/// Each comparison is paid for by its size, also of what the parent says.
+#[test]
+fn a_child_that_takes_too_much_to_compare_is_refused() {
+    let long = "x".repeat(50_000);
+    let url = format!("https://a.example/{}", "x".repeat(1_900));
+    let pattern = |text: &str| Constraint::Pattern(Pattern::new(text.to_owned()));
+    let url_pattern = |text: &str| Constraint::UrlPattern(UrlPattern::new(text).unwrap());
+    let safe = |list: &[String]| {
+        let list = Some(list.to_vec());
+        Constraint::UrlSafe(UrlSafe {
+            allow_domains: list.clone(),
+            deny_domains: list,
+            ..UrlSafe::default()
+        })
+    };
+    let domains: Vec<String> = (0..256).map(|at| format!("d{at}.example")).collect();
+    let exact = |text: &str| Constraint::Exact(Json::String(text.to_owned()));
+    let list =
+        |at: i64| Json::Array((0..60).map(|_| Json::Null).chain([Json::Integer(at)]).collect());
+    let lists = |from: i64| Constraint::OneOf((0..200).map(|at| list(from + at)).collect());
+    for (what, wide, narrow) in [
+        ("patterns", vec![pattern(&long), pattern("*")], vec![pattern("a"); 5_000]),
+        (
+            "patterns that cannot be evaluated",
+            vec![pattern(&format!("{long}[")), pattern("*")],
+            vec![exact("a"); 5_000],
+        ),
+        (
+            "URLs",
+            vec![url_pattern(&url), url_pattern("*://a.example")],
+            vec![url_pattern("https://a.example/y"); 1_000],
+        ),
+        ("domains", vec![safe(&domains)], vec![safe(&domains); 8]),
+        ("lists", vec![lists(1_000), lists(0)], vec![lists(0)]),
+    ] {
+        let mut root = root();
+        tools(&mut root)[0].1 = only("x", Constraint::Any(wide));
+        let mut child = child(&root);
+        tools(&mut child)[0].1 = only("x", Constraint::Any(narrow));
+        let stack = text::join(&[secret(ROOT).issue(&root), secret(ORCHESTRATOR).issue(&child)]);
+        let links = envelopes(&stack).unwrap();
+        let refusal = Chain::verify(&links, sha256(&stack), &mut Work::default()).unwrap_err();
+        assert!(
+            refusal.code == ReasonCode::WarrantUnsupported
+                && refusal.reason.contains("too much work"),
+            "{what}: {refusal:?}"
+        );
+    }
+}
+
+fn only(name: &str, constraint: Constraint) -> Arguments {
+    Arguments { constraints: vec![(name.to_owned(), constraint)], allow_unknown: false }
 }
 
 #[test]

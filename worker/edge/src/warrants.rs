@@ -20,7 +20,8 @@ pub fn in_headers(request: &Request) -> Result<Option<Carried>, Problem> {
 /// chain that is longer than usual, so it judges those.
 pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
     let Some(mut carried) = carried else { return };
-    if let Judged::Later(presented) = &carried.judged
+    // Without a credential, the proof must be verified before the lane is woken.
+    if let (false, Judged::Later(presented)) = (command.located, &carried.judged)
         && presented.links() > DEFAULT_MAX_LINKS
     {
         command.warrant = Some(carried);

@@ -266,6 +266,9 @@ impl TakeRevocationList {
     }
 }
 
+/// Revocations that lists leave for administrators: a list must not keep them from revoking a warrant.
+const KEPT_FREE: u64 = 500;
+
 /// What the statement that loads a root for a list counts.
 #[derive(Deserialize)]
 struct Revoked {
@@ -302,7 +305,7 @@ impl Write for TakeRevocationList {
             _ => {}
         }
         let revoked: Revoked = loaded.extra()?;
-        let most = MAX_WARRANT_REVOCATIONS as u64;
+        let most = MAX_WARRANT_REVOCATIONS as u64 - KEPT_FREE;
         if revoked.count - revoked.listed + list.revoked.len() as u64 > most {
             return Err(limit_reached("revocations of warrants", most));
         }

@@ -35,7 +35,7 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
         if stored.fingerprint == fingerprint(draft.command) {
             // What was allowed before does not outlive the warrant. A used proof will do: it is the same call.
             if draft.command.warrant.is_some()
-                && let Err(refusal) = warrant::standing(draft.command, facts)
+                && let Err(refusal) = warrant::carries(draft.command, facts)
             {
                 return problem(ProblemCode::CallDenied, &refusal.reason);
             }

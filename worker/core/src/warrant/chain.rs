@@ -89,7 +89,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Verifies all rules between links, then all signatures.
+    /// Verifies link after link, from the root on: its rules against its parent, then its signature. So somebody who
+    /// signed nothing causes no comparison.
     ///
     /// # Errors
     ///
@@ -115,6 +116,9 @@ impl Chain {
             if links.iter().any(|other| other.id == link.id) {
                 return Err(Refusal::at(BROKEN, at, "its id occurs twice"));
             }
+            if !link.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature) {
+                return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
+            }
             links.push(link);
         }
         // The last link has all approvers of those before it.
@@ -122,11 +126,6 @@ impl Chain {
             && !leaf.approvers.iter().all(PublicKey::is_usable)
         {
             return Err(Refusal::at(SIGNATURE, at, "the key of an approver is not usable"));
-        }
-        for (at, (link, envelope)) in links.iter().zip(envelopes).enumerate() {
-            if !link.issuer.verify(&Envelope::signed(envelope.payload), &envelope.signature) {
-                return Err(Refusal::at(SIGNATURE, at, "the signature is not the issuer's"));
-            }
         }
         Ok(Self { links, hash })
     }
@@ -295,6 +294,13 @@ fn concerns(tool: &str, powers: &Powers) -> bool {
 /// What needs approvals still does, by the same people and perhaps more.
 fn approvals(parent: &Payload, child: &Payload, work: &mut Work) -> Result<(), Broken> {
     if let Some(gates) = &parent.gates {
+        let tools = match &child.powers {
+            Powers::Execution(tools) => tools.len(),
+            Powers::Issuer(issuing) => issuing.tools.len(),
+        };
+        // Looking up the gate of the child, and comparing the tool's name with each of the child's tools, twice.
+        let kept = child.gates.as_ref().map_or(0, |gates| gates.tools().count());
+        work.spend(gates.tools().count() * (2 * tools + kept)).map_err(too_much)?;
         let concerns = |tool: &str| concerns(tool, &child.powers);
         if !gates.are_kept_by(child.gates.as_ref(), concerns, work).map_err(too_much)? {
             return Err((WIDENED, "it drops or weakens an approval gate"));

@@ -73,6 +73,9 @@ pub struct Claim {
     /// SHA-256 of the stack's bytes.
     pub chain_hash: [u8; 32],
     pub proven: Proven,
+    /// Why it does not carry the call. Only for a caller without a credential: it proved who it is, so the refusal is
+    /// one of its calls. For every other caller, such a refusal is all that there is.
+    pub refusal: Option<Refusal>,
 }
 
 /// One call.
@@ -113,16 +116,30 @@ impl Cache {
         if bytes > MAX_CACHED_STACK_BYTES {
             return;
         }
+        if self.chains.contains_key(&chain.hash) {
+            return;
+        }
         if self.bytes + bytes > MAX_CACHED_BYTES {
             *self = Self::default();
         }
-        if self.chains.insert(chain.hash, Rc::clone(chain)).is_none() {
-            self.bytes += bytes;
-        }
+        self.chains.insert(chain.hash, Rc::clone(chain));
+        self.bytes += bytes;
     }
 }
 
-/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet.
+/// The links of what is presented, as they say. Nothing about them is verified.
+///
+/// # Errors
+///
+/// They cannot be read.
+pub fn links(presented: &Presented) -> Result<Vec<Payload>, Refusal> {
+    let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
+    let read = envelopes.iter().map(|envelope| Payload::read(envelope.payload));
+    read.collect::<Result<_, _>>().map_err(|error| malformed(error.0))
+}
+
+/// The chain of what is presented, if it can be verified. For calls whose tool is not known yet. It is not kept: its
+/// holder has proved nothing.
 ///
 /// # Errors
 ///
@@ -130,7 +147,7 @@ impl Cache {
 pub fn chain(
     presented: &Presented,
     agent_key: Option<PublicKey>,
-    cache: &mut Cache,
+    cache: &Cache,
 ) -> Result<Rc<Chain>, Refusal> {
     let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
     check_agent(&envelopes, agent_key)?;
@@ -155,15 +172,13 @@ fn verified(
     presented: &Presented,
     envelopes: &[Envelope<'_>],
     work: &mut Work,
-    cache: &mut Cache,
+    cache: &Cache,
 ) -> Result<Rc<Chain>, Refusal> {
     let hash = chain::sha256(&presented.stack);
     if let Some(chain) = cache.chains.get(&hash) {
         return Ok(Rc::clone(chain));
     }
-    let chain = Rc::new(Chain::verify(envelopes, hash, work)?);
-    cache.keep(&chain, presented.stack.len());
-    Ok(chain)
+    Chain::verify(envelopes, hash, work).map(Rc::new)
 }
 
 fn malformed(reason: &str) -> Refusal {
@@ -197,7 +212,13 @@ pub fn judge(
     let leaf = leaf.ok_or_else(|| malformed("it is empty"))?;
     let leaf = leaf.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, last, error.0))?;
     let mut work = Work::default();
-    let names_server = check_leaf(&leaf, call, last, &mut work)?;
+    timely(&leaf, last, call.now_s)?;
+    let fitting = check_leaf(&leaf, call, last, &mut work);
+    // Without a credential, the chain and the proof say who calls, so such a refusal waits for them.
+    let is_identified = call.agent_key.is_none();
+    if is_identified {
+        fitting.clone()?;
+    }
     let Some(proof) = &presented.proof else {
         return Err(Refusal::new(ReasonCode::WarrantProofMissing, MISSING));
     };
@@ -208,15 +229,14 @@ pub fn judge(
 
     let chain = verified(presented, &envelopes, &mut work, cache)?;
     let links = chain.links();
-    let mut constrained = BTreeSet::new();
     for (at, link) in links.iter().enumerate() {
         timely(link, at, call.now_s)?;
-        // A link that issues has no arguments, only bounds.
-        if let Some((arguments, _)) = arguments(link, call) {
-            fits(arguments, call.input, at, &mut work)?;
-            constrained.extend(arguments.constraints.iter().map(|(name, _)| name.as_str()));
-        }
     }
+    let fitting = fitting.and_then(|()| check_links(links, call, &mut work));
+    if is_identified {
+        fitting.clone()?;
+    }
+    let names_server = arguments(&leaf, call).is_some_and(|(_, names_server)| names_server);
     let name = name(call, names_server);
     let statement = Statement::new(leaf.id, &name, call.input);
     let proven = statement.verify(&leaf.holder, proof, call.now_s, tolerance.proof_windows);
@@ -224,18 +244,26 @@ pub fn judge(
         let reason = "The proof is not a signature of this tool and these arguments by the warrant's holder, made within the accepted time.";
         return Err(Refusal::new(ReasonCode::WarrantProofInvalid, reason));
     };
-    check_approvals(links, &name, call, &presented.approvals, &mut work)?;
+    cache.keep(&chain, presented.stack.len());
+    let carried =
+        fitting.and_then(|()| check_approvals(links, &name, call, &presented.approvals, &mut work));
+    if is_identified {
+        carried.clone()?;
+    }
 
-    let (Some(root), Some(first)) = (chain.root(), links.first()) else {
+    let (Some(root), Some(agent_key)) = (chain.root(), chain.agent_key()) else {
         return Err(malformed("it is empty"));
     };
     let tools = match &leaf.powers {
         Powers::Execution(tools) => tools.iter().map(|(name, _)| name.clone()).collect(),
         Powers::Issuer(_) => Vec::new(),
     };
+    let constrained = links.iter().filter_map(|link| arguments(link, call));
+    let constrained = constrained.flat_map(|(arguments, _)| &arguments.constraints);
+    let constrained: BTreeSet<&str> = constrained.map(|(name, _)| name.as_str()).collect();
     Ok(Claim {
         root: *root,
-        agent_key: first.holder,
+        agent_key: *agent_key,
         ids: links.iter().map(|link| link.id.0).collect(),
         issuer: leaf.issuer,
         holder: leaf.holder,
@@ -246,7 +274,18 @@ pub fn judge(
         expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
         chain_hash: chain.hash,
         proven,
+        refusal: carried.err(),
     })
+}
+
+/// Checks the constraints of all links. A link that issues has no arguments, only bounds.
+fn check_links(links: &[Payload], call: &Call<'_>, work: &mut Work) -> Result<(), Refusal> {
+    for (at, link) in links.iter().enumerate() {
+        if let Some((arguments, _)) = arguments(link, call) {
+            fits(arguments, call.input, at, work)?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of an argument's name in a reason.
@@ -276,24 +315,17 @@ fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, b
     with_server.or_else(|| own().or_else(|| find("*")).map(|it| (it, false)))
 }
 
-/// What needs no cryptography, of the last link. Returns whether it names the tool with its server.
-fn check_leaf(
-    leaf: &Payload,
-    call: &Call<'_>,
-    at: usize,
-    work: &mut Work,
-) -> Result<bool, Refusal> {
-    timely(leaf, at, call.now_s)?;
+/// What needs no cryptography, of the last link.
+fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Result<(), Refusal> {
     if matches!(leaf.powers, Powers::Issuer(_)) {
         let reason = "it only issues warrants; it carries no call";
         return Err(Refusal::at(ReasonCode::WarrantToolMissing, at, reason));
     }
-    let Some((arguments, names_server)) = arguments(leaf, call) else {
+    let Some((arguments, _)) = arguments(leaf, call) else {
         let reason = format!("The warrant does not name the tool `{}`.", call.tool);
         return Err(Refusal::new(ReasonCode::WarrantToolMissing, reason));
     };
-    fits(arguments, call.input, at, work)?;
-    Ok(names_server)
+    fits(arguments, call.input, at, work)
 }
 
 fn timely(link: &Payload, at: usize, now_s: u64) -> Result<(), Refusal> {

@@ -25,5 +25,5 @@ pub mod revocation;
 pub mod text;
 
 pub use carried::{Carried, Judged};
-pub use judge::{Cache, Call, Claim, Presented, Tolerance, chain as chain_of, judge};
+pub use judge::{Cache, Call, Claim, Presented, Tolerance, chain as chain_of, judge, links};
 pub use refusal::Refusal;

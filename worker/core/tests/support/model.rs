@@ -400,7 +400,9 @@ impl Model {
                 for id in list.revoked {
                     let reason = format!("on list {} of the root {name}", list.version);
                     let added = revocation(&id.to_string(), &reason, now_ms);
-                    self.warrant_revocations.entry(id.to_string()).or_insert(added);
+                    let expires_at = added["expires_at"].clone();
+                    self.warrant_revocations.entry(id.to_string()).or_insert(added)["expires_at"] =
+                        expires_at;
                 }
                 root["revocation_list_version"] = json!(list.version);
                 self.settle("warrant-roots", name, root)

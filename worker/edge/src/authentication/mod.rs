@@ -165,8 +165,8 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
         Some(Judged::Holds(claim)) => Some(claim.agent_key),
         // Only the lane knows the tool.
         Some(Judged::Later(presented)) => {
-            let mut cache = app.settings.engine.chains().borrow_mut();
-            match warrant::chain_of(presented, agent_key(command), &mut cache) {
+            let cache = app.settings.engine.chains().borrow();
+            match warrant::chain_of(presented, agent_key(command), &cache) {
                 Ok(chain) => chain.agent_key().copied(),
                 Err(refusal) => return refused(&refusal.reason),
             }

@@ -74,13 +74,13 @@ pub fn is_narrower(
             among(wide, narrow, work)?
         }
         (Pattern(wide), Pattern(narrow)) => {
-            work.spend(narrow.as_str().len())?;
+            work.spend(wide.as_str().len() + narrow.as_str().len())?;
             wide.covers(narrow)
         }
         (Constraint::Range(wide), Constraint::Range(narrow)) => within(wide, narrow),
         (Cidr(_, wide), Cidr(_, narrow)) => wide.contains(narrow),
         (UrlPattern(wide), UrlPattern(narrow)) => {
-            work.spend(narrow.as_str().len())?;
+            work.spend(wide.as_str().len() + narrow.as_str().len())?;
             wide.covers(narrow)
         }
         (UrlSafe(wide), UrlSafe(narrow)) => wide.covers(narrow, work)?,

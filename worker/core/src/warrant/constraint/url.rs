@@ -3,7 +3,9 @@
 //! URLs are read by the WHATWG parser, as the runtime reads them. A URL that other parsers may read otherwise
 //! does not fit anything.
 
-use ::url::{Host, Url};
+use std::net::Ipv4Addr;
+
+use ::url::Url;
 
 use super::super::cbor::{Malformed, Reader, Writer};
 use super::pattern::Pattern;
@@ -16,7 +18,7 @@ const MAX_DOMAINS: usize = 256;
 /// Bytes of a domain name, by RFC 1035.
 const MAX_DOMAIN_BYTES: usize = 253;
 
-/// Steps that reading a short URL or a domain takes.
+/// Steps that reading a short URL takes.
 const PARSE_STEPS: usize = 512;
 
 /// Top-level domains of networks that are not public by custom only.
@@ -74,12 +76,8 @@ impl UrlPattern {
             None => (false, host),
         };
         let host = host.to_ascii_lowercase();
-        // The parser must read the host as it is written: `0x7f.1` is not.
-        let read = Url::parse(&format!("http://{host}/")).ok()?;
-        if read.host_str() != Some(host.as_str()) || host.contains('*') || host.ends_with('.') {
-            return None;
-        }
-        if any_subdomain && !matches!(read.host(), Some(Host::Domain(_))) {
+        let kind = host_kind(&host)?;
+        if any_subdomain && kind == HostKind::Address {
             return None;
         }
         let scheme = match scheme {
@@ -272,7 +270,7 @@ impl UrlSafe {
     fn has_clear_domains(&self, work: &mut Work) -> Result<bool, TooMuch> {
         let lists = [&self.allow_domains, &self.deny_domains];
         for domain in lists.into_iter().flatten().flatten() {
-            work.spend(PARSE_STEPS)?;
+            work.spend(1 + domain.len().min(MAX_DOMAIN_BYTES))?;
             if !is_domain(domain) {
                 return Ok(false);
             }
@@ -331,16 +329,37 @@ fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
 
 /// A host name in lower case, or `*.` before one.
 fn is_domain(domain: &str) -> bool {
-    if domain.len() > MAX_DOMAIN_BYTES {
-        return false;
-    }
-    let name = domain.strip_prefix("*.").unwrap_or(domain);
+    host_kind(domain.strip_prefix("*.").unwrap_or(domain)).is_some()
+}
+
+/// What a host is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HostKind {
+    Name,
+    /// An IPv4 address.
+    Address,
+}
+
+/// What a host in lower case is; `None` if a parser of URLs may read it otherwise than it is written, as `0x7f.1`. It is
+/// not asked: a warrant can have thousands of hosts.
+fn host_kind(host: &str) -> Option<HostKind> {
     let of_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte);
-    !name.is_empty()
-        && name.bytes().all(of_name)
-        && name.split('.').all(|label| !label.is_empty())
-        && Url::parse(&format!("http://{name}/")).is_ok_and(|url| url.host_str() == Some(name))
+    if host.len() > MAX_DOMAIN_BYTES || !host.bytes().all(of_name) {
+        return None;
+    }
+    if host.split('.').any(str::is_empty) {
+        return None;
+    }
+    // The URL standard: a host whose last label is a number is an IPv4 address.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
+        || last.strip_prefix("0x").is_some_and(is_hex);
+    match is_number {
+        false => Some(HostKind::Name),
+        true => host.parse::<Ipv4Addr>().is_ok().then_some(HostKind::Address),
+    }
 }
 
 /// Whether a host, or all hosts of a `*.` name, are within a domain of a list.
@@ -357,6 +376,44 @@ fn is_within(name: &str, domain: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_read_by_every_parser_as_it_is_written() {
+        let parts = [
+            "a", "b-c", "_x", "1", "01", "0x7f", "127", "256", "0", "999999", "xn--a", "x1", "1x",
+            "0xg",
+        ];
+        for hosts in [1, 2, 3, 4].map(|length| {
+            (0..length).fold(vec![String::new()], |before, _| {
+                before
+                    .iter()
+                    .flat_map(|host| {
+                        parts.map(|part| match host.as_str() {
+                            "" => part.to_owned(),
+                            _ => format!("{host}.{part}"),
+                        })
+                    })
+                    .collect()
+            })
+        }) {
+            for host in hosts {
+                let read = Url::parse(&format!("http://{host}/")).ok();
+                let as_written = read.as_ref().map(|url| url.host_str() == Some(host.as_str()));
+                let is_address =
+                    read.is_some_and(|url| matches!(url.host(), Some(::url::Host::Ipv4(_))));
+                match host_kind(&host) {
+                    Some(HostKind::Address) => {
+                        assert!(is_address && as_written == Some(true), "{host}")
+                    }
+                    // What is no URL matches none.
+                    Some(HostKind::Name) => {
+                        assert!(!is_address && as_written != Some(false), "{host}")
+                    }
+                    None => assert!(as_written != Some(true), "{host}"),
+                }
+            }
+        }
+    }
 
     #[test]
     fn url_patterns_match_clear_urls_only() {

@@ -234,7 +234,8 @@ impl McpClient {
     /// redacted, and an approval is for another call.
     pub async fn may_ask(&self, claims: &Claims, method: &str, params: Json) -> bool {
         self.count_server_request();
-        if self.server_asked_too_much() {
+        // Without a credential, only a call with a warrant identifies the agent, and this is none.
+        if self.server_asked_too_much() || self.template.located {
             return false;
         }
         let mut command = self.command(claims, Purpose::Ask, (method, ""), params);
