@@ -52,6 +52,7 @@ describe("an agent", () => {
       public_key: null,
       warrant_required: false,
       taint: null,
+      warrant_locator: null,
       revision: expect.any(Number),
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -1,11 +1,14 @@
 // Capability warrants on the wire: an orchestrator hands a sub-agent "refund up to 50 for this customer".
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Reply } from "../support/client.ts";
+import { Client, type Reply } from "../support/client.ts";
 import type { AuthorizeResponse } from "../support/api/types.gen.ts";
-import { eventually, Gateward, INSPECTABLE, type Options, type Tenant } from "../support/gateward.ts";
+import { Api } from "../support/administration.ts";
+import { BOOTSTRAP_SECRET, eventually, type Gateward, MAC_KEY, type Tenant } from "../support/gateward.ts";
+import { builtModules, startWithProcess } from "../support/miniflare.ts";
 import { call, outcome, Recorder } from "../support/recorder.ts";
 import { anything, Chain, exact, type Input, Key, revocationList, upTo } from "../support/warrants.ts";
 
@@ -330,25 +333,45 @@ describe("/http and /v1/forward-auth", () => {
   });
 });
 
-test("a proof that was used stays used when the runtime ends", async () => {
+test("of twenty requests with one proof, of which a kill of the runtime ends some, one is told that it passed", async () => {
   const state = mkdtempSync(join(tmpdir(), "gateward-warrants-"));
+  const bindings = { LOCAL_TARGETS: "true", TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET };
+  const start = (migrate: boolean) => startWithProcess({ modules: builtModules(), bindings, state, migrate });
   try {
-    const options: Options = { state, entry: INSPECTABLE };
-    let runtime = await Gateward.start(options);
-    const own = await runtime.tenant({ servers: [{ server: "pay", kind: "named" }], tools: [{ server: "pay", tool: "refund", mutates: true, risk: "low" }] });
-    await own.api.create("/v1/warrant-roots", { root_id: "r", public_key: ROOT.hex });
-    await own.api.agent("orchestrator", { public_key: ORCHESTRATOR.hex });
-    const credential = await own.api.credential("orchestrator");
+    let runtime = await start(true);
+    const bootstrap = await new Client(runtime.url).post<{ token: string }>(BOOTSTRAP_SECRET, "/v1/bootstrap", { tenant: "acme" });
+    const api = new Api(new Client(runtime.url), bootstrap.body.token);
+    await api.server("pay");
+    await api.create("/v1/servers/pay/tools", { tool: "refund", mutates: true, risk: "low" });
+    await api.approveTool("/v1/servers/pay/tools/refund");
+    await api.create("/v1/warrant-roots", { root_id: "r", public_key: ROOT.hex });
+    await api.agent("orchestrator", { public_key: ORCHESTRATOR.hex });
+    const credential = await api.credential("orchestrator");
     const headers = task().headers(WORKER, "refund", GOOD);
-    const send = async () => said(await runtime.post<AuthorizeResponse>(credential.token, "/v1/authorize", body("refund", GOOD), { headers }));
-    expect(await send()).toBe("policy_allow");
-    await runtime.close();
-    runtime = await Gateward.start({ ...options, migrate: false });
+    const outcomes: string[] = [];
+    const send = async () => {
+      const answer = await new Client(runtime.url).post<AuthorizeResponse>(credential.token, "/v1/authorize", body("refund", GOOD), { headers });
+      outcomes.push(said(answer));
+    };
+    const sent = Array.from({ length: 20 }, () => send().catch(() => outcomes.push("no answer")));
+    await Promise.race(sent);
+    const exited = once(runtime.workerd, "exit");
+    runtime.workerd.kill("SIGKILL");
+    await exited;
+    await Promise.all(sent);
+    await runtime.miniflare.dispose();
+    expect(outcomes).toHaveLength(20);
+    runtime = await start(false);
     try {
-      // The proof is good for more than a minute.
-      expect(await send()).toBe("warrant_proof_used");
+      // The proof is good for more than a minute. If the first of all was acknowledged, it was used.
+      const passed = outcomes.filter((it) => it === "policy_allow").length;
+      await Promise.all([send(), send()]);
+      const [first, second] = outcomes.slice(-2).sort();
+      expect(second).toBe("warrant_proof_used");
+      expect(passed + (first === "policy_allow" ? 1 : 0), outcomes.join()).toBeLessThanOrEqual(1);
+      if (passed === 1) expect(first).toBe("warrant_proof_used");
     } finally {
-      await runtime.close();
+      await runtime.miniflare.dispose();
     }
   } finally {
     rmSync(state, { recursive: true });

@@ -212,15 +212,16 @@ pub fn judge(
     let leaf = leaf.ok_or_else(|| malformed("it is empty"))?;
     let leaf = leaf.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, last, error.0))?;
     let mut work = Work::default();
-    timely(&leaf, last, call.now_s)?;
+    timely(&leaf, last, call.now_s).map_err(Refusal::before_signatures)?;
     let fitting = check_leaf(&leaf, call, last, &mut work);
     // Without a credential, the chain and the proof say who calls, so such a refusal waits for them.
     let is_identified = call.agent_key.is_none();
     if is_identified {
-        fitting.clone()?;
+        fitting.clone().map_err(Refusal::before_signatures)?;
     }
     let Some(proof) = &presented.proof else {
-        return Err(Refusal::new(ReasonCode::WarrantProofMissing, MISSING));
+        let refusal = Refusal::new(ReasonCode::WarrantProofMissing, MISSING);
+        return Err(refusal.before_signatures());
     };
     let proof: &[u8; SIGNATURE_BYTES] = proof
         .as_slice()
@@ -260,7 +261,10 @@ pub fn judge(
     };
     let constrained = links.iter().filter_map(|link| arguments(link, call));
     let constrained = constrained.flat_map(|(arguments, _)| &arguments.constraints);
-    let constrained: BTreeSet<&str> = constrained.map(|(name, _)| name.as_str()).collect();
+    let mut names = BTreeSet::new();
+    for (name, _) in constrained {
+        names.insert(name.as_str());
+    }
     Ok(Claim {
         root: *root,
         agent_key: *agent_key,
@@ -269,7 +273,7 @@ pub fn judge(
         holder: leaf.holder,
         clearance: leaf.clearance,
         tools,
-        constrained: constrained.into_iter().map(str::to_owned).collect(),
+        constrained: names.into_iter().map(str::to_owned).collect(),
         names_server,
         expires_at_s: links.iter().map(|link| link.expires_at_s).min().unwrap_or(0),
         chain_hash: chain.hash,

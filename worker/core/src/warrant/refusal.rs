@@ -18,6 +18,13 @@ impl Refusal {
         Self { code, reason: reason.into() }
     }
 
+    /// The same, before any cryptography.
+    #[must_use]
+    pub fn before_signatures(mut self) -> Self {
+        self.reason.push_str(" No signature was verified.");
+        self
+    }
+
     /// A refusal that concerns one link. The root is link 0.
     #[must_use]
     pub fn at(code: ReasonCode, link: usize, reason: &str) -> Self {
