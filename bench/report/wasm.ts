@@ -19,9 +19,6 @@ const END = "<!-- wasm-report: end -->";
 
 /** Gzipped kilobytes that each of the next parts may add. */
 const BUDGETS = {
-  velocity: 15,
-  metrics: 25,
-  warrants: 45,
   shield: 120,
   "receipt log": 50,
 };

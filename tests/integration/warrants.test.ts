@@ -187,7 +187,7 @@ describe("without a credential", () => {
     expect(said(refused)).toBe("warrant_argument_refused");
   });
 
-  test("whoever has only the locator is a stranger", async () => {
+  test("a caller with only the locator is a stranger", async () => {
     const chain = task();
     const before = await rows();
     const own = Chain.root({ by: STRANGER, holder: ORCHESTRATOR, tools: { refund: {} } });

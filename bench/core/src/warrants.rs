@@ -5,9 +5,7 @@ use std::hint::black_box;
 
 use gateward_core::json::{self, Json};
 use gateward_core::warrant::approval;
-use gateward_core::warrant::bounds::{
-    DEFAULT_MAX_LINKS, MAX_APPROVERS, MAX_EXTENSION_BYTES, PROOF_WINDOW_S,
-};
+use gateward_core::warrant::bounds::{MAX_APPROVERS, MAX_LINKS, MAX_STACK_BYTES, PROOF_WINDOW_S};
 use gateward_core::warrant::chain::{Chain, envelopes, sha256};
 use gateward_core::warrant::constraint::{Arguments, Constraint, Range, Work};
 use gateward_core::warrant::gate::{Gate, Gates};
@@ -190,17 +188,23 @@ fn denied(tool: &'static str, input: &str, now_s: u64) -> impl Fn() -> bool {
     run
 }
 
-/// As many links as are accepted by default, which fill the largest stack and take almost all steps of comparison, with
-/// as many approvals as there can be. The approvals that count come last.
+/// Numbers that are compared between two links of the worst case: 63 pairs of links, each with the square of it.
+const COMPARED: i64 = 120;
+
+/// Bytes of a link of the worst case that are only read.
+const FILLER_BYTES: usize = 2_400;
+
+/// As many links as there can be, which fill the largest stack and take almost all steps of comparison, with as many
+/// approvals as there can be. Each approver's first approval has a wrong signature.
 pub fn worst_case() -> impl Fn() -> bool {
-    let mut chain = chain(u8::try_from(DEFAULT_MAX_LINKS).unwrap());
+    let mut chain = chain(u8::try_from(MAX_LINKS).unwrap());
     let approver = |number: usize| secret(100 + u8::try_from(number).unwrap());
-    let filler = vec![0; MAX_EXTENSION_BYTES - 100];
+    let filler = vec![0; FILLER_BYTES];
     let mut parent_hash = None;
     for (at, link) in chain.iter_mut().enumerate() {
         // Each is found at the other end of the list before it.
         let mut values: Vec<Json> =
-            (0..360).map(|number| Json::Integer(100_000 + number)).collect();
+            (0..COMPARED).map(|number| Json::Integer(100_000 + number)).collect();
         if at % 2 == 1 {
             values.reverse();
         }
@@ -212,7 +216,8 @@ pub fn worst_case() -> impl Fn() -> bool {
         link.approvers = (0..MAX_APPROVERS).map(|number| approver(number).public()).collect();
         link.gates =
             Some(Gates::new(vec![("refund".to_owned(), Gate { arguments: None, message: None })]));
-        link.extensions = (0..3).map(|number| (format!("x{number}"), filler.clone())).collect();
+        link.extensions = vec![("x".to_owned(), filler.clone())];
+        link.max_depth = 64;
         link.parent_hash = parent_hash;
         parent_hash = Some(sha256(&link.write()));
     }
@@ -230,8 +235,9 @@ pub fn worst_case() -> impl Fn() -> bool {
         [bad, good]
     });
     let approvals = approvals.collect();
-    let presented =
-        Presented { stack: text::join(&signed), proof: Some(proof.to_vec()), approvals };
+    let stack = text::join(&signed);
+    assert!((MAX_STACK_BYTES * 9 / 10..=MAX_STACK_BYTES).contains(&stack.len()), "{}", stack.len());
+    let presented = Presented { stack, proof: Some(proof.to_vec()), approvals };
     let run = move || {
         let call =
             Call { server: "pay", tool: "refund", input: &input, now_s: NOW_S, agent_key: None };
@@ -247,9 +253,10 @@ mod reference {
 
     use std::collections::HashMap;
     use std::hint::black_box;
+    use std::time::Duration;
 
-    use tenuo::constraints::ConstraintValue;
-    use tenuo::{Authorizer, Signature, SigningKey};
+    use tenuo::constraints::{ConstraintSet, ConstraintValue, Exact, Range};
+    use tenuo::{Authorizer, Signature, SigningKey, Warrant};
 
     use super::{NOW_S, presented, secret, stack};
     use crate::Operation;
@@ -261,6 +268,24 @@ mod reference {
             Operation::new("warrant_decode", TENUO, || {
                 let stack = stack(1);
                 move || tenuo::wire::decode_stack(black_box(&stack)).unwrap()
+            }),
+            Operation::new("warrant_issue", TENUO, || {
+                let key = SigningKey::from_bytes(&[1; 32]);
+                move || issued(black_box(&key))
+            }),
+            Operation::new("warrant_attenuate", TENUO, || {
+                let (root, holder) =
+                    (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]));
+                // It looks at the clock, so the parent is of now.
+                let stack = tenuo::wire::encode(&issued(&root)).unwrap();
+                move || {
+                    let parent = tenuo::wire::decode(black_box(&stack)).unwrap();
+                    let child = parent.attenuate().capability("refund", refund(49.0));
+                    child
+                        .holder(SigningKey::from_bytes(&[3; 32]).public_key())
+                        .build(&holder)
+                        .unwrap()
+                }
             }),
             Operation::new("warrant_authorize", TENUO, || {
                 checked("refund", 20, Some(2), NOW_S, true)
@@ -292,6 +317,19 @@ mod reference {
             }));
         }
         all
+    }
+
+    fn refund(max: f64) -> ConstraintSet {
+        let mut set = ConstraintSet::new();
+        set.insert("amount".to_owned(), Range::max(max).unwrap());
+        set.insert("customer".to_owned(), Exact::new("c-7"));
+        set
+    }
+
+    fn issued(key: &SigningKey) -> Warrant {
+        let holder = SigningKey::from_bytes(&[2; 32]).public_key();
+        let warrant = Warrant::builder().capability("refund", refund(50.0)).holder(holder);
+        warrant.ttl(Duration::from_secs(600)).build(key).unwrap()
     }
 
     fn at(now_s: u64) -> i64 {

@@ -170,7 +170,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
     let credential =
         CredentialStatus::ALL.into_iter().filter(|status| *status != CredentialStatus::Expired);
     // `expires_at_ms` says that a credential has expired.
-    let lists: [(&str, &str, Vec<&str>); 17] = [
+    let lists: [(&str, &str, Vec<&str>); 18] = [
         ("agents", "risk_tier", RiskTier::ALL.map(RiskTier::as_str).to_vec()),
         ("approvals", "status", ApprovalStatus::ALL.map(ApprovalStatus::as_str).to_vec()),
         ("bans", "kind", BanKind::ALL.map(BanKind::as_str).to_vec()),
@@ -184,6 +184,7 @@ fn each_list_in_a_check_constraint_of_d1_is_an_enum() {
         ("servers", "kind", ServerKind::ALL.map(ServerKind::as_str).to_vec()),
         ("servers", "trust", ServerTrust::ALL.map(ServerTrust::as_str).to_vec()),
         ("tenants", "status", TenantStatus::ALL.map(TenantStatus::as_str).to_vec()),
+        ("tenants", "warrant_alone_trust", SourceTrust::ALL.map(SourceTrust::as_str).to_vec()),
         ("tools", "reach", Reach::ALL.map(Reach::as_str).to_vec()),
         ("tools", "risk", Risk::ALL.map(Risk::as_str).to_vec()),
         ("tools", "tainted", TaintRule::ALL.map(TaintRule::as_str).to_vec()),

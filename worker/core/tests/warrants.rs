@@ -17,7 +17,7 @@ use gateward_core::warrant::constraint::{
 };
 use gateward_core::warrant::gate::{Gate, Gates};
 use gateward_core::warrant::mint::Secret;
-use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
+use gateward_core::warrant::payload::{Issuing, Payload, Powers, WarrantId};
 use gateward_core::warrant::proof::Statement;
 use gateward_core::warrant::{self, Cache, Call, Claim, Presented, Refusal, Tolerance, text};
 use serde::Deserialize;
@@ -181,13 +181,12 @@ fn up_to(max: f64) -> Constraint {
 
 /// A child of a link for the worker.
 fn child(parent: &Payload) -> Payload {
-    let bytes = Payload { issuer: secret(ROOT).public(), ..parent.clone() }.write();
     Payload {
-        id: WarrantId([2; 16]),
+        id: WarrantId([parent.depth + 2; 16]),
         holder: secret(WORKER).public(),
         issuer: parent.holder,
         depth: parent.depth + 1,
-        parent_hash: Some(sha256(&bytes)),
+        parent_hash: Some(sha256(&parent.write())),
         ..parent.clone()
     }
 }
@@ -300,8 +299,8 @@ fn each_rule_is_checked_at_each_link() {
     let cases: [(&str, Change, ReasonCode); 16] = [
         ("no parent", |it| it.parent_hash = None, Broken),
         ("another parent", |it| it.parent_hash = Some([0; 32]), Broken),
-        ("a depth that is too small", |it| it.depth = 0, Broken),
-        ("a depth that is too large", |it| it.depth = 2, Broken),
+        ("a depth that is too small", |it| it.depth -= 1, Broken),
+        ("a depth that is too large", |it| it.depth += 1, Broken),
         ("a bound of depth that is larger", |it| it.max_depth = 4, Widened),
         ("a later expiry", |it| it.expires_at_s += 1, Widened),
         ("an earlier issue", |it| it.issued_at_s -= 1, Broken),
@@ -319,13 +318,54 @@ fn each_rule_is_checked_at_each_link() {
         ("the time is over", |it| it.expires_at_s = NOW_S, Expired),
         ("the time has not come", |it| it.issued_at_s = NOW_S + 31, Early),
     ];
-    for (name, change, expected) in cases {
-        let root = root();
-        let mut child = child(&root);
-        change(&mut child);
-        let judged = judge(&[root, child], WORKER, REFUND);
-        assert_eq!(judged.unwrap_err().code, expected, "{name}");
+    for ((name, change, expected), changed) in
+        cases.into_iter().flat_map(|case| [1, 2].map(|changed| (case, changed)))
+    {
+        let mut links = vec![root()];
+        for at in 1..=2 {
+            let mut link = child(links.last().unwrap());
+            if at == changed {
+                change(&mut link);
+            }
+            links.push(link);
+        }
+        let judged = judge(&links, WORKER, REFUND);
+        assert_eq!(judged.unwrap_err().code, expected, "{name}, link {changed}");
     }
+    let mut links = vec![root()];
+    for _ in 0..3 {
+        links.push(child(links.last().unwrap()));
+    }
+    assert!(judge(&links, WORKER, REFUND).is_ok());
+    links.push(Payload { max_depth: 4, ..child(links.last().unwrap()) });
+    let deeper = Chain::verify(
+        &envelopes(&signed(&links, |at| {
+            if at == 0 {
+                ROOT
+            } else if at == 1 {
+                ORCHESTRATOR
+            } else {
+                WORKER
+            }
+        }))
+        .unwrap(),
+        [0; 32],
+        &mut Work::default(),
+    );
+    assert_eq!(deeper.unwrap_err().code, Broken, "deeper than allowed");
+    let middle = [root(), child(&root()), child(&child(&root()))];
+    let stack = signed(&middle, |at| {
+        if at == 1 {
+            9
+        } else if at == 0 {
+            ROOT
+        } else {
+            WORKER
+        }
+    });
+    let forged = Chain::verify(&envelopes(&stack).unwrap(), [0; 32], &mut Work::default());
+    let forged = forged.unwrap_err();
+    assert!(forged.code == Signature && forged.reason.contains("Link 1"), "{forged:?}");
     let parent = root();
     let by_another = judge_with(
         std::slice::from_ref(&parent),
@@ -351,6 +391,138 @@ fn each_rule_is_checked_at_each_link() {
     let mut other = root();
     tools(&mut other)[0].0 = "read".to_owned();
     assert_eq!(judge(&[other], ORCHESTRATOR, REFUND).unwrap_err().code, Tool);
+}
+
+/// A stack of links as they are, each signed with a key: also with that of somebody else than its issuer.
+fn signed(links: &[Payload], by: impl Fn(usize) -> u8) -> Vec<u8> {
+    let sign = |(at, link): (usize, &Payload)| {
+        let payload = link.write();
+        let signature = secret(by(at)).sign(&Envelope::signed(&payload));
+        Envelope { payload: &payload, signature }.write()
+    };
+    text::join(&links.iter().enumerate().map(sign).collect::<Vec<_>>())
+}
+
+#[test]
+fn approvers_and_issuers_hand_on_no_more_than_they_have() {
+    let of = |parent: &Payload, child: &Payload| {
+        let stack = signed(&[parent.clone(), child.clone()], |at| [ROOT, ORCHESTRATOR][at]);
+        let links = envelopes(&stack).unwrap();
+        Chain::verify(&links, [0; 32], &mut Work::default()).map(drop).map_err(|it| it.code)
+    };
+    let approvers = vec![secret(APPROVER).public(), secret(6).public()];
+    let two = Payload { approvers: approvers.clone(), min_approvals: Some(2), ..root() };
+    let next = child(&two);
+    for (name, change, expected) in [
+        ("as the parent", next.clone(), Ok(())),
+        (
+            "an approver less",
+            Payload { approvers: approvers[..1].to_vec(), min_approvals: Some(1), ..next.clone() },
+            Err(ReasonCode::WarrantWidened),
+        ),
+        (
+            "a lower quorum",
+            Payload { min_approvals: Some(1), ..next },
+            Err(ReasonCode::WarrantWidened),
+        ),
+    ] {
+        assert_eq!(of(&two, &change), expected, "{name}");
+    }
+    let issuing = |tools: &[&str], max_depth: u32, bounds: Arguments| {
+        Powers::Issuer(Issuing {
+            tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+            max_depth: Some(max_depth),
+            bounds: Some(bounds),
+        })
+    };
+    let calling =
+        |max: f64| Powers::Execution(vec![("refund".to_owned(), only("amount", up_to(max)))]);
+    let issuer = Payload { powers: issuing(&["refund"], 1, only("amount", up_to(50.0))), ..root() };
+    let next = child(&issuer);
+    for (name, child, expected) in [
+        (
+            "issues less",
+            Payload { powers: issuing(&["refund"], 1, only("amount", up_to(5.0))), ..next.clone() },
+            Ok(()),
+        ),
+        (
+            "issues another tool",
+            Payload { powers: issuing(&["read"], 1, only("amount", up_to(5.0))), ..next.clone() },
+            Err(ReasonCode::WarrantWidened),
+        ),
+        (
+            "issues deeper",
+            Payload { powers: issuing(&["refund"], 2, only("amount", up_to(5.0))), ..next.clone() },
+            Err(ReasonCode::WarrantWidened),
+        ),
+        (
+            "issues more",
+            Payload {
+                powers: issuing(&["refund"], 1, only("amount", up_to(51.0))),
+                ..next.clone()
+            },
+            Err(ReasonCode::WarrantWidened),
+        ),
+        ("calls", Payload { powers: calling(50.0), ..next.clone() }, Ok(())),
+        (
+            "calls with more",
+            Payload { powers: calling(51.0), ..next.clone() },
+            Err(ReasonCode::WarrantWidened),
+        ),
+        (
+            "is for the issuer itself",
+            Payload { powers: calling(5.0), holder: secret(ORCHESTRATOR).public(), ..next },
+            Err(ReasonCode::WarrantWidened),
+        ),
+    ] {
+        assert_eq!(of(&issuer, &child), expected, "{name}");
+    }
+}
+
+/// Each at its bound, and one more.
+#[test]
+fn a_warrant_has_the_bounds_of_the_format() {
+    use gateward_core::warrant::bounds as most;
+    type Change = fn(&mut Payload, usize);
+    let cases: [(&str, usize, Change); 7] = [
+        ("tools", most::MAX_TOOLS, |it, count| {
+            let tool = |at| (format!("t{at:03}"), Arguments::default());
+            it.powers = Powers::Execution((0..count).map(tool).collect());
+        }),
+        ("constraints", most::MAX_CONSTRAINTS, |it, count| {
+            let of = |at| (format!("a{at:03}"), Constraint::Wildcard);
+            let constraints = (0..count).map(of).collect();
+            tools(it)[0].1 = Arguments { constraints, allow_unknown: false };
+        }),
+        ("approvers", most::MAX_APPROVERS, |it, count| {
+            it.approvers =
+                (0..count).map(|at| secret(u8::try_from(at).unwrap()).public()).collect();
+        }),
+        ("extensions", most::MAX_EXTENSIONS, |it, count| {
+            it.extensions = (0..count).map(|at| (format!("x{at:03}"), Vec::new())).collect();
+        }),
+        ("bytes of an extension", most::MAX_EXTENSION_BYTES, |it, bytes| {
+            it.extensions = vec![("x".to_owned(), vec![0; bytes])];
+        }),
+        ("bytes of an extension's key", most::MAX_EXTENSION_KEY_BYTES, |it, bytes| {
+            it.extensions = vec![("x".repeat(bytes), Vec::new())];
+        }),
+        ("nesting", most::MAX_NESTING, |it, depth| {
+            let inner = (0..depth).fold(Constraint::Wildcard, |it, _| Constraint::All(vec![it]));
+            tools(it)[0].1 = only("x", inner);
+        }),
+    ];
+    for (name, bound, change) in cases {
+        for (amount, expected) in [(bound, true), (bound + 1, false)] {
+            let mut payload = root();
+            change(&mut payload, amount);
+            assert_eq!(Payload::read(&payload.write()).is_ok(), expected, "{name}: {amount}");
+        }
+    }
+    let stack = text::join(&vec![secret(ROOT).issue(&root()); most::MAX_LINKS]);
+    assert!(envelopes(&stack).is_ok());
+    let stack = text::join(&vec![secret(ROOT).issue(&root()); most::MAX_LINKS + 1]);
+    assert!(envelopes(&stack).is_err(), "links");
 }
 
 fn tools(payload: &mut Payload) -> &mut Vec<(String, Arguments)> {

@@ -11,7 +11,8 @@ use crate::secret::warrant_key;
 
 /// Sign a call as the holder of a warrant, and print the proof
 ///
-/// The proof is for this tool with exactly these arguments. A worker accepts it for a minute or two, and once.
+/// The proof is for this tool with exactly these arguments. A worker accepts it for a minute or two; for a
+/// call that changes something, once.
 #[derive(Args, Debug, PartialEq)]
 #[command(after_long_help = "\
 Example:
@@ -71,7 +72,9 @@ fn name<'a>(leaf: &Payload, tool: &'a str) -> Option<&'a str> {
     let Powers::Execution(tools) = &leaf.powers else { return None };
     let has = |name: &str| tools.iter().any(|(tool, _)| tool == name);
     let alone = tool.split_once('/').map_or(tool, |(_, tool)| tool);
-    if has(tool) { Some(tool) } else { (has(alone) || has("*")).then_some(alone) }
+    // A tool's own name with a `/` could be the name of another server's tool.
+    let has_alone = (has(alone) && !alone.contains('/')) || has("*");
+    if has(tool) { Some(tool) } else { has_alone.then_some(alone) }
 }
 
 #[cfg(test)]

@@ -280,6 +280,8 @@ mod tests {
             ("transfer-encoding", false),
             ("connection", false),
             ("x-gateward-agent", false),
+            ("x-tenuo-pop", false),
+            ("x-tenuo-warrant-id", false),
             ("x-forwarded-host", false),
             ("cf-connecting-ip", false),
             ("x-http-method-override", false),

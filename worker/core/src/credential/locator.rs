@@ -4,7 +4,7 @@
 //! without padding. The seal is a MAC of 128 bits with the worker's key.
 //!
 //! A locator is not secret, and proves nothing about who sends it. Its seal shows that Gateward wrote it, so a
-//! stranger cannot make one up to wake a lane. Whoever sends it must present a warrant of which the agent was the
+//! stranger cannot make one up to wake a lane. Its sender must present a warrant of which the agent was the
 //! first holder, and prove to hold the last link. If the agent gets another key, the locator is void.
 
 use base64::Engine as _;

@@ -181,7 +181,7 @@ pub struct Token<'a> {
     pub holder: Holder<'a>,
     /// The run that the token is for, if it is a run credential.
     pub run: Option<FixedRun>,
-    /// Whether it is a locator, which does not authenticate whoever sends it.
+    /// Whether it is a locator, which does not authenticate its sender.
     pub is_locator: bool,
 }
 

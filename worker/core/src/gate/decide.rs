@@ -182,7 +182,7 @@ fn judge_call(
             _ => warrant::check(draft, &tool),
         };
         match warranted {
-            // A canary quarantines, whatever the warrant says. But whoever has no credential must not stop the agent
+            // A canary quarantines, whatever the warrant says. But a caller without a credential must not stop the agent
             // with a call that its warrant does not carry.
             Err(denial) if tool.canary && !draft.command.located => Ok((tool, Some(denial))),
             warranted => warranted.map(|()| (tool, None)),

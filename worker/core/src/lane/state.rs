@@ -346,7 +346,7 @@ impl Lane {
             }
         }
         if let Some(counted) = step.counted {
-            // Whoever has only a locator says nothing about the agent.
+            // A caller with only a locator says nothing about the agent.
             let is_stranger = command.located && counted == Counted::AuthenticationFailed;
             let source = if is_stranger { locator::KEY_ID } else { &call.agent };
             self.count(storage, counted, source, now_ms)?;

@@ -161,9 +161,15 @@ fn text(decision: &ProxyDecision, what: &str) -> String {
             | ReasonCode::WarrantProofInvalid
             | ReasonCode::WarrantProofUsed,
         ) => "The holder of the warrant must sign the call again.".to_owned(),
+        (_, ReasonCode::WarrantApprovalMissing) => {
+            "The approvers that the warrant names must sign the call.".to_owned()
+        }
+        (_, ReasonCode::WarrantRequired) => {
+            "Asking for approval would not help. Make the call with a warrant.".to_owned()
+        }
         (_, reason_code) if reason_code.is_about_warrant() => {
-            "Asking for approval would not help. Only a call that the warrant names can pass; another warrant \
-             must come from whoever issued this one."
+            "Asking for approval would not help. Only a call that the warrant names can pass; the issuer \
+             of the warrant can issue another one."
                 .to_owned()
         }
         (_, reason_code) if INPUT_ERRORS.contains(&reason_code) => {
@@ -252,6 +258,30 @@ mod tests {
                 ReasonCode::AmountExhausted,
                 false,
                 "The call of s/t was denied and did not run. Because. Asking for approval would not help. A call with a number that is small enough can pass.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::WarrantArgumentRefused,
+                false,
+                "The call of s/t was denied and did not run. Because. Asking for approval would not help. Only a call that the warrant names can pass; the issuer of the warrant can issue another one.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::WarrantApprovalMissing,
+                false,
+                "The call of s/t was denied and did not run. Because. The approvers that the warrant names must sign the call.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::WarrantRequired,
+                false,
+                "The call of s/t was denied and did not run. Because. Asking for approval would not help. Make the call with a warrant.",
+            ),
+            (
+                Decision::Deny,
+                ReasonCode::WarrantProofUsed,
+                false,
+                "The call of s/t was denied and did not run. Because. The holder of the warrant must sign the call again.",
             ),
             (
                 Decision::Quarantine,

@@ -41,7 +41,7 @@ const READ: &[(&str, &[&str])] = &[
     ]),
     ("error", &["code", "data", "message"]),
     ("data", &["elicitations"]),
-    ("_meta", &[META_VERSION, META_CAPABILITIES]),
+    ("_meta", &[META_VERSION, META_CAPABILITIES, carried::META]),
     (META_CAPABILITIES, &["extensions"]),
     ("extensions", &[TASKS_EXTENSION]),
     ("capabilities", &["extensions", "prompts", "resources", "tasks", "tools"]),

@@ -204,6 +204,8 @@ fn malformed(detail: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::PublicKey;
+    use super::super::proof::Proven;
     use super::*;
     use crate::json::parse;
 
@@ -266,6 +268,51 @@ mod tests {
             let member = parse(format!("[{wrong}]").as_bytes()).unwrap();
             let Json::Array(items) = member else { panic!() };
             assert!(Carried::in_member("w", items.first()).is_err(), "{wrong}");
+        }
+    }
+
+    /// Worker and lane may run different versions, so a change of these bytes needs another version of the protocol
+    /// (`lane/protocol.rs`).
+    #[test]
+    fn what_a_lane_gets_keeps_its_bytes() {
+        let presented =
+            Presented { stack: vec![1], proof: Some(vec![2]), approvals: vec![vec![3]] };
+        let refusal = Refusal::new(ReasonCode::WarrantExpired, "r");
+        let claim = Claim {
+            root: PublicKey([4; 32]),
+            agent_key: PublicKey([5; 32]),
+            ids: vec![[6; 16]],
+            issuer: PublicKey([7; 32]),
+            holder: PublicKey([8; 32]),
+            clearance: Some(9),
+            tools: vec!["t".to_owned()],
+            constrained: vec!["c".to_owned()],
+            names_server: true,
+            expires_at_s: 10,
+            chain_hash: [11; 32],
+            proven: Proven { hash: [12; 32], window_s: 13 },
+            refusal: Some(refusal.clone()),
+        };
+        let hex = |judged| {
+            hex::encode(postcard::to_allocvec(&Carried { hash: [0; 32], judged }).unwrap())
+        };
+        let zeros = "00".repeat(32);
+        for (judged, expected) in [
+            (Judged::Later(presented), "000101010102010103"),
+            (Judged::Refused(refusal), "011b0172"),
+            (
+                Judged::Holds(Box::new(claim)),
+                concat!(
+                    "02040404040404040404040404040404040404040404040404040404040404040405050505050505",
+                    "05050505050505050505050505050505050505050505050505010606060606060606060606060606",
+                    "06060707070707070707070707070707070707070707070707070707070707070707080808080808",
+                    "08080808080808080808080808080808080808080808080808080109010174010163010a0b0b0b0b",
+                    "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0c0c0c0c0c0c0c0c0c0c0c0c",
+                    "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011b0172",
+                ),
+            ),
+        ] {
+            assert_eq!(hex(judged), [&zeros, expected].concat());
         }
     }
 }

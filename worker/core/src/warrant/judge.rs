@@ -3,7 +3,7 @@
 //! What needs the registry is the lane's to check: whether the root is trusted, revocations, clearance, the agent,
 //! and whether the proof was used.
 //!
-//! What needs no cryptography comes first. Such a refusal says nothing about the signatures.
+//! What needs no cryptography comes first, and such a refusal says so.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -15,8 +15,8 @@ use super::bounds::{MAX_APPROVALS, MAX_STACK_BYTES};
 use super::chain::{self, Chain, Envelope};
 use super::constraint::fit::{self, Misfit};
 use super::constraint::{Arguments, Work};
-use super::key::{PublicKey, SIGNATURE_BYTES};
-use super::payload::{Payload, Powers};
+use super::key::{PublicKey, SIGNATURE_BYTES, raw};
+use super::payload::{Issuing, Payload, Powers};
 use super::proof::{Proven, Statement};
 use super::refusal::Refusal;
 use crate::decision::ReasonCode;
@@ -53,13 +53,17 @@ impl Presented {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The key that the tenant must trust.
+    #[serde(with = "raw")]
     pub root: PublicKey,
     /// The holder of the first warrant: the key of the agent whose call it is.
+    #[serde(with = "raw")]
     pub agent_key: PublicKey,
     /// The ids of all links, from the root to the leaf.
     pub ids: Vec<[u8; 16]>,
+    #[serde(with = "raw")]
     pub issuer: PublicKey,
     /// Who proved to hold the leaf.
+    #[serde(with = "raw")]
     pub holder: PublicKey,
     pub clearance: Option<u8>,
     /// The names of the leaf's tools, sorted.
@@ -185,6 +189,27 @@ fn malformed(reason: &str) -> Refusal {
     Refusal::new(ReasonCode::WarrantMalformed, format!("The warrant cannot be read: {reason}."))
 }
 
+/// The last link, as it says, if it is valid at this time.
+fn leaf(
+    envelopes: &[Envelope<'_>],
+    call: &Call<'_>,
+    tolerance: Tolerance,
+) -> Result<Payload, Refusal> {
+    if envelopes.len() > tolerance.max_links {
+        let most = tolerance.max_links;
+        let reason =
+            format!("The warrant's chain is longer than the {most} links that are accepted.");
+        return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
+    }
+    check_agent(envelopes, call.agent_key)?;
+    let (at, leaf) =
+        envelopes.iter().enumerate().next_back().ok_or_else(|| malformed("it is empty"))?;
+    let leaf = Payload::read(leaf.payload)
+        .map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, at, error.0))?;
+    timely(&leaf, at, call.now_s)?;
+    Ok(leaf)
+}
+
 /// Judges a call.
 ///
 /// # Errors
@@ -200,19 +225,9 @@ pub fn judge(
         return Err(malformed("it is too large, or has too many approvals"));
     }
     let envelopes = chain::envelopes(&presented.stack).map_err(|error| malformed(error.0))?;
-    if envelopes.len() > tolerance.max_links {
-        let most = tolerance.max_links;
-        let reason =
-            format!("The warrant's chain is longer than the {most} links that are accepted.");
-        return Err(Refusal::new(ReasonCode::WarrantChainBroken, reason));
-    }
-    check_agent(&envelopes, call.agent_key)?;
-    let last = envelopes.len() - 1;
-    let leaf = envelopes.last().map(|leaf| Payload::read(leaf.payload));
-    let leaf = leaf.ok_or_else(|| malformed("it is empty"))?;
-    let leaf = leaf.map_err(|error| Refusal::at(ReasonCode::WarrantMalformed, last, error.0))?;
     let mut work = Work::default();
-    timely(&leaf, last, call.now_s).map_err(Refusal::before_signatures)?;
+    let leaf = leaf(&envelopes, call, tolerance).map_err(Refusal::before_signatures)?;
+    let last = envelopes.len() - 1;
     let fitting = check_leaf(&leaf, call, last, &mut work);
     // Without a credential, the chain and the proof say who calls, so such a refusal waits for them.
     let is_identified = call.agent_key.is_none();
@@ -226,14 +241,16 @@ pub fn judge(
     let proof: &[u8; SIGNATURE_BYTES] = proof
         .as_slice()
         .try_into()
-        .map_err(|_| malformed("the proof has another length than 64 bytes"))?;
+        .map_err(|_| malformed("the proof has another length than 64 bytes"))
+        .map_err(Refusal::before_signatures)?;
 
     let chain = verified(presented, &envelopes, &mut work, cache)?;
     let links = chain.links();
     for (at, link) in links.iter().enumerate() {
         timely(link, at, call.now_s)?;
     }
-    let fitting = fitting.and_then(|()| check_links(links, call, &mut work));
+    let before_leaf = links.split_last().map_or(&[][..], |(_, before)| before);
+    let fitting = fitting.and_then(|()| check_links(before_leaf, call, &mut work));
     if is_identified {
         fitting.clone()?;
     }
@@ -282,11 +299,15 @@ pub fn judge(
     })
 }
 
-/// Checks the constraints of all links. A link that issues has no arguments, only bounds.
+/// Checks the constraints of these links, and the bounds of those that issue.
 fn check_links(links: &[Payload], call: &Call<'_>, work: &mut Work) -> Result<(), Refusal> {
     for (at, link) in links.iter().enumerate() {
-        if let Some((arguments, _)) = arguments(link, call) {
-            fits(arguments, call.input, at, work)?;
+        match &link.powers {
+            Powers::Issuer(Issuing { bounds: None, .. }) => {}
+            Powers::Issuer(Issuing { bounds: Some(bounds), .. }) => {
+                fits(bounds, call.input, at, work)?;
+            }
+            Powers::Execution(_) => check_leaf(link, call, at, work)?,
         }
     }
     Ok(())
@@ -319,7 +340,7 @@ fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, b
     with_server.or_else(|| own().or_else(|| find("*")).map(|it| (it, false)))
 }
 
-/// What needs no cryptography, of the last link.
+/// What a link that calls says about the call.
 fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Result<(), Refusal> {
     if matches!(leaf.powers, Powers::Issuer(_)) {
         let reason = "it only issues warrants; it carries no call";
@@ -389,7 +410,7 @@ fn check_approvals(
     let (needed, of) = (leaf.threshold(), leaf.approvers.len());
     let hash = hex::encode(approval::request_hash(leaf.id, name, call.input, &leaf.holder));
     let reason = format!(
-        "The warrant asks for {needed} approvals of its {of} approvers, for the request hash {hash}."
+        "The warrant asks for approvals: {needed} of its approvers ({of}), for the request hash {hash}."
     );
     Err(Refusal::new(ReasonCode::WarrantApprovalMissing, reason))
 }

@@ -94,6 +94,21 @@ const SMALL_ORDER: [[u8; KEY_BYTES]; 8] = [
     ],
 ];
 
+/// A key as bytes, for messages of a worker to its lane: the worker verified it.
+pub mod raw {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::{KEY_BYTES, PublicKey};
+
+    pub fn serialize<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
+        key.0.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
+        <[u8; KEY_BYTES]>::deserialize(deserializer).map(PublicKey)
+    }
+}
+
 impl FromStr for PublicKey {
     type Err = &'static str;
 

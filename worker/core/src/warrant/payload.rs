@@ -26,6 +26,8 @@ const RESERVED_EXTENSIONS: &str = "tenuo.";
 const APPROVAL_GATES: &str = "tenuo.approval_gates";
 const KNOWN_EXTENSIONS: [&str; 4] =
     [APPROVAL_GATES, "tenuo.session_id", "tenuo.agent_id", "tenuo.identity_binding"];
+/// Those of them whose value is a text.
+const TEXT_EXTENSIONS: [&str; 2] = ["tenuo.session_id", "tenuo.agent_id"];
 
 /// A warrant's id. Its text is 32 lower-case hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -315,6 +317,9 @@ impl Fields {
             reader.octets(MAX_EXTENSION_BYTES)
         })?;
         for (name, value) in extensions {
+            if TEXT_EXTENSIONS.contains(&name) && std::str::from_utf8(&value).is_err() {
+                return Err(Malformed("an extension is not a text"));
+            }
             if name == APPROVAL_GATES {
                 self.gates = Some(Gates::read(&value)?);
             } else {

@@ -180,8 +180,8 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
 
 const NO_CREDENTIAL: &str = "a locator is no credential; send a call with a warrant";
 
-/// The request's token, which may be a locator. It is refused if its MAC is wrong, if it is a run credential that has expired, or if
-/// this isolate remembers that the credential was revoked or has expired.
+/// The request's token, which may be a locator. It is refused if its MAC is wrong, if it is a run credential that has
+/// expired, or if this isolate remembers that the credential was revoked or has expired.
 fn sealed_token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> {
     let token = bearer(&request.authorization)
         .and_then(|text| run_token::parse_any(text, &app.settings.mac_keys).ok())

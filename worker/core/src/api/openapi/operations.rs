@@ -48,8 +48,8 @@ use crate::gate::Response as AuthorizeResponse;
 use crate::metrics::CONTENT_TYPE;
 use crate::problem::ProblemCode;
 use crate::problem::ProblemCode::{
-    AgentMismatch, AlreadyBootstrapped, DefinitionChanged, EnvironmentMismatch, InvalidField,
-    JournalFull, LaneUnavailable, LimitReached, NameTaken, NotFound, RateLimited,
+    AgentMismatch, AlreadyBootstrapped, CallDenied, DefinitionChanged, EnvironmentMismatch,
+    InvalidField, JournalFull, LaneUnavailable, LimitReached, NameTaken, NotFound, RateLimited,
     RegistryUnavailable, RequestIdConflict, StateConflict, UpstreamForbidden, UpstreamInvalid,
     UpstreamTimeout, UpstreamUnreachable,
 };
@@ -96,6 +96,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
                 .answers::<AuthorizeResponse<'_>>()
                 .refuses(&[
                     AgentMismatch,
+                    CallDenied,
                     EnvironmentMismatch,
                     RequestIdConflict,
                     RateLimited,

@@ -210,6 +210,7 @@ fn a_signature_without_a_required_component_is_rejected() {
         (Case::new().covered(r#""@method" "@path" "content-digest""#), "must cover `@query`"),
         (Case::new().covered(r#""@method" "@path" "@query""#), "must cover `content-digest`"),
         (Case::new().header("x-gateward-run-id", "r"), "must cover `x-gateward-run-id`"),
+        (Case::new().header("x-tenuo-pop", "r"), "must cover `x-tenuo-pop`"),
         (Case::new().header("idempotency-key", "i"), "must cover `idempotency-key`"),
         (Case::new().header("if-match", "\"1\""), "must cover `if-match`"),
         (Case::new().header("mcp-session-id", "s"), "must cover `mcp-session-id`"),

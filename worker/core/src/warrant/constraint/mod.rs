@@ -31,6 +31,9 @@ mod id {
     pub const NOT_ONE_OF: u8 = 7;
     pub const CIDR: u8 = 8;
     pub const URL_PATTERN: u8 = 9;
+    pub const REGEX: u8 = 5;
+    pub const CEL: u8 = 15;
+    pub const SHLEX: u8 = 128;
     pub const CONTAINS: u8 = 10;
     pub const SUBSET: u8 = 11;
     pub const ALL: u8 = 12;
@@ -42,7 +45,7 @@ mod id {
 }
 
 /// The types that have a name but are never evaluated here: regular expressions, CEL, and shell words.
-const NAMED: [(u8, &str); 3] = [(5, "regex"), (15, "cel"), (128, "shlex")];
+const NAMED: [(u8, &str); 3] = [(id::REGEX, "regex"), (id::CEL, "cel"), (id::SHLEX, "shlex")];
 
 /// What a warrant says about one argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,8 +168,8 @@ impl Constraint {
             }
             id::SUBPATH => Self::Subpath(Subpath::read(reader)?),
             id::URL_SAFE => Self::UrlSafe(UrlSafe::read(reader)?),
-            _ => {
-                let ((), body) = reader.consumed(Reader::skip)?;
+            id => {
+                let ((), body) = reader.consumed(|reader| skip_body(id, reader))?;
                 Self::Unsupported(id, body.to_vec())
             }
         })
@@ -238,6 +241,29 @@ impl Constraint {
             Self::UrlSafe(_) => id::URL_SAFE,
             Self::Unsupported(id, _) => *id,
         }
+    }
+}
+
+/// Skips the body of a constraint that is not evaluated. One of a type that has a name must have that type's form.
+fn skip_body(id: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    let text = |reader: &mut Reader<'_>| reader.text().map(drop);
+    match id {
+        id::REGEX => only(reader, "pattern", text),
+        id::SHLEX => only(reader, "allow", |reader| reader.list(usize::MAX, text)).map(drop),
+        id::CEL => {
+            let members = reader.entries(2, |reader, name| match name {
+                "expression" => text(reader),
+                "parent_expression" if reader.null() => Ok(()),
+                "parent_expression" => text(reader),
+                _ => Err(Malformed("a constraint has an unknown member")),
+            })?;
+            let is_expression = |(name, ()): &(&str, ())| *name == "expression";
+            match members.iter().any(is_expression) {
+                true => Ok(()),
+                false => Err(Malformed("a constraint lacks a member")),
+            }
+        }
+        _ => reader.skip(),
     }
 }
 

@@ -3,8 +3,8 @@
 //! The rules decide from the form of two constraints, so some that are narrower are refused. The reference
 //! implementation has the same rules; where it is wider, docs/warrants.md says so.
 //!
-//! A mistake here would not let a call pass that the root refuses: the arguments of a call are checked against
-//! every link, not only against the last.
+//! A mistake here would not let a call pass that the root refuses: the arguments of a call are checked against the
+//! constraints or bounds of every link, not only of the last.
 
 use super::fit::{self, Fit, Undecidable};
 use super::work::TooMuch;
