@@ -129,7 +129,7 @@ pub fn chain(links: u8) -> Vec<Payload> {
             id: WarrantId([at + 1; 16]),
             powers: Powers::Execution(vec![(
                 "refund".to_owned(),
-                refund(f64::from(50 - u16::from(at))),
+                refund(f64::from(50 - i16::from(at))),
             )]),
             holder: secret(at + 2).public(),
             issuer: secret(at + 1).public(),
