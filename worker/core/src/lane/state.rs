@@ -257,11 +257,12 @@ impl Lane {
             && (answers.looked.is_some()
                 || command.located
                 || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
-        let carried = match is_judged_here {
+        let judged = match is_judged_here {
             true => warrant::of_command(engine, command, records, now_ms),
-            false => command.warrant.clone(),
+            false => None,
         };
-        let proof = carried.as_ref().and_then(Carried::claim).map(warrant::proof_name);
+        let carried = judged.as_ref().or(command.warrant.as_ref());
+        let proof = carried.and_then(Carried::claim).map(warrant::proof_name);
         let proof_used = match key(&proof) {
             Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
             None => false,
@@ -291,7 +292,7 @@ impl Lane {
             stored,
             nonce_used,
             signature_nonce_used,
-            warrant: carried.as_ref(),
+            warrant: carried,
             proof_used,
             approval: approval.as_ref(),
             run: run.as_deref().and_then(|run| self.runs.get(run)),

@@ -33,7 +33,7 @@ pub const MAX_EXTENSION_KEY_BYTES: usize = 255;
 /// Bytes of an extension's value.
 pub const MAX_EXTENSION_BYTES: usize = 8 * 1024;
 
-/// Approvers of a warrant. The format has no bound; a quorum of more people than this is none.
+/// Approvers of a warrant. The format has no bound; more people do not form a quorum in practice.
 pub const MAX_APPROVERS: usize = 16;
 
 /// Approvals of a call: the reference implementation looks at two for each approver. Each can cost one verification of

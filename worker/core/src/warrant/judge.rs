@@ -235,7 +235,8 @@ pub fn judge(
         fitting.clone().map_err(Refusal::before_signatures)?;
     }
     let Some(proof) = &presented.proof else {
-        let refusal = Refusal::new(ReasonCode::WarrantProofMissing, MISSING);
+        let code = ReasonCode::WarrantProofMissing;
+        let refusal = Refusal::new(code, code.sentence());
         return Err(refusal.before_signatures());
     };
     let proof: &[u8; SIGNATURE_BYTES] = proof
@@ -316,8 +317,6 @@ fn check_links(links: &[Payload], call: &Call<'_>, work: &mut Work) -> Result<()
 /// Bytes of an argument's name in a reason.
 const MAX_NAME_BYTES: usize = 100;
 
-const MISSING: &str = "The call has a warrant, but no proof that the caller holds it.";
-
 /// The tool as the leaf names it.
 fn name(call: &Call<'_>, names_server: bool) -> String {
     match names_server {
@@ -330,14 +329,9 @@ fn name(call: &Call<'_>, names_server: bool) -> String {
 /// server comes first, then the tool's own name, then `*`. A tool's own name with a `/` is not looked up: it could be
 /// the name of another server's tool.
 fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, bool)> {
-    let Powers::Execution(tools) = &link.powers else { return None };
-    let find = |name: &str| {
-        let at = tools.binary_search_by(|(key, _)| key.as_str().cmp(name)).ok()?;
-        tools.get(at).map(|(_, arguments)| arguments)
-    };
-    let with_server = find(&name(call, true)).map(|arguments| (arguments, true));
-    let own = || find(call.tool).filter(|_| !call.tool.contains('/'));
-    with_server.or_else(|| own().or_else(|| find("*")).map(|it| (it, false)))
+    let with_server = link.named(&name(call, true)).map(|arguments| (arguments, true));
+    let own = || link.named(call.tool).filter(|_| !call.tool.contains('/'));
+    with_server.or_else(|| own().or_else(|| link.named("*")).map(|it| (it, false)))
 }
 
 /// What a link that calls says about the call.

@@ -119,12 +119,15 @@ impl Payload {
     /// The constraints on a tool's arguments, under its own name or under `*`.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&Arguments> {
+        self.named(name).or_else(|| self.named("*"))
+    }
+
+    /// The constraints under exactly this name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Arguments> {
         let Powers::Execution(tools) = &self.powers else { return None };
-        let find = |name: &str| {
-            let at = tools.binary_search_by(|(key, _)| key.as_str().cmp(name)).ok()?;
-            tools.get(at).map(|(_, arguments)| arguments)
-        };
-        find(name).or_else(|| find("*"))
+        let at = tools.binary_search_by(|(key, _)| key.as_str().cmp(name)).ok()?;
+        tools.get(at).map(|(_, arguments)| arguments)
     }
 
     /// How many of the approvers must approve a call that needs approvals.

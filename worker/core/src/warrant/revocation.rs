@@ -85,7 +85,7 @@ impl Payload {
                 "revoked_ids" => {
                     revoked = Some(reader.list(MAX_LISTED, |reader| {
                         let id = reader.text()?.parse();
-                        id.map_err(|_| Malformed("the list has an id that is none"))
+                        id.map_err(|_| Malformed("an id of the list has another form"))
                     })?);
                 }
                 "version" => {

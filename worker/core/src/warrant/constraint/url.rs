@@ -405,7 +405,7 @@ mod tests {
                     Some(HostKind::Address) => {
                         assert!(is_address && as_written == Some(true), "{host}")
                     }
-                    // What is no URL matches none.
+                    // A text that is not a URL matches no pattern.
                     Some(HostKind::Name) => {
                         assert!(!is_address && as_written != Some(false), "{host}")
                     }
