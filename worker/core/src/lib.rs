@@ -45,6 +45,8 @@ pub mod sql;
 
 pub mod provenance;
 
+pub mod shield;
+
 pub mod limit;
 
 pub mod velocity;

@@ -1,0 +1,148 @@
+//! Categories of findings, their severities, and the mode in which each category is inspected.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// What a finding is.
+    #[derive(PartialOrd, Ord, Hash)]
+    Category {
+        SqlInjection = "sql_injection",
+        CrossSiteScripting = "cross_site_scripting",
+        CommandInjection = "command_injection",
+        PathTraversal = "path_traversal",
+        TemplateInjection = "template_injection",
+        ServerSideRequestForgery = "server_side_request_forgery",
+        PromptInjection = "prompt_injection",
+        Secret = "secret",
+        PersonalData = "personal_data",
+    }
+}
+
+text_enum! {
+    /// How sure and how grave a finding is, lowest first. Policies see it as a number from 1.
+    #[derive(PartialOrd, Ord)]
+    Severity {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        Critical = "critical",
+    }
+}
+
+text_enum! {
+    /// What becomes of a finding.
+    Mode {
+        /// Nothing: policies do not see it.
+        Off = "off",
+        /// Policies see it.
+        Detect = "detect",
+        /// Policies see it, and what was found is replaced by a marker. Only for secrets and personal data.
+        Redact = "redact",
+        /// Policies see it, and one of high or critical severity denies the call.
+        Block = "block",
+    }
+}
+
+/// The mode of each category. `None`: as the next wider record says; from the tool to its server, its tenant, and
+/// [`Mode::Detect`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ShieldModes)]
+pub struct Modes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_injection: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_site_scripting: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_traversal: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personal_data: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_injection: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_side_request_forgery: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql_injection: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_injection: Option<Mode>,
+}
+
+impl Modes {
+    #[must_use]
+    pub const fn of(&self, category: Category) -> Option<Mode> {
+        match category {
+            Category::SqlInjection => self.sql_injection,
+            Category::CrossSiteScripting => self.cross_site_scripting,
+            Category::CommandInjection => self.command_injection,
+            Category::PathTraversal => self.path_traversal,
+            Category::TemplateInjection => self.template_injection,
+            Category::ServerSideRequestForgery => self.server_side_request_forgery,
+            Category::PromptInjection => self.prompt_injection,
+            Category::Secret => self.secret,
+            Category::PersonalData => self.personal_data,
+        }
+    }
+
+    /// The mode of a category by these records, the narrowest first.
+    #[must_use]
+    pub fn resolve(records: [Option<&Self>; 3], category: Category) -> Mode {
+        records.into_iter().flatten().find_map(|modes| modes.of(category)).unwrap_or(Mode::Detect)
+    }
+
+    /// The first category that is to be redacted and cannot be: its findings are not values that a marker can
+    /// replace.
+    #[must_use]
+    pub fn unredactable(&self) -> Option<Category> {
+        Category::ALL.into_iter().find(|category| {
+            !matches!(category, Category::Secret | Category::PersonalData)
+                && self.of(*category) == Some(Mode::Redact)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modes(text: &str) -> Modes {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_narrowest_record_that_names_a_category_sets_its_mode() {
+        let tool = modes(r#"{"sql_injection":"off"}"#);
+        let server = modes(r#"{"sql_injection":"block","secret":"redact"}"#);
+        let tenant = modes(r#"{"secret":"block","path_traversal":"block"}"#);
+        for (category, expected) in [
+            (Category::SqlInjection, Mode::Off),
+            (Category::Secret, Mode::Redact),
+            (Category::PathTraversal, Mode::Block),
+            (Category::PersonalData, Mode::Detect),
+        ] {
+            let records = [Some(&tool), Some(&server), Some(&tenant)];
+            assert_eq!(Modes::resolve(records, category), expected, "{category:?}");
+        }
+    }
+
+    #[test]
+    fn every_category_has_a_mode_of_its_name() {
+        for category in Category::ALL {
+            let modes = modes(&format!("{{\"{}\":\"block\"}}", category.as_str()));
+            assert_eq!(modes.of(category), Some(Mode::Block));
+        }
+        assert!(serde_json::from_str::<Modes>(r#"{"sql":"block"}"#).is_err());
+        assert!(serde_json::from_str::<Modes>(r#"{"secret":"on"}"#).is_err());
+    }
+
+    #[test]
+    fn only_secrets_and_personal_data_can_be_redacted() {
+        assert_eq!(modes(r#"{"secret":"redact","personal_data":"redact"}"#).unredactable(), None);
+        let mode = modes(r#"{"prompt_injection":"redact"}"#);
+        assert_eq!(mode.unredactable(), Some(Category::PromptInjection));
+    }
+}
