@@ -9,7 +9,7 @@ use gateward_policy_compiler::{SCHEMA_PATH, VELOCITY_PATH, compile, read_sources
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     // A directory stands for everything in it, files that come later included.
-    for source in [SCHEMA_PATH, VELOCITY_PATH, "tools", "base", "tenants"] {
+    for source in [SCHEMA_PATH, VELOCITY_PATH, "tools", "shield", "base", "tenants"] {
         println!("cargo::rerun-if-changed={source}");
     }
     let sources = match read_sources(Path::new(".")) {

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use gateward_core::policy::bundle::{
     self, AnnotatedDecision, Bundle, IndexEntry, PolicyRecord, Risk, ToolRecord,
 };
+use gateward_core::shield::Rules;
 use gateward_core::velocity;
 
 use crate::annotations::Annotations;
 use crate::error::PolicyError;
 use crate::index::Index;
+use crate::shield;
 use crate::tools::{ArgumentType, RecordType, Tool};
 use crate::velocity::{KeyPart, Window};
 
@@ -24,6 +26,7 @@ pub struct Compiled {
     pub(crate) tools: Vec<Tool>,
     /// Sorted by name.
     pub(crate) windows: Vec<Window>,
+    pub(crate) shield: Rules,
     pub(crate) schema: String,
     pub(crate) warnings: Vec<PolicyError>,
 }
@@ -105,6 +108,7 @@ impl Compiled {
                 width_ms: window.window_s * 1_000,
                 reach: window.reach,
             }),
+            shield: self.shield,
         };
         Box::leak(Box::new(bundle))
     }
@@ -112,7 +116,7 @@ impl Compiled {
     /// `pub static BUNDLE: Bundle = …;`, for `include!` in a crate that depends on `gateward_core`.
     #[must_use]
     pub fn render(&self) -> String {
-        let Self { digest, index, policies, tools, windows, .. } = self;
+        let Self { digest, index, policies, tools, windows, shield, .. } = self;
         let mut out = format!("pub static BUNDLE: {PATH}::Bundle = {PATH}::Bundle {{\n");
         // Writing to a string cannot fail.
         let _ = writeln!(out, "digest: {digest:?},\nsymbols: &{:?},\nindex: &[", index.symbols);
@@ -178,7 +182,7 @@ impl Compiled {
                  width_ms: {width_ms}, reach: {VELOCITY}::Reach::{reach:?} }},"
             );
         }
-        out.push_str("],\n};\n");
+        let _ = writeln!(out, "],\nshield: {},\n}};", shield::render(shield));
         out
     }
 }

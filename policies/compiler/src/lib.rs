@@ -15,11 +15,13 @@ mod index;
 mod json_keys;
 mod policies;
 mod schema;
+mod shield;
 mod sources;
 mod split;
 mod tools;
 mod velocity;
 
+use gateward_core::shield::Rules;
 use sha2::{Digest as _, Sha256};
 
 pub use crate::compiled::Compiled;
@@ -43,6 +45,7 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
     let windows = velocity::read(&sources.velocity, &tools, &mut errors);
+    let rules = shield::read(&sources.shield, &mut errors);
     let schema = if errors.is_empty() {
         schema::combine(&sources.schema, &tools, &windows, &mut errors)
     } else {
@@ -53,7 +56,7 @@ pub fn compile(sources: &Sources) -> Result<Compiled, Vec<PolicyError>> {
         Some((schema, text)) => (policies::validate(schema, &parsed, &mut errors), text),
         None => (Vec::new(), String::new()),
     };
-    let compiled = assemble(sources, (tools, windows), &parsed, errors)?;
+    let compiled = assemble(sources, (tools, windows, rules), &parsed, errors)?;
     Ok(Compiled { schema: schema_text, warnings, ..compiled })
 }
 
@@ -67,14 +70,15 @@ pub fn compile_unvalidated(sources: &Sources) -> Result<Compiled, Vec<PolicyErro
     let mut errors = Vec::new();
     let tools = tools::read(&sources.tools, &mut errors);
     let windows = velocity::read(&sources.velocity, &tools, &mut errors);
+    let rules = shield::read(&sources.shield, &mut errors);
     let parsed = policies::read(&sources.policies, &mut errors);
-    assemble(sources, (tools, windows), &parsed, errors)
+    assemble(sources, (tools, windows, rules), &parsed, errors)
 }
 
 /// The bundle, unless there were errors.
 fn assemble(
     sources: &Sources,
-    (tools, windows): (Vec<Tool>, Vec<Window>),
+    (tools, windows, shield): (Vec<Tool>, Vec<Window>, Rules),
     parsed: &[Parsed],
     mut errors: Vec<PolicyError>,
 ) -> Result<Compiled, Vec<PolicyError>> {
@@ -100,12 +104,14 @@ fn assemble(
         policies,
         tools,
         windows,
+        shield,
         schema: String::new(),
         warnings: Vec::new(),
     })
 }
 
 /// SHA-256 over these parts: a marker; the schema; `velocity.json`; the number of tool files, and path and text of each;
+/// the number of files with rules of the shield, and path and text of each;
 /// the number of policies, and id, tenant (empty for base), text and expressions of each. Each part is
 /// preceded by its length in bytes. Lengths and numbers have 64 bits, big-endian.
 fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
@@ -115,15 +121,17 @@ fn digest(sources: &Sources, parsed: &[Parsed]) -> String {
         hash.update(bytes);
     };
     let number = |length: usize| (length as u64).to_be_bytes();
-    part(b"gateward bundle 3");
+    part(b"gateward bundle 4");
     part(sources.schema.as_bytes());
     part(sources.velocity.as_bytes());
-    let mut tools: Vec<&SourceFile> = sources.tools.iter().collect();
-    tools.sort();
-    part(&number(tools.len()));
-    for file in tools {
-        part(file.path.as_bytes());
-        part(file.text.as_bytes());
+    for files in [&sources.tools, &sources.shield] {
+        let mut files: Vec<&SourceFile> = files.iter().collect();
+        files.sort();
+        part(&number(files.len()));
+        for file in files {
+            part(file.path.as_bytes());
+            part(file.text.as_bytes());
+        }
     }
     part(&number(parsed.len()));
     for policy in parsed {

@@ -10,6 +10,8 @@ pub struct Sources {
     pub schema: String,
     /// The text of `velocity.json`; empty if there is no such file.
     pub velocity: String,
+    /// `shield/<name>.json` and `tenants/<tenant>/shield.json`.
+    pub shield: Vec<SourceFile>,
     /// `tools/<server>.json`.
     pub tools: Vec<SourceFile>,
     /// `base/<name>.cedar` and `tenants/<tenant>/<name>.cedar`.
@@ -28,6 +30,9 @@ pub const SCHEMA_PATH: &str = "schema.cedarschema";
 
 /// The path of the windows that policies read.
 pub const VELOCITY_PATH: &str = "velocity.json";
+
+/// The name of a tenant's own rules of the shield, in the tenant's directory.
+pub const OVERLAY_NAME: &str = "shield.json";
 
 /// Directories next to the sources that contain no sources.
 const OTHER_DIRECTORIES: [&str; 3] = ["cases", "compiler", "src"];
@@ -76,18 +81,28 @@ impl std::error::Error for ReadError {
 /// # Errors
 ///
 /// A file that cannot be read or is not UTF-8, or that the compiler would ignore: anything except
-/// `*.json` in `tools` and `*.cedar` in `base` and in the directories of `tenants`; another policy, schema or
+/// `*.json` in `tools` and `shield`, `*.cedar` in `base` and in the directories of `tenants`, and `shield.json` in the
+/// latter; another policy, schema or
 /// JSON file directly in `dir`; an unknown directory.
 pub fn read_sources(dir: &Path) -> Result<Sources, ReadError> {
     let mut sources = Sources { schema: read(&dir.join(SCHEMA_PATH))?, ..Sources::default() };
     for entry in entries(dir)? {
         match entry.name.as_str() {
             "tools" => sources.tools = read_files(&entry, "tools", "json")?,
+            "shield" => sources.shield.extend(read_files(&entry, "shield", "json")?),
             "base" => sources.policies.extend(read_files(&entry, "base", "cedar")?),
             "tenants" => {
                 for tenant in entries(&entry.path)? {
                     let prefix = format!("tenants/{}", tenant.name);
-                    sources.policies.extend(read_files(&tenant, &prefix, "cedar")?);
+                    for file in read_all(&tenant, &prefix, &["cedar", "json"])? {
+                        if file.path.ends_with(".cedar") {
+                            sources.policies.push(file);
+                        } else if file.path == format!("{prefix}/{OVERLAY_NAME}") {
+                            sources.shield.push(file);
+                        } else {
+                            return Err(ReadError::Unexpected { path: dir.join(&file.path) });
+                        }
+                    }
                 }
             }
             SCHEMA_PATH => {}
@@ -126,13 +141,19 @@ fn entries(dir: &Path) -> Result<Vec<Entry>, ReadError> {
 
 /// The files of a directory that may contain only files with the name `*.<extension>`.
 fn read_files(dir: &Entry, prefix: &str, extension: &str) -> Result<Vec<SourceFile>, ReadError> {
+    read_all(dir, prefix, &[extension])
+}
+
+/// The same with several endings.
+fn read_all(dir: &Entry, prefix: &str, extensions: &[&str]) -> Result<Vec<SourceFile>, ReadError> {
     if !dir.is_dir {
         return Err(ReadError::Unexpected { path: dir.path.clone() });
     }
     entries(&dir.path)?
         .into_iter()
         .map(|entry| {
-            let expected = entry.path.extension().is_some_and(|found| found == extension);
+            let extension = entry.path.extension().and_then(|found| found.to_str());
+            let expected = extension.is_some_and(|found| extensions.contains(&found));
             if entry.is_dir || !expected {
                 return Err(ReadError::Unexpected { path: entry.path });
             }

@@ -12,6 +12,7 @@ pub mod bounds;
 pub mod bucket;
 pub mod clock;
 pub mod decision;
+pub mod decode;
 pub mod etag;
 pub mod field;
 pub mod glob;

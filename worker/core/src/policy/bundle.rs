@@ -5,13 +5,14 @@
 //! needs it. The compiler that makes bundles is `policies/compiler`; the code that evaluates them
 //! is [`crate::policy`].
 
+use crate::shield::Rules;
 use crate::text_enum::text_enum;
 use crate::velocity::Window;
 
 /// Policies, the index to find them by, and the tools whose argument types they know.
 #[derive(Debug)]
 pub struct Bundle {
-    /// Lower-case hex of SHA-256 over the schema, the tools, the windows, and every policy with its
+    /// Lower-case hex of SHA-256 over the schema, the tools, the windows, the rules of the shield, and every policy with its
     /// expressions.
     pub digest: &'static str,
     /// Every entity and entity type that a policy scope or an overlay names, sorted bytewise,
@@ -28,6 +29,8 @@ pub struct Bundle {
     pub tools: &'static [ToolRecord],
     /// Sorted by name.
     pub velocity: &'static [Window],
+    /// The rules of the shield.
+    pub shield: Rules,
 }
 
 impl Bundle {

@@ -5,34 +5,10 @@
 
 use super::extract::each_link;
 use super::link;
+use crate::decode::escapes::{self, Escapes};
 
 /// Links of one content that are looked at. More is seen nowhere.
 pub const MAX_LINKS: usize = 64;
-
-/// Names of HTML entities that a URL or address can be written with (HTML Standard, 13.5).
-const ENTITIES: [(&str, char); 18] = [
-    ("amp", '&'),
-    ("apos", '\''),
-    ("bsol", '\\'),
-    ("colon", ':'),
-    ("commat", '@'),
-    ("dash", '-'),
-    ("equals", '='),
-    ("gt", '>'),
-    ("hyphen", '-'),
-    ("lowbar", '_'),
-    ("lt", '<'),
-    ("newline", '\n'),
-    ("num", '#'),
-    ("percnt", '%'),
-    ("period", '.'),
-    ("quest", '?'),
-    ("quot", '"'),
-    ("sol", '/'),
-];
-
-/// Bytes of an entity's name or number.
-const MAX_ENTITY_BYTES: usize = 10;
 
 /// Attributes whose value is an address.
 const ATTRIBUTES: [&str; 7] =
@@ -40,7 +16,8 @@ const ATTRIBUTES: [&str; 7] =
 
 /// Whether a text has such a link.
 pub fn has_hidden_link(text: &str) -> bool {
-    let decoded = text.contains('&').then(|| without_entities(text));
+    let entity = Escapes { entity: true, ..Escapes::default() };
+    let decoded = text.contains('&').then(|| escapes::decode(text, entity).0);
     let html = decoded.as_deref().unwrap_or(text);
     let plain = html.contains('\\').then(|| without_backslashes(html));
     [decoded.as_deref(), plain.as_deref()].into_iter().flatten().any(|form| {
@@ -51,47 +28,6 @@ pub fn has_hidden_link(text: &str) -> bool {
         });
         hidden
     }) || (html.contains('=') && has_split_attribute(html))
-}
-
-fn without_entities(text: &str) -> String {
-    let mut pieces = text.split('&');
-    let mut out = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (name, rest) = piece.split_at_checked(entity_bytes(piece)).unwrap_or_default();
-        match character(name) {
-            Some(character) => {
-                out.push(character);
-                out.push_str(rest.strip_prefix(';').unwrap_or(rest));
-            }
-            None => {
-                out.push('&');
-                out.push_str(piece);
-            }
-        }
-    }
-    out
-}
-
-/// The bytes of the entity with which a text begins. A number needs no semicolon after it.
-fn entity_bytes(text: &str) -> usize {
-    let (prefix, is_part): (_, fn(&u8) -> bool) = match text.as_bytes() {
-        [b'#', b'x' | b'X', ..] => (2, u8::is_ascii_hexdigit),
-        [b'#', ..] => (1, u8::is_ascii_digit),
-        _ => (0, u8::is_ascii_alphabetic),
-    };
-    let digits = text.bytes().skip(prefix).take(MAX_ENTITY_BYTES);
-    prefix + digits.take_while(is_part).count()
-}
-
-fn character(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let code = match number.strip_prefix(['x', 'X']) {
-            Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16),
-            None => number.parse(),
-        };
-        return char::from_u32(code.ok()?);
-    }
-    ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, it)| *it)
 }
 
 /// As CommonMark reads it: a backslash before punctuation is not part of the text.

@@ -4,6 +4,23 @@
 //! (`context.shield`). Whether it also redacts or denies is the mode of its category, which a tenant, a server
 //! and a tool each may set.
 
-pub mod mode;
+//! A text is read as it is, and in its decoded forms, each in one pass ([`scan`]). What is looked for is data of the
+//! bundle ([`rule`]); what literals cannot say is code ([`detect`]).
+//!
+//! INVARIANT (no silent end): what is not read to its end, in each of its forms, sets `truncated`.
+//!
+//! Out of scope: what a text means. Patterns find known forms of attacks. Provenance and taint are the defence against
+//! injected instructions.
 
+mod automaton;
+pub mod detect;
+mod findings;
+mod inspect;
+mod mode;
+pub mod rule;
+pub mod scan;
+
+pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+pub use inspect::Shield;
 pub use mode::{Category, Mode, Modes, Severity};
+pub use rule::{Rule, Rules};

@@ -1,0 +1,162 @@
+//! Letters that look like others, and characters that nobody sees.
+
+/// Pairs of a letter that looks like one of ASCII, and that letter.
+const LOOK_ALIKE: &str = "аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwкkмmтtвbнhАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSӏl\
+    οoαaνvρpιiκkτtυuχxηnΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXıiɡgɑaʟlǃ!\u{212a}kℯeℊgℓlℹi。.․.∕/⁄/˂<˃>‹<›>ʼ'’'‘'“\"”\"′';;：:−-‐-‑-";
+
+/// The ASCII character that looks like this one; itself if none does; `None` for an invisible character.
+#[must_use]
+pub fn plain(character: char) -> Option<char> {
+    if character.is_ascii() {
+        return Some(character);
+    }
+    if is_invisible(character) {
+        return None;
+    }
+    Some(compatible(character).unwrap_or_else(|| {
+        let mut pairs = LOOK_ALIKE.chars();
+        loop {
+            match (pairs.next(), pairs.next()) {
+                (Some(from), Some(to)) if from == character => break to,
+                (Some(_), Some(_)) => {}
+                _ => break character,
+            }
+        }
+    }))
+}
+
+/// Whether a character has no glyph of its own.
+#[must_use]
+pub const fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// The ASCII character to which Unicode's compatibility form maps this one (UAX #15), for the forms in which
+/// whole words can be written: full width, mathematical, circled and raised.
+fn compatible(character: char) -> Option<char> {
+    let code = u32::from(character);
+    let letter = |at: u32| {
+        let at = u8::try_from(at % 52).ok()?;
+        Some(char::from(if at < 26 { b'A' + at } else { b'a' + at - 26 }))
+    };
+    let digit = |at: u32| char::from_digit(at, 10);
+    match character {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(code - 0xff01 + 0x21),
+        '\u{3000}' | '\u{2000}'..='\u{200a}' | '\u{a0}' | '\u{202f}' | '\u{205f}' => Some(' '),
+        '\u{1d400}'..='\u{1d6a3}' => letter(code - 0x1d400),
+        '\u{1d7ce}'..='\u{1d7ff}' => digit((code - 0x1d7ce) % 10),
+        '\u{2460}'..='\u{2468}' => digit(code - 0x2460 + 1),
+        '\u{24ea}' => Some('0'),
+        '\u{24b6}'..='\u{24e9}' => letter(code - 0x24b6),
+        '\u{1f130}'..='\u{1f149}' => letter(code - 0x1f130),
+        '\u{1f150}'..='\u{1f169}' => letter(code - 0x1f150),
+        '\u{1f170}'..='\u{1f189}' => letter(code - 0x1f170),
+        '\u{2070}' | '\u{2080}' => Some('0'),
+        '\u{b9}' | '\u{2081}' => Some('1'),
+        '\u{b2}' | '\u{2082}' => Some('2'),
+        '\u{b3}' | '\u{2083}' => Some('3'),
+        '\u{2074}'..='\u{2079}' => digit(code - 0x2070),
+        '\u{2084}'..='\u{2089}' => digit(code - 0x2080),
+        _ => None,
+    }
+}
+
+/// Whether a character is a mark on the letter before it.
+const fn is_mark(character: char) -> bool {
+    matches!(character, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
+}
+
+/// The text in lower case, without invisible characters and marks on letters of ASCII, and with look-alikes
+/// in words that have letters of ASCII replaced. A word all in another script is kept, so that phrases of
+/// that script are found in it.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut word_at = 0;
+    let mut seen = Word::default();
+    for character in text.chars() {
+        if is_invisible(character) {
+            continue;
+        }
+        let character = compatible(character).unwrap_or(character);
+        if is_mark(character) {
+            let after = out.chars().next_back();
+            if after.is_some_and(|it| !it.is_ascii_alphabetic()) {
+                out.push(character);
+            }
+            continue;
+        }
+        if !character.is_alphabetic() {
+            seen.close(&mut out, word_at);
+            out.push(plain(character).unwrap_or(character));
+            word_at = out.len();
+            continue;
+        }
+        seen.ascii |= character.is_ascii();
+        seen.other |= !character.is_ascii();
+        out.extend(character.to_lowercase());
+    }
+    seen.close(&mut out, word_at);
+    out
+}
+
+/// Which letters the current word has.
+#[derive(Default)]
+struct Word {
+    ascii: bool,
+    other: bool,
+}
+
+impl Word {
+    /// Ends the word that begins at `word_at`.
+    fn close(&mut self, out: &mut String, word_at: usize) {
+        if self.ascii && self.other {
+            let word: String =
+                out.get(word_at..).unwrap_or_default().chars().filter_map(plain).collect();
+            out.truncate(word_at);
+            out.push_str(&word);
+        }
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_folded_to_what_people_read() {
+        for (text, expected) in [
+            ("Ｉｇｎｏｒｅ", "ignore"),
+            ("𝐢𝑔𝒏𝓸𝔯𝕖", "ignore"),
+            ("ⓘⓖⓝⓞⓡⓔ", "ignore"),
+            ("ig\u{200b}no\u{ad}re", "ignore"),
+            ("i\u{301}gnore", "ignore"),
+            ("ignоrе", "ignore"),
+            ("Игнорируй", "игнорируй"),
+            ("١٢", "١٢"),
+            ("①②⑦", "127"),
+            ("ignore\u{3000}all", "ignore all"),
+            ("naïve", "naïve"),
+        ] {
+            assert_eq!(folded(text), expected, "{text}");
+        }
+    }
+}

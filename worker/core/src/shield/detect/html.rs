@@ -1,0 +1,379 @@
+//! HTML and JavaScript that run where a value is shown.
+//!
+//! A developer sends whole documents with scripts. What sets an attack apart is code of the kind that attacks run, an
+//! event that a value brings along, or a value that leaves the attribute or the string in which it stands.
+
+use super::{Found, MAX_VALUE_BYTES, before, is_word, position};
+use crate::shield::rule::Detector;
+
+/// Functions and objects in the code of attacks, in lower case, sorted. `(` after it: only if called.
+const CODE: &[(&str, bool)] = &[
+    ("activexobject", false),
+    ("alert", true),
+    ("atob", true),
+    ("confirm", true),
+    ("constructor", false),
+    ("cookie", false),
+    ("document", false),
+    ("eval", true),
+    ("execscript", true),
+    ("expression", true),
+    ("fetch", true),
+    ("fromcharcode", false),
+    ("function", true),
+    ("import", true),
+    ("innerhtml", false),
+    ("localstorage", false),
+    ("location", false),
+    ("onerror", false),
+    ("parent", false),
+    ("print", true),
+    ("prompt", true),
+    ("self", false),
+    ("setinterval", true),
+    ("settimeout", true),
+    ("top", false),
+    ("window", false),
+    ("write", true),
+    ("xmlhttprequest", false),
+];
+
+/// Elements that load or run something by themselves.
+const ACTIVE: [&str; 16] = [
+    "applet", "base", "bgsound", "embed", "frame", "frameset", "iframe", "isindex", "layer",
+    "link", "marquee", "math", "meta", "object", "svg", "xss",
+];
+
+/// Attributes whose value is an address.
+const ADDRESSES: [&str; 11] = [
+    "action",
+    "background",
+    "code",
+    "data",
+    "from",
+    "formaction",
+    "href",
+    "poster",
+    "src",
+    "srcdoc",
+    "to",
+];
+
+/// Bytes of a name of an element or attribute that is known.
+const MAX_NAME_BYTES: usize = 32;
+
+/// Bytes of the code that belongs to one place.
+const MAX_CODE_BYTES: usize = 4_096;
+
+/// Reports what a text would run.
+pub fn find(text: &str, found: Found<'_>) {
+    let bytes = text.as_bytes();
+    let document = is_document(text);
+    let mut at = 0;
+    let mut breakout = false;
+    while let Some(next) = bytes.get(at..).and_then(|rest| {
+        rest.iter().position(|byte| matches!(byte, b'<' | b'"' | b'\'' | b'`' | b')' | b'}'))
+    }) {
+        let begin = at + next;
+        at = begin + 1;
+        if bytes.get(begin) == Some(&b'<') {
+            at = tag(bytes, begin, document, found);
+            if breakout && at > begin + 1 {
+                found(Detector::HtmlBreakout, begin..at);
+                breakout = false;
+            }
+            continue;
+        }
+        if document {
+            continue;
+        }
+        match after_quote(bytes, at) {
+            Some(Leaves::Attribute(end)) => found(Detector::HtmlBreakout, begin..end),
+            Some(Leaves::String(end)) => found(Detector::ScriptBreakout, begin..end),
+            None => breakout |= text.len() <= MAX_VALUE_BYTES && closes_tag(bytes, at),
+        }
+    }
+    if let Some(end) = script_url(bytes, 0) {
+        found(Detector::ScriptUrl, 0..end);
+    }
+}
+
+/// Whether a text is a document, or a large part of one.
+fn is_document(text: &str) -> bool {
+    let begin = text.trim_start().as_bytes();
+    ["<!doctype", "<html", "<?xml", "<head", "<body"].iter().any(|start| {
+        begin.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start.as_bytes()))
+    })
+}
+
+/// Whether a tag is closed and another one begins: `">`, then `<`.
+fn closes_tag(bytes: &[u8], at: usize) -> bool {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let spaces =
+        rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'/').count();
+    rest.get(spaces) == Some(&b'>')
+}
+
+enum Leaves {
+    /// An event follows the quote, as in `" onfocus=…`.
+    Attribute(usize),
+    /// Code follows the quote, as in `';alert(1)//`.
+    String(usize),
+}
+
+/// What a value that ends here goes on with.
+fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
+    let rest = bytes.get(at..)?;
+    let separators = rest
+        .iter()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| !is_word(**byte) && **byte != b'<')
+        .count();
+    let between = rest.get(..separators)?;
+    let word = at + separators;
+    let (name, end) = name(bytes, word);
+    let next = bytes.get(end..)?.iter().find(|byte| !byte.is_ascii_whitespace());
+    if between.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b'/') && !between.is_empty()
+    {
+        let is_attack = is_event(name) && next == Some(&b'=') && has_code(value(bytes, end).0);
+        return is_attack.then_some(Leaves::Attribute(end));
+    }
+    let joins = between.iter().any(|byte| {
+        matches!(byte, b';' | b'-' | b'+' | b'*' | b'/' | b'^' | b'|' | b'&' | b'?' | b',')
+    });
+    (joins
+        && between.len() <= 8
+        && matches!(next, Some(b'(' | b'`'))
+        && is_code(name) == Some(true))
+    .then_some(Leaves::String(end))
+}
+
+/// The name at an offset, and where it ends.
+fn name(bytes: &[u8], at: usize) -> (&[u8], usize) {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let length = rest
+        .iter()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| is_word(**byte) || matches!(byte, b':' | b'-'))
+        .count();
+    (rest.get(..length).unwrap_or_default(), at + length)
+}
+
+fn is_event(name: &[u8]) -> bool {
+    name.len() > 4
+        && name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case(b"on"))
+        && name.iter().all(u8::is_ascii_alphabetic)
+}
+
+fn is_in(list: &[&str], name: &[u8]) -> bool {
+    list.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Whether a word is one of attacks' code, and whether it must be called.
+fn is_code(word: &[u8]) -> Option<bool> {
+    position(CODE, |(known, _)| known, word).and_then(|at| CODE.get(at)).map(|(_, called)| *called)
+}
+
+/// Whether code has a word that attacks use.
+fn has_code(code: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(next) =
+        code.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_alphabetic))
+    {
+        let begin = at + next;
+        let rest = code.get(begin..).unwrap_or_default();
+        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        at = begin + length;
+        let called =
+            code.get(at..).unwrap_or_default().iter().find(|byte| !byte.is_ascii_whitespace());
+        match is_code(rest.get(..length).unwrap_or_default()) {
+            Some(true) if matches!(called, Some(b'(' | b'`' | b'&' | b'.' | b')' | b']')) => {
+                return true;
+            }
+            Some(false) if matches!(called, Some(b'.' | b'[' | b'(' | b'=')) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Reads the tag that begins at `begin`, and returns where to go on.
+fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
+    let mut at = begin + 1;
+    while matches!(bytes.get(at), Some(b'/' | b'!' | b'?' | b'%' | b'\0')) {
+        at += 1;
+    }
+    let (element, mut at) = name(bytes, at);
+    if element.is_empty() || !element.first().is_some_and(u8::is_ascii_alphabetic) {
+        return begin + 1;
+    }
+    let closing = bytes.get(begin + 1) == Some(&b'/');
+    if element.eq_ignore_ascii_case(b"script") && !closing {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .take(MAX_CODE_BYTES)
+            .position(|byte| *byte == b'<')
+            .unwrap_or(rest.len().min(MAX_CODE_BYTES));
+        let code = rest.get(..length).unwrap_or_default();
+        let loads = code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src=")) && !document;
+        let detector = if (has_code(code) && !document) || loads {
+            Detector::HtmlScriptCode
+        } else {
+            Detector::HtmlScript
+        };
+        found(detector, begin..at + length);
+    } else if is_in(&ACTIVE, element) && !document && !closing {
+        found(Detector::HtmlElement, begin..at);
+    }
+    // Attributes, up to the end of the tag or the begin of the next one.
+    let mut quote = None;
+    while let Some(byte) = bytes.get(at).copied() {
+        match byte {
+            b'<' => return at,
+            b'>' if quote.is_none() => return at + 1,
+            b'\'' | b'"' => quote = if quote == Some(byte) { None } else { quote.or(Some(byte)) },
+            _ if byte.is_ascii_alphabetic() && !before(bytes, at).is_some_and(is_word) => {
+                let (attribute, end) = name(bytes, at);
+                let spaces = bytes
+                    .get(end..)
+                    .unwrap_or_default()
+                    .iter()
+                    .take(MAX_NAME_BYTES)
+                    .take_while(|byte| byte.is_ascii_whitespace())
+                    .count();
+                at = if bytes.get(end + spaces) == Some(&b'=') {
+                    attribute_value(bytes, at, attribute, end + spaces, document, found)
+                } else {
+                    end
+                };
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Reads the value of an attribute, whose `=` is at `equals`. Returns where the value ends.
+fn attribute_value(
+    bytes: &[u8],
+    begin: usize,
+    name: &[u8],
+    equals: usize,
+    document: bool,
+    found: Found<'_>,
+) -> usize {
+    let (code, end) = value(bytes, equals);
+    if is_event(name) {
+        let attack = has_code(code) && !document;
+        let detector = if attack { Detector::HtmlEventCode } else { Detector::HtmlEvent };
+        found(detector, begin..end);
+    } else if (is_in(&ADDRESSES, name) || name.ends_with(b":href"))
+        && script_url(bytes, equals + 1).is_some()
+    {
+        found(Detector::ScriptUrl, begin..end);
+    }
+    end
+}
+
+/// The value after an `=`, and where it ends: with its quote, or else before a space or the end of the tag.
+fn value(bytes: &[u8], equals: usize) -> (&[u8], usize) {
+    let rest = bytes.get(equals..).unwrap_or_default();
+    let spaces =
+        rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b'=').count();
+    let rest = rest.get(spaces..).unwrap_or_default();
+    let (rest, quote) = match rest.first() {
+        Some(quote @ (b'"' | b'\'')) => (rest.get(1..).unwrap_or_default(), Some(*quote)),
+        _ => (rest, None),
+    };
+    let ends = |byte: &u8| match quote {
+        Some(quote) => *byte == quote,
+        None => byte.is_ascii_whitespace() || *byte == b'>',
+    };
+    let bound = rest.len().min(MAX_CODE_BYTES);
+    let length = rest.iter().take(bound).position(ends).unwrap_or(bound);
+    let begin = equals + spaces + usize::from(quote.is_some());
+    (rest.get(..length).unwrap_or_default(), begin + length + usize::from(quote.is_some()))
+}
+
+/// The end of a scheme that runs code, if a URL at this offset has one. Browsers drop control characters and line
+/// breaks in a scheme.
+fn script_url(bytes: &[u8], at: usize) -> Option<usize> {
+    const SCHEMES: [&[u8]; 4] = [b"javascript:", b"vbscript:", b"livescript:", b"data:text/html"];
+    let mut scheme = [0_u8; 16];
+    let mut length = 0;
+    let mut end = at;
+    for byte in bytes.get(at..)?.iter().take(64) {
+        end += 1;
+        if *byte <= b' ' || matches!(byte, b'\'' | b'"' | b'`') {
+            if length > 0 && !byte.is_ascii_control() {
+                return None;
+            }
+            continue;
+        }
+        *scheme.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+        let so_far = scheme.get(..length)?;
+        if SCHEMES.contains(&so_far) {
+            let rest = bytes.get(end..)?;
+            let harmless = rest.starts_with(b"void(0")
+                || rest.starts_with(b";")
+                || rest.is_empty()
+                || rest.starts_with(b"void 0")
+                || rest.starts_with(b" ");
+            return (!harmless).then_some(end);
+        }
+        if !SCHEMES.iter().any(|known| known.starts_with(so_far)) {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(text: &str) -> Vec<Detector> {
+        let mut all = Vec::new();
+        find(text, &mut |detector, _| all.push(detector));
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn what_runs_code_is_found() {
+        for (text, expected) in [
+            ("<script>alert(1)</script>", Detector::HtmlScriptCode),
+            ("<ScRiPt src=//evil.example></script>", Detector::HtmlScriptCode),
+            ("<img src=x onerror=alert(1)>", Detector::HtmlEventCode),
+            ("<svg/onload=alert`1`>", Detector::HtmlEventCode),
+            ("\" onfocus=\"alert(1)\" autofocus=\"", Detector::HtmlBreakout),
+            ("\"><b>", Detector::HtmlBreakout),
+            ("<a href=\"java\tscript:alert(1)\">x</a>", Detector::ScriptUrl),
+            ("javascript:alert(1)", Detector::ScriptUrl),
+            ("';alert(document.domain)//", Detector::ScriptBreakout),
+            ("'-alert(1)-'", Detector::ScriptBreakout),
+            ("<iframe src=x>", Detector::HtmlElement),
+        ] {
+            assert!(finds(text).contains(&expected), "{text}: {:?}", finds(text));
+        }
+    }
+
+    #[test]
+    fn markup_without_attacks_code_is_not() {
+        for text in [
+            "<p>Hello <b>you</b></p>",
+            "a < b and c > d",
+            "Vec<String>",
+            "<a href=\"javascript:void(0)\">x</a>",
+            "it's alert(1) that we saw",
+            "document.getElementById('x')",
+            "a 'quoted' word, then fetch(url)",
+        ] {
+            assert_eq!(finds(text), [], "{text}");
+        }
+    }
+}

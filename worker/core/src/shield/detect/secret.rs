@@ -1,0 +1,296 @@
+//! Secrets that a prefix and an alphabet do not describe.
+
+use std::collections::BTreeSet;
+
+use super::{Found, before, is_word};
+use crate::decode::binary;
+use crate::shield::rule::Detector;
+
+/// Bytes of a private key in PEM, as far as its end is searched: RSA with 16,384 bits has 13 KB.
+const MAX_KEY_BYTES: usize = 16_384;
+
+/// Bytes of the parts of a token.
+const MAX_TOKEN_BYTES: usize = 8_192;
+
+/// Bytes of a user and a password in a URL.
+const MAX_USER_BYTES: usize = 256;
+
+/// Bytes of a password that is assigned.
+const MIN_ASSIGNED_BYTES: usize = 12;
+const MAX_ASSIGNED_BYTES: usize = 256;
+
+/// Bits of a character of a random text, on average over the text (C. E. Shannon).
+const RANDOM_BITS: f32 = 3.0;
+
+/// Passwords that stand for one, in lower case.
+const PLACEHOLDERS: [&str; 22] = [
+    "admin",
+    "changeme",
+    "example",
+    "guest",
+    "hunter2",
+    "mypassword",
+    "mysecret",
+    "pass",
+    "passwd",
+    "password",
+    "postgres",
+    "pw",
+    "pwd",
+    "redacted",
+    "root",
+    "secret",
+    "test",
+    "token",
+    "user",
+    "xxx",
+    "your",
+    "placeholder",
+];
+
+/// Whether a token looks random: no few characters make most of it, and it is no sequence.
+#[must_use]
+pub fn is_random(token: &[u8]) -> bool {
+    let mut counts = [0_u16; 256];
+    let mut steps = 0;
+    let mut last = None;
+    for byte in token {
+        if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count = count.saturating_add(1);
+        }
+        steps += usize::from(last.is_some_and(|last: u8| byte.wrapping_sub(last) <= 1));
+        last = Some(*byte);
+    }
+    let length = token.len() as f32;
+    let bits: f32 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f32::from(*count) / length;
+            -share * share.log2()
+        })
+        .sum();
+    bits >= RANDOM_BITS.min(length.log2() * 0.8) && steps * 2 < token.len()
+}
+
+/// CRC-32 of ISO 3309, as in gzip.
+#[must_use]
+pub fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
+    })
+}
+
+/// Whether the last six characters of a token are the CRC-32 of those before in base 62, as in tokens of GitHub and
+/// npm.
+#[must_use]
+pub fn has_checksum(token: &[u8]) -> bool {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let Some((random, sum)) = token.split_last_chunk::<6>() else { return false };
+    let mut rest = crc32(random);
+    sum.iter().rev().all(|digit| {
+        let expected = DIGITS.get((rest % 62) as usize);
+        rest /= 62;
+        expected == Some(digit)
+    })
+}
+
+/// Reports private keys in PEM (RFC 7468), with the data between their lines.
+pub fn find_private_keys(text: &str, found: Found<'_>) {
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find("-----BEGIN ")) {
+        let begin = at + next;
+        at = begin + 11;
+        let rest = text.get(at..).unwrap_or_default();
+        let label = rest.get(..rest.floor_char_boundary(48)).unwrap_or_default();
+        let Some((label, _)) = label.split_once("-----") else { continue };
+        if !label.ends_with("PRIVATE KEY") && !label.ends_with("PRIVATE KEY BLOCK") {
+            continue;
+        }
+        let body = rest.get(..rest.floor_char_boundary(MAX_KEY_BYTES)).unwrap_or_default();
+        let body = body.get(label.len() + 5..).unwrap_or_default();
+        let end = body.find("-----").unwrap_or(body.len());
+        let data = body.get(..end).unwrap_or_default();
+        let letters = data.bytes().filter(u8::is_ascii_alphanumeric).count();
+        at += label.len() + 5 + end;
+        let distinct: BTreeSet<u8> = data.bytes().take(256).collect();
+        if letters >= 32 && distinct.len() > 12 {
+            let after = text.get(at..).unwrap_or_default();
+            let line = after.find('\n').unwrap_or(after.len()).min(64);
+            found(Detector::SecretPrivateKey, begin..at + after.floor_char_boundary(line));
+        }
+    }
+}
+
+/// Reports JSON Web Tokens (RFC 7519) at the places where `eyJ` ends.
+pub fn find_web_token(text: &str, end: usize, found: Found<'_>) {
+    let bytes = text.as_bytes();
+    let begin = end.saturating_sub(3);
+    if before(bytes, begin).is_some_and(|byte| is_word(byte) || matches!(byte, b'-' | b'.'))
+        || bytes.get(begin..end) != Some(b"eyJ")
+    {
+        return;
+    }
+    let rest = bytes.get(begin..).unwrap_or_default();
+    let length = rest
+        .iter()
+        .take(MAX_TOKEN_BYTES)
+        .take_while(|byte| is_word(**byte) || matches!(byte, b'-' | b'.'))
+        .count();
+    let token = text.get(begin..begin + length).unwrap_or_default().trim_end_matches('.');
+    let mut parts = token.split('.');
+    let (Some(header), Some(payload), Some(signature)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return;
+    };
+    let json = binary::base64(header).unwrap_or_default();
+    let is_header = json.first() == Some(&b'{') && json.windows(5).any(|it| it == b"\"alg\"");
+    if is_header && payload.len() >= 4 && signature.len() >= 16 {
+        found(Detector::SecretWebToken, begin..begin + token.len());
+    }
+}
+
+/// Reports passwords in URLs: `scheme://user:password@host`.
+pub fn find_in_urls(text: &str, found: Found<'_>) {
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find("://")) {
+        at += next + 3;
+        let rest = text.get(at..).unwrap_or_default();
+        let rest = rest.get(..rest.floor_char_boundary(MAX_USER_BYTES)).unwrap_or_default();
+        let end = rest
+            .find(|c: char| {
+                c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '`' | '<' | '>' | '?')
+            })
+            .unwrap_or(rest.len());
+        let Some((user, host)) = rest.get(..end).and_then(|it| it.rsplit_once('@')) else {
+            continue;
+        };
+        let Some((_, password)) = user.split_once(':') else { continue };
+        if !is_placeholder(password) && !host.is_empty() {
+            let begin = at + user.len() - password.len();
+            found(Detector::SecretInUrl, begin..begin + password.len());
+        }
+    }
+}
+
+/// Whether a password stands for one: a variable, or a word that documentation writes.
+fn is_placeholder(password: &str) -> bool {
+    let lower = password.to_ascii_lowercase();
+    let letters = lower.trim_matches(|c: char| !c.is_ascii_alphabetic());
+    password.len() < 3
+        || password.contains(['$', '{', '<', '[', '%', '*'])
+        || PLACEHOLDERS
+            .iter()
+            .any(|known| letters == *known || (lower.contains(known) && known.len() > 4))
+        || password.bytes().all(|byte| Some(byte) == password.bytes().next())
+}
+
+/// Reports what is assigned to a name such as `api_key`, which ends at `end`.
+pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
+    let bytes = text.as_bytes();
+    let rest = bytes.get(end..).unwrap_or_default();
+    // `_key"`, then `:`, `=` or `=>`, then perhaps a quote.
+    let between = rest
+        .iter()
+        .take(12)
+        .take_while(|byte| matches!(byte, b' ' | b'"' | b'\'' | b':' | b'=' | b'>' | b'\t'))
+        .count();
+    let assigns =
+        rest.get(..between).is_some_and(|it| it.iter().any(|byte| matches!(byte, b':' | b'=')));
+    if !assigns {
+        return;
+    }
+    let value = rest.get(between..).unwrap_or_default();
+    let length = value
+        .iter()
+        .take(MAX_ASSIGNED_BYTES)
+        .take_while(|byte| {
+            byte.is_ascii_graphic()
+                && !matches!(
+                    byte,
+                    b'"' | b'\''
+                        | b','
+                        | b';'
+                        | b':'
+                        | b'='
+                        | b'('
+                        | b')'
+                        | b'<'
+                        | b'`'
+                        | b'{'
+                        | b'}'
+                        | b'['
+                        | b']'
+                        | b'&'
+                )
+        })
+        .count();
+    let value = text.get(end + between..end + between + length).unwrap_or_default();
+    let mixed = value.bytes().any(|byte| byte.is_ascii_digit())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let path = value.starts_with(['/', '.', '$']) || value.matches('.').count() > 2;
+    if value.len() >= MIN_ASSIGNED_BYTES
+        && mixed
+        && !path
+        && is_random(value.as_bytes())
+        && !is_placeholder(value)
+    {
+        let begin = end + between;
+        found(Detector::SecretAssigned, begin..begin + length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(find: impl Fn(Found<'_>)) -> usize {
+        let mut count = 0;
+        find(&mut |_, _| count += 1);
+        count
+    }
+
+    #[test]
+    fn checksums_are_those_of_the_published_algorithm() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        let random = b"0123456789abcdefghijABCDEFGHIJ";
+        let mut sum = crc32(random);
+        let mut token = random.to_vec();
+        let mut digits = Vec::new();
+        for _ in 0..6 {
+            digits.push(
+                b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                    [(sum % 62) as usize],
+            );
+            sum /= 62;
+        }
+        digits.reverse();
+        token.extend(digits);
+        assert!(has_checksum(&token));
+        token[3] ^= 1;
+        assert!(!has_checksum(&token));
+    }
+
+    #[test]
+    fn secrets_are_found_and_placeholders_are_not() {
+        let header = "eyJhbGciOiJIUzI1NiJ9";
+        let token = format!("Bearer {header}.eyJzdWIiOiIxIn0.c2lnbmF0dXJlLWhlcmUtMTIz");
+        let web = |text: &str| {
+            let end = text.find("eyJ").map_or(0, |at| at + 3);
+            count(|found| find_web_token(text, end, found))
+        };
+        assert_eq!((web(&token), web("eyJub3QiOiJhIHRva2VuIn0.e.f")), (1, 0));
+        for (text, expected) in [
+            ("postgres://app:Tr0ub4dor9x@db.example/x", 1),
+            ("postgres://user:password@localhost/x", 0),
+            ("https://user:${TOKEN}@host/", 0),
+            ("https://example.com/a@b:c", 0),
+        ] {
+            assert_eq!(count(|found| find_in_urls(text, found)), expected, "{text}");
+        }
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+        let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n");
+        assert_eq!(count(|found| find_private_keys(&key, found)), 1);
+        assert_eq!(count(|found| find_private_keys("-----BEGIN PRIVATE KEY-----\n...", found)), 0);
+    }
+}

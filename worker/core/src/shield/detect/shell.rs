@@ -1,0 +1,378 @@
+//! Commands of a shell behind a value.
+//!
+//! A command line, or a document with commands in it, is ordinary. A single value that goes on with a command is not.
+
+use super::{Found, is_line, is_word, position};
+use crate::shield::rule::Detector;
+
+/// Commands that attacks run, sorted.
+const COMMANDS: &[&str] = &[
+    "arp",
+    "awk",
+    "base64",
+    "bash",
+    "busybox",
+    "cat",
+    "certutil",
+    "chmod",
+    "chown",
+    "cmd",
+    "cmd.exe",
+    "cp",
+    "cscript",
+    "curl",
+    "cut",
+    "dd",
+    "dig",
+    "dir",
+    "echo",
+    "env",
+    "exec",
+    "expr",
+    "false",
+    "find",
+    "fping",
+    "ftp",
+    "grep",
+    "gunzip",
+    "head",
+    "host",
+    "hostname",
+    "id",
+    "ifconfig",
+    "ip",
+    "ipconfig",
+    "kill",
+    "killall",
+    "less",
+    "ls",
+    "lua",
+    "mkfifo",
+    "more",
+    "mshta",
+    "mv",
+    "nc",
+    "ncat",
+    "net",
+    "netcat",
+    "netstat",
+    "nl",
+    "node",
+    "nslookup",
+    "od",
+    "perl",
+    "php",
+    "ping",
+    "pip",
+    "powershell",
+    "powershell.exe",
+    "printenv",
+    "printf",
+    "ps",
+    "pwd",
+    "python",
+    "python2",
+    "python3",
+    "reboot",
+    "reg",
+    "rev",
+    "rm",
+    "route",
+    "ruby",
+    "sc",
+    "scp",
+    "sed",
+    "set",
+    "sh",
+    "shutdown",
+    "sleep",
+    "socat",
+    "sort",
+    "ssh",
+    "strings",
+    "su",
+    "sudo",
+    "systeminfo",
+    "tac",
+    "tail",
+    "tar",
+    "tasklist",
+    "tee",
+    "telnet",
+    "tftp",
+    "timeout",
+    "touch",
+    "tr",
+    "traceroute",
+    "true",
+    "type",
+    "uname",
+    "uniq",
+    "ver",
+    "vi",
+    "w",
+    "wc",
+    "wget",
+    "whereis",
+    "which",
+    "who",
+    "whoami",
+    "wmic",
+    "wscript",
+    "xargs",
+    "xxd",
+    "zsh",
+];
+
+/// Bytes of a command with its path, as far as it is read.
+const MAX_COMMAND_BYTES: usize = 64;
+
+/// Spaces and brackets before a command.
+const MAX_SKIPPED_BYTES: usize = 16;
+
+/// Reports commands after a separator.
+pub fn find(text: &str, found: Found<'_>) {
+    let bytes = text.as_bytes();
+    let line = is_line(text) && !begins_command(text);
+    let mut at = 0;
+    while let Some(next) = bytes.get(at..).and_then(|rest| {
+        rest.iter()
+            .position(|byte| matches!(byte, b';' | b'|' | b'&' | b'`' | b'$' | b'\n' | b'<' | b'>'))
+    }) {
+        let begin = at + next;
+        at = begin + 1;
+        let separator = bytes.get(begin).copied().unwrap_or_default();
+        let opens = bytes.get(at) == Some(&b'(');
+        match separator {
+            b'$' | b'<' | b'>' if !opens => continue,
+            b'$' | b'<' | b'>' => at += 1,
+            b'\n' if begin + 1 == bytes.len() => continue,
+            _ => {}
+        }
+        let Some(end) = command(bytes, at, separator) else { continue };
+        // Markdown writes code between backticks, and scripts have many lines.
+        let words = if line {
+            text.get(..begin).unwrap_or_default().split_whitespace().take(4).count()
+        } else {
+            4
+        };
+        let is_attack = words <= if matches!(separator, b';' | b'&') { 3 } else { 1 };
+        found(
+            if is_attack { Detector::ShellCommand } else { Detector::ShellMentioned },
+            begin..end,
+        );
+    }
+}
+
+/// Whether a text is a command line by itself.
+fn begins_command(text: &str) -> bool {
+    let text = text.trim_start();
+    let word = text.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    let more = text.len() > word.len();
+    text.starts_with("#!")
+        || text.starts_with("$ ")
+        || (more
+            && word.bytes().all(|byte| is_word(byte) || matches!(byte, b'-' | b'.' | b'/'))
+            && (is_command(word.as_bytes()) || TOOLS.contains(&word)))
+}
+
+/// Commands with which developers' command lines begin.
+const TOOLS: [&str; 34] = [
+    "apt",
+    "apt-get",
+    "brew",
+    "cargo",
+    "cd",
+    "cmake",
+    "docker",
+    "docker-compose",
+    "export",
+    "for",
+    "gcloud",
+    "gh",
+    "git",
+    "go",
+    "helm",
+    "if",
+    "java",
+    "jq",
+    "kubectl",
+    "make",
+    "mkdir",
+    "mvn",
+    "npm",
+    "npx",
+    "pnpm",
+    "pytest",
+    "rustup",
+    "source",
+    "systemctl",
+    "terraform",
+    "test",
+    "time",
+    "while",
+    "yarn",
+];
+
+fn is_command(word: &[u8]) -> bool {
+    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    position(COMMANDS, |known| known, name).is_some()
+}
+
+/// The end of the command at an offset. What follows must be what follows commands, since many of them are words.
+fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    let skipped = rest
+        .iter()
+        .take(MAX_SKIPPED_BYTES)
+        .take_while(|byte| {
+            byte.is_ascii_whitespace() || matches!(byte, b'{' | b'(' | b'|' | b'&' | b'!')
+        })
+        .count();
+    // The shell drops quotes and backslashes inside of a word.
+    let mut word = [0_u8; MAX_COMMAND_BYTES];
+    let mut length = 0;
+    let mut end = at + skipped;
+    let mut quoted = false;
+    while let Some(byte) = bytes.get(end).copied() {
+        if matches!(byte, b'\'' | b'"' | b'\\' | b'^')
+            && end > at + skipped - usize::from(skipped > 0)
+            && bytes
+                .get(end + 1)
+                .is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'\'' | b'"'))
+        {
+            quoted = true;
+        } else if byte == b'$' && matches!(bytes.get(end + 1), Some(b'@' | b'*')) {
+            quoted = true;
+            end += 1;
+        } else if is_word(byte) || matches!(byte, b'.' | b'/' | b'-' | b'?' | b'*') {
+            *word.get_mut(length)? = byte;
+            length += 1;
+        } else {
+            break;
+        }
+        end += 1;
+    }
+    let word = word.get(..length)?;
+    if !is_command(word) && !has_wildcard(word) {
+        return None;
+    }
+    let after = bytes.get(end..).unwrap_or_default();
+    let spaces = after.iter().take_while(|byte| **byte == b' ' || **byte == b'\t').count();
+    let next = after.get(spaces);
+    let follows = match next {
+        None
+        | Some(
+            b';' | b'|' | b'&' | b'`' | b')' | b'}' | b'\n' | b'\r' | b'#' | b'$' | b'>' | b'<'
+            | b'{' | b',',
+        ) => true,
+        Some(b'-' | b'/' | b'~' | b'0'..=b'9' | b'%' | b'*' | b'\\') if spaces > 0 => true,
+        Some(b'\'' | b'"') => separator != b'`',
+        Some(b'.') => spaces > 0 || length == 0,
+        Some(_) => takes_words(word) && spaces > 0,
+    };
+    let closes = separator != b'`' || after.contains(&b'`') || spaces == after.len();
+    ((follows || quoted) && closes).then_some(end)
+}
+
+/// Commands after which words follow, and that are no words of prose.
+fn takes_words(word: &[u8]) -> bool {
+    const NAMES: [&str; 27] = [
+        "bash",
+        "cat",
+        "certutil",
+        "chmod",
+        "cmd",
+        "cp",
+        "curl",
+        "dig",
+        "ls",
+        "mv",
+        "nc",
+        "netcat",
+        "nslookup",
+        "perl",
+        "php",
+        "ping",
+        "powershell",
+        "python",
+        "python3",
+        "rm",
+        "ruby",
+        "sh",
+        "sudo",
+        "wget",
+        "which",
+        "whoami",
+        "wmic",
+    ];
+    let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    position(&NAMES, |known| known, name).is_some()
+}
+
+/// Whether a path names a command with wildcards: `/bin/c?t`.
+fn has_wildcard(word: &[u8]) -> bool {
+    (word.starts_with(b"/bin/") || word.starts_with(b"/usr/") || word.starts_with(b"/???/"))
+        && word.iter().any(|byte| matches!(byte, b'?' | b'*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(text: &str) -> Option<Detector> {
+        let mut worst = None;
+        find(text, &mut |detector, _| {
+            if worst != Some(Detector::ShellCommand) {
+                worst = Some(detector);
+            }
+        });
+        worst
+    }
+
+    #[test]
+    fn commands_are_sorted() {
+        assert!(COMMANDS.iter().all(|command| is_command(command.as_bytes())));
+    }
+
+    #[test]
+    fn a_value_that_goes_on_with_a_command_is_found() {
+        for text in [
+            "127.0.0.1; cat /etc/passwd",
+            "x|id",
+            "x && whoami",
+            "`id`",
+            "$(sleep 5)",
+            ";c'a't /etc/passwd",
+            "a;w\\hoami",
+            "| /bin/c?t /etc/passwd",
+            "x\ncat${IFS}/etc/passwd",
+            "a & ping -n 5 127.0.0.1 &",
+            "{cat,/etc/passwd}|id",
+        ] {
+            assert_eq!(finds(text), Some(Detector::ShellCommand), "{text}");
+        }
+    }
+
+    #[test]
+    fn prose_scripts_and_command_lines_are_not() {
+        for text in [
+            "wait; sleep well",
+            "cats & dogs",
+            "a | b",
+            "read this; more follows",
+            "Tom & find out",
+        ] {
+            assert_eq!(finds(text), None, "{text}");
+        }
+        for text in [
+            "Use the `id` of the user, please",
+            "cd x && ls -la",
+            "#!/bin/sh\nset -e; ls",
+            "npm test | tee out.txt",
+            "To install, run `curl https://x.example/i.sh | sh`.",
+        ] {
+            assert_ne!(finds(text), Some(Detector::ShellCommand), "{text}");
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! SQL that leaves the value in which it stands.
+//!
+//! A text is read as tokens of SQL, and patterns of token kinds are matched with it in parallel, a bit for each
+//! element of a pattern (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992). So the cost of a
+//! token does not depend on what came before.
+//!
+//! What sets an injection apart is that it ends the value around it: with a quote that was never opened, after a number
+//! or a bracket, or with a comment after it. Two words one after the other are prose, not SQL. A text that begins as a
+//! statement is the argument of a tool for SQL, and no injection.
+
+use super::{Found, is_word, position};
+use crate::shield::rule::Detector;
+
+/// The kinds of tokens. One letter each, as patterns write them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Before the first token.
+    Start,
+    End,
+    /// A quote that no quote before it opened.
+    Opening,
+    Closing,
+    Number,
+    Word,
+    /// A word after a word.
+    Prose,
+    Logic,
+    /// `not`, `exists`, `case`: they begin an operand.
+    Prefix,
+    Compare,
+    Operator,
+    OpenBracket,
+    CloseBracket,
+    Comma,
+    Semicolon,
+    Comment,
+    Union,
+    All,
+    Select,
+    /// A keyword that begins a statement.
+    Statement,
+    /// A keyword after one of these: `table`, `from`, `into`.
+    Object,
+    Order,
+    By,
+    /// A function that every dialect or language could have.
+    Function,
+    /// A function or table that only attacks name.
+    Telling,
+    Into,
+    Outfile,
+    Waitfor,
+    Delay,
+    Dot,
+    Other,
+}
+
+const KINDS: usize = Kind::Other as usize + 1;
+
+/// Words with a kind, sorted.
+const WORDS: &[(&str, Kind)] = &[
+    ("all", Kind::All),
+    ("alter", Kind::Statement),
+    ("and", Kind::Logic),
+    ("any", Kind::Prefix),
+    ("ascii", Kind::Function),
+    ("benchmark", Kind::Telling),
+    ("between", Kind::Compare),
+    ("by", Kind::By),
+    ("case", Kind::Prefix),
+    ("cast", Kind::Function),
+    ("char", Kind::Function),
+    ("chr", Kind::Function),
+    ("concat", Kind::Function),
+    ("concat_ws", Kind::Function),
+    ("convert", Kind::Function),
+    ("create", Kind::Statement),
+    ("ctxsys", Kind::Telling),
+    ("database", Kind::Object),
+    ("dbms_lock", Kind::Telling),
+    ("dbms_pipe", Kind::Telling),
+    ("declare", Kind::Statement),
+    ("delay", Kind::Delay),
+    ("delete", Kind::Statement),
+    ("distinct", Kind::All),
+    ("div", Kind::Operator),
+    ("drop", Kind::Statement),
+    ("dumpfile", Kind::Outfile),
+    ("elt", Kind::Function),
+    ("exec", Kind::Statement),
+    ("execute", Kind::Statement),
+    ("exists", Kind::Prefix),
+    ("extractvalue", Kind::Telling),
+    ("false", Kind::Number),
+    ("from", Kind::Object),
+    ("function", Kind::Object),
+    ("generate_series", Kind::Telling),
+    ("grant", Kind::Statement),
+    ("group", Kind::Order),
+    ("having", Kind::Order),
+    ("if", Kind::Function),
+    ("iif", Kind::Function),
+    ("in", Kind::Compare),
+    ("information_schema", Kind::Telling),
+    ("insert", Kind::Statement),
+    ("into", Kind::Into),
+    ("is", Kind::Compare),
+    ("kill", Kind::Statement),
+    ("length", Kind::Function),
+    ("like", Kind::Compare),
+    ("load_file", Kind::Telling),
+    ("make_set", Kind::Telling),
+    ("master", Kind::Object),
+    ("merge", Kind::Statement),
+    ("mid", Kind::Function),
+    ("mod", Kind::Operator),
+    ("not", Kind::Prefix),
+    ("null", Kind::Number),
+    ("or", Kind::Logic),
+    ("ord", Kind::Function),
+    ("order", Kind::Order),
+    ("outfile", Kind::Outfile),
+    ("pg_sleep", Kind::Telling),
+    ("procedure", Kind::Object),
+    ("randomblob", Kind::Telling),
+    ("receive_message", Kind::Telling),
+    ("regexp", Kind::Compare),
+    ("rlike", Kind::Compare),
+    ("row", Kind::Function),
+    ("schema", Kind::Object),
+    ("select", Kind::Select),
+    ("shutdown", Kind::Statement),
+    ("sleep", Kind::Function),
+    ("sounds", Kind::Compare),
+    ("sqlite_master", Kind::Telling),
+    ("sqlite_version", Kind::Telling),
+    ("substr", Kind::Function),
+    ("substring", Kind::Function),
+    ("sysdate", Kind::Telling),
+    ("sysobjects", Kind::Telling),
+    ("table", Kind::Object),
+    ("true", Kind::Number),
+    ("truncate", Kind::Statement),
+    ("union", Kind::Union),
+    ("update", Kind::Statement),
+    ("updatexml", Kind::Telling),
+    ("user", Kind::Object),
+    ("utl_http", Kind::Telling),
+    ("utl_inaddr", Kind::Telling),
+    ("version", Kind::Function),
+    ("view", Kind::Object),
+    ("waitfor", Kind::Waitfor),
+    ("where", Kind::Object),
+    ("xmltype", Kind::Telling),
+    ("xor", Kind::Logic),
+    ("xp_cmdshell", Kind::Telling),
+    ("xp_dirtree", Kind::Telling),
+    ("xp_regread", Kind::Telling),
+];
+
+/// Patterns of token kinds. Each element is a set of letters; `*` after it: any number, `?`: one or none.
+///
+/// `^` start, `$` end, `'` opening quote, `"` closing quote, `0` number, `w` word, `p` prose, `&` logic, `!` prefix,
+/// `=` comparison, `+` operator, `(`, `)`, `,`, `;`, `#` comment, `U` union, `A` all, `S` select, `T` statement,
+/// `O` object, `R` order, `B` by, `f` function, `F` telling, `I` into, `o` outfile, `W` waitfor, `D` delay, `.`.
+const PATTERNS: &[(Detector, &str)] = &[
+    // ' or 'a'='a    ') and exists(select    " or a like
+    (Detector::SqlTautology, "' )* & '\"0w!+(),.fFO* =S"),
+    (Detector::SqlTautology, "' )* & (* '\"? 0w? '\"? )* $#'\"&"),
+    (Detector::SqlTautology, "' )* & !? (* fF ("),
+    // 1) or 1=1    or 'a'='a'
+    (Detector::SqlTautology, "& !? (* 0 = (* 0"),
+    (Detector::SqlTautology, "& !? (* '\" 0w* '\" = (* '\""),
+    (Detector::SqlTautology, "^ 0w )* & 0 #$"),
+    (Detector::SqlTautology, "^ 0w )* & (* S"),
+    (Detector::SqlTautology, "^ 0w? ) )* & '\"0w!+(),.fF* =S"),
+    (Detector::SqlTautology, "^ 0 )* & (* fF ("),
+    (Detector::SqlTautology, "^ 0 )* & !? (* w ( "),
+    (Detector::SqlTautology, "^ 0 =+ (* fFS"),
+    (Detector::SqlTautology, "^ 0w )* & 0w =+ 0w #$"),
+    // '='    '-'    '||'    ' like '
+    (Detector::SqlBreakout, "^ w? ' )* =+& '\"0 '\"0 #$"),
+    (Detector::SqlBreakout, "^ w? ' )* =+& '\" $"),
+    (Detector::SqlBreakout, "^ w? ' )* = 0 #$"),
+    (Detector::SqlBreakout, "' )* +& (* SFf ("),
+    (Detector::SqlBreakout, "' )* +& ( S"),
+    (Detector::SqlBreakout, "^ 0 )* +, (* S"),
+    (Detector::SqlBreakout, "' )* , ( S"),
+    // admin'--    ') #
+    (Detector::SqlBreakout, "^ w0.+* ' )* ;? #"),
+    (Detector::SqlBreakout, "^ 0 )* ;? # $"),
+    (Detector::SqlBreakout, "^ 0? )* ;? # &S U?"),
+    // ' order by 1    1 having 1=1
+    (Detector::SqlBreakout, "' )* R B? 0w(f"),
+    (Detector::SqlBreakout, "^ 0 )* R B? 0"),
+    (Detector::SqlBreakout, "R B 0 ,0* #"),
+    (Detector::SqlUnion, "' )* U A* (* S"),
+    (Detector::SqlUnion, "^ 0w+.* )* #? U A* (* S"),
+    (Detector::SqlUnion, "0)# )* U A* (* S"),
+    (Detector::SqlUnion, "' )* +? U A* (* S 0f'\","),
+    (Detector::SqlUnion, "U A* (* S 0'\"( ,#)'\""),
+    (Detector::SqlUnion, "U A* (* S 0 $"),
+    (Detector::SqlUnion, "^ U A* (* S"),
+    // '; drop table    1; exec xp_cmdshell
+    (Detector::SqlStacked, "' )* ; ;* TSW"),
+    (Detector::SqlStacked, "^ 0w )* ; ;* T OFI"),
+    (Detector::SqlStacked, "^ 0w )* ; ;* S F"),
+    (Detector::SqlStacked, "^ 0w )* ; ;* T $#"),
+    (Detector::SqlStacked, "^ ; ;* T OFI"),
+    (Detector::SqlStacked, "T F"),
+    (Detector::SqlStacked, "W D '\""),
+    (Detector::SqlStacked, "I o '\""),
+    (Detector::SqlFunction, "&,(S+ (* F ("),
+    (Detector::SqlFunction, "&=S+ (* f ( 0 ) )* $#&+"),
+    (Detector::SqlFunction, "^ 0? )* ;? F ("),
+    (Detector::SqlFunction, "f ( 0w!+(),.fF* = 0w'\"()f.* , f ( 0 )"),
+    (Detector::SqlFunction, "S F"),
+    (Detector::SqlFunction, "O F . w"),
+];
+
+/// The patterns as masks.
+#[derive(Debug)]
+pub struct Patterns {
+    /// For each kind the elements that accept it.
+    accepts: [Bits; KINDS],
+    firsts: Bits,
+    optional: Bits,
+    repeated: Bits,
+    lasts: Bits,
+    /// For each last element its position and what the pattern finds.
+    finds: Vec<(usize, Detector)>,
+}
+
+/// A bit for each element of the patterns.
+type Bits = [u64; WORDS_OF_BITS];
+const WORDS_OF_BITS: usize = 5;
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Patterns {
+    /// # Panics
+    ///
+    /// Never: a test builds them.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut patterns = Self {
+            accepts: [[0; WORDS_OF_BITS]; KINDS],
+            firsts: [0; WORDS_OF_BITS],
+            optional: [0; WORDS_OF_BITS],
+            repeated: [0; WORDS_OF_BITS],
+            lasts: [0; WORDS_OF_BITS],
+            finds: Vec::new(),
+        };
+        let mut at = 0;
+        for (detector, pattern) in PATTERNS {
+            set(&mut patterns.firsts, at);
+            for element in pattern.split_ascii_whitespace() {
+                let (letters, times) = match element.as_bytes() {
+                    [letters @ .., b'*'] if !letters.is_empty() => (letters, Some(true)),
+                    [letters @ .., b'?'] if !letters.is_empty() => (letters, Some(false)),
+                    letters => (letters, None),
+                };
+                for letter in letters {
+                    let accepts = patterns.accepts.get_mut(kind_of(*letter) as usize);
+                    accepts.into_iter().for_each(|bits| set(bits, at));
+                }
+                if let Some(again) = times {
+                    set(&mut patterns.optional, at);
+                    if again {
+                        set(&mut patterns.repeated, at);
+                    }
+                }
+                at += 1;
+            }
+            set(&mut patterns.lasts, at - 1);
+            patterns.finds.push((at - 1, *detector));
+        }
+        patterns
+    }
+
+    /// The elements in use.
+    #[must_use]
+    pub fn bits(&self) -> usize {
+        self.finds.last().map_or(0, |(at, _)| at + 1)
+    }
+}
+
+fn set(bits: &mut Bits, at: usize) {
+    if let Some(word) = bits.get_mut(at / 64) {
+        *word |= 1 << (at % 64);
+    }
+}
+
+const fn kind_of(letter: u8) -> Kind {
+    match letter {
+        b'^' => Kind::Start,
+        b'$' => Kind::End,
+        b'\'' => Kind::Opening,
+        b'"' => Kind::Closing,
+        b'0' => Kind::Number,
+        b'w' => Kind::Word,
+        b'p' => Kind::Prose,
+        b'&' => Kind::Logic,
+        b'!' => Kind::Prefix,
+        b'=' => Kind::Compare,
+        b'+' => Kind::Operator,
+        b'(' => Kind::OpenBracket,
+        b')' => Kind::CloseBracket,
+        b',' => Kind::Comma,
+        b';' => Kind::Semicolon,
+        b'#' => Kind::Comment,
+        b'U' => Kind::Union,
+        b'A' => Kind::All,
+        b'S' => Kind::Select,
+        b'T' => Kind::Statement,
+        b'O' => Kind::Object,
+        b'R' => Kind::Order,
+        b'B' => Kind::By,
+        b'f' => Kind::Function,
+        b'F' => Kind::Telling,
+        b'I' => Kind::Into,
+        b'o' => Kind::Outfile,
+        b'W' => Kind::Waitfor,
+        b'D' => Kind::Delay,
+        b'.' => Kind::Dot,
+        _ => Kind::Other,
+    }
+}
+
+/// Reports what the patterns find in a text.
+pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
+    if begins_statement(text) {
+        return;
+    }
+    let mut matcher = Matcher { patterns, active: [0; WORDS_OF_BITS], ends: [0; WORDS_OF_BITS] };
+    matcher.step(Kind::Start);
+    let mut tokens =
+        Tokens { text: text.as_bytes(), at: 0, quotes: [false; 3], word_before: false };
+    let mut end = 0;
+    while let Some(kind) = tokens.next() {
+        matcher.step(kind);
+        if matcher.ends != [0; WORDS_OF_BITS] {
+            end = tokens.at;
+        }
+    }
+    matcher.step(Kind::End);
+    for (at, detector) in &patterns.finds {
+        if matcher.ends.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1) {
+            found(*detector, 0..if end == 0 { text.len() } else { end });
+        }
+    }
+}
+
+/// Whether a text is a whole statement: what a tool for SQL takes.
+fn begins_statement(text: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let word = text.get(..text.bytes().take_while(u8::is_ascii_alphabetic).count());
+    let rest = text.get(word.map_or(0, str::len)..).unwrap_or_default();
+    rest.starts_with(char::is_whitespace)
+        && word.is_some_and(|word| {
+            [
+                "select", "with", "insert", "update", "delete", "create", "alter", "explain",
+                "merge", "begin",
+            ]
+            .iter()
+            .any(|begin| begin.eq_ignore_ascii_case(word))
+        })
+}
+
+struct Matcher<'p> {
+    patterns: &'p Patterns,
+    active: Bits,
+    /// Last elements that were reached.
+    ends: Bits,
+}
+
+impl Matcher<'_> {
+    #[inline]
+    fn step(&mut self, kind: Kind) {
+        let patterns = self.patterns;
+        let Some(accepts) = patterns.accepts.get(kind as usize) else { return };
+        let mut carry = 0;
+        let mut carried = 0;
+        for (at, word) in self.active.iter_mut().enumerate() {
+            let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
+            let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
+            // An element that is reached; one that may be left out reaches the next one too.
+            let mut reached = ((*word << 1 | carry) & !firsts) | firsts | carried & !firsts;
+            for _ in 0..3 {
+                reached |= ((reached & optional) << 1) & !firsts;
+            }
+            carry = *word >> 63;
+            carried = (reached & optional) >> 63;
+            *word = (reached | *word & of(&patterns.repeated)) & of(accepts);
+            if let Some(ends) = self.ends.get_mut(at) {
+                *ends |= *word & of(&patterns.lasts);
+            }
+        }
+    }
+}
+
+struct Tokens<'t> {
+    text: &'t [u8],
+    at: usize,
+    /// Whether a `'`, a `"` and a backtick is open.
+    quotes: [bool; 3],
+    word_before: bool,
+}
+
+impl Tokens<'_> {
+    fn next(&mut self) -> Option<Kind> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            let after = self.text.get(self.at + 1).copied();
+            // A plus is a space in a query.
+            // MySQL's `*/` ends a comment that it ran.
+            if (byte, after) == (b'*', Some(b'/')) {
+                self.at += 2;
+                continue;
+            }
+            if byte.is_ascii_whitespace() || byte == b'+' {
+                self.at += 1;
+                continue;
+            }
+            if (byte, after) == (b'/', Some(b'*')) {
+                match self.comment() {
+                    Some(kind) => return Some(self.token(kind)),
+                    None => continue,
+                }
+            }
+            let kind = match byte {
+                b'\'' => return Some(self.quote(0)),
+                b'"' => return Some(self.quote(1)),
+                b'`' => return Some(self.quote(2)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | 0x80.. => return Some(self.word()),
+                b'0'..=b'9' => return Some(self.number()),
+                b'-' if after == Some(b'-') => {
+                    self.at += 1;
+                    Kind::Comment
+                }
+                b'#' => Kind::Comment,
+                b'(' => Kind::OpenBracket,
+                b')' => Kind::CloseBracket,
+                b',' => Kind::Comma,
+                b';' => Kind::Semicolon,
+                b'.' => Kind::Dot,
+                b'|' | b'&' if after == Some(byte) => {
+                    self.at += 1;
+                    Kind::Logic
+                }
+                b'=' | b'<' | b'>' | b'!' => {
+                    while matches!(self.text.get(self.at + 1), Some(b'=' | b'<' | b'>')) {
+                        self.at += 1;
+                    }
+                    Kind::Compare
+                }
+                b'-' | b'*' | b'/' | b'%' | b'^' | b'&' | b'|' | b'~' => Kind::Operator,
+                _ => Kind::Other,
+            };
+            self.at += 1;
+            return Some(self.token(kind));
+        }
+    }
+
+    fn token(&mut self, kind: Kind) -> Kind {
+        self.word_before = false;
+        kind
+    }
+
+    fn quote(&mut self, which: usize) -> Kind {
+        self.at += 1;
+        self.word_before = false;
+        match self.quotes.get_mut(which) {
+            Some(open) => {
+                *open = !*open;
+                if *open { Kind::Opening } else { Kind::Closing }
+            }
+            None => Kind::Other,
+        }
+    }
+
+    /// A comment between tokens is a space. One that does not end, or that MySQL runs, is a token.
+    fn comment(&mut self) -> Option<Kind> {
+        let rest = self.text.get(self.at + 2..).unwrap_or_default();
+        if rest.first() == Some(&b'!') {
+            self.at += 3;
+            self.at += rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+            return None;
+        }
+        match rest.windows(2).position(|pair| pair == b"*/") {
+            Some(end) => {
+                self.at += end + 4;
+                None
+            }
+            None => {
+                self.at = self.text.len();
+                Some(Kind::Comment)
+            }
+        }
+    }
+
+    fn number(&mut self) -> Kind {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let bytes = rest.iter().take_while(|byte| is_word(**byte) || **byte == b'.').count();
+        self.at += bytes;
+        self.token(Kind::Number)
+    }
+
+    fn word(&mut self) -> Kind {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_part = |byte: &&u8| is_word(**byte) || matches!(**byte, b'@' | b'$' | 0x80..);
+        let bytes = rest.iter().take_while(is_part).count();
+        self.at += bytes;
+        let kind = rest.get(..bytes).map_or(Kind::Other, kind_of_word);
+        if kind != Kind::Word {
+            return self.token(kind);
+        }
+        let prose = self.word_before;
+        self.word_before = true;
+        if prose { Kind::Prose } else { Kind::Word }
+    }
+}
+
+fn kind_of_word(word: &[u8]) -> Kind {
+    if word.starts_with(b"@@") {
+        return Kind::Telling;
+    }
+    let at = position(WORDS, |(known, _)| known, word);
+    at.and_then(|at| WORDS.get(at)).map_or(Kind::Word, |(_, kind)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finds(text: &str) -> bool {
+        let mut any = false;
+        find(&Patterns::new(), text, &mut |_, _| any = true);
+        any
+    }
+
+    #[test]
+    fn words_are_sorted_and_patterns_fit() {
+        assert!(WORDS.is_sorted_by_key(|(word, _)| word));
+        assert!(
+            WORDS.iter().all(|(word, _)| position(WORDS, |(it, _)| it, word.as_bytes()).is_some())
+        );
+        assert!(Patterns::new().bits() <= WORDS_OF_BITS * 64);
+    }
+
+    #[test]
+    fn a_value_that_ends_and_goes_on_as_sql_is_found() {
+        for text in [
+            "' or '1'='1",
+            "' OR 1=1 --",
+            "admin'--",
+            "admin' #",
+            "1 or 1=1",
+            "1) or (1=1",
+            "\" or \"\"=\"",
+            "' union select null, null--",
+            "1 UNION ALL SELECT 1,2,3",
+            "1/**/union/*x*/select 1",
+            "'; drop table users--",
+            "1; exec xp_cmdshell 'dir'",
+            "1 and sleep(5)",
+            "' and (select count(*) from users) > 0",
+            "1' waitfor delay '0:0:5'--",
+            "' order by 3--",
+            "'||(select password from users)||'",
+            "1 and if(1=1,sleep(5),0)",
+            "'='",
+            "x' and extractvalue(1, concat(0x7e, version()))",
+            "1'or'1'='1",
+            "' or true--",
+            "' /*!50000union*/ select 1",
+        ] {
+            assert!(finds(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn prose_names_code_and_whole_statements_are_not() {
+        for text in [
+            "O'Brien and d'Artagnan",
+            "I don't think so, and you can't either",
+            "SELECT a FROM b WHERE c = 'd' OR 1=1 UNION ALL SELECT e FROM f",
+            "if x == 'a' and y == 'b': pass",
+            "status = 'open' and priority = 'high'",
+            "Please select the union that you belong to and order by Friday",
+            "drop the table from the agenda; update me",
+            "it's fine -- really",
+            "rock 'n' roll",
+            "# Heading",
+            "1. First\n2. Second",
+        ] {
+            assert!(!finds(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the shield found in one call.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::mode::{Category, Severity};
+
+/// Findings of one call that are kept: a call with more is no better understood.
+pub const MAX_FINDINGS: usize = 16;
+
+/// Bytes of a pointer, as far as it is kept.
+pub const MAX_POINTER_BYTES: usize = 128;
+
+/// Steps between a text as it was sent and the text in which a rule matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decoding {
+    Base64,
+    Hexadecimal,
+    /// gzip or zlib.
+    Compressed,
+    Percent,
+    /// HTML entities.
+    Entities,
+    /// `\u003c` and `\x3c`.
+    Escapes,
+    /// Compatibility forms, look-alikes, and invisible characters.
+    Letters,
+}
+
+/// A rule that matched. What it matched is not kept. Fields are in the order that receipts need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ShieldFinding)]
+pub struct Finding {
+    pub category: Category,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decodings: Vec<Decoding>,
+    /// Bytes of what matched, in the text in which the rule matched.
+    pub length: u32,
+    /// The text's place in the arguments: a JSON Pointer, shortened; `#key` after it: the key itself.
+    pub pointer: String,
+    pub rule: String,
+    pub severity: Severity,
+}
+
+/// All findings, and whether something was left unread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Findings {
+    /// At most [`MAX_FINDINGS`]; one a rule and place.
+    pub list: Vec<Finding>,
+    /// Whether a text could not be read to its end in each of its forms, or more was found than is kept.
+    pub truncated: bool,
+}
+
+impl Findings {
+    /// The highest severity.
+    #[must_use]
+    pub fn max_severity(&self) -> Option<Severity> {
+        self.list.iter().map(|finding| finding.severity).max()
+    }
+
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && !self.truncated
+    }
+}

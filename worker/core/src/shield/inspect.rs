@@ -1,0 +1,285 @@
+//! Reads every text of a JSON value, in each of its forms.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, MAX_POINTER_BYTES};
+use super::rule::{Rule, Rules};
+use super::scan::{Matcher, Scan, TooCostly};
+use crate::decode::binary::{self, Inflated};
+use crate::decode::escapes::{self, Escapes};
+use crate::decode::letters;
+use crate::json::Json;
+
+/// Times that escapes are decoded: an encoding of an encoding of an encoding.
+const MAX_ROUNDS: usize = 3;
+
+/// Bytes of one text that are read. The arguments of a call are no longer.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+
+/// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
+const MAX_INFLATED_BYTES: usize = 128 * 1024;
+
+/// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
+const MIN_ENCODED_BYTES: usize = 16;
+
+/// The rules of a bundle, ready to be matched.
+#[derive(Debug)]
+pub struct Shield {
+    matcher: Matcher,
+}
+
+/// A rule that matched, for tests of rules and for what redacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    pub rule: &'static str,
+    /// The bytes of the text that matched; `None` if it matched in another form of the text.
+    pub bytes: Option<Range<usize>>,
+}
+
+impl Shield {
+    /// # Errors
+    ///
+    /// The rules cost more than the bounds of [`super::scan`] allow.
+    pub fn new(rules: Rules) -> Result<Self, TooCostly> {
+        Ok(Self { matcher: Matcher::new(rules)? })
+    }
+
+    /// The bytes that the tables take.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        self.matcher.table_bytes()
+    }
+
+    /// What is in a value, by the rules that hold for a tenant.
+    #[must_use]
+    pub fn inspect(&self, tenant: &str, value: &Json) -> Findings {
+        let mut inspection = self.begin(tenant);
+        inspection.value(value);
+        inspection.findings()
+    }
+
+    /// The rules that match in one text.
+    #[must_use]
+    pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
+        let mut inspection = self.begin(tenant);
+        inspection.text(text, false);
+        let of = |found: &Hit| Match {
+            rule: found.rule.id,
+            bytes: found.decodings.is_empty().then(|| found.bytes.clone()),
+        };
+        inspection.found.values().map(of).collect()
+    }
+
+    fn begin<'s>(&'s self, tenant: &'s str) -> Inspection<'s> {
+        Inspection {
+            rules: self.matcher.rules,
+            tenant,
+            scan: Scan::new(&self.matcher),
+            path: Vec::new(),
+            found: BTreeMap::new(),
+            place: 0,
+            inflated: 0,
+            truncated: false,
+        }
+    }
+}
+
+/// A step to a text: a field's name, or an item's position.
+enum Step<'v> {
+    Field(&'v str),
+    Item(usize),
+}
+
+struct Hit {
+    rule: &'static Rule,
+    decodings: Vec<Decoding>,
+    bytes: Range<usize>,
+    pointer: String,
+}
+
+struct Inspection<'v> {
+    rules: Rules,
+    tenant: &'v str,
+    scan: Scan<'v>,
+    path: Vec<Step<'v>>,
+    /// By rule and place.
+    found: BTreeMap<(u16, u32), Hit>,
+    /// The number of the current text.
+    place: u32,
+    inflated: usize,
+    truncated: bool,
+}
+
+impl<'v> Inspection<'v> {
+    fn value(&mut self, value: &'v Json) {
+        match value {
+            Json::String(text) => self.text(text, false),
+            Json::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.path.push(Step::Item(at));
+                    self.value(item);
+                    self.path.pop();
+                }
+            }
+            Json::Object(fields) => {
+                for (name, field) in fields {
+                    self.path.push(Step::Field(name));
+                    self.text(name, true);
+                    self.value(field);
+                    self.path.pop();
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) | Json::Verbatim(_) => {
+            }
+        }
+    }
+
+    /// Reads a text as it is and decoded.
+    fn text(&mut self, text: &str, is_key: bool) {
+        self.place += 1;
+        let bound = text.floor_char_boundary(MAX_TEXT_BYTES);
+        self.truncated |= bound < text.len();
+        let text = text.get(..bound).unwrap_or_default();
+        self.form(text, &[], is_key);
+        let mut decodings = Vec::new();
+        if let Some(decoded) = canonical(text, &mut decodings) {
+            self.form(&decoded, &decodings, is_key);
+        }
+        if let Some(decoded) = self.binary(text, &mut decodings) {
+            self.form(&decoded, &decodings, is_key);
+            if let Some(decoded) = canonical(&decoded, &mut decodings) {
+                self.form(&decoded, &decodings, is_key);
+            }
+        }
+    }
+
+    /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
+    fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
+        let text = text.trim();
+        let encoded = text.len() >= MIN_ENCODED_BYTES
+            && text.bytes().all(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+            });
+        if !encoded {
+            return None;
+        }
+        decodings.clear();
+        let bytes = match binary::hexadecimal(text) {
+            Some(bytes) => {
+                decodings.push(Decoding::Hexadecimal);
+                bytes
+            }
+            None => {
+                decodings.push(Decoding::Base64);
+                binary::base64(text)?
+            }
+        };
+        let left = MAX_INFLATED_BYTES.saturating_sub(self.inflated);
+        match binary::inflate(&bytes, left) {
+            Inflated::Plain => String::from_utf8(bytes).ok(),
+            Inflated::Data(data) => {
+                decodings.push(Decoding::Compressed);
+                self.inflated += data.len();
+                String::from_utf8(data).ok()
+            }
+            Inflated::Unreadable => {
+                self.truncated = true;
+                None
+            }
+        }
+    }
+
+    fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
+        let Self { scan, found, path, rules, tenant, place, .. } = self;
+        scan.text(text, !decodings.is_empty(), &mut |number, bytes| {
+            let Some(rule) = rules.rules.get(usize::from(number)) else { return };
+            let holds = rule.tenant.is_none_or(|of| of == *tenant)
+                && !rules.disabled.contains(&(tenant, rule.id));
+            if holds {
+                found.entry((number, *place)).or_insert_with(|| Hit {
+                    rule,
+                    decodings: decodings.to_vec(),
+                    bytes,
+                    pointer: pointer(path, is_key),
+                });
+            }
+        });
+    }
+
+    /// The gravest findings, in the order of rules and places.
+    fn findings(mut self) -> Findings {
+        let mut hits: Vec<Hit> = std::mem::take(&mut self.found).into_values().collect();
+        let truncated = self.truncated || hits.len() > MAX_FINDINGS;
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.rule.severity));
+        hits.truncate(MAX_FINDINGS);
+        let finding = |hit: Hit| Finding {
+            category: hit.rule.category,
+            decodings: hit.decodings,
+            length: u32::try_from(hit.bytes.len()).unwrap_or(u32::MAX),
+            pointer: hit.pointer,
+            rule: hit.rule.id.to_owned(),
+            severity: hit.rule.severity,
+        };
+        Findings { list: hits.into_iter().map(finding).collect(), truncated }
+    }
+}
+
+/// A JSON Pointer (RFC 6901), shortened, with `#key` after it for a key.
+fn pointer(path: &[Step<'_>], is_key: bool) -> String {
+    let mut pointer = String::new();
+    for step in path {
+        pointer.push('/');
+        match step {
+            Step::Field(name) => {
+                let end = name.floor_char_boundary(MAX_POINTER_BYTES);
+                let name = name.get(..end).unwrap_or_default();
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            }
+            Step::Item(at) => pointer.push_str(itoa::Buffer::new().format(*at)),
+        }
+        if pointer.len() > MAX_POINTER_BYTES {
+            pointer.truncate(pointer.floor_char_boundary(MAX_POINTER_BYTES));
+            break;
+        }
+    }
+    if is_key {
+        pointer.push_str("#key");
+    }
+    pointer
+}
+
+/// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
+fn canonical(text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
+    let kept = decodings.len();
+    let mut current: Option<String> = None;
+    for _ in 0..MAX_ROUNDS {
+        let before = current.as_deref().unwrap_or(text);
+        if !before.contains(['%', '&', '\\']) {
+            break;
+        }
+        let (decoded, found) = escapes::decode(before, Escapes::ALL);
+        for (is_found, decoding) in [
+            (found.percent, Decoding::Percent),
+            (found.entity, Decoding::Entities),
+            (found.backslash, Decoding::Escapes),
+        ] {
+            if is_found && !decodings.get(kept..).is_some_and(|so_far| so_far.contains(&decoding)) {
+                decodings.push(decoding);
+            }
+        }
+        if !found.any() {
+            break;
+        }
+        current = Some(decoded);
+    }
+    let before = current.as_deref().unwrap_or(text);
+    if !before.is_ascii() {
+        let folded = letters::folded(before);
+        if folded != before {
+            decodings.push(Decoding::Letters);
+            current = Some(folded);
+        }
+    }
+    current
+}
