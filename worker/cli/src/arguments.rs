@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::{fs, str::FromStr};
 
 use clap::{ArgAction, Args};
+use gateward_core::shield::{Category, Mode};
 use gateward_core::trust::SourceTrust;
-use serde_json::{Number, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use crate::request::{Fields, Request};
 
@@ -219,6 +220,56 @@ impl From<Trust> for Value {
     fn from(trust: Trust) -> Self {
         trust.0.map_or(Value::Null, |trust| Value::from(trust.as_str()))
     }
+}
+
+/// The mode of each category of the shield's findings, or `default`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modes(Option<Map<String, Value>>);
+
+impl FromStr for Modes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == DEFAULT {
+            return Ok(Self(None));
+        }
+        let mut modes = Map::new();
+        for text in text.split(',') {
+            let (category, mode) = text.split_once('=').ok_or_else(|| {
+                format!("it must be `{DEFAULT}`, or `CATEGORY=MODE` with commas between them")
+            })?;
+            one_of("category", category, &Category::ALL.map(Category::as_str))?;
+            one_of("mode", mode, &Mode::ALL.map(Mode::as_str))?;
+            if modes.insert(category.to_owned(), mode.into()).is_some() {
+                return Err(format!("it has `{category}` twice"));
+            }
+        }
+        Ok(Self(Some(modes)))
+    }
+}
+
+fn one_of(what: &str, text: &str, known: &[&str]) -> Result<(), String> {
+    if known.contains(&text) {
+        return Ok(());
+    }
+    Err(format!("`{text}` is no {what}: it must be one of `{}`", known.join("`, `")))
+}
+
+impl From<Modes> for Value {
+    fn from(modes: Modes) -> Self {
+        modes.0.map_or(Self::Null, Self::Object)
+    }
+}
+
+/// How the shield treats what it finds.
+#[derive(Args, Debug, Clone)]
+pub struct Shield {
+    /// How the shield treats each category of findings: `off`, `detect`, `redact` (only `secret` and
+    /// `personal_data`) or `block`, such as `sql_injection=block,secret=redact`. The modes replace
+    /// those before, and `default` removes them. A category without a mode has that of the tool's
+    /// server, then that of the tenant, then `detect`
+    #[arg(long, value_name = "CATEGORY=MODE,…")]
+    pub shield: Option<Modes>,
 }
 
 /// Whether calls need a warrant.

@@ -186,19 +186,36 @@ fn manifest() -> impl Strategy<Value = Option<Json>> {
     optional(vec![json!({"v": 1}), json!({"v": 2})])
 }
 
+/// Modes of the shield, as they are shown.
+fn shield() -> impl Strategy<Value = Option<Json>> {
+    let some = json!({"secret": "redact", "sql_injection": "block"});
+    optional(vec![Json::Null, json!({}), some, json!({"secret": "off"})])
+}
+
 fn servers() -> impl Strategy<Value = Ask> {
     let actions = ["approve", "approve", "disable", "quarantine", "restore"];
     let kind = || any_of(["mcp", "http", "named"]);
     let trust = || optional(vec![json!("trusted"), json!("untrusted")]);
+    let inspects = || optional(vec![json!(true), json!(false)]);
+    let fields = || {
+        (trust(), manifest(), shield(), inspects()).prop_map(
+            |(trust, manifest, shield, inspects)| {
+                body([
+                    ("trust", trust),
+                    ("manifest", manifest),
+                    ("shield", shield),
+                    ("inspects_results", inspects),
+                ])
+            },
+        )
+    };
     prop_oneof![
-        3 => (any_of(SERVERS), kind(), trust(), manifest()).prop_map(|(server, kind, trust, manifest)| {
+        3 => (any_of(SERVERS), kind(), fields()).prop_map(|(server, kind, fields)| {
             let named = json!({"server": server, "kind": kind});
-            post("/v1/servers", with(named, body([("trust", trust), ("manifest", manifest)])))
+            post("/v1/servers", with(named, fields))
         }),
-        3 => (any_of(SERVERS), trust(), manifest()).prop_map(|(server, trust, manifest)| {
-            let body = body([("trust", trust), ("manifest", manifest)]);
-            patch(&format!("/v1/servers/{server}"), body)
-        }),
+        3 => (any_of(SERVERS), fields())
+            .prop_map(|(server, fields)| patch(&format!("/v1/servers/{server}"), fields)),
         4 => (any_of(SERVERS), any_of(actions)).prop_map(|(server, action)| {
             post(&format!("/v1/servers/{server}/{action}"), Json::Null)
         }),
@@ -214,10 +231,13 @@ fn tools() -> impl Strategy<Value = Ask> {
     };
     let risk = || any_of(["low", "critical"]);
     prop_oneof![
-        3 => (any_of(SERVERS), any_of(TOOLS), any::<bool>(), risk()).prop_map(|(server, tool, mutates, risk)| {
-            let body = json!({"tool": tool, "mutates": mutates, "risk": risk});
-            post(&format!("/v1/servers/{server}/tools"), body)
-        }),
+        3 => (any_of(SERVERS), any_of(TOOLS), any::<bool>(), risk(), shield()).prop_map(
+            |(server, tool, mutates, risk, shield)| {
+                let named = json!({"tool": tool, "mutates": mutates, "risk": risk});
+                post(&format!("/v1/servers/{server}/tools"), with(named, body([("shield", shield)])))
+            },
+        ),
+        2 => (path(), shield()).prop_map(|(path, shield)| patch(&path, body([("shield", shield)]))),
         2 => (path(), any::<bool>()).prop_map(|(path, canary)| patch(&path, json!({"canary": canary}))),
         2 => (path(), any::<bool>()).prop_map(|(path, egress)| patch(&path, json!({"egress": egress}))),
         1 => (path(), any_of(["allow", "require_approval", "forbid"]))
@@ -306,6 +326,7 @@ fn tenant() -> impl Strategy<Value = Ask> {
         .prop_map(|own| patch("/v1/tenants/demo", json!({"destinations": own})));
     let flag = || optional(vec![Json::Null, json!(true), json!(false)]);
     let trust = optional(vec![Json::Null, json!("unknown"), json!("untrusted_external")]);
+    let shield = shield().prop_map(|shield| patch("/v1/settings", body([("shield", shield)])));
     let warrants = (number(), flag(), flag(), trust).prop_map(|(links, required, once, trust)| {
         let settings = [
             ("warrant_max_links", links),
@@ -315,22 +336,23 @@ fn tenant() -> impl Strategy<Value = Ask> {
         ];
         patch("/v1/settings", body(settings))
     });
-    prop_oneof![limits, status, destinations, warrants]
+    prop_oneof![limits, status, destinations, warrants, shield]
 }
 
 /// A request: most are possible, some come too late, some are wrong.
 fn ask() -> impl Strategy<Value = Ask> {
     let tags = vec!["*", "\"0\"", "\"2\"", "\"0\", \"3\", \"4\""];
     let if_match = prop::option::weighted(0.15, prop::sample::select(tags));
+    // Boxed: together they are too large for the stack of a test's thread.
     let asked = prop_oneof![
-        5 => agents(),
-        3 => groups(),
-        4 => credentials(),
-        5 => servers(),
-        5 => tools(),
-        2 => bans(),
-        3 => warrants(),
-        1 => tenant(),
+        5 => agents().boxed(),
+        3 => groups().boxed(),
+        4 => credentials().boxed(),
+        5 => servers().boxed(),
+        5 => tools().boxed(),
+        2 => bans().boxed(),
+        3 => warrants().boxed(),
+        1 => tenant().boxed(),
     ];
     (asked, if_match, prop::bool::weighted(0.03)).prop_map(|(ask, if_match, surplus)| {
         let mut ask = if let Some(tags) = if_match { ask.matching(tags) } else { ask };
@@ -666,7 +688,7 @@ fn writes() -> Vec<Ask> {
         post("/v1/bootstrap", json!({"tenant": "operators"})).of_tenant(""),
         post("/v1/tenants", json!({"tenant": "acme", "lanes": 2})),
         patch("/v1/tenants/acme", json!({"status": "suspended"})),
-        patch("/v1/settings", json!({"quota_per_day": 9})),
+        patch("/v1/settings", json!({"quota_per_day": 9, "shield": {"secret": "redact"}})),
         post("/v1/agents", json!({"agent": "a", "environment": "production"})),
         patch("/v1/agents/a", json!({"allowed_tools": []})),
         act("/v1/agents/a/freeze"),
@@ -698,12 +720,15 @@ fn writes() -> Vec<Ask> {
         act("/v1/servers/s/restore"),
         act("/v1/servers/s/quarantine"),
         post("/v1/servers/s/tools", json!({"tool": "x/write", "mutates": true, "risk": "low"})),
-        patch("/v1/servers/s/tools/x%2Fwrite", json!({"risk": "high"})),
+        patch(
+            "/v1/servers/s/tools/x%2Fwrite",
+            json!({"risk": "high", "shield": {"sql_injection": "block"}}),
+        ),
         act("/v1/servers/s/tools/x%2Fwrite/approve"),
         act("/v1/servers/s/tools/x%2Fwrite/disable"),
         act("/v1/servers/s/tools/x%2Fwrite/quarantine"),
         act("/v1/servers/s/tools/x%2Fwrite/restore"),
-        patch("/v1/servers/s", json!({"manifest": {"v": 2}})),
+        patch("/v1/servers/s", json!({"manifest": {"v": 2}, "inspects_results": true})),
         post("/v1/bans", json!({"kind": "run", "subject": "r"})),
         delete("/v1/bans/@0"),
         post("/v1/warrant-roots", json!({"root_id": "ci", "public_key": KEYS[0]})),

@@ -877,6 +877,82 @@ fn roles_reach_and_risk_are_proposed_when_a_tool_is_new_and_stay_as_they_are_set
 }
 
 #[test]
+fn modes_of_the_shield_are_set_for_a_tenant_a_server_and_a_tool_and_null_takes_them_away() {
+    let registry = listed(&json!([tool("search", "")]));
+    let some = json!({"secret": "redact", "sql_injection": "block"});
+    let server = || json!({"server": "s", "kind": "mcp", "upstream": {"url": URL}});
+    let tool = || json!({"tool": "search", "mutates": false, "risk": "low"});
+    for (path, list, registration, key) in [
+        ("/v1/settings", "", None, ChangedKey::Tenant),
+        ("/v1/servers/s", "/v1/servers", Some(server()), ChangedKey::Server("s".to_owned())),
+        (
+            "/v1/servers/s/tools/search",
+            "/v1/servers/s/tools",
+            Some(tool()),
+            ChangedKey::Tool("s/search".to_owned()),
+        ),
+    ] {
+        let shown = || read(&registry, path)["shield"].take();
+        let set = |shield: Json| registry.ask(&patch(path, json!({ "shield": shield })));
+        assert_eq!(shown(), Json::Null, "{path}");
+        assert_eq!(set(some.clone()).unwrap().push.unwrap().keys, [key], "{path}");
+        let detail = last_event(&registry)["detail"].take();
+        let changes = if registration.is_some() { &detail["changes"] } else { &detail };
+        assert_eq!((shown(), &changes["shield"]), (some.clone(), &some), "{path}");
+        assert_eq!(set(some.clone()).unwrap().effect, Effect::Unchanged, "{path}");
+
+        // A patch replaces all modes.
+        set(json!({"secret": "off"})).unwrap();
+        assert_eq!(shown(), json!({"secret": "off"}), "{path}");
+        registry.ask(&patch(path, json!({}))).unwrap();
+        assert_eq!(shown(), json!({"secret": "off"}), "{path}");
+        for (shield, field) in [
+            (json!({"sql_injection": "redact"}), "shield"),
+            (json!({"sql": "off"}), "shield.sql"),
+            (json!({"secret": "on"}), "shield.secret"),
+            (json!(["off"]), "shield"),
+        ] {
+            let refused = set(shield).unwrap_err();
+            let refused = (refused.code, refused.field.as_deref());
+            assert_eq!(refused, (InvalidField, Some(field)), "{path}");
+        }
+
+        // Registering it again keeps what is left out.
+        if let Some(registration) = registration {
+            let again = |shield: Json| {
+                registry.ask(&post(list, with(registration.clone(), shield))).map(|_| ())
+            };
+            again(json!({})).unwrap();
+            assert_eq!(shown(), json!({"secret": "off"}), "{path}");
+            assert_eq!(again(json!({"shield": []})).unwrap_err().code, InvalidField, "{path}");
+            again(json!({"shield": some})).unwrap();
+            assert_eq!(shown(), some, "{path}");
+        }
+        set(Json::Null).unwrap();
+        assert_eq!(shown(), Json::Null, "{path}");
+    }
+}
+
+#[test]
+fn a_server_whose_results_are_inspected_is_so_until_somebody_says_otherwise() {
+    let registry = Registry::new();
+    let create = |fields: Json| {
+        let named = json!({"server": "s", "kind": "named"});
+        registry.ask(&post("/v1/servers", with(named, fields))).unwrap().body["inspects_results"]
+            .take()
+    };
+    let inspects = || registry.load("a", "k", "s", "x").server.unwrap().inspects_results;
+    assert_eq!((create(json!({})), inspects()), (json!(false), false));
+    let set =
+        |value: Json| registry.ask(&patch("/v1/servers/s", json!({"inspects_results": value})));
+    assert_eq!(set(json!(true)).unwrap().body["inspects_results"], true);
+    assert!(inspects());
+    assert_eq!((create(json!({})), inspects()), (json!(true), true));
+    assert_eq!(create(json!({"inspects_results": false})), false);
+    assert_eq!(set(Json::Null).unwrap_err().field.as_deref(), Some("inspects_results"));
+}
+
+#[test]
 fn an_approval_says_what_the_tool_is_in_the_same_change() {
     let registry = listed(&json!([tool("a", ""), tool("b", "")]));
     let hash = hash(&tool("a", ""));

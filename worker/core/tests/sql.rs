@@ -10,6 +10,7 @@ use gateward_core::bounds::{
 use gateward_core::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use gateward_core::registry::{ListedTool, Loaded};
 use gateward_core::scope::Scope;
+use gateward_core::shield::{Category, Mode, Modes};
 use gateward_core::sql::administration as admin;
 use gateward_core::sql::{d1, lane};
 use rusqlite::{Connection, params};
@@ -213,6 +214,10 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
         UPDATE tools SET argument_roles = '{"/to":"sink"}', reach = 'nobody', result_trust = '{"":"trusted"}'
           WHERE server = 'github'"#;
     database.execute_batch(provenance).unwrap();
+    let shield = r#"UPDATE tenants SET shield = '{"secret":"redact"}';
+        UPDATE servers SET shield = '{"sql_injection":"block"}', inspects_results = 1;
+        UPDATE tools SET shield = '{"sql_injection":"off"}'"#;
+    database.execute_batch(shield).unwrap();
     let limits = r#"INSERT INTO limits (tenant, limit_id, subject_kind, subject, rule, created_by, revision,
           created_at_ms, updated_at_ms) SELECT 'demo', value->>0, value->>1, value->>2,
           '{"kind":"concurrency","max":"1"}', 'a', 1, 0, 0
@@ -253,6 +258,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
             "grace_high_risk_s": 11,
             "warrant_max_links": 12, "warrant_proof_windows": 4, "warrant_reads_once": true,
             "warrant_required": false, "warrant_alone_trust": "untrusted_external",
+            "shield": {"secret": "redact"},
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
             "shared_limits": [shared("g", "tenant"), shared("f", "user")],
@@ -271,11 +277,13 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
             "assigns_runs": false, "limits": [limit("d")], "first_key_id": null,
         },
         "server": {"kind": "mcp", "trust": "untrusted", "status": "active",
-            "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null},
+            "upstream": {"url": "https://example.com/mcp"}, "instructions_sha256": null,
+            "shield": {"sql_injection": "block"}, "inspects_results": 1},
         "tool": {"status": "active", "mutates": 0, "egress": 0, "risk": "low", "canary": 0,
             "tainted": "require_approval", "approval_ttl_s": null, "input_schema": r#"{"type":"object"}"#,
             "argument_roles": {"/to": "sink"}, "reach": "nobody", "result_trust": {"": "trusted"},
-            "cost": "2.5", "warrant_required": 1, "min_clearance": 14},
+            "cost": "2.5", "warrant_required": 1, "min_clearance": 14,
+            "shield": {"sql_injection": "off"}},
         "bans": [
             {"kind": "user", "subject": "mallory", "expires_at_ms": null},
             {"kind": "run", "subject": "r", "expires_at_ms": 100},
@@ -289,7 +297,9 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(loaded, expected);
     let read: Loaded = serde_json::from_value(loaded).unwrap();
     assert_eq!(read.credential.unwrap().scopes, [Scope::ToolsRead]);
-    assert_eq!(read.server.unwrap().upstream.unwrap().idle_timeout_ms, 120_000);
+    let server = read.server.unwrap();
+    assert_eq!(server.upstream.unwrap().idle_timeout_ms, 120_000);
+    assert!(server.inspects_results);
     let tenant = read.tenant.unwrap();
     let settings = &tenant.settings;
     let flags = (settings.warrant_reads_once, settings.warrant_required);
@@ -307,6 +317,9 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!((tool.reach, tool.result_trust.as_deref()), (Reach::Nobody, Some(&trust)));
     assert_eq!(tool.cost.map(String::from).as_deref(), Some("2.5"));
     assert_eq!((tool.warrant_required, tool.min_clearance), (true, Some(14)));
+    let modes = [tool.shield.as_ref(), server.shield.as_ref(), tenant.settings.shield.as_ref()];
+    let mode = |category| Modes::resolve(modes, category);
+    assert_eq!([mode(Category::SqlInjection), mode(Category::Secret)], [Mode::Off, Mode::Redact]);
     let agent = read.agent.unwrap();
     assert_eq!((agent.limits.len(), agent.warrant_required), (2, true));
     assert_eq!(agent.public_key, key.parse().ok());

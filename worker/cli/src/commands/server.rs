@@ -1,8 +1,8 @@
-use clap::{Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 use gateward_core::registry::{ServerKind, ServerTrust};
 use serde_json::Value;
 
-use crate::arguments::{PageArguments, Revision, object, segment};
+use crate::arguments::{DEFAULT, PageArguments, Revision, Shield, object, segment};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Method, Request};
@@ -21,6 +21,8 @@ pub const FIELDS: &[Field] = &[
     Field::detail("manifest_sha256"),
     Field::detail("instructions_sha256").null("none"),
     Field::detail("upstream").null("none"),
+    Field::detail("shield").null(DEFAULT),
+    Field::detail("inspects_results"),
     Field::column("revision"),
     Field::detail("created_at"),
     Field::detail("updated_at"),
@@ -125,6 +127,11 @@ pub struct Settings {
     #[arg(long, value_name = "FILE", value_parser = object)]
     manifest: Option<Value>,
     #[command(flatten)]
+    shield: Shield,
+    /// Whether the shield also reads what the server returns. The default of `create` is `false`
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    inspects_results: Option<bool>,
+    #[command(flatten)]
     upstream: Box<UpstreamArguments>,
 }
 
@@ -142,6 +149,8 @@ impl Settings {
             .with("kind", kind)
             .with("trust", self.trust)
             .with("manifest", self.manifest)
+            .with("shield", self.shield.shield)
+            .with("inspects_results", self.inspects_results)
             .with("upstream", self.upstream.value())
     }
 }

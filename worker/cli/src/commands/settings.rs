@@ -1,6 +1,6 @@
 use clap::Subcommand;
 
-use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Switch, Trust};
+use crate::arguments::{DEFAULT, Limit, RateArguments, Revision, Shield, Switch, Trust};
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
 use crate::request::{Fields, Request};
@@ -22,6 +22,7 @@ const FIELDS: &[Field] = &[
     Field::column("warrant_reads_once").null(DEFAULT),
     Field::column("warrant_required").null(DEFAULT),
     Field::column("warrant_alone_trust").null(DEFAULT),
+    Field::column("shield").null(DEFAULT),
     Field::column("revision"),
 ];
 
@@ -79,6 +80,8 @@ Example:
         #[arg(long, value_name = "TRUST")]
         warrant_alone_trust: Option<Trust>,
         #[command(flatten)]
+        shield: Shield,
+        #[command(flatten)]
         revision: Revision,
     },
 }
@@ -101,6 +104,7 @@ impl Settings {
                 warrant_reads_once,
                 warrant_required,
                 warrant_alone_trust,
+                shield,
                 revision,
             } => {
                 let fields = rate
@@ -116,7 +120,8 @@ impl Settings {
                     .with("warrant_proof_windows", warrant_proof_windows)
                     .with("warrant_reads_once", warrant_reads_once)
                     .with("warrant_required", warrant_required)
-                    .with("warrant_alone_trust", warrant_alone_trust);
+                    .with("warrant_alone_trust", warrant_alone_trust)
+                    .with("shield", shield.shield);
                 patch(&["settings"], fields, revision.if_match)?
             }
         };

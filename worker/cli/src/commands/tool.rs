@@ -6,7 +6,8 @@ use gateward_core::registry::TaintRule;
 use serde_json::Value;
 
 use crate::arguments::{
-    Canary, DEFAULT, Limit, PageArguments, Revision, ToolId, WarrantRequired, object, segment,
+    Canary, DEFAULT, Limit, PageArguments, Revision, Shield, ToolId, WarrantRequired, object,
+    segment,
 };
 use crate::failure::Failure;
 use crate::plan::{Plan, patch};
@@ -30,6 +31,7 @@ pub const FIELDS: &[Field] = &[
     Field::detail("cost").null(DEFAULT),
     Field::detail("warrant_required"),
     Field::detail("min_clearance").null("none"),
+    Field::detail("shield").null(DEFAULT),
     Field::detail("input_schema").null("none"),
     Field::detail("argument_roles").null("every argument is a sink"),
     Field::detail("reach"),
@@ -75,6 +77,8 @@ Examples:
         #[command(flatten)]
         clearance: Clearance,
         #[command(flatten)]
+        shield: Shield,
+        #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
         provenance: Provenance,
@@ -119,6 +123,8 @@ Examples:
         warrant: WarrantRequired,
         #[command(flatten)]
         clearance: Clearance,
+        #[command(flatten)]
+        shield: Shield,
         #[command(flatten)]
         schema: InputSchema,
         #[command(flatten)]
@@ -323,6 +329,7 @@ impl Tool {
                 cost,
                 warrant,
                 clearance,
+                shield,
                 schema,
                 provenance,
             } => {
@@ -337,6 +344,7 @@ impl Tool {
                     .with("cost", cost.value())
                     .with("warrant_required", warrant.warrant_required)
                     .with("min_clearance", clearance.value())
+                    .with("shield", shield.shield)
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 Request::post(&["servers", &server, "tools"]).body(fields)
@@ -359,6 +367,7 @@ impl Tool {
                 cost,
                 warrant,
                 clearance,
+                shield,
                 schema,
                 provenance,
                 revision,
@@ -374,6 +383,7 @@ impl Tool {
                     .with("cost", cost.value())
                     .with("warrant_required", warrant.warrant_required)
                     .with("min_clearance", clearance.value())
+                    .with("shield", shield.shield)
                     .with("input_schema", schema.value());
                 let fields = provenance.fields(fields);
                 patch(&["servers", &server, "tools", &tool], fields, revision.if_match)?

@@ -33,6 +33,7 @@ mod resource;
 pub mod roles;
 pub mod server;
 pub mod settings;
+mod shield;
 mod states;
 pub mod tenant;
 pub mod tool;

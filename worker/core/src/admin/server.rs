@@ -13,6 +13,7 @@ use super::manifest_difference::Difference;
 use super::precondition::check_match;
 use super::refusal::{limit_reached, name_taken};
 use super::resource::Resource;
+use super::shield::modes;
 use super::states::{StateAction, States};
 use super::upstream;
 use crate::bounds::MAX_TOOLS;
@@ -20,6 +21,7 @@ use crate::field::{Millis, Name, present};
 use crate::problem::Problem;
 use crate::registry::upstream::Upstream;
 use crate::registry::{ChangedKey, ServerKind, ServerStatus, ServerTrust, instructions_sha256};
+use crate::shield::{Category, Mode, Modes};
 use crate::sql::administration::{self as sql, Statement, Value};
 
 /// Servers of a tenant, deleted ones included: their names cannot be used again.
@@ -36,6 +38,8 @@ pub struct ServerRow {
     manifest_sha256: Option<String>,
     instructions_sha256: Option<String>,
     upstream: Option<Upstream>,
+    shield: Option<Modes>,
+    inspects_results: bool,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -60,6 +64,12 @@ pub struct Server {
     instructions_sha256: Option<String>,
     /// Its upstream. Null if Gateward forwards nothing to it.
     upstream: Option<Upstream>,
+    /// The shield's mode of each category of findings, unless the tool has one. A category that is left out has the
+    /// tenant's mode, as have all if it is null.
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Modes>,
+    /// Whether the shield also reads what the server returns.
+    inspects_results: bool,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Millis,
@@ -110,6 +120,8 @@ impl Resource for ServerRow {
             manifest_sha256: self.manifest_sha256.clone(),
             instructions_sha256: self.instructions_sha256.clone(),
             upstream: self.upstream.clone(),
+            shield: self.shield,
+            inspects_results: self.inspects_results,
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -136,6 +148,8 @@ impl ServerRow {
                 self.revision.into(),
                 self.created_at_ms.0.into(),
                 self.updated_at_ms.0.into(),
+                Value::json(self.shield.as_ref()),
+                flag(self.inspects_results),
             ],
         )
     }
@@ -284,6 +298,16 @@ pub struct ServerRequest {
     /// asked.
     #[schema(value_type = Option<Object>)]
     manifest: Option<Box<RawValue>>,
+    /// The shield's mode of each category of findings. If left out, a registered server keeps its modes; null leaves
+    /// them to the tenant.
+    #[serde(default, deserialize_with = "modes")]
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Option<Modes>>,
+    /// Whether the shield also reads what the server returns. If left out, a registered server keeps its value; of a
+    /// new server it does not.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    inspects_results: Option<bool>,
 }
 
 /// [`ServerRequest`], with its parts parsed.
@@ -312,7 +336,14 @@ impl CreateServer {
         let upstream = self.upstream.clone();
         let row = match &before {
             Some(row) if row.deleted => return Err(name_taken("server", true)),
-            Some(row) => ServerRow { kind, trust, upstream, ..row.clone() },
+            Some(row) => ServerRow {
+                kind,
+                trust,
+                upstream,
+                shield: self.request.shield.unwrap_or(row.shield),
+                inspects_results: self.request.inspects_results.unwrap_or(row.inspects_results),
+                ..row.clone()
+            },
             None => {
                 if loaded.extra::<Count>()?.count >= MAX_SERVERS {
                     return Err(limit_reached("servers", MAX_SERVERS));
@@ -325,6 +356,8 @@ impl CreateServer {
                     manifest_sha256: None,
                     instructions_sha256: None,
                     upstream,
+                    shield: self.request.shield.flatten(),
+                    inspects_results: self.request.inspects_results.unwrap_or(false),
                     deleted: false,
                     revision: 0,
                     created_at_ms: Millis(at.now_ms),
@@ -374,6 +407,13 @@ pub struct ServerPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Object, required = false)]
     manifest: Option<Box<RawValue>>,
+    /// Replaces all modes; null leaves them to the tenant.
+    #[serde(default, deserialize_with = "modes")]
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Option<Modes>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    inspects_results: Option<bool>,
 }
 
 /// [`ServerPatch`] of one server.
@@ -399,6 +439,8 @@ impl PatchServer {
         let mut row = before.clone();
         row.kind = self.patch.kind.unwrap_or(row.kind);
         row.trust = self.patch.trust.unwrap_or(row.trust);
+        row.shield = self.patch.shield.unwrap_or(row.shield);
+        row.inspects_results = self.patch.inspects_results.unwrap_or(row.inspects_results);
         if let Some(patch) = &self.patch.upstream {
             let known = row.upstream.as_ref();
             let patch = patch.as_deref();

@@ -8,11 +8,13 @@ use utoipa::ToSchema;
 use super::answer::Answer;
 use super::change::{At, Loaded, Outcome, Write};
 use super::resource::Resource;
+use super::shield::modes;
 use super::tenant::{self, TenantRow};
 use crate::bucket::MAX_CAPACITY;
 use crate::field::{PerSecond, Whole, present};
 use crate::problem::Problem;
 use crate::registry::{MAX_GRACE_S, Settings};
+use crate::shield::{Category, Mode, Modes};
 use crate::sql::administration::Statement;
 use crate::trust::SourceTrust;
 use crate::warrant::bounds::{DEFAULT_PROOF_WINDOWS, MAX_LINKS};
@@ -112,6 +114,10 @@ pub struct PatchSettings {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<SourceTrust>)]
     warrant_alone_trust: Option<Option<SourceTrust>>,
+    /// Replaces all modes.
+    #[serde(default, deserialize_with = "modes")]
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Option<Modes>>,
 }
 
 impl Write for PatchSettings {
@@ -151,6 +157,7 @@ impl Write for PatchSettings {
         if let Some(trust) = self.warrant_alone_trust {
             settings.warrant_alone_trust = trust;
         }
+        settings.shield = self.shield.unwrap_or(settings.shield);
         if let Some(value) = self.rate_refill_per_s {
             settings.rate_refill_per_s = value.map(|value| value.0);
         }

@@ -12,6 +12,7 @@ use super::manifest;
 use super::precondition::check_match;
 use super::refusal::{conflict, limit_reached};
 use super::resource::Resource;
+use super::shield::modes;
 use super::states::{StateAction, States};
 use crate::approval::{MAX_APPROVAL_S, MIN_APPROVAL_S};
 use crate::bounds::MAX_TOOLS;
@@ -23,6 +24,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provenance::{ArgumentRoles, Reach, ResultLevel, ResultTrust, Role};
 use crate::registry::{ChangedKey, TaintRule, ToolStatus};
 use crate::schema::{self, Schema};
+use crate::shield::{Category, Mode, Modes};
 use crate::sql::administration::{self as sql, Statement, Value};
 
 /// A tool in D1.
@@ -45,6 +47,7 @@ pub struct ToolRow {
     cost: Option<Amount>,
     warrant_required: bool,
     min_clearance: Option<u8>,
+    shield: Option<Modes>,
     definition_sha256: Option<String>,
     revision: u64,
     created_at_ms: Millis,
@@ -94,6 +97,10 @@ pub struct Tool {
     warrant_required: bool,
     /// The least clearance that a warrant must have for it; null if none is needed.
     min_clearance: Option<u8>,
+    /// The shield's mode of each category of findings. A category that is left out has the server's mode, as have all
+    /// if it is null.
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Modes>,
     /// SHA-256 over the RFC 8785 form of the tool's definition, lower-case hex; null if the server
     /// has not listed it. Numbers that no double holds exactly keep their text.
     definition_sha256: Option<String>,
@@ -149,6 +156,7 @@ impl Resource for ToolRow {
             cost: self.cost,
             warrant_required: self.warrant_required,
             min_clearance: self.min_clearance,
+            shield: self.shield,
             definition_sha256: self.definition_sha256.clone(),
             revision: self.revision,
             created_at: self.created_at_ms,
@@ -232,6 +240,7 @@ impl ToolRow {
                 self.cost.map(String::from).into(),
                 flag(self.warrant_required),
                 self.min_clearance.map(u64::from).into(),
+                Value::json(self.shield.as_ref()),
             ],
         )
     }
@@ -377,6 +386,11 @@ pub struct ToolRequest {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 0, maximum = 255)]
     min_clearance: Option<Option<Clearance>>,
+    /// The shield's mode of each category of findings. If left out, a registered tool keeps its modes; null leaves them
+    /// to the server.
+    #[serde(default, deserialize_with = "modes")]
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Option<Modes>>,
 }
 
 type Clearance = Whole<0, 255>;
@@ -424,6 +438,7 @@ impl Write for CreateTool {
             cost: None,
             warrant_required: false,
             min_clearance: None,
+            shield: None,
             definition_sha256: None,
             revision: 0,
             created_at_ms: Millis(at.now_ms),
@@ -445,6 +460,7 @@ impl Write for CreateTool {
             cost: given(&request.cost, &known.cost),
             warrant_required: request.warrant_required.unwrap_or(known.warrant_required),
             min_clearance: clearance(request.min_clearance, known.min_clearance),
+            shield: request.shield.unwrap_or(known.shield),
             ..known
         };
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
@@ -502,6 +518,10 @@ pub struct ToolPatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 0, maximum = 255)]
     min_clearance: Option<Option<Clearance>>,
+    /// Replaces all modes; null leaves them to the server.
+    #[serde(default, deserialize_with = "modes")]
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    shield: Option<Option<Modes>>,
 }
 
 /// [`ToolPatch`] of one tool.
@@ -536,6 +556,7 @@ impl Write for PatchTool {
             cost: given(&self.patch.cost, &before.cost),
             warrant_required: self.patch.warrant_required.unwrap_or(before.warrant_required),
             min_clearance: clearance(self.patch.min_clearance, before.min_clearance),
+            shield: self.patch.shield.unwrap_or(before.shield),
             ..before.clone()
         };
         let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;

@@ -25,7 +25,7 @@ use crate::velocity::shared::Look;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 10;
+pub const PROTOCOL_VERSION: u8 = 11;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -266,6 +266,7 @@ mod tests {
     use crate::provenance::Observed;
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Settings, TenantStatus};
+    use crate::shield::{Mode, Modes};
     use crate::taint::TaintExplanation;
     use crate::trace::TraceId;
     use crate::trust::SourceTrust;
@@ -323,6 +324,7 @@ mod tests {
                 warrant_reads_once: Some(true),
                 warrant_required: Some(false),
                 warrant_alone_trust: None,
+                shield: Some(Modes { secret: Some(Mode::Redact), ..Modes::default() }),
             },
             lanes: Some(2),
             rows_per_day: None,
@@ -483,7 +485,7 @@ mod tests {
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0a00017407016b01010101010101010101010101010101010101010101010101010101010101\
+                    "0b00017407016b01010101010101010101010101010101010101010101010101010101010101\
                 0101016801020202020202020202020202020202020100c0000207010101010179010101017a000003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee66010000596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
@@ -493,35 +495,35 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0a01017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0b01017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
                 pin(
-                    "0a0201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
+                    "0b0201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
                     "",
                 ),
             ),
-            (LaneRequest::Taint(taint), pin("0a0301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("0a0401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("0a0501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0a06030404000403732f780607", "")),
-            (LaneRequest::KeepPushes(pending), pin("0a07017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("0a080170", "")),
+            (LaneRequest::Taint(taint), pin("0b0301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("0b0401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("0b0501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0b06030404000403732f780607", "")),
+            (LaneRequest::KeepPushes(pending), pin("0b07017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("0b080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "0a0903626f749203",
-                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
+                    "0b0903626f74af03",
+                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("0a0a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("0a0bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("0a0cad02", "")),
-            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("0a0d010162", "")),
+            (LaneRequest::ReadChainEnds, pin("0b0a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("0b0bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("0b0cad02", "")),
+            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("0b0d010162", "")),
             (
                 LaneRequest::Lease(Cow::Owned(lease)),
-                pin("0a0e0174016c012a0201390203555443070805ac02013201310130010131", ""),
+                pin("0b0e0174016c012a0201390203555443070805ac02013201310130010131", ""),
             ),
             (
                 LaneRequest::GiveBack {
@@ -530,16 +532,16 @@ mod tests {
                     number: 300,
                     granted: Amount::whole(2),
                 },
-                pin("0a0f016c012aac020132", ""),
+                pin("0b0f016c012aac020132", ""),
             ),
-            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0a10010175", "")),
+            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0b10010175", "")),
             (
                 LaneRequest::Look { entry: text("e"), look: look.clone() },
-                pin("0a1101650177ac02e807010131", ""),
+                pin("0b1101650177ac02e807010131", ""),
             ),
             (
                 LaneRequest::Withdraw { entry: text("e"), look },
-                pin("0a1201650177ac02e807010131", ""),
+                pin("0b1201650177ac02e807010131", ""),
             ),
         ]
     }
@@ -559,16 +561,16 @@ mod tests {
             retry_after_s: Some(5),
         };
         vec![
-            (LaneReply::Done, pin("0a00", "")),
+            (LaneReply::Done, pin("0b00", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("0a010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("0b010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("0a020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("0b020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0a03a704",
+                    "0b03a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -579,7 +581,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "0a0465",
+                    "0b0465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -588,20 +590,20 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0a05ac020168000167", ""),
+                pin("0b05ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("0a0601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0a07025b5d", "")),
-            (LaneReply::Books(vec![text("[]")]), pin("0a0801025b5d", "")),
-            (LaneReply::Leased(Some(granted)), pin("0a0901ac02ad020132013101300130000105", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("0b0601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0b07025b5d", "")),
+            (LaneReply::Books(vec![text("[]")]), pin("0b0801025b5d", "")),
+            (LaneReply::Leased(Some(granted)), pin("0b0901ac02ad020132013101300130000105", "")),
             (
                 LaneReply::Returned(Some(Returned { number: 300, returned: Amount::whole(1) })),
-                pin("0a0a01ac020131", ""),
+                pin("0b0a01ac020131", ""),
             ),
-            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("0a0b010175027b7d", "")),
+            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("0b0b010175027b7d", "")),
             (
                 LaneReply::Counted(Counted { count: 2, sum: Amount::whole(1) }),
-                pin("0a0c020131", ""),
+                pin("0b0c020131", ""),
             ),
         ]
     }
@@ -705,7 +707,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 10"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 11"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

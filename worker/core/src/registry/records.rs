@@ -15,6 +15,7 @@ use crate::policy::risk::RiskTier;
 use crate::provenance::{ArgumentRoles, Destinations, Reach, ResultTrust};
 use crate::registry::upstream::Upstream;
 use crate::scope::Scope;
+use crate::shield::Modes;
 use crate::taint::DEFAULT_TAINT_S;
 use crate::trust::SourceTrust;
 use crate::warrant::key::PublicKey;
@@ -141,6 +142,13 @@ pub struct ServerRecord {
     pub upstream: Option<Rc<Upstream>>,
     /// SHA-256 of the instructions that were pinned at registration, in lower-case hex.
     pub instructions_sha256: Option<String>,
+    /// The shield's mode of each category of findings, unless the tool has one. As for [`AgentRecord::public_key`], a
+    /// stored record that lacks this or the next field is not used.
+    #[serde(default)]
+    pub shield: Option<Modes>,
+    /// Whether the shield also reads what the server returns.
+    #[serde(default, with = "flag")]
+    pub inspects_results: bool,
 }
 
 impl ServerRecord {
@@ -188,6 +196,10 @@ pub struct ToolRegistration {
     /// The least clearance that a warrant must have for it.
     #[serde(default)]
     pub min_clearance: Option<u8>,
+    /// The shield's mode of each category of findings. As for `warrant_required`, a stored record that lacks this is
+    /// not used.
+    #[serde(default)]
+    pub shield: Option<Modes>,
 }
 
 impl ToolRegistration {
@@ -351,13 +363,16 @@ mod tests {
         let old = tool(r#""mutates":0,"risk":"low""#);
         assert!(!old.writes());
         assert_eq!((old.argument_roles, old.reach, old.result_trust), (None, Reach::Outside, None));
-        assert_eq!((old.warrant_required, old.min_clearance), (false, None));
+        assert_eq!((old.warrant_required, old.min_clearance, old.shield), (false, None, None));
+        let server = r#"{"kind":"mcp","trust":"trusted","status":"active","upstream":null,"instructions_sha256":null}"#;
+        let server: ServerRecord = serde_json::from_str(server).unwrap();
+        assert_eq!((server.shield, server.inspects_results), (None, false));
         let agent = r#"{"lane":0,"status":"active","environment":"e","risk_tier":"low","groups":[],"allowed_tools":null}"#;
         let agent: AgentRecord = serde_json::from_str(agent).unwrap();
         assert_eq!((agent.public_key, agent.warrant_required), (None, false));
         let tenant: TenantRecord =
             serde_json::from_str(r#"{"status":"active","epoch":1}"#).unwrap();
-        assert_eq!(tenant.destinations, None);
+        assert_eq!((tenant.destinations, tenant.settings.shield), (None, None));
         let listed =
             r#"{"tool":"t","status":"active","mutates":0,"canary":0,"definition_sha256":null}"#;
         assert!(!serde_json::from_str::<ListedTool>(listed).unwrap().egress);

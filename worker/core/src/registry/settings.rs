@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::shield::{Category, Mode, Modes};
 use crate::trust::SourceTrust;
 
 /// A tenant's settings. Null: the worker's vars or defaults apply.
@@ -40,4 +41,7 @@ pub struct Settings {
     /// The highest `source_trust` that a call with a warrant and no credential may state. Default: such calls are
     /// refused.
     pub warrant_alone_trust: Option<SourceTrust>,
+    /// The shield's mode of each category of findings, unless the tool or its server has one. Default `detect`.
+    #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
+    pub shield: Option<Modes>,
 }

@@ -134,7 +134,7 @@ macro_rules! tenant_row {
     () => {
         concat!(
             "json_object('tenant', tenant, 'status', status, 'lanes', lanes, ",
-            settings!(member, flag_member),
+            settings!(member, flag_member, json_member),
             ", 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
                'retention_days', retention_days, 'destinations', json(destinations), \
                'revision', revision, 'created_at_ms', created_at_ms, 'updated_at_ms', updated_at_ms)"
@@ -142,7 +142,7 @@ macro_rules! tenant_row {
     };
 }
 
-/// A setting as the JSON object `?4` has it; true is 1.
+/// A setting as the JSON object `?4` has it; true is 1, and an object is its text.
 macro_rules! set_setting {
     ($column:literal) => {
         concat!($column, " = ?4->>'", $column, "'")
@@ -204,7 +204,9 @@ macro_rules! server_row {
             ", 'quarantined', ",
             flag!("quarantined"),
             ", 'manifest_sha256', manifest_sha256, 'instructions_sha256', instructions_sha256, \
-               'upstream', json(upstream), 'deleted', ",
+               'upstream', json(upstream), 'shield', json(shield), 'inspects_results', ",
+            flag!("inspects_results"),
+            ", 'deleted', ",
             flag!("deleted_at_ms IS NOT NULL"),
             ", 'revision', revision, 'created_at_ms', created_at_ms, \
                'updated_at_ms', updated_at_ms)"
@@ -223,7 +225,8 @@ macro_rules! tool_row {
             flag!("canary"),
             ", 'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', json(input_schema), \
                'argument_roles', json(argument_roles), 'reach', reach, \
-               'result_trust', json(result_trust), 'cost', cost, 'min_clearance', min_clearance, 'warrant_required', ",
+               'result_trust', json(result_trust), 'cost', cost, 'min_clearance', min_clearance, \
+               'shield', json(shield), 'warrant_required', ",
             flag!("warrant_required"),
             ", 'definition_sha256', definition_sha256, 'approved', ",
             flag!("approved"),
@@ -364,7 +367,7 @@ statements! {
     CREATE_TENANT = "INSERT INTO tenants (tenant, lanes, created_at_ms, updated_at_ms) \
         VALUES (?1, ?2, ?3, ?3)";
     /// Tenant, status, lanes, settings and storage limits as JSON objects, revision, now, destinations.
-    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", settings!(set_setting, set_setting), ", \
+    SAVE_TENANT = "UPDATE tenants SET status = ?2, lanes = ?3, ", settings!(set_setting, set_setting, set_setting), ", \
         rows_per_day = ?5->>'rows_per_day', bytes_per_day = ?5->>'bytes_per_day', \
         retention_days = ?5->>'retention_days', revision = ?6, updated_at_ms = ?7, \
         destinations = ?8 WHERE tenant = ?1";
@@ -403,7 +406,7 @@ statements! {
             AND public_key IS NOT NULL AND deleted_at_ms IS NULL AND agent <> ?2)) AS extra";
     /// Tenant, agent.
     READ_AGENT = "SELECT ", agent_row!(), " AS record, \
-          (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member, flag_member), ") \
+          (SELECT json_object('status', status, 'epoch', epoch, ", settings!(member, flag_member, json_member), ") \
              FROM tenants WHERE tenant = ?1) AS extra FROM agents \
         WHERE tenant = ?1 AND agent = ?2 AND deleted_at_ms IS NULL";
     /// Tenant, after, limit.
@@ -573,14 +576,17 @@ statements! {
     LIST_SERVERS = "SELECT ", server_row!(), " AS record FROM servers \
         WHERE tenant = ?1 AND server > ?2 AND deleted_at_ms IS NULL ORDER BY server LIMIT ?3";
     /// Tenant, server, kind, trust, approved, disabled, quarantined, manifest, instructions, upstream,
-    /// revision, created, updated.
+    /// revision, created, updated, modes of the shield, whether it inspects results.
     SAVE_SERVER = "INSERT INTO servers (tenant, server, kind, trust, approved, disabled, \
           quarantined, manifest_sha256, instructions_sha256, upstream, revision, created_at_ms, \
-          updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+          updated_at_ms, shield, inspects_results) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
         ON CONFLICT (tenant, server) DO UPDATE SET kind = excluded.kind, trust = excluded.trust, \
           approved = excluded.approved, disabled = excluded.disabled, \
           quarantined = excluded.quarantined, manifest_sha256 = excluded.manifest_sha256, \
-          instructions_sha256 = excluded.instructions_sha256, upstream = excluded.upstream, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
+          instructions_sha256 = excluded.instructions_sha256, upstream = excluded.upstream, \
+          shield = excluded.shield, inspects_results = excluded.inspects_results, \
+          revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
     /// Tenant, server, now, revision.
     DELETE_SERVER = "UPDATE servers SET deleted_at_ms = ?3, updated_at_ms = ?3, revision = ?4 \
         WHERE tenant = ?1 AND server = ?2";
@@ -629,18 +635,20 @@ statements! {
     LIST_TOOLS = "SELECT ", tool_row!(), " AS record FROM tools \
         WHERE tenant = ?1 AND server = ?2 AND tool > ?3 ORDER BY tool LIMIT ?4";
     /// Tenant, server, tool, mutates, egress, risk, canary, tainted, approved, disabled, quarantined,
-    /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results, cost, warrants.
+    /// approval time, schema, definition, revision, created, updated, roles, reach, trust of results, cost, warrants,
+    /// modes of the shield.
     SAVE_TOOL = "INSERT INTO tools (tenant, server, tool, mutates, egress, risk, canary, tainted, approved, \
           disabled, quarantined, approval_ttl_s, input_schema, definition_sha256, revision, \
-          created_at_ms, updated_at_ms, argument_roles, reach, result_trust, cost, warrant_required, min_clearance) \
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23) \
+          created_at_ms, updated_at_ms, argument_roles, reach, result_trust, cost, warrant_required, min_clearance, \
+          shield) \
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
         ON CONFLICT (tenant, server, tool) DO UPDATE SET mutates = excluded.mutates, \
           egress = excluded.egress, risk = excluded.risk, canary = excluded.canary, tainted = excluded.tainted, \
           approved = excluded.approved, \
           disabled = excluded.disabled, quarantined = excluded.quarantined, \
           approval_ttl_s = excluded.approval_ttl_s, input_schema = excluded.input_schema, \
           argument_roles = excluded.argument_roles, reach = excluded.reach, result_trust = excluded.result_trust, cost = excluded.cost, \
-          warrant_required = excluded.warrant_required, min_clearance = excluded.min_clearance, \
+          warrant_required = excluded.warrant_required, min_clearance = excluded.min_clearance, shield = excluded.shield, \
           definition_sha256 = excluded.definition_sha256, revision = excluded.revision, updated_at_ms = excluded.updated_at_ms";
 
     /// Tenant, ban id, now.

@@ -44,7 +44,7 @@ macro_rules! shared_limits {
 /// the lane's own quarantine, which could be older than its end.
 pub const LOAD_RECORDS: &str = concat!(
     "SELECT (SELECT json_object('status', status, 'epoch', epoch, ",
-    settings!(member, flag_member),
+    settings!(member, flag_member, json_member),
     ", 'lanes', lanes, 'rows_per_day', rows_per_day, 'bytes_per_day', bytes_per_day, \
        'destinations', json(destinations), 'shared_limits', ",
     shared_limits!(),
@@ -71,11 +71,12 @@ pub const LOAD_RECORDS: &str = concat!(
     ", 'first_key_id', first_key_id) \
        FROM credentials WHERE tenant = ?1 AND key_id = ?3) AS credential, \
     (SELECT json_object('kind', kind, 'trust', trust, 'status', status, \
-       'upstream', json(upstream), 'instructions_sha256', instructions_sha256) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
+       'upstream', json(upstream), 'instructions_sha256', instructions_sha256, 'shield', json(shield), \
+       'inspects_results', inspects_results) FROM servers WHERE tenant = ?1 AND server = ?4 AND deleted_at_ms IS NULL) AS server, \
     (SELECT json_object('status', status, 'mutates', mutates, 'egress', egress, 'risk', risk, 'canary', canary, \
        'tainted', tainted, 'approval_ttl_s', approval_ttl_s, 'input_schema', input_schema, \
        'argument_roles', json(argument_roles), 'reach', reach, 'result_trust', json(result_trust), 'cost', cost, \
-       'warrant_required', warrant_required, 'min_clearance', min_clearance) \
+       'warrant_required', warrant_required, 'min_clearance', min_clearance, 'shield', json(shield)) \
        FROM tools WHERE tenant = ?1 AND server = ?4 AND tool = ?5) AS tool, \
     iif(?6, (SELECT json_group_array(json_object('kind', kind, 'subject', subject, \
        'expires_at_ms', expires_at_ms)) FROM (SELECT kind, subject, expires_at_ms FROM bans \

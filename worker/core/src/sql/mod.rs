@@ -2,9 +2,9 @@
 //! (`tests/sql.rs`).
 
 /// The columns of a tenant's settings, separated by commas. Each is passed to the macro `$each`; those that are true or
-/// false, to `$flag`.
+/// false, to `$flag`; those that hold JSON, to `$json`.
 macro_rules! settings {
-    ($each:ident, $flag:ident) => {
+    ($each:ident, $flag:ident, $json:ident) => {
         concat!(
             $each!("rate_capacity"),
             ", ",
@@ -35,6 +35,8 @@ macro_rules! settings {
             $flag!("warrant_required"),
             ", ",
             $each!("warrant_alone_trust"),
+            ", ",
+            $json!("shield"),
         )
     };
 }
@@ -58,6 +60,13 @@ macro_rules! flag_member {
             $column,
             ", 'true', 'false')))"
         )
+    };
+}
+
+/// The same of a column that holds JSON text or NULL.
+macro_rules! json_member {
+    ($column:literal) => {
+        concat!("'", $column, "', json(", $column, ")")
     };
 }
 

@@ -487,6 +487,7 @@ pub fn tool(mutates: bool, canary: bool) -> Option<ToolRegistration> {
         cost: None,
         warrant_required: false,
         min_clearance: None,
+        shield: None,
     })
 }
 
@@ -497,6 +498,8 @@ pub fn server(status: ServerStatus) -> Option<ServerRecord> {
         status,
         upstream: None,
         instructions_sha256: None,
+        shield: None,
+        inspects_results: false,
     })
 }
 

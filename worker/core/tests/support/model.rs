@@ -286,6 +286,7 @@ impl Model {
                         self.free(&self.servers, "servers", &name)?;
                         pending(json!({
                             "server": name, "manifest_sha256": null, "instructions_sha256": null,
+                            "shield": null, "inspects_results": false,
                         }))
                     }
                 };
@@ -307,7 +308,7 @@ impl Model {
                 let nothing = json!({
                     "server": name, "egress": false, "input_schema": null,
                     "argument_roles": null, "reach": "outside", "result_trust": null, "cost": null,
-                    "warrant_required": false, "min_clearance": null,
+                    "warrant_required": false, "min_clearance": null, "shield": null,
                     "definition_sha256": null,
                 });
                 let new = || pending(nothing);
@@ -691,6 +692,11 @@ impl Model {
             }
             record
         });
+        let server = self.servers.get(server).map(|server| {
+            let mut record = standing(server);
+            record["inspects_results"] = json!(u8::from(server["inspects_results"] == true));
+            record
+        });
         let agent = self.agents.get(agent).map(|agent| {
             let mut record = self.agent(agent);
             record["warrant_required"] = json!(u8::from(agent["warrant_required"] == true));
@@ -712,7 +718,7 @@ impl Model {
             "tenant": tenant,
             "agent": agent,
             "credential": credential,
-            "server": self.servers.get(server).map(standing),
+            "server": server,
             "tool": tool,
             "bans": bans.map(ban).collect::<Vec<_>>(),
             "warrants": {
