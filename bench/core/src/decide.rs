@@ -278,7 +278,7 @@ fn plain_request(call: &Call) -> plain_cedar::Request {
             "sensitive": call.sensitive,
             "resource": "",
             "input": call.parameters,
-            "shield": {"findings": [], "score": 0},
+            "shield": {"categories": [], "rules": [], "max_severity": 0, "truncated": false},
             "velocity": {"calls_1m": {"count": 1}, "denials_10m": {"count": 0}},
             "approval": {"granted": false, "approvers": [], "age_s": 0},
             "warrant": {"present": false},

@@ -18,6 +18,7 @@ mod parts;
 mod plain_cedar;
 mod policy;
 mod provenance;
+mod shield;
 mod velocity;
 mod warrants;
 pub mod worst_case;
@@ -74,6 +75,7 @@ pub fn operations() -> Vec<Operation> {
         credentials::operations,
         limits::operations,
         velocity::operations,
+        shield::operations,
         warrants::operations,
         metrics::operations,
         canonical::operations,

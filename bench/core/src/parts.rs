@@ -160,6 +160,7 @@ impl Sealing {
             obligations: Obligations { approver_groups: &[], redact_fields: &[] },
             prev_hash: &self.previous,
             provenance: None,
+            shield: None,
             reason_code: ReasonCode::PolicyAllow,
             resource: "",
             run: "",
@@ -197,7 +198,7 @@ const TRUST: CallTrust = CallTrust {
 fn response(command: &GateCommand, ruling: &Ruling, sealing: &Sealing, hash: &str) -> String {
     encode_response(
         command,
-        ruling,
+        (ruling, None),
         TRUST,
         Engine { bundle: gateward_policies::bundle().digest, degraded_cause: None },
         &sealing.decision_id,

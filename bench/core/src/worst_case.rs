@@ -12,7 +12,6 @@ use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_
 use gateward_core::call::command::{GateCommand, MAX_CANDIDATES};
 use gateward_core::call::headers;
 use gateward_core::call::http_tool::{self, HttpRequest};
-use gateward_core::call::shield;
 use gateward_core::credential::token::MacKeys;
 use gateward_core::glob::Glob;
 use gateward_core::json::Json;
@@ -26,15 +25,17 @@ use gateward_core::mcp::redact::Removed;
 use gateward_core::mcp::seal::Seal;
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::policy::input;
+use gateward_core::provenance::ValueKey;
 use gateward_core::registry::upstream::{
     DEFAULT_MAX_RESULT_BYTES, HttpRoute, MAX_ROUTE_SEGMENTS, MAX_ROUTES,
 };
 use gateward_core::schema::{self, MAX_SCHEMA_BYTES, Schema, cost};
+use gateward_core::shield::{Redaction, Rules, Shield};
 use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
-use crate::{GATEWARD, Operation, provenance, warrants};
+use crate::{GATEWARD, Operation, provenance, shield, warrants};
 
 /// Bytes of all headers that the runtime takes.
 const HEADER_BYTES: usize = 128 * 1024;
@@ -51,6 +52,12 @@ pub fn operations() -> Vec<Operation> {
     all.extend(texts());
     all.push(operation("worst_case_warrant_256_kib", warrants::worst_case));
     all
+}
+
+/// The shield redacts nothing.
+fn nothing() -> Redaction<'static> {
+    let shield = Box::leak(Box::new(Shield::new(Rules::default())));
+    Redaction { shield, tenant: TENANT, categories: &[] }
 }
 
 fn operation<F, T>(name: &'static str, prepare: impl Fn() -> F + 'static) -> Operation
@@ -132,10 +139,9 @@ fn bodies() -> Vec<Operation> {
             move || hop(black_box(&command))
         }),
         operation("worst_case_shield_256_kib", || {
-            // Every text begins as a sign does.
-            let value = parsed(&format!("[\"{}\"]", "-----begin rsa private -".repeat(BYTES / 24)));
-            assert!(shield::scan(&value).names.is_empty());
-            move || shield::scan(black_box(&value))
+            let text = shield::worst_case().repeat(BYTES / 65_536).replace("\"][\"", "");
+            let (shield, value) = (Shield::new(gateward_policies::bundle().shield), parsed(&text));
+            move || shield.inspect(TENANT, &ValueKey::new([7; 16]), "", black_box(&value))
         }),
         operation("worst_case_cedar_input_256_kib", || {
             let value = parsed(&wide(BYTES));
@@ -174,7 +180,7 @@ fn bodies() -> Vec<Operation> {
                 body: Some(parsed(&wide(BYTES))),
             };
             let names: Vec<String> = (0..64).map(|at| format!("name-{at}")).collect();
-            move || http_tool::redact(&mut black_box(&request).clone(), "/a", &names)
+            move || http_tool::redact(&mut black_box(&request).clone(), "/a", &names, nothing())
         }),
     ]
 }
@@ -207,7 +213,7 @@ fn rewrite(arguments: String, name: &'static str) -> impl Fn() -> String {
     move || {
         let seal = Seal { keys: &keys, tenant: TENANT, agent: "a", server: "s" };
         let mut removed = Removed::default();
-        forward::rewrite(black_box(&message), &names, &seal, &mut removed).unwrap()
+        forward::rewrite(black_box(&message), &names, nothing(), &seal, &mut removed).unwrap()
     }
 }
 

@@ -129,8 +129,9 @@ pub(crate) fn read(files: &[SourceFile], errors: &mut Vec<PolicyError>) -> Rules
         .zip(rules.rules)
         .map(|((file, matches, passes), rule)| Examples { file, rule, matches, passes })
         .collect();
-    match Shield::new(rules) {
-        Ok(shield) => examples.iter().for_each(|of| of.check(&shield, errors)),
+    let shield = Shield::new(rules);
+    match shield.check_cost() {
+        Ok(()) => examples.iter().for_each(|of| of.check(&shield, errors)),
         Err(cost) => {
             errors.push(PolicyError::of_file("shield", "the rules cost too much:", &cost.0))
         }

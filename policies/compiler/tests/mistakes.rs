@@ -113,7 +113,7 @@ fn a_mistake_in_a_policy_is_told_with_its_line_and_text() {
         (
             "type error",
             "@id(\"a\")\npermit (principal, action, resource)\nwhen {\n  context.sensitive &&\n  \
-             context.shield.score < \"9\"\n};"
+             context.shield.max_severity < \"9\"\n};"
                 .to_owned(),
             "base/x.cedar:5:",
             &["unexpected type: expected Long but saw String, at `\"9\"`"],

@@ -143,6 +143,8 @@ reason_codes! {
     RunBanned = "run_banned", "The run is banned.";
     SourceAddressBanned = "source_address_banned", "The address that the call comes from is banned.";
     TenantInactive = "tenant_inactive", "The tenant is not active.";
+    ShieldBlocked = "shield_blocked", "The arguments hold what this tool does not take.";
+    ShieldRedact = "shield_redact", "The call passes without the secrets and personal data in its arguments.";
     QuotaExhausted = "quota_exhausted", "A quota is used up.";
     OutsideHours = "outside_hours", "A limit does not allow calls at this time.";
     PerCallExceeded = "per_call_exceeded", "The call's number is larger than a limit allows in one call.";

@@ -133,6 +133,7 @@ pub struct DecisionPage {
 mod tests {
     use super::*;
     use crate::policy::bundle::{AnnotatedDecision, Annotations, PolicyRecord};
+    use crate::shield::Rules;
 
     const fn policy(id: &'static str, text: &'static str) -> PolicyRecord {
         let annotations = Annotations {
@@ -153,6 +154,7 @@ mod tests {
         policies: &[policy("base/a#x", "permit (a);"), policy("base/b#y", "forbid (b);")],
         tools: &[],
         velocity: &[],
+        shield: Rules { rules: &[], disabled: &[] },
     };
 
     #[test]

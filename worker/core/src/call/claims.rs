@@ -2,7 +2,6 @@
 //! credential's.
 
 use crate::bounds::{MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES};
-use crate::call::shield::Findings;
 use crate::call::{self, ToolCall, run};
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
@@ -109,7 +108,6 @@ impl Claims {
             nonce: None,
             timestamp_ms: None,
             dry_run: false,
-            findings: Findings::default(),
             action_hash: [0; 32],
             fingerprint: [0; 32],
         };

@@ -19,6 +19,7 @@ use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RESOURCE_BYTES};
 use crate::json::{Json, Names, utf16_order};
 use crate::percent::{decode, fully_decoded};
 use crate::registry::upstream::HttpRoute;
+use crate::shield::Redaction;
 
 /// The input's field for a body that is not an object.
 const BODY: &str = "body";
@@ -130,9 +131,15 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
 }
 
 /// Removes the named fields from a request by the route with this path: from the query and, at any depth,
-/// from the body. Returns false if a field is a parameter of the path, which cannot be removed.
+/// from the body. Puts markers in place of what the shield redacts. Returns false if that is a part of the path, which
+/// cannot be changed.
 #[must_use]
-pub fn redact(request: &mut HttpRequest, route: &str, fields: &[String]) -> bool {
+pub fn redact(
+    request: &mut HttpRequest,
+    route: &str,
+    fields: &[String],
+    redaction: Redaction<'_>,
+) -> bool {
     let fields = Names::by(fields, fully_decoded);
     let names = |name: &str| fields.has(name);
     if route.split('/').filter_map(parameter).any(names) {
@@ -149,7 +156,36 @@ pub fn redact(request: &mut HttpRequest, route: &str, fields: &[String]) -> bool
     if let Some(body) = &mut request.body {
         body.remove(&fields);
     }
+    !redaction.is_needed() || mark(request, redaction)
+}
+
+/// Puts markers in place of what the shield redacts. Returns false if it is in the path, or in a text that cannot be
+/// decoded.
+fn mark(request: &mut HttpRequest, redaction: Redaction<'_>) -> bool {
+    let form = |text: &str| decode(&text.replace('+', " "));
+    let plain = |text: &str| form(text).is_some_and(|text| redaction.text(&text).is_none());
+    if !request.path.split('/').all(plain) {
+        return false;
+    }
+    let mut parts = Vec::new();
+    for part in request.query.split('&') {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let Some(text) = form(value).filter(|_| plain(name)) else { return false };
+        parts.push(match redaction.text(&text) {
+            Some(marked) => [name, "=", &encoded(&marked)].concat(),
+            None => part.to_owned(),
+        });
+    }
+    request.query = parts.join("&");
+    if let Some(body) = &mut request.body {
+        redaction.value(body, &mut Vec::new());
+    }
     true
+}
+
+/// A text as the value of a query's field.
+fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 fn unmapped(why: &str) -> Unresolved {

@@ -8,7 +8,6 @@ pub mod http_tool;
 pub mod outcome;
 pub mod parameters;
 pub mod run;
-pub mod shield;
 mod tool_call;
 
 pub use tool_call::*;

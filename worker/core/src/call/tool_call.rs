@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{MAX_BODY_BYTES, MAX_LABEL_BYTES, MAX_REQUEST_ID_BYTES, MAX_RESOURCE_BYTES};
 use crate::call::run;
-use crate::call::shield::{self, Findings};
 use crate::json::{self, Json, write_string};
 use crate::name::{is_name, is_tool_name};
 use crate::problem::{Problem, ProblemCode};
@@ -43,7 +42,6 @@ pub struct ToolCall {
     pub nonce: Option<String>,
     pub timestamp_ms: Option<i64>,
     pub dry_run: bool,
-    pub findings: Findings,
     /// The SHA-256 that an approval is bound to: see [`Action::hash`].
     pub action_hash: [u8; 32],
     /// The SHA-256 that a request id is bound to. It covers everything that the decision depends on.
@@ -142,7 +140,6 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
         nonce: nonce.map(str::to_owned),
         timestamp_ms,
         dry_run: root.optional_flag("dry_run")?,
-        findings: Findings::default(),
         action_hash: [0; 32],
         fingerprint: [0; 32],
     };
@@ -158,9 +155,8 @@ pub fn parse(body: &[u8], tenant: &str) -> Result<(ToolCall, Option<Carried>), P
     Ok((call, warrant))
 }
 
-/// Computes a call's findings and digests.
+/// Computes a call's digests.
 pub fn complete(call: &mut ToolCall, tenant: &str) {
-    call.findings = shield::scan(&call.input);
     call.action_hash = Action::of(call, tenant).hash();
     call.fingerprint = fingerprint(call);
 }

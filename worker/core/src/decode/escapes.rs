@@ -59,7 +59,7 @@ pub fn decode(text: &str, kinds: Escapes) -> (String, Escapes) {
     let mut found = Escapes::default();
     let mut out: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['%', '&', '\\']) {
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'%' | b'&' | b'\\')) {
         let (before, escape) = rest.split_at(at);
         out.extend(before.as_bytes());
         let decoded = match escape.as_bytes().first() {

@@ -75,7 +75,15 @@ fn unrecorded(draft: Draft<'_>, decided_by: Engine<'_>, ruling: &Ruling) -> Step
     let decision_id = id::decision_id(id_ms, command.lane, 0, &command.call.fingerprint);
     let approval = presented(&draft).map(|approval| (approval, facts.now_ms));
     let trust = draft.trust();
-    let body = respond::response(command, ruling, trust, decided_by, &decision_id, approval, None);
+    let body = respond::response(
+        command,
+        (ruling, draft.shield.as_ref()),
+        trust,
+        decided_by,
+        &decision_id,
+        approval,
+        None,
+    );
     let counted = ruling.counted_only.then_some(match ruling.reason_code {
         ReasonCode::TenantRowsExhausted => Counted::TenantRowsExhausted,
         ReasonCode::TenantBytesExhausted => Counted::TenantBytesExhausted,
@@ -151,6 +159,7 @@ fn seal_receipt(
         run: &call.run_id,
         seq: draft.seq(),
         server: &call.server,
+        shield: draft.shield.as_ref(),
         taint: ruling.taint.as_deref(),
         tenant: &command.tenant,
         time: &id::rfc3339(facts.now_ms),
@@ -178,8 +187,15 @@ fn build_rows(
     let approval = effects.approval(draft).map(|approval| (approval, facts.now_ms));
     let receipt = Some(ReplyReceipt::new(command.lane, seq, &sealed.hash, previous));
     let trust = draft.trust();
-    let response =
-        respond::response(command, ruling, trust, decided_by, decision_id, approval, receipt);
+    let response = respond::response(
+        command,
+        (ruling, draft.shield.as_ref()),
+        trust,
+        decided_by,
+        decision_id,
+        approval,
+        receipt,
+    );
     let Effects { containment, asked, settled } = effects;
     let limits = limits::writes(draft, ruling.decision.passes(), decision_id);
     let noted = Noted {

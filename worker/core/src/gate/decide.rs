@@ -12,7 +12,8 @@ use super::proxy::{self, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Refused, Step};
 use super::{
-    approval, limits, listing, meter, provenance, resolve, run, settle, trust, velocity, warrant,
+    approval, limits, listing, meter, provenance, resolve, run, settle, shield, trust, velocity,
+    warrant,
 };
 use crate::call::command::{GateCommand, Purpose};
 use crate::decision::Decision;
@@ -192,16 +193,17 @@ fn judge_call(
         Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
             Some(denial) => denial,
             None => {
+                let blocked = shield::look(engine, draft, &tool);
                 draft.provenance = provenance::of(draft, &tool);
                 let said = match velocity::look(draft, &tool)? {
                     Some(denial) => denial,
                     None => {
                         let said = ask_policies(engine, draft, identity, tool.clone());
-                        warrant::bound(draft, &tool, said)
+                        shield::bound(draft, &tool, warrant::bound(draft, &tool, said))
                     }
                 };
                 let said = approval::prefer(refused, said);
-                match unwarranted {
+                match unwarranted.or(blocked) {
                     Some(denial) if said.decision != Decision::Quarantine => *denial,
                     _ => said,
                 }

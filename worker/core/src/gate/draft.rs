@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::provenance::Provenance;
 use crate::provenance::run::Observation;
 use crate::registry::{CallRecords, TenantRecord};
+use crate::shield::Noted;
 use crate::taint::{DEFAULT_TAINT_S, Scope};
 use crate::velocity::shared::Look;
 use crate::warrant::Claim;
@@ -79,6 +80,8 @@ pub struct Draft<'a> {
     /// Where the destinations of the call came from. Known from step 9 on, if the call writes and is tainted,
     /// or belongs to an assigned run.
     pub provenance: Option<Provenance>,
+    /// What the shield found, if anything.
+    pub shield: Option<Noted>,
     /// The limits of the call, once they were checked.
     pub ledgers: Vec<Ledger<'a>>,
     /// Which limits cover the call.
@@ -107,6 +110,7 @@ impl<'a> Draft<'a> {
             tainted: facts.agent.taint.of(scope, period_ms, facts.now_ms),
             warranted: None,
             provenance: None,
+            shield: None,
             ledgers: Vec::new(),
             covered: Covered::default(),
             takes: Vec::new(),

@@ -33,6 +33,7 @@ mod ruling;
 mod run;
 mod settle;
 pub mod shared_limits;
+mod shield;
 mod space;
 mod step;
 mod taint_state;

@@ -8,6 +8,7 @@ use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
 use crate::provenance::ResultTrust;
 use crate::registry::upstream::{DenialForm, Upstream};
+use crate::shield::Noted;
 
 /// Whether an agent could use an item of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +125,9 @@ pub struct ProxyDecision {
     pub reason_code: ReasonCode,
     pub matched_policies: Vec<String>,
     pub redacted_fields: Vec<String>,
+    /// What the shield found.
+    #[serde(default)]
+    pub shield: Noted,
     /// The limit that denies the call, in a list.
     #[serde(default)]
     pub violated_limits: Vec<Value>,

@@ -5,6 +5,7 @@ use super::draft::Draft;
 use super::identity::Identity;
 use super::provenance;
 use super::ruling::{Ruling, Tool};
+use super::shield;
 use super::trust::Origin;
 use super::warrant;
 use super::windows::Seen;
@@ -219,7 +220,6 @@ pub fn evaluate(
     let long = |value: u32| Value::from(i64::from(value));
     let seconds = |ms: u64| long(u32::try_from(ms / 1_000).unwrap_or(u32::MAX));
     let now_ms = draft.facts.now_ms;
-    let findings = &call.findings;
     let approvers = approval.into_iter().flat_map(|approval| &approval.approvers);
     let approved_at_ms = approval.and_then(|approval| approval.approved_at_ms);
     let age_ms = approved_at_ms.map_or(0, |at| now_ms.saturating_sub(at));
@@ -242,13 +242,7 @@ pub fn evaluate(
         ("sensitive", Value::from(call.contains_sensitive_data)),
         ("resource", text(&call.resource)),
         ("input", input),
-        (
-            "shield",
-            record([
-                ("findings", Value::set(findings.names.iter().map(|name| text(name)), None)),
-                ("score", long(u32::from(findings.score))),
-            ]),
-        ),
+        ("shield", shield::context(draft)),
         ("velocity", velocity(draft)),
         (
             "approval",

@@ -13,6 +13,7 @@ use crate::policy::bundle::Risk;
 use crate::policy::risk;
 use crate::provenance::Provenance;
 use crate::receipt::CANON_VERSION;
+use crate::shield::Noted;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
@@ -64,6 +65,10 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Provenance)]
     provenance: Option<&'a Provenance>,
+    /// What the shield found in the arguments. Present if it found something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Noted)]
+    shield: Option<&'a Noted>,
     /// Present if a limit denies the call: the first one that it violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<Violation>)]
@@ -126,7 +131,7 @@ fn group_names(approval: &Record) -> Vec<&str> {
 #[must_use]
 pub fn response(
     command: &GateCommand,
-    ruling: &Ruling,
+    (ruling, shield): (&Ruling, Option<&Noted>),
     trust: CallTrust,
     engine: Engine<'_>,
     decision_id: &str,
@@ -140,7 +145,12 @@ pub fn response(
         None => (Risk::Critical, true),
     };
     let root = trust.effective.lowest(call.root_trust_level.unwrap_or(trust.effective));
-    let score = risk::score(tool_risk, writes, call.contains_sensitive_data, call.findings.score);
+    let score = risk::score(
+        tool_risk,
+        writes,
+        call.contains_sensitive_data,
+        shield.map_or(0, Noted::score),
+    );
     let response = Response {
         decision_id,
         decision: ruling.decision,
@@ -168,6 +178,7 @@ pub fn response(
         degraded_cause: engine.degraded_cause,
         taint: ruling.taint.as_deref(),
         provenance: ruling.provenance.as_deref(),
+        shield,
         violated_limits: ruling.violation.as_deref().map(|violation| [violation]),
     };
     // Plain data always serializes.

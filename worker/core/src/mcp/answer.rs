@@ -448,6 +448,7 @@ mod tests {
             reason_code: ReasonCode::PolicyRedact,
             matched_policies: Vec::new(),
             redacted_fields: vec!["ssn".to_owned()],
+            shield: Default::default(),
             violated_limits: Vec::new(),
             approval: None,
             receipt: None,

@@ -216,6 +216,7 @@ mod tests {
             reason_code,
             matched_policies: vec!["p".to_owned(), "q".to_owned()],
             redacted_fields: Vec::new(),
+            shield: Default::default(),
             violated_limits: Vec::new(),
             approval: approval.then(|| ProxyApproval {
                 approval_id: "a1".to_owned(),

@@ -9,12 +9,14 @@ use super::message::Message;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
 use crate::json::raw::RawObject;
+use crate::shield::Redaction;
 
 /// The parameter of a stateless request with the client's responses to the server's requests.
 pub const INPUT_RESPONSES: &str = "inputResponses";
 
 /// The message's text as it is forwarded: without Gateward's own keys, without tasks, which Gateward does
-/// not support, and without the redacted fields, whose values are added to `removed`. A sealed
+/// not support, without the redacted fields, and with markers in place of what the shield redacts; the values of both are
+/// added to `removed`. A sealed
 /// `requestState` is opened.
 ///
 /// # Errors
@@ -23,6 +25,7 @@ pub const INPUT_RESPONSES: &str = "inputResponses";
 pub fn rewrite(
     message: &Message,
     redacted: &[String],
+    redaction: Redaction<'_>,
     seal: &Seal<'_>,
     removed: &mut Removed,
 ) -> Result<String, RpcError> {
@@ -59,6 +62,13 @@ pub fn rewrite(
             }
             changed = true;
         }
+        if redaction.is_needed()
+            && let Some(value) = params.get(field)
+            && let Some(redacted) = removed.mark(value, redaction)
+        {
+            params.set_raw(field, redacted);
+            changed = true;
+        }
     }
     if !changed {
         return unchanged();
@@ -73,6 +83,12 @@ mod tests {
     use crate::credential::token::MacKeys;
     use crate::json::Json;
     use crate::mcp::message::Kind;
+    use crate::shield::{Rules, Shield};
+
+    fn nothing() -> Redaction<'static> {
+        let shield = Box::leak(Box::new(Shield::new(Rules::default())));
+        Redaction { shield, tenant: "t", categories: &[] }
+    }
 
     fn message(method: &str, text: &str) -> Message {
         let (method, text) = (method.to_owned(), text.to_owned());
@@ -138,15 +154,26 @@ mod tests {
         ] {
             let text = of(method, params);
             let redacted = [redacted.to_owned()];
-            let forwarded =
-                rewrite(&message(method, &text), &redacted, &seal, &mut Removed::default());
+            let forwarded = rewrite(
+                &message(method, &text),
+                &redacted,
+                nothing(),
+                &seal,
+                &mut Removed::default(),
+            );
             let expected = expected.map_or(text, |params| of(method, params).replace(" : ", ":"));
             assert_eq!(forwarded.unwrap(), expected);
         }
         for state in ["5", "null", "\"st\"", &format!("\"{state}x\"").replace("\"x", "x")] {
             let text = of("tools/call", &format!(r#"{{"requestState":{state}}}"#));
-            let error = rewrite(&message("tools/call", &text), &[], &seal, &mut Removed::default())
-                .unwrap_err();
+            let error = rewrite(
+                &message("tools/call", &text),
+                &[],
+                nothing(),
+                &seal,
+                &mut Removed::default(),
+            )
+            .unwrap_err();
             assert_eq!((error.status, error.code), (200, INVALID_PARAMS), "{state}");
         }
     }

@@ -16,7 +16,7 @@
 //! (<https://docs.cedarpolicy.com/auth/authorization.html>). `tests/slice_equals_full_set.rs` shows
 //! that the result equals that of Cedar's authorizer on all policies.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ use crate::policy::bundle::{
 use crate::policy::expression::{self, Expressions, entity_type, uid};
 use crate::policy::{decimal, hierarchy};
 use crate::schema::Schemas;
+use crate::shield::Shield;
 use crate::warrant::Cache;
 
 /// A value of Cedar, of an attribute or in a context.
@@ -143,6 +144,7 @@ pub struct PolicyEngine {
     slices: RefCell<Slices>,
     schemas: RefCell<Schemas>,
     chains: RefCell<Cache>,
+    shield: OnceCell<Shield>,
 }
 
 /// The cached slices, by [`Symbols::key`].
@@ -191,6 +193,7 @@ impl PolicyEngine {
             slices: RefCell::default(),
             schemas: RefCell::default(),
             chains: RefCell::default(),
+            shield: OnceCell::new(),
         }
     }
 
@@ -198,6 +201,11 @@ impl PolicyEngine {
     #[must_use]
     pub fn schemas(&self) -> &RefCell<Schemas> {
         &self.schemas
+    }
+
+    /// The rules of the shield. Their tables are built when a call first needs them.
+    pub fn shield(&self) -> &Shield {
+        self.shield.get_or_init(|| Shield::new(self.bundle.shield))
     }
 
     /// The chains of warrants that were verified, likewise.

@@ -16,6 +16,7 @@ use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::json;
 use crate::provenance::Provenance;
+use crate::shield::Noted;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
 
@@ -109,6 +110,10 @@ pub struct DecisionBody<'a> {
     pub run: &'a str,
     pub seq: u64,
     pub server: &'a str,
+    /// What the shield found in the arguments; absent if it found nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Noted)]
+    pub shield: Option<&'a Noted>,
     /// Present if the decision would have been different without taint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintExplanation)]
@@ -429,6 +434,7 @@ mod tests {
             obligations: Obligations { approver_groups: &[], redact_fields: policies },
             prev_hash,
             provenance: None,
+            shield: None,
             reason_code: ReasonCode::PolicyAllow,
             resource: "r\u{1}\"é",
             run: "",

@@ -12,14 +12,14 @@ const ROOT: usize = 0;
 pub struct Automaton {
     /// The class of each byte. Upper and lower case of ASCII have one class; bytes of no literal have class 0.
     classes: [u8; 256],
-    /// For each state a row with one entry a class: the offset of the next state's row.
-    next: Vec<u32>,
+    /// For each state a row with one entry a class: the next state.
+    next: Vec<u16>,
     /// For each state where its literals begin in `literals`, and an end after the last one.
     ends: Vec<u32>,
     literals: Vec<u16>,
     columns: usize,
-    /// Rows from here on end a literal.
-    first_end: u32,
+    /// States from here on end a literal.
+    first_end: u16,
 }
 
 impl Automaton {
@@ -55,12 +55,13 @@ impl Automaton {
     /// Calls `found` with the number of each literal that ends at an offset, and the offset.
     #[inline]
     pub fn each(&self, text: &[u8], mut found: impl FnMut(u16, usize)) {
-        let mut row = 0_u32;
+        let mut state = 0_u16;
         for (at, byte) in text.iter().enumerate() {
             let class = self.classes.get(usize::from(*byte)).copied().unwrap_or_default();
-            row = self.next.get(row as usize + usize::from(class)).copied().unwrap_or_default();
-            if row >= self.first_end {
-                let state = row as usize / self.columns;
+            let entry = usize::from(state) * self.columns + usize::from(class);
+            state = self.next.get(entry).copied().unwrap_or_default();
+            if state >= self.first_end {
+                let state = usize::from(state);
                 let (from, to) = match self.ends.get(state..state + 2) {
                     Some(&[from, to]) => (from as usize, to as usize),
                     _ => (0, 0),
@@ -82,7 +83,7 @@ impl Automaton {
     /// The bytes of the tables.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
-        self.next.len() * 4 + self.ends.len() * 4 + self.literals.len() * 2
+        self.next.len() * 2 + self.ends.len() * 4 + self.literals.len() * 2
     }
 }
 
@@ -187,14 +188,13 @@ impl Trie {
             .chain(order.iter().filter(|state| is_end(state)))
             .copied()
             .collect();
-        let mut number = vec![0_u32; sorted.len()];
-        for (at, state) in (0_u32..).zip(&sorted) {
+        let mut number = vec![0_u16; sorted.len()];
+        for (at, state) in (0_u16..).zip(&sorted) {
             if let Some(entry) = number.get_mut(*state) {
                 *entry = at;
             }
         }
-        let width = u32::try_from(columns).unwrap_or(u32::MAX);
-        let offset = |state: &usize| number.get(*state).map_or(0, |it| it.saturating_mul(width));
+        let number = |state: &usize| number.get(*state).copied().unwrap_or_default();
         let first_end = sorted.iter().filter(|state| !is_end(state)).count();
         let mut automaton = Automaton {
             classes,
@@ -202,10 +202,10 @@ impl Trie {
             ends: vec![0],
             literals: Vec::new(),
             columns,
-            first_end: u32::try_from(first_end).unwrap_or(u32::MAX).saturating_mul(width),
+            first_end: u16::try_from(first_end).unwrap_or(u16::MAX),
         };
         for state in &sorted {
-            automaton.next.extend(self.row(*state).iter().map(offset));
+            automaton.next.extend(self.row(*state).iter().map(number));
             automaton.literals.extend(self.literals.get(*state).into_iter().flatten());
             automaton.ends.push(u32::try_from(automaton.literals.len()).unwrap_or(u32::MAX));
         }

@@ -35,12 +35,47 @@ pub struct Finding {
     pub category: Category,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decodings: Vec<Decoding>,
+    /// A keyed hash of what matched (SipHash-1-3), as 16 hexadecimal digits. It shows that two findings are alike.
+    pub digest: String,
     /// Bytes of what matched, in the text in which the rule matched.
     pub length: u32,
     /// The text's place in the arguments: a JSON Pointer, shortened; `#key` after it: the key itself.
     pub pointer: String,
     pub rule: String,
     pub severity: Severity,
+}
+
+/// What the shield found in one call, as callers, approvers and receipts see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ShieldNote)]
+pub struct Noted {
+    /// At most 16, the gravest first.
+    pub findings: Vec<Finding>,
+    /// The categories whose findings are replaced by a marker before the call is forwarded. Who forwards a call itself
+    /// must do so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redacts: Vec<Category>,
+    /// Whether a text was not read to its end in each of its forms, or more was found than is listed.
+    pub truncated: bool,
+}
+
+impl Noted {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty() && !self.truncated
+    }
+
+    /// The share of the shield in a call's risk score, 0–100.
+    #[must_use]
+    pub fn score(&self) -> u8 {
+        match self.findings.iter().map(|finding| finding.severity).max() {
+            None => 0,
+            Some(Severity::Low) => 10,
+            Some(Severity::Medium) => 40,
+            Some(Severity::High) => 70,
+            Some(Severity::Critical) => 100,
+        }
+    }
 }
 
 /// All findings, and whether something was left unread.
@@ -50,18 +85,4 @@ pub struct Findings {
     pub list: Vec<Finding>,
     /// Whether a text could not be read to its end in each of its forms, or more was found than is kept.
     pub truncated: bool,
-}
-
-impl Findings {
-    /// The highest severity.
-    #[must_use]
-    pub fn max_severity(&self) -> Option<Severity> {
-        self.list.iter().map(|finding| finding.severity).max()
-    }
-
-    /// Whether there is nothing to tell.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && !self.truncated
-    }
 }

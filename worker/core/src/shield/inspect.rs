@@ -5,11 +5,13 @@ use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, MAX_POINTER_BYTES};
 use super::rule::{Rule, Rules};
-use super::scan::{Matcher, Scan, TooCostly};
+use super::scan::{self, Matcher, Scan, TooCostly};
 use crate::decode::binary::{self, Inflated};
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;
 use crate::json::Json;
+use crate::provenance::ValueKey;
+use crate::shield::mode::Category;
 
 /// Times that escapes are decoded: an encoding of an encoding of an encoding.
 const MAX_ROUNDS: usize = 3;
@@ -33,16 +35,22 @@ pub struct Shield {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
     pub rule: &'static str,
+    pub category: Category,
     /// The bytes of the text that matched; `None` if it matched in another form of the text.
     pub bytes: Option<Range<usize>>,
 }
 
 impl Shield {
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { matcher: Matcher::new(rules) }
+    }
+
     /// # Errors
     ///
     /// The rules cost more than the bounds of [`super::scan`] allow.
-    pub fn new(rules: Rules) -> Result<Self, TooCostly> {
-        Ok(Self { matcher: Matcher::new(rules)? })
+    pub fn check_cost(&self) -> Result<(), TooCostly> {
+        self.matcher.check_cost()
     }
 
     /// The bytes that the tables take.
@@ -53,28 +61,38 @@ impl Shield {
 
     /// What is in a value, by the rules that hold for a tenant.
     #[must_use]
-    pub fn inspect(&self, tenant: &str, value: &Json) -> Findings {
-        let mut inspection = self.begin(tenant);
+    pub fn inspect(&self, tenant: &str, key: &ValueKey, resource: &str, value: &Json) -> Findings {
+        let mut inspection = self.begin(tenant, Some(key));
+        inspection.text(resource, false);
         inspection.value(value);
         inspection.findings()
+    }
+
+    /// What it means that a rule matches.
+    #[must_use]
+    pub fn sentence(&self, rule: &str) -> &'static str {
+        let rules = self.matcher.rules.rules;
+        rules.iter().find(|known| known.id == rule).map_or("", |known| known.sentence)
     }
 
     /// The rules that match in one text.
     #[must_use]
     pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
-        let mut inspection = self.begin(tenant);
+        let mut inspection = self.begin(tenant, None);
         inspection.text(text, false);
         let of = |found: &Hit| Match {
             rule: found.rule.id,
+            category: found.rule.category,
             bytes: found.decodings.is_empty().then(|| found.bytes.clone()),
         };
         inspection.found.values().map(of).collect()
     }
 
-    fn begin<'s>(&'s self, tenant: &'s str) -> Inspection<'s> {
+    fn begin<'s>(&'s self, tenant: &'s str, key: Option<&'s ValueKey>) -> Inspection<'s> {
         Inspection {
             rules: self.matcher.rules,
             tenant,
+            key,
             scan: Scan::new(&self.matcher),
             path: Vec::new(),
             found: BTreeMap::new(),
@@ -93,6 +111,7 @@ enum Step<'v> {
 
 struct Hit {
     rule: &'static Rule,
+    digest: u64,
     decodings: Vec<Decoding>,
     bytes: Range<usize>,
     pointer: String,
@@ -101,10 +120,12 @@ struct Hit {
 struct Inspection<'v> {
     rules: Rules,
     tenant: &'v str,
+    /// The key of digests; `None` if each match is wanted, and no digest.
+    key: Option<&'v ValueKey>,
     scan: Scan<'v>,
     path: Vec<Step<'v>>,
-    /// By rule and place.
-    found: BTreeMap<(u16, u32), Hit>,
+    /// By rule, place and, if each match is wanted, offset.
+    found: BTreeMap<(u16, u32, usize), Hit>,
     /// The number of the current text.
     place: u32,
     inflated: usize,
@@ -143,7 +164,9 @@ impl<'v> Inspection<'v> {
         let text = text.get(..bound).unwrap_or_default();
         self.form(text, &[], is_key);
         let mut decodings = Vec::new();
-        if let Some(decoded) = canonical(text, &mut decodings) {
+        if scan::may_be_encoded(text)
+            && let Some(decoded) = canonical(text, &mut decodings)
+        {
             self.form(&decoded, &decodings, is_key);
         }
         if let Some(decoded) = self.binary(text, &mut decodings) {
@@ -191,14 +214,18 @@ impl<'v> Inspection<'v> {
     }
 
     fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
-        let Self { scan, found, path, rules, tenant, place, .. } = self;
+        let Self { scan, found, path, rules, tenant, key, place, .. } = self;
         scan.text(text, !decodings.is_empty(), &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
             if holds {
-                found.entry((number, *place)).or_insert_with(|| Hit {
+                let at = if key.is_some() { 0 } else { bytes.start };
+                found.entry((number, *place, at)).or_insert_with(|| Hit {
                     rule,
+                    digest: key.map_or(0, |key| {
+                        key.hash(text.as_bytes().get(bytes.clone()).unwrap_or_default())
+                    }),
                     decodings: decodings.to_vec(),
                     bytes,
                     pointer: pointer(path, is_key),
@@ -216,6 +243,7 @@ impl<'v> Inspection<'v> {
         let finding = |hit: Hit| Finding {
             category: hit.rule.category,
             decodings: hit.decodings,
+            digest: format!("{:016x}", hit.digest),
             length: u32::try_from(hit.bytes.len()).unwrap_or(u32::MAX),
             pointer: hit.pointer,
             rule: hit.rule.id.to_owned(),

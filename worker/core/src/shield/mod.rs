@@ -17,10 +17,12 @@ pub mod detect;
 mod findings;
 mod inspect;
 mod mode;
+mod redact;
 pub mod rule;
 pub mod scan;
 
-pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS, Noted};
 pub use inspect::Shield;
 pub use mode::{Category, Mode, Modes, Severity};
+pub use redact::Redaction;
 pub use rule::{Rule, Rules};

@@ -32,6 +32,19 @@ text_enum! {
     }
 }
 
+impl Severity {
+    /// The severity as policies see it.
+    #[must_use]
+    pub const fn rank(self) -> i64 {
+        match self {
+            Self::Low => 1,
+            Self::Medium => 2,
+            Self::High => 3,
+            Self::Critical => 4,
+        }
+    }
+}
+
 text_enum! {
     /// What becomes of a finding.
     Mode {

@@ -4,7 +4,7 @@ use super::mode::{Category, Severity};
 use crate::text_enum::text_enum;
 
 /// The rules of a bundle.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
     /// Those of the base pack first. Ids are unique.
     pub rules: &'static [Rule],

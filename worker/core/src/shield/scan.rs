@@ -62,6 +62,8 @@ enum Use {
     Token {
         rule: u16,
     },
+    /// A sign for the detectors.
+    Sign(u16),
     Assigned,
     WebToken,
     Social,
@@ -71,10 +73,12 @@ enum Use {
 #[derive(Debug)]
 pub struct Matcher {
     pub rules: Rules,
-    automaton: Automaton,
-    /// Each literal, and where its uses are.
-    literals: Vec<(String, Range<usize>)>,
-    uses: Vec<Use>,
+    /// The literals in ASCII.
+    ascii: Literals,
+    /// All literals of phrases that are not in ASCII as a whole. They are searched in texts that are not.
+    other: Literals,
+    /// For each rule whether its literals are in `other`.
+    mixed: Vec<bool>,
     /// For each rule where its steps begin in a scan's `last`.
     first_step: Vec<u32>,
     steps: usize,
@@ -82,28 +86,58 @@ pub struct Matcher {
     sql: sql::Patterns,
 }
 
+/// Literals and the automaton that finds them.
+#[derive(Debug)]
+struct Literals {
+    automaton: Automaton,
+    /// Each literal, and where its uses are.
+    all: Vec<(String, Range<usize>)>,
+    uses: Vec<Use>,
+}
+
+/// Literals while they are collected: each once, with its uses.
+#[derive(Default)]
+struct Naming {
+    all: Vec<(String, Vec<Use>)>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Naming {
+    fn add(&mut self, literal: &str, of: Use) {
+        let literal = literal.to_ascii_lowercase();
+        let at = *self.numbers.entry(literal).or_insert_with_key(|literal| {
+            self.all.push((literal.clone(), Vec::new()));
+            self.all.len() - 1
+        });
+        if let Some((_, uses)) = self.all.get_mut(at) {
+            uses.push(of);
+        }
+    }
+
+    fn finish(self) -> Literals {
+        let texts: Vec<&str> = self.all.iter().map(|(literal, _)| literal.as_str()).collect();
+        let automaton = Automaton::new(&texts);
+        let mut uses = Vec::new();
+        let mut all = Vec::new();
+        for (literal, of) in self.all {
+            let begin = uses.len();
+            // A literal can be two steps of one phrase. The later step looks at the earlier one's last match first.
+            uses.extend(of.into_iter().rev());
+            all.push((literal, begin..uses.len()));
+        }
+        Literals { automaton, all, uses }
+    }
+}
+
 /// A rule set that would cost too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooCostly(pub String);
 
 impl Matcher {
-    /// # Errors
-    ///
-    /// The rules are more than the bounds of this module allow.
-    pub fn new(rules: Rules) -> Result<Self, TooCostly> {
-        let mut names: Vec<String> = Vec::new();
-        let mut used: Vec<Vec<Use>> = Vec::new();
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        let mut add = |literal: &str, of: Use| {
-            let at = *numbers.entry(literal.to_ascii_lowercase()).or_insert_with_key(|literal| {
-                names.push(literal.clone());
-                used.push(Vec::new());
-                names.len() - 1
-            });
-            if let Some(uses) = used.get_mut(at) {
-                uses.push(of);
-            }
-        };
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        let (mut ascii, mut other) = (Naming::default(), Naming::default());
+        let mut mixed = Vec::new();
         let mut first_step = Vec::new();
         let mut steps = 0_u32;
         let mut detectors: HashMap<Detector, Vec<u16>> = HashMap::new();
@@ -111,64 +145,78 @@ impl Matcher {
             first_step.push(steps);
             match &rule.test {
                 Test::Phrase(phrase) => {
+                    let is_ascii = |literal: &&&str| literal.is_ascii();
+                    let is_mixed = !phrase.steps.iter().copied().flatten().all(|it| is_ascii(&it));
+                    mixed.push(is_mixed);
                     for (step, alternatives) in (0_u16..).zip(phrase.steps) {
                         for alternative in *alternatives {
                             let (literal, begins, ends) = words(alternative);
-                            add(literal, Use::Step { rule: number, step, begins, ends });
+                            let of = Use::Step { rule: number, step, begins, ends };
+                            if literal.is_ascii() {
+                                ascii.add(literal, of);
+                            }
+                            if is_mixed {
+                                other.add(literal, of);
+                            }
                         }
                         steps += 1;
                     }
                 }
                 Test::Token(token) => {
-                    token
-                        .prefixes
-                        .iter()
-                        .for_each(|prefix| add(prefix, Use::Token { rule: number }));
+                    mixed.push(false);
+                    let of = Use::Token { rule: number };
+                    token.prefixes.iter().for_each(|prefix| ascii.add(prefix, of));
                 }
-                Test::Detector(detector) => detectors.entry(*detector).or_default().push(number),
+                Test::Detector(detector) => {
+                    mixed.push(false);
+                    detectors.entry(*detector).or_default().push(number);
+                }
             }
         }
-        ASSIGNED.iter().for_each(|name| add(name, Use::Assigned));
-        SOCIAL.iter().for_each(|name| add(name, Use::Social));
-        add(WEB_TOKEN, Use::WebToken);
-        let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-        let automaton = Automaton::new(&texts);
-        let most = used.iter().map(Vec::len).max().unwrap_or(0);
-        if most > MAX_USES || automaton.most_ends() > MAX_ENDS || names.len() > MAX_LITERALS {
-            let literal = used.iter().zip(&names).max_by_key(|(uses, _)| uses.len());
-            return Err(TooCostly(format!(
-                "{} literals (at most {MAX_LITERALS}), {} of which end at one byte (at most {MAX_ENDS}); the literal \
-                 `{}` is used {most} times (at most {MAX_USES})",
-                names.len(),
-                automaton.most_ends(),
-                literal.map_or("", |(_, literal)| literal),
-            )));
-        }
-        let mut uses = Vec::new();
-        let mut literals = Vec::new();
-        for (name, of) in names.into_iter().zip(used) {
-            let begin = uses.len();
-            // A literal can be two steps of one phrase. The later step looks at the earlier one's last match first.
-            uses.extend(of.into_iter().rev());
-            literals.push((name, begin..uses.len()));
-        }
+        ASSIGNED.iter().for_each(|name| ascii.add(name, Use::Assigned));
+        SOCIAL.iter().for_each(|name| ascii.add(name, Use::Social));
+        ascii.add(WEB_TOKEN, Use::WebToken);
+        Signs::literals().for_each(|(literal, sign)| ascii.add(literal, Use::Sign(sign)));
         let steps = steps as usize;
-        Ok(Self {
+        Self {
             rules,
-            automaton,
-            literals,
-            uses,
+            ascii: ascii.finish(),
+            other: other.finish(),
+            mixed,
             first_step,
             steps,
             detectors,
             sql: sql::Patterns::new(),
-        })
+        }
+    }
+
+    /// Whether the rules stay within the bounds of this module.
+    ///
+    /// # Errors
+    ///
+    /// What they cost. The build refuses such rules.
+    pub fn check_cost(&self) -> Result<(), TooCostly> {
+        let sets = [&self.ascii, &self.other];
+        let literals = || sets.iter().flat_map(|set| &set.all);
+        let (literal, most) = literals()
+            .map(|(literal, uses)| (literal.as_str(), uses.len()))
+            .max_by_key(|(_, uses)| *uses)
+            .unwrap_or_default();
+        let count = literals().count();
+        let ends = sets.iter().map(|set| set.automaton.most_ends()).max().unwrap_or(0);
+        if most <= MAX_USES && ends <= MAX_ENDS && count <= MAX_LITERALS {
+            return Ok(());
+        }
+        Err(TooCostly(format!(
+            "{count} literals (at most {MAX_LITERALS}), {ends} of which end at one byte (at most {MAX_ENDS}); \
+             the literal `{literal}` is used {most} times (at most {MAX_USES})"
+        )))
     }
 
     /// The bytes that the tables take.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
-        self.automaton.table_bytes()
+        self.ascii.automaton.table_bytes() + self.other.automaton.table_bytes()
     }
 
     fn rule(&self, number: u16) -> Option<&'static Rule> {
@@ -199,34 +247,44 @@ pub struct Scan<'m> {
     base: u64,
 }
 
-/// The bytes of each text that detectors look for.
+/// What detectors look for in a text: bytes, and literals that the automaton finds on its way.
 #[derive(Debug, Clone, Copy, Default)]
-struct Signs(u8);
+struct Signs(u16);
 
 impl Signs {
-    const QUOTE: u8 = 1;
-    const DIGIT: u8 = 1 << 1;
-    const SHELL: u8 = 1 << 2;
-    const ANGLE: u8 = 1 << 3;
-    const AT: u8 = 1 << 4;
-    const SLASH: u8 = 1 << 5;
-    const OTHER: u8 = 1 << 6;
-    const HASH: u8 = 1 << 7;
+    const QUOTE: u16 = 1;
+    const DIGIT: u16 = 1 << 1;
+    const SHELL: u16 = 1 << 2;
+    const ANGLE: u16 = 1 << 3;
+    const AT: u16 = 1 << 4;
+    const HIGH: u16 = 1 << 5;
+    const ESCAPE: u16 = 1 << 6;
+    const URL: u16 = 1 << 7;
+    const IMAGE: u16 = 1 << 8;
+    const KEY: u16 = 1 << 9;
+    const STEP: u16 = 1 << 10;
+    const CODE: u16 = 1 << 11;
+    const LOGIC: u16 = 1 << 12;
+    const SQL: u16 = 1 << 13;
+    const COMPARE: u16 = 1 << 14;
+    const SCHEME: u16 = 1 << 15;
 
-    const OF: [u8; 256] = {
+    const OF: [u16; 256] = {
         let mut of = [0; 256];
         let mut byte = 0;
         while byte < 256 {
             of[byte] = match byte as u8 {
-                b'\'' | b'"' | b'`' => Self::QUOTE | Self::SHELL,
+                b'\'' | b'"' => Self::QUOTE,
+                b'`' => Self::QUOTE | Self::SHELL,
                 b'0'..=b'9' => Self::DIGIT,
-                b';' | b'|' | b'&' | b'$' | b'\n' => Self::SHELL,
-                b'<' => Self::ANGLE | Self::SHELL,
-                b'>' => Self::SHELL,
+                b'&' => Self::SHELL | Self::ESCAPE,
+                b'%' | b'\\' => Self::ESCAPE,
+                b';' | b'|' | b'$' | b'\n' => Self::SHELL,
+                b'=' | b'#' => Self::COMPARE,
+                b'>' => Self::SHELL | Self::COMPARE,
+                b'<' => Self::ANGLE | Self::SHELL | Self::COMPARE,
                 b'@' => Self::AT,
-                b'/' | b'\\' => Self::SLASH,
-                b'#' | b'(' | b'-' => Self::HASH,
-                0x80.. => Self::OTHER,
+                0x80.. => Self::HIGH,
                 _ => 0,
             };
             byte += 1;
@@ -234,9 +292,47 @@ impl Signs {
         of
     };
 
-    fn has(self, sign: u8) -> bool {
+    /// Literals, and the signs that they are.
+    fn literals() -> impl Iterator<Item = (&'static str, u16)> {
+        let code = html::words().map(|word| (word, Self::CODE));
+        let logic = ["or", "and", "xor", "||", "&&"].map(|word| (word, Self::LOGIC));
+        let sql = sql::telling_words().chain(["union", "waitfor", "outfile", "dumpfile", "sleep"]);
+        let fixed = [
+            ("//", Self::URL),
+            ("![", Self::IMAGE),
+            ("-----begin ", Self::KEY),
+            ("..", Self::STEP),
+            ("script:", Self::SCHEME),
+            ("data:", Self::SCHEME),
+            ("--", Self::COMPARE),
+            (" like", Self::COMPARE),
+        ];
+        fixed.into_iter().chain(code).chain(logic).chain(sql.map(|word| (word, Self::SQL)))
+    }
+
+    /// Whether a text may have SQL that leaves its value.
+    fn may_be_sql(self, text: &str) -> bool {
+        self.has(Self::SQL)
+            || (self.has(Self::LOGIC) && self.has(Self::COMPARE) && self.has(Self::DIGIT))
+            || text.starts_with(|c: char| c.is_ascii_digit() || c == ';')
+            || (self.has(Self::QUOTE) && sql::leaves_quotes(text))
+    }
+
+    fn of(text: &str) -> Self {
+        Self(text.bytes().fold(0, |signs, byte| {
+            signs | Self::OF.get(usize::from(byte)).copied().unwrap_or_default()
+        }))
+    }
+
+    fn has(self, sign: u16) -> bool {
         self.0 & sign != 0
     }
+}
+
+/// Whether a text may have another form: it has an escape, or a character that is not ASCII.
+#[must_use]
+pub fn may_be_encoded(text: &str) -> bool {
+    Signs::of(text).has(Signs::ESCAPE | Signs::HIGH)
 }
 
 /// The shortest text that can match a rule.
@@ -254,36 +350,37 @@ impl<'m> Scan<'m> {
         if text.len() < MIN_TEXT_BYTES {
             return;
         }
-        let signs = Signs(text.bytes().fold(0, |signs, byte| {
-            signs | Signs::OF.get(usize::from(byte)).copied().unwrap_or_default()
-        }));
-        self.literals(text, found);
+        let value = is_value(text);
+        let signs = self.literals(text, value, found);
         let matcher = self.matcher;
         let report = &mut |detector: Detector, range: Range<usize>| {
             for rule in matcher.detectors.get(&detector).into_iter().flatten() {
                 found(*rule, range.clone());
             }
         };
-        if signs.has(Signs::QUOTE | Signs::HASH | Signs::DIGIT) {
+        if signs.may_be_sql(text) {
             sql::find(&matcher.sql, text, report);
         }
-        if signs.has(Signs::QUOTE | Signs::ANGLE) || text.contains(':') {
+        let quoted_code = signs.has(Signs::CODE) && signs.has(Signs::QUOTE);
+        if signs.has(Signs::ANGLE | Signs::SCHEME) || quoted_code {
             html::find(text, report);
         }
         if signs.has(Signs::SHELL) {
             shell::find(text, report);
         }
-        if signs.has(Signs::SLASH) {
+        if signs.has(Signs::STEP) {
             path::find(text, decoded, report);
         }
-        if signs.has(Signs::SLASH | Signs::DIGIT) || is_value(text) {
+        if signs.has(Signs::URL) || value {
             address::find(text, decoded, report);
         }
-        if signs.has(Signs::SLASH) {
+        if signs.has(Signs::URL) && signs.has(Signs::AT) {
             secret::find_in_urls(text, report);
+        }
+        if signs.has(Signs::IMAGE) {
             hidden::find_images(text, report);
         }
-        if signs.has(Signs::HASH) {
+        if signs.has(Signs::KEY) {
             secret::find_private_keys(text, report);
         }
         if signs.has(Signs::DIGIT) {
@@ -293,22 +390,38 @@ impl<'m> Scan<'m> {
         if signs.has(Signs::AT) {
             personal::find_addresses(text, report);
         }
-        if signs.has(Signs::OTHER) {
+        if signs.has(Signs::HIGH) {
             hidden::find(text, report);
         }
     }
 
-    fn literals(&mut self, text: &str, found: &mut dyn FnMut(u16, Range<usize>)) {
+    fn literals(
+        &mut self,
+        text: &str,
+        value: bool,
+        found: &mut dyn FnMut(u16, Range<usize>),
+    ) -> Signs {
         let Self { matcher, last, base } = self;
         let matcher: &Matcher = matcher;
-        let value = is_value(text);
         let bytes = text.as_bytes();
-        matcher.automaton.each(bytes, |literal, end| {
-            let Some((literal, uses)) = matcher.literals.get(usize::from(literal)) else { return };
+        let mut signs = Signs::of(text);
+        let is_ascii = text.is_ascii();
+        // In a text that is not ASCII, phrases of both alphabets are searched by `other` alone, in their order.
+        let mut each = |set: &Literals, number: u16, end: usize, mixed: bool| {
+            let Some((literal, uses)) = set.all.get(usize::from(number)) else { return };
             let begin = begin_of(literal.as_bytes(), bytes, end);
-            for of in matcher.uses.get(uses.clone()).unwrap_or_default() {
+            for of in set.uses.get(uses.clone()).unwrap_or_default() {
                 match *of {
+                    // A sign that is a word counts at the begin of a word.
+                    Use::Sign(sign) => {
+                        let inside = detect::before(bytes, begin).is_some_and(is_word)
+                            && bytes.get(begin).copied().is_some_and(is_word);
+                        signs.0 |= if inside { 0 } else { sign };
+                    }
                     Use::Step { rule, step, begins, ends } => {
+                        if !mixed && matcher.mixed.get(usize::from(rule)) == Some(&true) {
+                            continue;
+                        }
                         let outside = |byte: Option<u8>| !byte.is_some_and(is_word);
                         if begins && !outside(detect::before(bytes, begin))
                             || ends && !outside(bytes.get(end).copied())
@@ -353,8 +466,14 @@ impl<'m> Scan<'m> {
                     }
                 }
             }
-        });
+        };
+        let Matcher { ascii, other, .. } = matcher;
+        ascii.automaton.each(bytes, |number, end| each(ascii, number, end, is_ascii));
+        if !is_ascii {
+            other.automaton.each(bytes, |number, end| each(other, number, end, true));
+        }
         *base += text.len() as u64 + u64::from(u16::MAX) + 1;
+        signs
     }
 }
 
@@ -384,7 +503,8 @@ fn advance(phrase: &Phrase, reached: &mut [[Reached; 2]], step: usize, at: Reach
     let begin = match step.checked_sub(1) {
         None => at.begin,
         Some(before) => {
-            let before = reached.get(before)?.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
+            let before =
+                reached.get(before)?.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
             (at.begin - before.end <= u64::from(phrase.within)).then_some(before.begin)?
         }
     };

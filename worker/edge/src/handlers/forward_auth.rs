@@ -92,7 +92,7 @@ fn refusal(decision: &ProxyDecision) -> Option<Problem> {
         Decision::Allow => return None,
         Decision::Redact => {
             let fields = decision.redacted_fields.join("`, `");
-            format!("{} A gateway cannot remove the fields `{fields}`.", decision.reason)
+            format!("{} A gateway cannot redact it (fields `{fields}`).", decision.reason)
         }
         _ => decision.reason.clone(),
     };

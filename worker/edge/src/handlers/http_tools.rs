@@ -10,6 +10,7 @@ use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::extract;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
+use gateward_core::shield::Redaction;
 use worker::Date;
 
 use crate::answer::{Answered, whole};
@@ -118,11 +119,16 @@ impl DecidedCall<'_> {
     ) -> Result<(String, Vec<u8>), Problem> {
         let Purpose::Route(asked) = &self.passed.command.purpose else { return Err(unfit()) };
         let redacted = &self.passed.decision.redacted_fields;
-        if redacted.is_empty() {
+        let redaction = Redaction {
+            shield: self.app.settings.engine.shield(),
+            tenant: &self.passed.command.tenant,
+            categories: &self.passed.decision.shield.redacts,
+        };
+        if redacted.is_empty() && !redaction.is_needed() {
             return Ok((url(self.app, upstream, asked)?, bytes));
         }
         let mut asked = HttpRequest { body: read_body(self.request, &bytes)?, ..asked.clone() };
-        if !http_tool::redact(&mut asked, route, redacted) {
+        if !http_tool::redact(&mut asked, route, redacted, redaction) {
             let detail = "a field that must be removed is part of the path";
             return Err(Problem::new(ProblemCode::CallDenied, detail));
         }

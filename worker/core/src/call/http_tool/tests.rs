@@ -1,5 +1,6 @@
 use super::*;
 use crate::json;
+use crate::shield::{Rules, Shield};
 use proptest::prelude::*;
 
 fn routes(lines: &[&str]) -> Vec<HttpRoute> {
@@ -43,6 +44,8 @@ fn resolved(line: &str) -> Result<(String, String, String), Unresolved> {
 
 #[test]
 fn redacted_fields_are_removed_from_query_and_body() {
+    let shield = Shield::new(Rules::default());
+    let nothing = Redaction { shield: &shield, tenant: "t", categories: &[] };
     for (route, query, body, expected) in [
         (
             "/a",
@@ -65,7 +68,7 @@ fn redacted_fields_are_removed_from_query_and_body() {
         };
         let fields = ["email".to_owned(), "body".to_owned()];
         let fields = if body == r#""x""# { &fields[..] } else { &fields[..1] };
-        let done = redact(&mut request, route, fields);
+        let done = redact(&mut request, route, fields, nothing);
         let found = request.body.as_ref().map_or("null".to_owned(), Json::canonical);
         let found = done.then_some((request.query.as_str(), found.as_str()));
         assert_eq!(found, expected, "{route} {query} {body}");

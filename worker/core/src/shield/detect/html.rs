@@ -38,6 +38,11 @@ const CODE: &[(&str, bool)] = &[
     ("xmlhttprequest", false),
 ];
 
+/// The words of attacks' code.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    CODE.iter().map(|(word, _)| *word)
+}
+
 /// Elements that load or run something by themselves.
 const ACTIVE: [&str; 16] = [
     "applet", "base", "bgsound", "embed", "frame", "frameset", "iframe", "isindex", "layer",

@@ -243,8 +243,13 @@ fn luhn(digits: &[u8]) -> bool {
 /// Reports bank accounts: a country, the length of its numbers, and the checksum (ISO 7064).
 pub fn find_accounts(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
-    for (begin, pair) in bytes.windows(4).enumerate() {
-        let [a, b, c, d] = pair else { continue };
+    let mut at = 0;
+    while let Some(next) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_uppercase))
+    {
+        let begin = at + next;
+        at = begin + 1;
+        let Some([a, b, c, d]) = bytes.get(begin..begin + 4) else { return };
         if !(c.is_ascii_digit()
             && d.is_ascii_digit()
             && a.is_ascii_uppercase()

@@ -158,6 +158,18 @@ const WORDS: &[(&str, Kind)] = &[
     ("xp_regread", Kind::Telling),
 ];
 
+/// For each first letter the lengths of the words with a kind, a bit each.
+const LENGTHS: [u32; 256] = {
+    let mut lengths = [0; 256];
+    let mut at = 0;
+    while at < WORDS.len() {
+        let word = WORDS[at].0.as_bytes();
+        lengths[word[0] as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+};
+
 /// Patterns of token kinds. Each element is a set of letters; `*` after it: any number, `?`: one or none.
 ///
 /// `^` start, `$` end, `'` opening quote, `"` closing quote, `0` number, `w` word, `p` prose, `&` logic, `!` prefix,
@@ -218,6 +230,9 @@ const PATTERNS: &[(Detector, &str)] = &[
     (Detector::SqlFunction, "O F . w"),
 ];
 
+/// Elements in a row that may be left out.
+const MAX_OPTIONAL: usize = 3;
+
 /// The patterns as masks.
 #[derive(Debug)]
 pub struct Patterns {
@@ -227,6 +242,8 @@ pub struct Patterns {
     optional: Bits,
     repeated: Bits,
     lasts: Bits,
+    /// For each kind the elements that it reaches if no pattern has begun; `None`: none.
+    begins: [Option<Bits>; KINDS],
     /// For each last element its position and what the pattern finds.
     finds: Vec<(usize, Detector)>,
 }
@@ -253,6 +270,7 @@ impl Patterns {
             optional: [0; WORDS_OF_BITS],
             repeated: [0; WORDS_OF_BITS],
             lasts: [0; WORDS_OF_BITS],
+            begins: [None; KINDS],
             finds: Vec::new(),
         };
         let mut at = 0;
@@ -278,6 +296,12 @@ impl Patterns {
             }
             set(&mut patterns.lasts, at - 1);
             patterns.finds.push((at - 1, *detector));
+        }
+        for kind in 0..KINDS {
+            let begins = step([0; WORDS_OF_BITS], &patterns, kind);
+            if let Some(entry) = patterns.begins.get_mut(kind) {
+                *entry = Some(begins).filter(|bits| *bits != [0; WORDS_OF_BITS]);
+            }
         }
         patterns
     }
@@ -336,7 +360,8 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
     if begins_statement(text) {
         return;
     }
-    let mut matcher = Matcher { patterns, active: [0; WORDS_OF_BITS], ends: [0; WORDS_OF_BITS] };
+    let mut matcher =
+        Matcher { patterns, active: [0; WORDS_OF_BITS], begun: false, ends: [0; WORDS_OF_BITS] };
     matcher.step(Kind::Start);
     let mut tokens =
         Tokens { text: text.as_bytes(), at: 0, quotes: [false; 3], word_before: false };
@@ -353,6 +378,50 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
             found(*detector, 0..if end == 0 { text.len() } else { end });
         }
     }
+}
+
+/// The words that only attacks name.
+pub fn telling_words() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().filter(|(_, kind)| *kind == Kind::Telling).map(|(word, _)| *word).chain(["@@"])
+}
+
+/// Whether a quote is followed by what can follow the end of a value in SQL. Most quotes are followed by a word.
+#[must_use]
+pub fn leaves_quotes(text: &str) -> bool {
+    const FOLLOWING: [&str; 12] = [
+        "and", "between", "group", "having", "in", "into", "is", "like", "or", "order", "regexp",
+        "xor",
+    ];
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(next) = bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'`')))
+    {
+        at += next + 1;
+        let rest = bytes.get(at..).unwrap_or_default();
+        let spaces = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'+' | b')'));
+        let rest = rest.get(spaces.count()..).unwrap_or_default();
+        let word = rest.get(..rest.iter().take_while(|byte| is_word(**byte)).take(12).count());
+        match rest.first() {
+            Some(
+                b'=' | b'<' | b'>' | b'!' | b'|' | b'&' | b'-' | b'*' | b'/' | b'^' | b'%' | b'#'
+                | b';',
+            ) => {
+                return true;
+            }
+            Some(byte) if is_word(*byte) => {
+                let word = word.unwrap_or_default();
+                if position(&FOLLOWING, |known| known, word).is_some() {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether a text is a whole statement: what a tool for SQL takes.
@@ -374,6 +443,8 @@ fn begins_statement(text: &str) -> bool {
 struct Matcher<'p> {
     patterns: &'p Patterns,
     active: Bits,
+    /// Whether an element is active.
+    begun: bool,
     /// Last elements that were reached.
     ends: Bits,
 }
@@ -381,26 +452,41 @@ struct Matcher<'p> {
 impl Matcher<'_> {
     #[inline]
     fn step(&mut self, kind: Kind) {
-        let patterns = self.patterns;
-        let Some(accepts) = patterns.accepts.get(kind as usize) else { return };
-        let mut carry = 0;
-        let mut carried = 0;
-        for (at, word) in self.active.iter_mut().enumerate() {
-            let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
-            let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
-            // An element that is reached; one that may be left out reaches the next one too.
-            let mut reached = ((*word << 1 | carry) & !firsts) | firsts | carried & !firsts;
-            for _ in 0..3 {
-                reached |= ((reached & optional) << 1) & !firsts;
-            }
-            carry = *word >> 63;
-            carried = (reached & optional) >> 63;
-            *word = (reached | *word & of(&patterns.repeated)) & of(accepts);
-            if let Some(ends) = self.ends.get_mut(at) {
-                *ends |= *word & of(&patterns.lasts);
-            }
+        if !self.begun {
+            // Most words of a text begin no pattern.
+            let Some(Some(begins)) = self.patterns.begins.get(kind as usize) else { return };
+            self.active = *begins;
+        } else {
+            self.active = step(self.active, self.patterns, kind as usize);
+        }
+        self.begun = self.active != [0; WORDS_OF_BITS];
+        for (ends, (active, lasts)) in
+            self.ends.iter_mut().zip(self.active.iter().zip(&self.patterns.lasts))
+        {
+            *ends |= active & lasts;
         }
     }
+}
+
+/// The elements that are reached by a token of this kind from those that were.
+fn step(active: Bits, patterns: &Patterns, kind: usize) -> Bits {
+    let Some(accepts) = patterns.accepts.get(kind) else { return active };
+    let mut next = active;
+    let mut carry = 0;
+    let mut carried = 0;
+    for (at, word) in next.iter_mut().enumerate() {
+        let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
+        let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
+        // An element that is reached; one that may be left out reaches the next one too.
+        let mut reached = ((*word << 1 | carry) & !firsts) | firsts | carried & !firsts;
+        for _ in 0..MAX_OPTIONAL {
+            reached |= ((reached & optional) << 1) & !firsts;
+        }
+        carry = *word >> 63;
+        carried = (reached & optional) >> 63;
+        *word = (reached | *word & of(&patterns.repeated)) & of(accepts);
+    }
+    next
 }
 
 struct Tokens<'t> {
@@ -528,6 +614,11 @@ impl Tokens<'_> {
 fn kind_of_word(word: &[u8]) -> Kind {
     if word.starts_with(b"@@") {
         return Kind::Telling;
+    }
+    let length = 1_u32.checked_shl(word.len() as u32).unwrap_or_default();
+    let letter = word.first().map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
+    if LENGTHS.get(letter).is_none_or(|lengths| lengths & length == 0) {
+        return Kind::Word;
     }
     let at = position(WORDS, |(known, _)| known, word);
     at.and_then(|at| WORDS.get(at)).map_or(Kind::Word, |(_, kind)| *kind)

@@ -29,6 +29,7 @@ use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
 use gateward_core::problem::Problem;
 use gateward_core::registry::upstream::Upstream;
+use gateward_core::shield::Redaction;
 use worker::Delay;
 
 use self::client::McpClient;
@@ -454,7 +455,13 @@ async fn decide(
     }
     let Some(upstream) = reply.upstream else { return Err(client.undecided(id)) };
     let mut removed = Removed::default();
-    let text = forward::rewrite(message, &decision.redacted_fields, &client.seal(), &mut removed);
+    let redaction = Redaction {
+        shield: client.app.settings.engine.shield(),
+        tenant: &command.tenant,
+        categories: &decision.shield.redacts,
+    };
+    let fields = &decision.redacted_fields;
+    let text = forward::rewrite(message, fields, redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
     let untrusted = reply.untrusted;
     // The outcome is recorded without the arguments.
