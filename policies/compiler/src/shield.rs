@@ -35,6 +35,8 @@ struct Source {
     id: String,
     category: Category,
     severity: Severity,
+    /// The severity in documents, if it is lower there.
+    in_documents: Option<Severity>,
     sentence: String,
     phrase: Option<Vec<Vec<String>>>,
     within: Option<u16>,
@@ -165,6 +167,7 @@ fn rule(source: Source, tenant: Option<&'static str>) -> Result<Rule, String> {
         id: source.id.leak(),
         category: source.category,
         severity: source.severity,
+        in_documents: source.in_documents.unwrap_or(source.severity),
         sentence: source.sentence.leak(),
         tenant,
         test,
@@ -227,7 +230,7 @@ impl Examples<'_> {
 pub(crate) fn render(rules: &Rules) -> String {
     const PATH: &str = "::gateward_core::shield";
     let rule = |rule: &Rule| {
-        let Rule { id, category, severity, sentence, tenant, test } = rule;
+        let Rule { id, category, severity, in_documents, sentence, tenant, test } = rule;
         let test = match test {
             Test::Phrase(Phrase { steps, within, value }) => format!(
                 "Phrase({PATH}::rule::Phrase {{ steps: &[{}], within: {within}, value: {value} }})",
@@ -241,7 +244,8 @@ pub(crate) fn render(rules: &Rules) -> String {
         };
         format!(
             "{PATH}::Rule {{ id: {id:?}, category: {PATH}::Category::{category:?}, \
-             severity: {PATH}::Severity::{severity:?}, sentence: {sentence:?}, tenant: {tenant:?}, \
+             severity: {PATH}::Severity::{severity:?}, in_documents: {PATH}::Severity::{in_documents:?}, \
+             sentence: {sentence:?}, tenant: {tenant:?}, \
              test: {PATH}::rule::Test::{test} }},\n"
         )
     };

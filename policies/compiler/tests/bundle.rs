@@ -21,6 +21,7 @@ fn sources(policies: &[(&str, &str)]) -> Sources {
     Sources {
         schema: SCHEMA.to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: Vec::new(),
         policies: policies.iter().map(file).collect(),
     }
@@ -321,6 +322,7 @@ fn the_digest_of_known_sources_is_unchanged() {
     let known = Sources {
         schema: "s".to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: Vec::new(),
         policies: vec![SourceFile {
             path: "base/x.cedar".to_owned(),
@@ -331,7 +333,7 @@ fn the_digest_of_known_sources_is_unchanged() {
     // Python's hashlib over the parts that `digest` documents.
     assert_eq!(
         compile_unvalidated(&known).unwrap().digest(),
-        "448d758484b2448d674e7d65a8549afbf64e156f3079409329fce70e23d4786f"
+        "db9eb2c2bf9236d679b24e60ce8c32367c85d10832f0641f22bbfdd017da81cf"
     );
 }
 
@@ -351,6 +353,14 @@ fn the_rendered_bundle_is_the_one_in_memory() {
         ("::gateward_core::policy::bundle::ArgumentType::", ""),
         ("::gateward_core::policy::bundle::Risk::", ""),
         ("::gateward_core::policy::bundle::", ""),
+        ("::gateward_core::shield::rule::Detector::", ""),
+        ("::gateward_core::shield::rule::Alphabet::", ""),
+        ("::gateward_core::shield::rule::Check::", ""),
+        ("::gateward_core::shield::rule::Test::", ""),
+        ("::gateward_core::shield::rule::", ""),
+        ("::gateward_core::shield::Category::", ""),
+        ("::gateward_core::shield::Severity::", ""),
+        ("::gateward_core::shield::", ""),
         ("::gateward_core::velocity::Counts::", ""),
         ("::gateward_core::velocity::KeyPart::", ""),
         ("::gateward_core::velocity::Reach::", ""),

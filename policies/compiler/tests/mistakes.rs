@@ -31,6 +31,7 @@ fn compile_policy(text: &str) -> Result<Compiled, Vec<PolicyError>> {
     compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: vec![file("tools/git.json", TOOLS)],
         policies: vec![file("base/x.cedar", text)],
     })
@@ -40,6 +41,7 @@ fn compile_tools(text: &str) -> Result<Compiled, Vec<PolicyError>> {
     compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: vec![file("tools/git.json", text)],
         policies: Vec::new(),
     })
@@ -673,6 +675,7 @@ fn a_mistake_in_the_schema_is_told_with_its_line() {
         let result = compile(&Sources {
             schema: schema.clone(),
             velocity: String::new(),
+            shield: Vec::new(),
             tools: vec![file("tools/git.json", TOOLS)],
             policies: Vec::new(),
         });
@@ -684,6 +687,7 @@ fn compile_windows(windows: &str, policy: &str) -> Result<Compiled, Vec<PolicyEr
     compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: windows.to_owned(),
+        shield: Vec::new(),
         tools: vec![file("tools/git.json", TOOLS)],
         policies: vec![file("base/x.cedar", policy)],
     })
@@ -775,6 +779,7 @@ fn a_mistake_in_a_window_is_told_with_its_line() {
             velocity: window(&format!(
                 r#""tools": ["git/*"], {field}, "window_s": 1, "reach": "tenant""#
             )),
+            shield: Vec::new(),
             tools: vec![file("tools/git.json", &closed)],
             policies: Vec::new(),
         });
@@ -840,6 +845,7 @@ fn a_file_elsewhere_is_refused() {
         let errors = compile(&Sources {
             schema: SCHEMA.to_owned(),
             velocity: String::new(),
+            shield: Vec::new(),
             tools: Vec::new(),
             policies: vec![file(path, policy)],
         })
@@ -850,6 +856,7 @@ fn a_file_elsewhere_is_refused() {
         let errors = compile(&Sources {
             schema: SCHEMA.to_owned(),
             velocity: String::new(),
+            shield: Vec::new(),
             tools: vec![file(path, TOOLS)],
             policies: Vec::new(),
         })
@@ -860,6 +867,7 @@ fn a_file_elsewhere_is_refused() {
     let errors = compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: Vec::new(),
         policies: twice,
     })
@@ -872,6 +880,7 @@ fn all_mistakes_are_told_at_once_in_order() {
     let errors = compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: String::new(),
+        shield: Vec::new(),
         tools: vec![file("tools/git.json", TOOLS)],
         policies: vec![
             file("tenants/demo/y.cedar", "permit (principal, action, resource);"),

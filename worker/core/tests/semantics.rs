@@ -812,6 +812,7 @@ fn a_policy_that_errs_denies_and_is_named() {
     ];
     let sources = Sources {
         velocity: String::new(),
+        shield: Vec::new(),
         schema: String::new(),
         tools: Vec::new(),
         policies: policies

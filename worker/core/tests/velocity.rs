@@ -43,6 +43,7 @@ fn engine() -> PolicyEngine {
     let compiled = compile(&Sources {
         schema: SCHEMA.to_owned(),
         velocity: WINDOWS.to_owned(),
+        shield: Vec::new(),
         tools: Vec::new(),
         policies: vec![file("base/x.cedar", POLICIES)],
     });

@@ -44,9 +44,11 @@ impl Automaton {
             }
         }
         let columns = usize::from(count);
-        let space = classes[usize::from(b' ')];
+        let space = class_of(&classes, b' ');
         for byte in [b'\t', b'\n', b'\r'] {
-            classes[usize::from(byte)] = space;
+            if let Some(class) = classes.get_mut(usize::from(byte)) {
+                *class = space;
+            }
         }
         let trie = Trie::new(literals, &classes, columns);
         trie.into_automaton(classes, columns)
@@ -87,6 +89,10 @@ impl Automaton {
     }
 }
 
+fn class_of(classes: &[u8; 256], byte: u8) -> u8 {
+    classes.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
 struct Trie {
     /// For each state its row of next states; 0: none.
     rows: Vec<usize>,
@@ -104,7 +110,7 @@ impl Trie {
             after_space: vec![false],
             columns,
         };
-        let space = usize::from(classes[usize::from(b' ')]);
+        let space = usize::from(class_of(classes, b' '));
         for (number, literal) in literals.iter().enumerate() {
             let mut state = ROOT;
             for byte in literal.bytes() {
@@ -148,7 +154,7 @@ impl Trie {
         let mut suffix = vec![ROOT; states];
         let mut order: Vec<usize> = vec![ROOT];
         let mut taken = 0;
-        let space = usize::from(classes[usize::from(b' ')]);
+        let space = usize::from(class_of(&classes, b' '));
         while let Some(state) = order.get(taken).copied() {
             taken += 1;
             let of_suffix = suffix.get(state).copied().unwrap_or_default();

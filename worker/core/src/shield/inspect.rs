@@ -11,7 +11,8 @@ use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;
 use crate::json::Json;
 use crate::provenance::ValueKey;
-use crate::shield::mode::Category;
+use crate::shield::detect::is_line;
+use crate::shield::mode::{Category, Severity};
 
 /// Times that escapes are decoded: an encoding of an encoding of an encoding.
 const MAX_ROUNDS: usize = 3;
@@ -111,6 +112,7 @@ enum Step<'v> {
 
 struct Hit {
     rule: &'static Rule,
+    severity: Severity,
     digest: u64,
     decodings: Vec<Decoding>,
     bytes: Range<usize>,
@@ -215,6 +217,7 @@ impl<'v> Inspection<'v> {
 
     fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
         let Self { scan, found, path, rules, tenant, key, place, .. } = self;
+        let is_line = is_line(text);
         scan.text(text, !decodings.is_empty(), &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
@@ -223,6 +226,7 @@ impl<'v> Inspection<'v> {
                 let at = if key.is_some() { 0 } else { bytes.start };
                 found.entry((number, *place, at)).or_insert_with(|| Hit {
                     rule,
+                    severity: if is_line { rule.severity } else { rule.in_documents },
                     digest: key.map_or(0, |key| {
                         key.hash(text.as_bytes().get(bytes.clone()).unwrap_or_default())
                     }),
@@ -238,7 +242,7 @@ impl<'v> Inspection<'v> {
     fn findings(mut self) -> Findings {
         let mut hits: Vec<Hit> = std::mem::take(&mut self.found).into_values().collect();
         let truncated = self.truncated || hits.len() > MAX_FINDINGS;
-        hits.sort_by_key(|hit| std::cmp::Reverse(hit.rule.severity));
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.severity));
         hits.truncate(MAX_FINDINGS);
         let finding = |hit: Hit| Finding {
             category: hit.rule.category,
@@ -247,7 +251,7 @@ impl<'v> Inspection<'v> {
             length: u32::try_from(hit.bytes.len()).unwrap_or(u32::MAX),
             pointer: hit.pointer,
             rule: hit.rule.id.to_owned(),
-            severity: hit.rule.severity,
+            severity: hit.severity,
         };
         Findings { list: hits.into_iter().map(finding).collect(), truncated }
     }

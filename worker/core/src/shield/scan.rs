@@ -269,6 +269,7 @@ impl Signs {
     const COMPARE: u16 = 1 << 14;
     const SCHEME: u16 = 1 << 15;
 
+    #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
     const OF: [u16; 256] = {
         let mut of = [0; 256];
         let mut byte = 0;
@@ -302,6 +303,8 @@ impl Signs {
             ("![", Self::IMAGE),
             ("-----begin ", Self::KEY),
             ("..", Self::STEP),
+            ("javascript:", Self::SCHEME),
+            ("vbscript:", Self::SCHEME),
             ("script:", Self::SCHEME),
             ("data:", Self::SCHEME),
             ("--", Self::COMPARE),

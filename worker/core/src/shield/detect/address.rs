@@ -19,7 +19,8 @@ const WILDCARD_SUFFIXES: [&str; 6] =
 const LOCAL_NAMES: [&str; 5] = ["localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "yoogle.com"];
 
 /// Schemes of clients that fetch anything.
-const FETCHING: [&str; 7] = ["gopher:", "dict:", "file:", "ldap:", "tftp:", "jar:", "netdoc:"];
+const FETCHING: [&str; 7] =
+    ["gopher:", "dict:", "file:///etc", "file:///proc", "tftp:", "jar:http", "netdoc:"];
 
 /// Reports the hosts in a text.
 pub fn find(text: &str, decoded: bool, found: Found<'_>) {
@@ -40,7 +41,8 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         let begin = at + next + 2;
         at = begin;
         let before = text.get(..begin - 2).unwrap_or_default();
-        if !before.ends_with(':') && !(whole && before.trim().is_empty()) {
+        let follows_scheme = before.ends_with(':') || (whole && before.trim().is_empty());
+        if !follows_scheme {
             continue;
         }
         // Browsers take any number of slashes of either kind.
@@ -49,11 +51,19 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         at = begin + host.len();
         let Some(finding) = judge(host, decoded) else { continue };
         let finding = match finding {
-            Detector::AddressInternal if !whole => Detector::AddressMentioned,
+            Detector::AddressInternal if !whole || !is_web(before) => Detector::AddressMentioned,
             finding => finding,
         };
         found(finding, begin - 2..at);
     }
+}
+
+/// Whether a URL's text before `//` is a scheme of the web, or none.
+fn is_web(before: &str) -> bool {
+    let scheme = before.trim().to_ascii_lowercase();
+    ["", "http:", "https:", "ws:", "wss:", "ftp:"].contains(&scheme.as_str())
+        || scheme.ends_with("=http:")
+        || scheme.ends_with("=https:")
 }
 
 /// What kind of host a value without a scheme names. Only whole addresses and known names count: `10.5` is a number.
@@ -129,8 +139,11 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     if plain {
         let local =
             matches!(last.to_ascii_lowercase().as_str(), "localhost" | "local" | "internal");
-        return local
-            .then(|| if decoded { Detector::AddressDisguised } else { Detector::AddressInternal });
+        return local.then_some(if decoded {
+            Detector::AddressDisguised
+        } else {
+            Detector::AddressInternal
+        });
     }
     let bare: Host<String> = match Host::parse(host) {
         Ok(parsed) => parsed,

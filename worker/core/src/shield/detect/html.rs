@@ -49,21 +49,6 @@ const ACTIVE: [&str; 16] = [
     "link", "marquee", "math", "meta", "object", "svg", "xss",
 ];
 
-/// Attributes whose value is an address.
-const ADDRESSES: [&str; 11] = [
-    "action",
-    "background",
-    "code",
-    "data",
-    "from",
-    "formaction",
-    "href",
-    "poster",
-    "src",
-    "srcdoc",
-    "to",
-];
-
 /// Bytes of a name of an element or attribute that is known.
 const MAX_NAME_BYTES: usize = 32;
 
@@ -95,7 +80,12 @@ pub fn find(text: &str, found: Found<'_>) {
         match after_quote(bytes, at) {
             Some(Leaves::Attribute(end)) => found(Detector::HtmlBreakout, begin..end),
             Some(Leaves::String(end)) => found(Detector::ScriptBreakout, begin..end),
-            None => breakout |= text.len() <= MAX_VALUE_BYTES && closes_tag(bytes, at),
+            None => {
+                let quote = matches!(bytes.get(begin), Some(b'"' | b'\''));
+                let first = !bytes.get(..begin).unwrap_or_default().contains(&b'<');
+                breakout |=
+                    quote && text.len() <= MAX_VALUE_BYTES && first && closes_tag(bytes, at);
+            }
         }
     }
     if let Some(end) = script_url(bytes, 0) {
@@ -106,7 +96,7 @@ pub fn find(text: &str, found: Found<'_>) {
 /// Whether a text is a document, or a large part of one.
 fn is_document(text: &str) -> bool {
     let begin = text.trim_start().as_bytes();
-    ["<!doctype", "<html", "<?xml", "<head", "<body"].iter().any(|start| {
+    ["<!doctype", "<html", "<?xml", "<head"].iter().any(|start| {
         begin.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start.as_bytes()))
     })
 }
@@ -221,7 +211,8 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
             .position(|byte| *byte == b'<')
             .unwrap_or(rest.len().min(MAX_CODE_BYTES));
         let code = rest.get(..length).unwrap_or_default();
-        let loads = code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src=")) && !document;
+        let short = bytes.len() <= MAX_VALUE_BYTES && !document;
+        let loads = short && code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src="));
         let detector = if (has_code(code) && !document) || loads {
             Detector::HtmlScriptCode
         } else {
@@ -275,9 +266,7 @@ fn attribute_value(
         let attack = has_code(code) && !document;
         let detector = if attack { Detector::HtmlEventCode } else { Detector::HtmlEvent };
         found(detector, begin..end);
-    } else if (is_in(&ADDRESSES, name) || name.ends_with(b":href"))
-        && script_url(bytes, equals + 1).is_some()
-    {
+    } else if script_url(bytes, equals + 1).is_some() {
         found(Detector::ScriptUrl, begin..end);
     }
     end

@@ -127,12 +127,18 @@ const COMMANDS: &[&str] = &[
 /// Bytes of a command with its path, as far as it is read.
 const MAX_COMMAND_BYTES: usize = 64;
 
+/// Bytes of a value with a command between backticks.
+const MAX_QUOTED_BYTES: usize = 64;
+
 /// Spaces and brackets before a command.
 const MAX_SKIPPED_BYTES: usize = 16;
 
 /// Reports commands after a separator.
 pub fn find(text: &str, found: Found<'_>) {
     let bytes = text.as_bytes();
+    if text.starts_with("data:") {
+        return;
+    }
     let line = is_line(text) && !begins_command(text);
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
@@ -151,12 +157,17 @@ pub fn find(text: &str, found: Found<'_>) {
         }
         let Some(end) = command(bytes, at, separator) else { continue };
         // Markdown writes code between backticks, and scripts have many lines.
-        let words = if line {
-            text.get(..begin).unwrap_or_default().split_whitespace().take(4).count()
-        } else {
-            4
-        };
-        let is_attack = words <= if matches!(separator, b';' | b'&') { 3 } else { 1 };
+        let before = if line { text.get(..begin).unwrap_or_default() } else { "" };
+        let words = before.split_whitespace().take(4).count();
+        let glued = !before.ends_with(char::is_whitespace);
+        // Markdown writes code between backticks.
+        let is_attack = line
+            && match separator {
+                b'`' => glued && words <= 1 && text.len() <= MAX_QUOTED_BYTES,
+                b'$' | b'<' | b'>' => glued && words <= 1,
+                b'|' | b'\n' => words <= 1,
+                _ => words <= 3,
+            };
         found(
             if is_attack { Detector::ShellCommand } else { Detector::ShellMentioned },
             begin..end,
@@ -166,7 +177,7 @@ pub fn find(text: &str, found: Found<'_>) {
 
 /// Whether a text is a command line by itself.
 fn begins_command(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '`');
     let word = text.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
     let more = text.len() > word.len();
     text.starts_with("#!")
@@ -216,7 +227,9 @@ const TOOLS: [&str; 34] = [
 
 fn is_command(word: &[u8]) -> bool {
     let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
-    position(COMMANDS, |known| known, name).is_some()
+    // `HEAD` is no command.
+    let lower = name.iter().any(u8::is_ascii_lowercase);
+    lower && position(COMMANDS, |known| known, name).is_some()
 }
 
 /// The end of the command at an offset. What follows must be what follows commands, since many of them are words.
@@ -269,7 +282,7 @@ fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
         Some(b'-' | b'/' | b'~' | b'0'..=b'9' | b'%' | b'*' | b'\\') if spaces > 0 => true,
         Some(b'\'' | b'"') => separator != b'`',
         Some(b'.') => spaces > 0 || length == 0,
-        Some(_) => takes_words(word) && spaces > 0,
+        Some(_) => (takes_words(word) || at <= 2) && spaces > 0,
     };
     let closes = separator != b'`' || after.contains(&b'`') || spaces == after.len();
     ((follows || quoted) && closes).then_some(end)
@@ -277,18 +290,24 @@ fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
 
 /// Commands after which words follow, and that are no words of prose.
 fn takes_words(word: &[u8]) -> bool {
-    const NAMES: [&str; 27] = [
+    const NAMES: [&str; 39] = [
+        "awk",
         "bash",
         "cat",
         "certutil",
         "chmod",
         "cmd",
         "cp",
+        "cscript",
         "curl",
         "dig",
+        "dir",
         "ls",
+        "mkfifo",
+        "mshta",
         "mv",
         "nc",
+        "net",
         "netcat",
         "nslookup",
         "perl",
@@ -301,10 +320,16 @@ fn takes_words(word: &[u8]) -> bool {
         "ruby",
         "sh",
         "sudo",
+        "tar",
+        "tasklist",
+        "telnet",
+        "traceroute",
+        "type",
         "wget",
         "which",
         "whoami",
         "wmic",
+        "wscript",
     ];
     let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     position(&NAMES, |known| known, name).is_some()

@@ -25,6 +25,8 @@ enum Kind {
     /// A word after a word.
     Prose,
     Logic,
+    /// `&&` and `||`, which code has too.
+    Symbol,
     /// `not`, `exists`, `case`: they begin an operand.
     Prefix,
     Compare,
@@ -159,6 +161,7 @@ const WORDS: &[(&str, Kind)] = &[
 ];
 
 /// For each first letter the lengths of the words with a kind, a bit each.
+#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
 const LENGTHS: [u32; 256] = {
     let mut lengths = [0; 256];
     let mut at = 0;
@@ -172,30 +175,30 @@ const LENGTHS: [u32; 256] = {
 
 /// Patterns of token kinds. Each element is a set of letters; `*` after it: any number, `?`: one or none.
 ///
-/// `^` start, `$` end, `'` opening quote, `"` closing quote, `0` number, `w` word, `p` prose, `&` logic, `!` prefix,
+/// `^` start, `$` end, `'` opening quote, `"` closing quote, `0` number, `w` word, `p` prose, `&` logic, `x` its symbols, `!` prefix,
 /// `=` comparison, `+` operator, `(`, `)`, `,`, `;`, `#` comment, `U` union, `A` all, `S` select, `T` statement,
 /// `O` object, `R` order, `B` by, `f` function, `F` telling, `I` into, `o` outfile, `W` waitfor, `D` delay, `.`.
 const PATTERNS: &[(Detector, &str)] = &[
     // ' or 'a'='a    ') and exists(select    " or a like
-    (Detector::SqlTautology, "' )* & '\"0w!+(),.fFO* =S"),
-    (Detector::SqlTautology, "' )* & (* '\"? 0w? '\"? )* $#'\"&"),
-    (Detector::SqlTautology, "' )* & !? (* fF ("),
+    (Detector::SqlTautology, "' )* &x '\"0w!+(),.fFO* =S"),
+    (Detector::SqlTautology, "' )* &x (* '\"? 0w? '\"? )* $#'\"&"),
+    (Detector::SqlTautology, "' )* &x !? (* fF ("),
     // 1) or 1=1    or 'a'='a'
     (Detector::SqlTautology, "& !? (* 0 = (* 0"),
     (Detector::SqlTautology, "& !? (* '\" 0w* '\" = (* '\""),
-    (Detector::SqlTautology, "^ 0w )* & 0 #$"),
-    (Detector::SqlTautology, "^ 0w )* & (* S"),
-    (Detector::SqlTautology, "^ 0w? ) )* & '\"0w!+(),.fF* =S"),
-    (Detector::SqlTautology, "^ 0 )* & (* fF ("),
-    (Detector::SqlTautology, "^ 0 )* & !? (* w ( "),
+    (Detector::SqlTautology, "^ 0w )* &x 0 #$"),
+    (Detector::SqlTautology, "^ 0w )* &x (* S"),
+    (Detector::SqlTautology, "^ 0w? ) )* &x '\"0w!+(),.fF* =S"),
+    (Detector::SqlTautology, "^ 0 )* &x (* fF ("),
+    (Detector::SqlTautology, "^ 0 )* &x !? (* w ( "),
     (Detector::SqlTautology, "^ 0 =+ (* fFS"),
-    (Detector::SqlTautology, "^ 0w )* & 0w =+ 0w #$"),
+    (Detector::SqlTautology, "^ 0w )* &x 0w =+ 0w #$"),
     // '='    '-'    '||'    ' like '
-    (Detector::SqlBreakout, "^ w? ' )* =+& '\"0 '\"0 #$"),
-    (Detector::SqlBreakout, "^ w? ' )* =+& '\" $"),
+    (Detector::SqlBreakout, "^ w? ' )* =+&x '\"0 '\"0 #$"),
+    (Detector::SqlBreakout, "^ w? ' )* =+&x '\" $"),
     (Detector::SqlBreakout, "^ w? ' )* = 0 #$"),
-    (Detector::SqlBreakout, "' )* +& (* SFf ("),
-    (Detector::SqlBreakout, "' )* +& ( S"),
+    (Detector::SqlBreakout, "' )* +&x (* SFf ("),
+    (Detector::SqlBreakout, "' )* +&x ( S"),
     (Detector::SqlBreakout, "^ 0 )* +, (* S"),
     (Detector::SqlBreakout, "' )* , ( S"),
     // admin'--    ') #
@@ -329,6 +332,7 @@ const fn kind_of(letter: u8) -> Kind {
         b'w' => Kind::Word,
         b'p' => Kind::Prose,
         b'&' => Kind::Logic,
+        b'x' => Kind::Symbol,
         b'!' => Kind::Prefix,
         b'=' => Kind::Compare,
         b'+' => Kind::Operator,
@@ -364,7 +368,7 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
         Matcher { patterns, active: [0; WORDS_OF_BITS], begun: false, ends: [0; WORDS_OF_BITS] };
     matcher.step(Kind::Start);
     let mut tokens =
-        Tokens { text: text.as_bytes(), at: 0, quotes: [false; 3], word_before: false };
+        Tokens { text: text.as_bytes(), at: 0, quotes: [false; 2], word_before: false };
     let mut end = 0;
     while let Some(kind) = tokens.next() {
         matcher.step(kind);
@@ -394,9 +398,8 @@ pub fn leaves_quotes(text: &str) -> bool {
     ];
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(next) = bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'`')))
+    while let Some(next) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'\'' | b'"')))
     {
         at += next + 1;
         let rest = bytes.get(at..).unwrap_or_default();
@@ -492,8 +495,8 @@ fn step(active: Bits, patterns: &Patterns, kind: usize) -> Bits {
 struct Tokens<'t> {
     text: &'t [u8],
     at: usize,
-    /// Whether a `'`, a `"` and a backtick is open.
-    quotes: [bool; 3],
+    /// Whether a `'` and a `"` are open.
+    quotes: [bool; 2],
     word_before: bool,
 }
 
@@ -521,7 +524,6 @@ impl Tokens<'_> {
             let kind = match byte {
                 b'\'' => return Some(self.quote(0)),
                 b'"' => return Some(self.quote(1)),
-                b'`' => return Some(self.quote(2)),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | 0x80.. => return Some(self.word()),
                 b'0'..=b'9' => return Some(self.number()),
                 b'-' if after == Some(b'-') => {
@@ -536,7 +538,7 @@ impl Tokens<'_> {
                 b'.' => Kind::Dot,
                 b'|' | b'&' if after == Some(byte) => {
                     self.at += 1;
-                    Kind::Logic
+                    Kind::Symbol
                 }
                 b'=' | b'<' | b'>' | b'!' => {
                     while matches!(self.text.get(self.at + 1), Some(b'=' | b'<' | b'>')) {

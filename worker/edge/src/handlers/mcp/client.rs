@@ -17,6 +17,7 @@ use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::shield::{Category, Redaction};
 use gateward_core::trace::{TRACEPARENT, TRACESTATE, TraceContext};
 use gateward_core::warrant::{Carried, carried};
 use worker::Date;
@@ -90,6 +91,12 @@ impl McpClient {
 
     pub fn server(&self) -> &str {
         &self.template.call.server
+    }
+
+    /// What of these categories is to be replaced in a message.
+    pub fn redaction<'a>(&'a self, categories: &'a [Category]) -> Redaction<'a> {
+        let shield = self.app.settings.engine.shield();
+        Redaction { shield, tenant: &self.template.tenant, categories }
     }
 
     pub fn seal(&self) -> Seal<'_> {

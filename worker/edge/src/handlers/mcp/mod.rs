@@ -29,7 +29,6 @@ use gateward_core::mcp::sse::{self, EVENT_STREAM};
 use gateward_core::mcp::{Era, action, answer as core, denial, forward, origin};
 use gateward_core::problem::Problem;
 use gateward_core::registry::upstream::Upstream;
-use gateward_core::shield::Redaction;
 use worker::Delay;
 
 use self::client::McpClient;
@@ -388,7 +387,9 @@ async fn judge(
         }
     }
     let mut removed = Removed::default();
-    let text = forward::rewrite(message, &[], &client.seal(), &mut removed).map_err(refuse)?;
+    let redaction = client.redaction(&[]);
+    let text = forward::rewrite(message, &[], redaction, &client.seal(), &mut removed);
+    let text = text.map_err(refuse)?;
     let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
     let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, None));
     Ok(Forwardable { text, pending, upstream, untrusted, decided: None, removed, rate })
@@ -415,7 +416,9 @@ async fn decide(
     let asked = action::of(message).map_err(refuse)?;
     let what = [client.server(), "/", &asked.tool].concat();
     // Refuses a sealed state of another agent or server before the call is decided.
-    forward::rewrite(message, &[], &client.seal(), &mut Removed::default()).map_err(refuse)?;
+    let redaction = client.redaction(&[]);
+    forward::rewrite(message, &[], redaction, &client.seal(), &mut Removed::default())
+        .map_err(refuse)?;
     let mut command =
         client.command(claims, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
     command.forwarded = true;
@@ -446,7 +449,10 @@ async fn decide(
         return Err(Refusal { status, body, rate, retry_after_s: None });
     }
     let redacted = &decision.redacted_fields;
-    if rule == ClientRule::Action && action::identifies(&command.call.input, redacted) {
+    // What the shield redacts in the name of a resource cannot be told apart from it.
+    let changes =
+        !decision.shield.redacts.is_empty() || action::identifies(&command.call.input, redacted);
+    if rule == ClientRule::Action && changes {
         let passed = Passed::new(command, decision, None, None);
         let _ = relay::record_outcome(&client.app, &passed, relay::not_sent());
         let mut decision = passed.decision;
@@ -455,11 +461,7 @@ async fn decide(
     }
     let Some(upstream) = reply.upstream else { return Err(client.undecided(id)) };
     let mut removed = Removed::default();
-    let redaction = Redaction {
-        shield: client.app.settings.engine.shield(),
-        tenant: &command.tenant,
-        categories: &decision.shield.redacts,
-    };
+    let redaction = client.redaction(&decision.shield.redacts);
     let fields = &decision.redacted_fields;
     let text = forward::rewrite(message, fields, redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
