@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each calls a script; the scripts install what they need.
 
-.PHONY: help start test test-rust test-worker fuzz conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
+.PHONY: help start test test-rust test-worker fuzz shield-report conformance interop containment demo demo-invoice demo-limits check bench bench-full bench-check wasm-report deploy clean setup wasm cli nginx prometheus
 
 # The build of the worker that is checked and tested. wasm-test builds faster. CI sets release, which it needs anyway.
 GATEWARD_PROFILE ?= wasm-test
@@ -25,6 +25,10 @@ test-worker: wasm cli nginx prometheus
 
 fuzz: setup ## compare two million random chains of warrants with the reference implementation, in a quarter of an hour
 	GATEWARD_FUZZ_CASES=2000000 cargo test --package gateward-core --test warrants
+
+shield-report: setup ## fetch public corpora and print what the shield finds in them, and in the project's own
+	@npm run --silent shield-corpora
+	@cargo run --quiet --package gateward-core --example shield-report -- target/shield-corpora
 
 conformance: wasm ## run the MCP conformance suite through Gateward, for both of its revisions
 	@GATEWARD_PREBUILT=1 WRANGLER_SEND_METRICS=false WRANGLER_LOG=error npm run --silent conformance

@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("tables: {} KB", shield.table_bytes() / 1_000);
     own(&shield, &root.join("tests/shield"), misses.as_deref())?;
     if let Some(folder) = folder {
-        let pins = serde_json::from_slice(&fs::read(folder.join("pins.json"))?)?;
+        let pins = serde_json::from_slice(&fs::read(root.join("tests/shield/public.json"))?)?;
         for part in ["tune", "report"] {
             let texts = folder.join("extracted").join(part);
             public(&shield, &texts, part, &pins, misses.as_deref())?;
