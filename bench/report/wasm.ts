@@ -19,7 +19,6 @@ const END = "<!-- wasm-report: end -->";
 
 /** Gzipped kilobytes that each of the next parts may add. */
 const BUDGETS = {
-  shield: 120,
   "receipt log": 50,
 };
 /** Gzipped kilobytes of everything. */

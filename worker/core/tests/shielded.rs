@@ -104,6 +104,24 @@ fn secrets_and_personal_data_are_redacted_where_a_mode_says_so() {
 }
 
 #[test]
+fn many_findings_hide_none_that_a_mode_is_for() {
+    let mut gate = gate();
+    gate.records.tool = tool(false, false);
+    let modes = modes(r#"{"sql_injection":"block","personal_data":"redact"}"#);
+    gate.records.tenant.as_mut().unwrap().settings.shield = modes;
+    let secrets = vec!["http://169.254.169.254/latest/meta-data/"; 40];
+    let read = |last: &str| {
+        let parameters = json!({"a": secrets, "b": last});
+        gate.call(&with(read_call(), json!({"tool_call": {"parameters": parameters}}))).1
+    };
+    let redacted = read("to a@b.example");
+    assert_eq!(redacted["decision"], "redact");
+    assert_eq!(redacted["shield"]["truncated"], true);
+    assert_eq!(redacted["shield"]["findings"].as_array().unwrap().len(), 16);
+    assert_eq!(read(INJECTION)["reason_code"], "shield_blocked");
+}
+
+#[test]
 fn a_write_that_cannot_be_read_to_its_end_is_forbidden() {
     // A gzip header without data.
     let damaged = "H4sIAAAAAAAAAwAAAAAAAAAAAAAAAA==";

@@ -5,7 +5,7 @@ use super::ruling::{Ruling, Tool};
 use crate::decision::{Decision, ReasonCode};
 use crate::policy::{PolicyEngine, Value};
 use crate::registry::CallRecords;
-use crate::shield::{Category, Finding, Mode, Modes, Noted, Severity};
+use crate::shield::{Category, Finding, MAX_FINDINGS, Mode, Modes, Noted, Severity};
 
 /// Findings of this severity and above are denied in the mode `block`.
 const BLOCKED_FROM: Severity = Severity::High;
@@ -43,6 +43,9 @@ pub fn look(engine: &PolicyEngine, draft: &mut Draft<'_>, tool: &Tool) -> Option
         of(finding.category) == Mode::Block && finding.severity >= BLOCKED_FROM
     };
     let denial = noted.findings.iter().find(blocks).map(|finding| denial(engine, tool, finding));
+    // What is not told was counted above.
+    noted.truncated |= noted.findings.len() > MAX_FINDINGS;
+    noted.findings.truncate(MAX_FINDINGS);
     draft.shield = (!noted.is_empty()).then_some(noted);
     denial
 }

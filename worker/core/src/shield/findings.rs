@@ -81,7 +81,7 @@ impl Noted {
 /// All findings, and whether something was left unread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
-    /// At most [`MAX_FINDINGS`]; one a rule and place.
+    /// The gravest first; at most [`MAX_FINDINGS`] of each rule and severity.
     pub list: Vec<Finding>,
     /// Whether a text could not be read to its end in each of its forms, or more was found than is kept.
     pub truncated: bool,

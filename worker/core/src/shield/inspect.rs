@@ -97,6 +97,7 @@ impl Shield {
             scan: Scan::new(&self.matcher),
             path: Vec::new(),
             found: BTreeMap::new(),
+            counts: BTreeMap::new(),
             place: 0,
             inflated: 0,
             truncated: false,
@@ -128,6 +129,8 @@ struct Inspection<'v> {
     path: Vec<Step<'v>>,
     /// By rule, place and, if each match is wanted, offset.
     found: BTreeMap<(u16, u32, usize), Hit>,
+    /// How often each rule matched, by severity.
+    counts: BTreeMap<(u16, i64), usize>,
     /// The number of the current text.
     place: u32,
     inflated: usize,
@@ -216,34 +219,46 @@ impl<'v> Inspection<'v> {
     }
 
     fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
-        let Self { scan, found, path, rules, tenant, key, place, .. } = self;
+        let Self { scan, found, counts, path, rules, tenant, key, place, truncated, .. } = self;
         let is_line = is_line(text);
         scan.text(text, !decodings.is_empty(), &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
-            if holds {
-                let at = if key.is_some() { 0 } else { bytes.start };
-                found.entry((number, *place, at)).or_insert_with(|| Hit {
-                    rule,
-                    severity: if is_line { rule.severity } else { rule.in_documents },
-                    digest: key.map_or(0, |key| {
-                        key.hash(text.as_bytes().get(bytes.clone()).unwrap_or_default())
-                    }),
-                    decodings: decodings.to_vec(),
-                    bytes,
-                    pointer: pointer(path, is_key),
-                });
+            if !holds {
+                return;
             }
+            let severity = if is_line { rule.severity } else { rule.in_documents };
+            let at = if key.is_some() { 0 } else { bytes.start };
+            let known = found.get(&(number, *place, at));
+            if known.is_some_and(|hit| hit.severity >= severity) {
+                return;
+            }
+            // A rule that matches often is kept with some places of each severity. None of them is lost by others.
+            let of_rule = counts.entry((number, severity.rank())).or_default();
+            *of_rule += 1;
+            if key.is_some() && *of_rule > MAX_FINDINGS {
+                *truncated = true;
+                return;
+            }
+            let hit = Hit {
+                rule,
+                severity,
+                digest: key.map_or(0, |key| {
+                    key.hash(text.as_bytes().get(bytes.clone()).unwrap_or_default())
+                }),
+                decodings: decodings.to_vec(),
+                bytes,
+                pointer: pointer(path, is_key),
+            };
+            found.insert((number, *place, at), hit);
         });
     }
 
-    /// The gravest findings, in the order of rules and places.
+    /// The findings, the gravest first.
     fn findings(mut self) -> Findings {
         let mut hits: Vec<Hit> = std::mem::take(&mut self.found).into_values().collect();
-        let truncated = self.truncated || hits.len() > MAX_FINDINGS;
         hits.sort_by_key(|hit| std::cmp::Reverse(hit.severity));
-        hits.truncate(MAX_FINDINGS);
         let finding = |hit: Hit| Finding {
             category: hit.rule.category,
             decodings: hit.decodings,
@@ -253,7 +268,7 @@ impl<'v> Inspection<'v> {
             rule: hit.rule.id.to_owned(),
             severity: hit.severity,
         };
-        Findings { list: hits.into_iter().map(finding).collect(), truncated }
+        Findings { list: hits.into_iter().map(finding).collect(), truncated: self.truncated }
     }
 }
 

@@ -90,9 +90,12 @@ async fn judge<'a>(
 fn refusal(decision: &ProxyDecision) -> Option<Problem> {
     let detail = match decision.decision {
         Decision::Allow => return None,
+        Decision::Redact if decision.redacted_fields.is_empty() => {
+            format!("{} A gateway cannot replace them.", decision.reason)
+        }
         Decision::Redact => {
             let fields = decision.redacted_fields.join("`, `");
-            format!("{} A gateway cannot redact it (fields `{fields}`).", decision.reason)
+            format!("{} A gateway cannot remove the fields `{fields}`.", decision.reason)
         }
         _ => decision.reason.clone(),
     };
