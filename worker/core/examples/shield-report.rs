@@ -71,7 +71,7 @@ fn stem(path: &Path) -> String {
 
 fn lines(path: &Path) -> Result<Vec<Json>, Box<dyn Error>> {
     let text = fs::read_to_string(path)?;
-    let parsed = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line));
+    let parsed = text.lines().map(serde_json::from_str::<serde_json::Value>);
     let mut values = Vec::new();
     for value in parsed {
         // A corpus may hold what a body must not, such as a lone surrogate.

@@ -3,7 +3,7 @@
 //! Not every attack is found, and `tests/shield/expected.json` says how many are. A change that finds fewer, or that
 //! finds more in ordinary calls, fails here. A better one raises the numbers.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -138,4 +138,43 @@ fn shield_once() -> &'static Shield {
         static SHIELD: &'static Shield = Box::leak(Box::new(shield()));
     }
     SHIELD.with(|shield| *shield)
+}
+
+/// Texts of the largest size that an attacker would try against the reading itself. If one of them cost more than its
+/// length, this test would not end.
+#[test]
+fn the_largest_hostile_texts_are_read_to_their_end() {
+    const BYTES: usize = 250 * 1024;
+    let shield = shield();
+    for (begin, repeated, end) in [
+        ("-----BEGIN", " ", ""),
+        ("Authorization: Bearer", " ", ""),
+        ("", ")", "<"),
+        ("", ")/onabc=", "<"),
+        ("", "-----BEGIN PRIVATE KEY-----abcdefghijklmnopqrstuvwxyz012345", ""),
+        ("", "![", "]("),
+        ("", "//1 ", ""),
+        ("", "http:///é ", ""),
+        ("", "'\"`", ""),
+        ("", "/*", ""),
+        ("", "<a on=", ">"),
+        ("", "%25", ""),
+        ("", "&#38;", ""),
+        ("", "$(", ""),
+        ("", "1 ", ""),
+        ("", "a@", ""),
+        ("", "../", ""),
+        ("", "api_key=", ""),
+        ("", "eyJ.", ""),
+        ("", "sk-", ""),
+        ("", "AA11 ", ""),
+        ("", "ignore all ", ""),
+        ("", "а\u{200b}b", ""),
+    ] {
+        let text = [begin, &repeated.repeat(BYTES / repeated.len()), end].concat();
+        let found = shield.inspect("", &KEY, "", &Json::String(text));
+        assert!(found.list.len() < 100, "{repeated:?}");
+    }
+    let address = "http:///é http://169.254.169.254/latest/";
+    assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));
 }

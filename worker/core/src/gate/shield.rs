@@ -39,8 +39,11 @@ pub fn look(engine: &PolicyEngine, draft: &mut Draft<'_>, tool: &Tool) -> Option
             noted.findings.push(finding);
         }
     }
-    let blocks = |finding: &&Finding| {
-        of(finding.category) == Mode::Block && finding.severity >= BLOCKED_FROM
+    let blocks = |finding: &&Finding| match of(finding.category) {
+        Mode::Block => finding.severity >= BLOCKED_FROM,
+        // A resource with a marker in it would be another one.
+        Mode::Redact => finding.pointer.is_empty(),
+        Mode::Off | Mode::Detect => false,
     };
     let denial = noted.findings.iter().find(blocks).map(|finding| denial(engine, tool, finding));
     // What is not told was counted above.
@@ -56,7 +59,7 @@ fn denial(engine: &PolicyEngine, tool: &Tool, finding: &Finding) -> Box<Ruling> 
     let place = if pointer.is_empty() { "the resource" } else { pointer };
     let mut ruling = Ruling::deny(ReasonCode::ShieldBlocked);
     ruling.reason = format!(
-        "{} `{}` is blocked here, and the rule `{rule}` matches at `{place}`: {sentence}",
+        "{} `{}` does not pass here, and the rule `{rule}` matches at `{place}`: {sentence}",
         ruling.reason,
         category.as_str(),
     );

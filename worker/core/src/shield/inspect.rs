@@ -37,6 +37,8 @@ pub struct Shield {
 pub struct Match {
     pub rule: &'static str,
     pub category: Category,
+    /// Bytes that matched, in the form of the text in which it matched.
+    pub length: usize,
     /// The bytes of the text that matched; `None` if it matched in another form of the text.
     pub bytes: Option<Range<usize>>,
 }
@@ -79,14 +81,32 @@ impl Shield {
     /// The rules that match in one text.
     #[must_use]
     pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
+        self.matches_within(tenant, text, &mut 0).unwrap_or_default()
+    }
+
+    /// The same; `None` if the text was not read to its end. `inflated` counts the bytes of compressed data that were
+    /// read so far.
+    #[must_use]
+    pub fn matches_within(
+        &self,
+        tenant: &str,
+        text: &str,
+        inflated: &mut usize,
+    ) -> Option<Vec<Match>> {
         let mut inspection = self.begin(tenant, None);
+        inspection.inflated = *inflated;
         inspection.text(text, false);
+        *inflated = inspection.inflated;
+        if inspection.truncated {
+            return None;
+        }
         let of = |found: &Hit| Match {
             rule: found.rule.id,
             category: found.rule.category,
+            length: found.bytes.len(),
             bytes: found.decodings.is_empty().then(|| found.bytes.clone()),
         };
-        inspection.found.values().map(of).collect()
+        Some(inspection.found.values().map(of).collect())
     }
 
     fn begin<'s>(&'s self, tenant: &'s str, key: Option<&'s ValueKey>) -> Inspection<'s> {
@@ -127,8 +147,8 @@ struct Inspection<'v> {
     key: Option<&'v ValueKey>,
     scan: Scan<'v>,
     path: Vec<Step<'v>>,
-    /// By rule, place and, if each match is wanted, offset.
-    found: BTreeMap<(u16, u32, usize), Hit>,
+    /// By rule, place and, if each match is wanted, whether the text was decoded, and offset.
+    found: BTreeMap<(u16, u32, (bool, usize)), Hit>,
     /// How often each rule matched, by severity.
     counts: BTreeMap<(u16, i64), usize>,
     /// The number of the current text.
@@ -184,7 +204,14 @@ impl<'v> Inspection<'v> {
 
     /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
     fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
-        let text = text.trim();
+        let joined: String;
+        let text = match text.trim() {
+            text if text.contains('\n') && text.len() <= MAX_TEXT_BYTES => {
+                joined = text.split_ascii_whitespace().collect();
+                joined.as_str()
+            }
+            text => text,
+        };
         let encoded = text.len() >= MIN_ENCODED_BYTES
             && text.bytes().all(|byte| {
                 byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
@@ -205,13 +232,15 @@ impl<'v> Inspection<'v> {
         };
         let left = MAX_INFLATED_BYTES.saturating_sub(self.inflated);
         match binary::inflate(&bytes, left) {
-            Inflated::Plain => String::from_utf8(bytes).ok(),
+            Inflated::Plain => readable(bytes),
             Inflated::Data(data) => {
                 decodings.push(Decoding::Compressed);
                 self.inflated += data.len();
-                String::from_utf8(data).ok()
+                readable(data)
             }
             Inflated::Unreadable => {
+                // It may have cost all that was left.
+                self.inflated = MAX_INFLATED_BYTES;
                 self.truncated = true;
                 None
             }
@@ -221,7 +250,8 @@ impl<'v> Inspection<'v> {
     fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
         let Self { scan, found, counts, path, rules, tenant, key, place, truncated, .. } = self;
         let is_line = is_line(text);
-        scan.text(text, !decodings.is_empty(), &mut |number, bytes| {
+        let is_decoded = !decodings.is_empty();
+        scan.text(text, is_decoded, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
@@ -229,7 +259,10 @@ impl<'v> Inspection<'v> {
                 return;
             }
             let severity = if is_line { rule.severity } else { rule.in_documents };
-            let at = if key.is_some() { 0 } else { bytes.start };
+            let at = match key {
+                Some(_) => (false, 0),
+                None => (is_decoded, bytes.start),
+            };
             let known = found.get(&(number, *place, at));
             if known.is_some_and(|hit| hit.severity >= severity) {
                 return;
@@ -269,6 +302,17 @@ impl<'v> Inspection<'v> {
             severity: hit.severity,
         };
         Findings { list: hits.into_iter().map(finding).collect(), truncated: self.truncated }
+    }
+}
+
+/// Decoded bytes as a text, if they look like one.
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    let begin = bytes.get(..bytes.len().min(256)).unwrap_or_default();
+    let is_plain = |byte: &&u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let looks_plain = begin.iter().filter(is_plain).count() * 4 >= begin.len() * 3;
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => looks_plain.then(|| String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
 }
 

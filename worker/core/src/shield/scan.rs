@@ -104,7 +104,8 @@ struct Naming {
 
 impl Naming {
     fn add(&mut self, literal: &str, of: Use) {
-        let literal = literal.to_ascii_lowercase();
+        // A literal that ends with a space would be found again at each further space.
+        let literal = literal.trim_end().to_ascii_lowercase();
         let at = *self.numbers.entry(literal).or_insert_with_key(|literal| {
             self.all.push((literal.clone(), Vec::new()));
             self.all.len() - 1
@@ -301,7 +302,7 @@ impl Signs {
         let fixed = [
             ("//", Self::URL),
             ("![", Self::IMAGE),
-            ("-----begin ", Self::KEY),
+            ("-----begin", Self::KEY),
             ("..", Self::STEP),
             ("javascript:", Self::SCHEME),
             ("vbscript:", Self::SCHEME),
@@ -516,12 +517,18 @@ fn advance(phrase: &Phrase, reached: &mut [[Reached; 2]], step: usize, at: Reach
     (step + 1 == phrase.steps.len()).then_some(begin)
 }
 
+/// Spaces between a prefix and what follows it.
+const MAX_SPACES: usize = 8;
+
 /// The token whose prefix is at `prefix`.
 fn of_token(token: &Token, text: &str, prefix: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let found = bytes.get(prefix.clone())?;
-    // The prefixes of one rule may have any case of the literal.
-    token.prefixes.iter().any(|it| it.as_bytes() == found).then_some(())?;
+    let named = token.prefixes.iter().find(|it| it.trim_end().as_bytes() == found)?;
+    let spaces = bytes.get(prefix.end..)?.iter().take(MAX_SPACES);
+    let spaces = spaces.take_while(|byte| byte.is_ascii_whitespace()).count();
+    (named.ends_with(' ') == (spaces > 0)).then_some(())?;
+    let prefix = prefix.start..prefix.end + spaces;
     let inside = |byte: u8| is_word(byte) || token.alphabet.has(byte);
     if detect::before(bytes, prefix.start).is_some_and(inside) {
         return None;

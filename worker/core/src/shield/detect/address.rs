@@ -48,7 +48,7 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         // Browsers take any number of slashes of either kind.
         let rest = text.get(begin..).unwrap_or_default().trim_start_matches(['/', '\\']);
         let host = host_of(rest);
-        at = begin + host.len();
+        at = text.len() - rest.len() + host.len();
         let Some(finding) = judge(host, decoded) else { continue };
         let finding = match finding {
             Detector::AddressInternal if !whole || !is_web(before) => Detector::AddressMentioned,

@@ -52,6 +52,9 @@ const ACTIVE: [&str; 16] = [
 /// Bytes of a name of an element or attribute that is known.
 const MAX_NAME_BYTES: usize = 32;
 
+/// Bytes of the code after a quote.
+const MAX_QUOTED_BYTES: usize = 96;
+
 /// Bytes of the code that belongs to one place.
 const MAX_CODE_BYTES: usize = 4_096;
 
@@ -82,9 +85,10 @@ pub fn find(text: &str, found: Found<'_>) {
             Some(Leaves::String(end)) => found(Detector::ScriptBreakout, begin..end),
             None => {
                 let quote = matches!(bytes.get(begin), Some(b'"' | b'\''));
-                let first = !bytes.get(..begin).unwrap_or_default().contains(&b'<');
-                breakout |=
-                    quote && text.len() <= MAX_VALUE_BYTES && first && closes_tag(bytes, at);
+                breakout |= quote
+                    && text.len() <= MAX_VALUE_BYTES
+                    && closes_tag(bytes, at)
+                    && !bytes.get(..begin).unwrap_or_default().contains(&b'<');
             }
         }
     }
@@ -130,7 +134,8 @@ fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
     let next = bytes.get(end..)?.iter().find(|byte| !byte.is_ascii_whitespace());
     if between.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b'/') && !between.is_empty()
     {
-        let is_attack = is_event(name) && next == Some(&b'=') && has_code(value(bytes, end).0);
+        let is_attack =
+            is_event(name) && next == Some(&b'=') && has_code(shortened(value(bytes, end).0));
         return is_attack.then_some(Leaves::Attribute(end));
     }
     let joins = between.iter().any(|byte| {
@@ -141,6 +146,11 @@ fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
         && matches!(next, Some(b'(' | b'`'))
         && is_code(name) == Some(true))
     .then_some(Leaves::String(end))
+}
+
+/// The begin of a value: what follows a quote is read again after each quote.
+fn shortened(value: &[u8]) -> &[u8] {
+    value.get(..value.len().min(MAX_QUOTED_BYTES)).unwrap_or_default()
 }
 
 /// The name at an offset, and where it ends.

@@ -119,8 +119,9 @@ pub fn find_private_keys(text: &str, found: Found<'_>) {
         let distinct: BTreeSet<u8> = data.bytes().take(256).collect();
         if letters >= 32 && distinct.len() > 12 {
             let after = text.get(at..).unwrap_or_default();
-            let line = after.find('\n').unwrap_or(after.len()).min(64);
-            found(Detector::SecretPrivateKey, begin..at + after.floor_char_boundary(line));
+            let after = after.get(..after.floor_char_boundary(64)).unwrap_or_default();
+            let line = after.find('\n').unwrap_or(after.len());
+            found(Detector::SecretPrivateKey, begin..at + line);
         }
     }
 }
