@@ -303,8 +303,8 @@ pub struct ServerRequest {
     #[serde(default, deserialize_with = "modes")]
     #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
     shield: Option<Option<Modes>>,
-    /// Whether the shield also reads what the server returns. If left out, a registered server keeps its value; of a
-    /// new server it does not.
+    /// Whether the shield is to read what the server returns too. It is stored, and has no effect yet. If left out, a
+    /// registered server keeps its value; of a new server it is false.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = bool, required = false)]
     inspects_results: Option<bool>,

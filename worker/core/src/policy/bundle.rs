@@ -93,15 +93,12 @@ pub struct PolicyRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotations {
     pub decision: AnnotatedDecision,
-    /// Present exactly if `decision` is [`AnnotatedDecision::RequireApproval`].
     pub reason: Option<&'static str>,
-    /// How many different people must approve: 1, or what `@quorum` says.
+    /// Present exactly if `decision` is [`AnnotatedDecision::RequireApproval`].
     pub approver_group: Option<&'static str>,
-    /// Sorted, without duplicates. Not empty exactly if `decision` is
-    /// [`AnnotatedDecision::Redact`].
+    /// How many different people must approve: 1, or what `@quorum` says.
     pub quorum: u8,
-    /// Sorted, without repetition; not empty exactly when `decision` is
-    /// [`AnnotatedDecision::Redact`].
+    /// Sorted, without duplicates. Not empty exactly if `decision` is [`AnnotatedDecision::Redact`].
     pub redact_fields: &'static [&'static str],
 }
 
@@ -110,11 +107,11 @@ pub struct Annotations {
 pub enum AnnotatedDecision {
     /// No annotation: a permit allows, a forbid denies.
     Plain,
-    /// On a permit: the call passes only after people approved it.
+    /// On a forbid: the call is denied, and the agent is stopped.
     Quarantine,
-    /// On a permit: the call passes only without the named arguments.
+    /// On a permit: the call passes only after people approved it.
     RequireApproval,
-    /// On a permit: only without the named argument fields.
+    /// On a permit: the call passes only without the named arguments.
     Redact,
 }
 

@@ -220,6 +220,18 @@ impl Matcher {
         self.ascii.automaton.table_bytes() + self.other.automaton.table_bytes()
     }
 
+    /// Calls `found` with each rule that is for a detector.
+    fn report(
+        &self,
+        detector: Detector,
+        bytes: Range<usize>,
+        found: &mut dyn FnMut(u16, Range<usize>),
+    ) {
+        for rule in self.detectors.get(&detector).into_iter().flatten() {
+            found(*rule, bytes.clone());
+        }
+    }
+
     fn rule(&self, number: u16) -> Option<&'static Rule> {
         self.rules.rules.get(usize::from(number))
     }
@@ -357,11 +369,8 @@ impl<'m> Scan<'m> {
         let value = is_value(text);
         let signs = self.literals(text, value, found);
         let matcher = self.matcher;
-        let report = &mut |detector: Detector, range: Range<usize>| {
-            for rule in matcher.detectors.get(&detector).into_iter().flatten() {
-                found(*rule, range.clone());
-            }
-        };
+        let report =
+            &mut |detector: Detector, range: Range<usize>| matcher.report(detector, range, found);
         if signs.may_be_sql(text) {
             sql::find(&matcher.sql, text, report);
         }
@@ -458,9 +467,7 @@ impl<'m> Scan<'m> {
                     }
                     Use::Assigned | Use::WebToken | Use::Social => {
                         let report = &mut |detector: Detector, range: Range<usize>| {
-                            for rule in matcher.detectors.get(&detector).into_iter().flatten() {
-                                found(*rule, range.clone());
-                            }
+                            matcher.report(detector, range, found);
                         };
                         match of {
                             Use::Assigned => secret::find_assigned(text, end, report),

@@ -1,0 +1,323 @@
+//! SQL as tokens: what each means for a value that leaves its place.
+
+use crate::shield::detect::{is_word, position};
+
+/// The kinds of tokens. One letter each, as patterns write them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Before the first token.
+    Start,
+    End,
+    /// A quote that no quote before it opened.
+    Opening,
+    Closing,
+    Number,
+    Word,
+    /// A word after a word.
+    Prose,
+    Logic,
+    /// `&&` and `||`, which code has too.
+    Symbol,
+    /// `not`, `exists`, `case`: they begin an operand.
+    Prefix,
+    Compare,
+    Operator,
+    OpenBracket,
+    CloseBracket,
+    Comma,
+    Semicolon,
+    Comment,
+    Union,
+    All,
+    Select,
+    /// A keyword that begins a statement.
+    Statement,
+    /// A keyword after one of these: `table`, `from`, `into`.
+    Object,
+    Order,
+    By,
+    /// A function that every dialect or language could have.
+    Function,
+    /// A function or table that only attacks name.
+    Telling,
+    Into,
+    Outfile,
+    Waitfor,
+    Delay,
+    Dot,
+    Other,
+}
+
+pub const KINDS: usize = Kind::Other as usize + 1;
+
+/// Words with a kind, sorted.
+const WORDS: &[(&str, Kind)] = &[
+    ("all", Kind::All),
+    ("alter", Kind::Statement),
+    ("and", Kind::Logic),
+    ("any", Kind::Prefix),
+    ("ascii", Kind::Function),
+    ("benchmark", Kind::Telling),
+    ("between", Kind::Compare),
+    ("by", Kind::By),
+    ("case", Kind::Prefix),
+    ("cast", Kind::Function),
+    ("char", Kind::Function),
+    ("chr", Kind::Function),
+    ("concat", Kind::Function),
+    ("concat_ws", Kind::Function),
+    ("convert", Kind::Function),
+    ("create", Kind::Statement),
+    ("ctxsys", Kind::Telling),
+    ("database", Kind::Object),
+    ("dbms_lock", Kind::Telling),
+    ("dbms_pipe", Kind::Telling),
+    ("declare", Kind::Statement),
+    ("delay", Kind::Delay),
+    ("delete", Kind::Statement),
+    ("distinct", Kind::All),
+    ("div", Kind::Operator),
+    ("drop", Kind::Statement),
+    ("dumpfile", Kind::Outfile),
+    ("elt", Kind::Function),
+    ("exec", Kind::Statement),
+    ("execute", Kind::Statement),
+    ("exists", Kind::Prefix),
+    ("extractvalue", Kind::Telling),
+    ("false", Kind::Number),
+    ("from", Kind::Object),
+    ("function", Kind::Object),
+    ("generate_series", Kind::Telling),
+    ("grant", Kind::Statement),
+    ("group", Kind::Order),
+    ("having", Kind::Order),
+    ("if", Kind::Function),
+    ("iif", Kind::Function),
+    ("in", Kind::Compare),
+    ("information_schema", Kind::Telling),
+    ("insert", Kind::Statement),
+    ("into", Kind::Into),
+    ("is", Kind::Compare),
+    ("kill", Kind::Statement),
+    ("length", Kind::Function),
+    ("like", Kind::Compare),
+    ("load_file", Kind::Telling),
+    ("make_set", Kind::Telling),
+    ("master", Kind::Object),
+    ("merge", Kind::Statement),
+    ("mid", Kind::Function),
+    ("mod", Kind::Operator),
+    ("not", Kind::Prefix),
+    ("null", Kind::Number),
+    ("or", Kind::Logic),
+    ("ord", Kind::Function),
+    ("order", Kind::Order),
+    ("outfile", Kind::Outfile),
+    ("pg_sleep", Kind::Telling),
+    ("procedure", Kind::Object),
+    ("randomblob", Kind::Telling),
+    ("receive_message", Kind::Telling),
+    ("regexp", Kind::Compare),
+    ("rlike", Kind::Compare),
+    ("row", Kind::Function),
+    ("schema", Kind::Object),
+    ("select", Kind::Select),
+    ("shutdown", Kind::Statement),
+    ("sleep", Kind::Function),
+    ("sounds", Kind::Compare),
+    ("sqlite_master", Kind::Telling),
+    ("sqlite_version", Kind::Telling),
+    ("substr", Kind::Function),
+    ("substring", Kind::Function),
+    ("sysdate", Kind::Telling),
+    ("sysobjects", Kind::Telling),
+    ("table", Kind::Object),
+    ("true", Kind::Number),
+    ("truncate", Kind::Statement),
+    ("union", Kind::Union),
+    ("update", Kind::Statement),
+    ("updatexml", Kind::Telling),
+    ("user", Kind::Object),
+    ("utl_http", Kind::Telling),
+    ("utl_inaddr", Kind::Telling),
+    ("version", Kind::Function),
+    ("view", Kind::Object),
+    ("waitfor", Kind::Waitfor),
+    ("where", Kind::Object),
+    ("xmltype", Kind::Telling),
+    ("xor", Kind::Logic),
+    ("xp_cmdshell", Kind::Telling),
+    ("xp_dirtree", Kind::Telling),
+    ("xp_regread", Kind::Telling),
+];
+
+/// For each first letter the lengths of the words with a kind, a bit each.
+#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+const LENGTHS: [u32; 256] = {
+    let mut lengths = [0; 256];
+    let mut at = 0;
+    while at < WORDS.len() {
+        let word = WORDS[at].0.as_bytes();
+        lengths[word[0] as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+};
+
+/// The words that only attacks name.
+pub fn telling_words() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().filter(|(_, kind)| *kind == Kind::Telling).map(|(word, _)| *word).chain(["@@"])
+}
+
+/// Reads a text token by token.
+pub struct Tokens<'t> {
+    text: &'t [u8],
+    /// Where the last token ends.
+    pub at: usize,
+    /// Whether a `'` and a `"` are open.
+    quotes: [bool; 2],
+    word_before: bool,
+}
+
+impl<'t> Tokens<'t> {
+    pub const fn new(text: &'t str) -> Self {
+        Self { text: text.as_bytes(), at: 0, quotes: [false; 2], word_before: false }
+    }
+
+    /// The kind of the next token; `None` at the end.
+    pub fn next(&mut self) -> Option<Kind> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            let after = self.text.get(self.at + 1).copied();
+            // A plus is a space in a query.
+            // MySQL's `*/` ends a comment that it ran.
+            if (byte, after) == (b'*', Some(b'/')) {
+                self.at += 2;
+                continue;
+            }
+            if byte.is_ascii_whitespace() || byte == b'+' {
+                self.at += 1;
+                continue;
+            }
+            if (byte, after) == (b'/', Some(b'*')) {
+                match self.comment() {
+                    Some(kind) => return Some(self.token(kind)),
+                    None => continue,
+                }
+            }
+            let kind = match byte {
+                b'\'' => return Some(self.quote(0)),
+                b'"' => return Some(self.quote(1)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | 0x80.. => return Some(self.word()),
+                b'0'..=b'9' => return Some(self.number()),
+                b'-' if after == Some(b'-') => {
+                    self.at += 1;
+                    Kind::Comment
+                }
+                b'#' => Kind::Comment,
+                b'(' => Kind::OpenBracket,
+                b')' => Kind::CloseBracket,
+                b',' => Kind::Comma,
+                b';' => Kind::Semicolon,
+                b'.' => Kind::Dot,
+                b'|' | b'&' if after == Some(byte) => {
+                    self.at += 1;
+                    Kind::Symbol
+                }
+                b'=' | b'<' | b'>' | b'!' => {
+                    while matches!(self.text.get(self.at + 1), Some(b'=' | b'<' | b'>')) {
+                        self.at += 1;
+                    }
+                    Kind::Compare
+                }
+                b'-' | b'*' | b'/' | b'%' | b'^' | b'&' | b'|' | b'~' => Kind::Operator,
+                _ => Kind::Other,
+            };
+            self.at += 1;
+            return Some(self.token(kind));
+        }
+    }
+
+    fn token(&mut self, kind: Kind) -> Kind {
+        self.word_before = false;
+        kind
+    }
+
+    fn quote(&mut self, which: usize) -> Kind {
+        self.at += 1;
+        self.word_before = false;
+        match self.quotes.get_mut(which) {
+            Some(open) => {
+                *open = !*open;
+                if *open { Kind::Opening } else { Kind::Closing }
+            }
+            None => Kind::Other,
+        }
+    }
+
+    /// A comment between tokens is a space. One that does not end, or that MySQL runs, is a token.
+    fn comment(&mut self) -> Option<Kind> {
+        let rest = self.text.get(self.at + 2..).unwrap_or_default();
+        if rest.first() == Some(&b'!') {
+            self.at += 3;
+            self.at += rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+            return None;
+        }
+        match rest.windows(2).position(|pair| pair == b"*/") {
+            Some(end) => {
+                self.at += end + 4;
+                None
+            }
+            None => {
+                self.at = self.text.len();
+                Some(Kind::Comment)
+            }
+        }
+    }
+
+    fn number(&mut self) -> Kind {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let bytes = rest.iter().take_while(|byte| is_word(**byte) || **byte == b'.').count();
+        self.at += bytes;
+        self.token(Kind::Number)
+    }
+
+    fn word(&mut self) -> Kind {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_part = |byte: &&u8| is_word(**byte) || matches!(**byte, b'@' | b'$' | 0x80..);
+        let bytes = rest.iter().take_while(is_part).count();
+        self.at += bytes;
+        let kind = rest.get(..bytes).map_or(Kind::Other, kind_of_word);
+        if kind != Kind::Word {
+            return self.token(kind);
+        }
+        let prose = self.word_before;
+        self.word_before = true;
+        if prose { Kind::Prose } else { Kind::Word }
+    }
+}
+
+fn kind_of_word(word: &[u8]) -> Kind {
+    if word.starts_with(b"@@") {
+        return Kind::Telling;
+    }
+    let length = 1_u32.checked_shl(word.len() as u32).unwrap_or_default();
+    let letter = word.first().map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
+    if LENGTHS.get(letter).is_none_or(|lengths| lengths & length == 0) {
+        return Kind::Word;
+    }
+    let at = position(WORDS, |(known, _)| known, word);
+    at.and_then(|at| WORDS.get(at)).map_or(Kind::Word, |(_, kind)| *kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_found_in_its_list() {
+        for (word, kind) in WORDS {
+            assert_eq!(kind_of_word(word.to_uppercase().as_bytes()), *kind, "{word}");
+        }
+    }
+}
