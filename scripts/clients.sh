@@ -52,6 +52,8 @@ if python="$(find_python)"; then
   echo "GATEWARD_PYTHON=$environment/bin/python"
   environment="$(python_environment tests/clients/openapi/requirements.txt)"
   echo "GATEWARD_GENERATOR_PYTHON=$environment/bin/python"
+  environment="$(python_environment tests/verifier/requirements.txt)"
+  echo "GATEWARD_VERIFIER_PYTHON=$environment/bin/python"
   for name in $interop; do
     environment="$(python_environment "tests/interop/python/$name.txt")"
     environments="$environments,$name=$environment"

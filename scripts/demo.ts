@@ -1,20 +1,28 @@
 // `make demo`: plays the attack of tests/support/scenario.ts against a running worker, or against one that it
-// starts. It verifies the receipts twice: with code of its own, and by asking the worker.
+// starts. It verifies the receipts three times: with code of its own, by asking the worker, and in an export, which
+// needs only the log's key.
 //
 // A run ends with its agent in quarantine, so each run registers an agent of its own. It does so as the demo's
 // administrator, whose token `make start` keeps. `make start` made the administrator a release manager, so
 // that the command line can approve the merge.
 import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Approval, DecisionPage, Verification } from "../tests/support/api/types.gen.ts";
 import { Client, type Reply } from "../tests/support/client.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";
-import { ADMINISTRATOR_TOKEN, DEMO_TENANT, gateward, playDemo, run, textOf } from "./local.ts";
+import { ADMINISTRATOR_TOKEN, CommandFailed, DEMO_TENANT, gateward, playDemo, printedBy, run, textOf, title } from "./local.ts";
 
 /** How long a flush may take, several times its interval. */
 const FLUSH_LIMIT_MS = 30_000;
 const FLUSH_POLL_MS = 200;
+/** How long it may take until the head log is told of a lane's checkpoint: twice its interval. */
+const HEAD_LIMIT_MS = 60_000;
+/** A denial in a receipt in an export. */
+const DENIED = '\\"decision\\":\\"deny\\"';
 
 await run(() => playDemo(play));
 
@@ -61,6 +69,7 @@ async function play(url: string): Promise<void> {
   const administratorToken = textOf(ADMINISTRATOR_TOKEN);
   await verify(client, administratorToken, agent);
   await untilFlushed(client, administratorToken, agent);
+  await prove(url, administratorToken);
   const query =
     "SELECT r.seq, coalesce(d.decision, r.body->>'change') AS step, coalesce(d.reason_code, r.body->>'status') AS reason, " +
     "substr(r.receipt_hash, 1, 16) AS receipt FROM receipts r LEFT JOIN decisions d USING (tenant, lane, seq) " +
@@ -88,6 +97,42 @@ async function verify(client: Client, administratorToken: string, agent: string)
     from = reply.body.next_from;
   }
   console.log(`POST /v1/receipts/verify agrees: ${last.seq} checked, none broken`);
+}
+
+/** Exports the receipts with what proves them, verifies the export with the log's key alone, and then a forged copy. */
+async function prove(url: string, administratorToken: string): Promise<void> {
+  title("The receipts are a signed log: an export verifies without the worker, and a changed field shows");
+  const log = new URL(`/v1/log/${DEMO_TENANT}.head/`, url);
+  const headers = { authorization: `Bearer ${administratorToken}` };
+  const [key = ""] = (await (await fetch(new URL("keys", log), { headers })).text()).split("\n");
+  const directory = mkdtempSync(join(tmpdir(), "gateward-demo-"));
+  try {
+    const [file, forged] = ["export.ndjson", "forged.ndjson"].map((name) => join(directory, name)) as [string, string];
+    const deadline = Date.now() + HEAD_LIMIT_MS;
+    for (;;) {
+      // Until the head log has a checkpoint of the lane, there is nothing of it to export.
+      const code = await printedBy(url, ["export", "--output", file]).then(
+        () => undefined,
+        (error: CommandFailed) => error.code ?? error.message,
+      );
+      if (code !== undefined && code !== "not_found") throw new Error(code);
+      if (code === undefined && readFileSync(file, "utf8").includes(DENIED)) break;
+      if (Date.now() > deadline) throw new Error("the head log has no checkpoint of the lane; the worker's log says why");
+      rmSync(file, { force: true });
+      await new Promise((resolve) => setTimeout(resolve, FLUSH_POLL_MS));
+    }
+    console.log(await printedBy(url, ["verify", file, "--key", key]));
+    const text = readFileSync(file, "utf8");
+    writeFileSync(forged, text.replace(DENIED, '\\"decision\\":\\"allow\\"'));
+    const found = await printedBy(url, ["verify", forged, "--key", key]).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (!(found instanceof CommandFailed)) throw new Error("the forged export verifies");
+    console.log(`With one denial changed to an approval:\n${found.message}`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
 
 /** Waits until D1, where lists come from, holds every decision of the agent. */

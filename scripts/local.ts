@@ -28,14 +28,13 @@ export function textOf(file: string): string {
 
 /** The worker's secrets, each generated on first use. */
 export function workerSecrets() {
-  return { TOKEN_MAC_KEY: workerSecret("TOKEN_MAC_KEY"), BOOTSTRAP_SECRET: workerSecret("BOOTSTRAP_SECRET") };
+  return { TOKEN_MAC_KEY: workerSecret("TOKEN_MAC_KEY"), BOOTSTRAP_SECRET: workerSecret("BOOTSTRAP_SECRET"), LOG_KEY: workerSecret("LOG_KEY"), LOG_ORIGIN: workerSecret("LOG_ORIGIN", "gateward.example") };
 }
 
-function workerSecret(name: string): string {
+function workerSecret(name: string, secret = randomBytes(32).toString("hex")): string {
   const text = existsSync(DEV_VARS) ? readFileSync(DEV_VARS, "utf8") : "";
   const found = new RegExp(`^${name} *= *"?([^"\\n]*)"?$`, "m").exec(text)?.[1];
   if (found !== undefined) return found;
-  const secret = randomBytes(32).toString("hex");
   const separator = text === "" || text.endsWith("\n") ? "" : "\n";
   writeFileSync(DEV_VARS, `${text}${separator}${name}="${secret}"\n`, { mode: 0o600 });
   return secret;

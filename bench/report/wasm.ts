@@ -1,4 +1,4 @@
-// What the deployed Wasm contains, by section and by crate, and how much is left for what comes.
+// What the deployed Wasm contains, by section and by crate, and how much it may be.
 //
 //   node bench/report/wasm.ts      after a release build; `make wasm-report` builds first
 //
@@ -17,10 +17,6 @@ const PAGES = ["bench/report/notes.md", "docs/performance.md"];
 const BEGIN = "<!-- wasm-report: begin -->";
 const END = "<!-- wasm-report: end -->";
 
-/** Gzipped kilobytes that each of the next parts may add. */
-const BUDGETS = {
-  "receipt log": 50,
-};
 /** Gzipped kilobytes of everything. */
 const TOTAL_KB = 1_750;
 const CI_MINUTES = 45;
@@ -190,7 +186,6 @@ function report() {
     [`${others.length} others`, ofOthers],
   ];
 
-  const planned = Object.values(BUDGETS).reduce((sum, budget) => sum + budget, 0);
   return [
     "### What the Wasm contains",
     "Written by `make wasm-report` from the release build. A section is gzipped alone here, so the column adds up to a little more or less than the whole.",
@@ -201,19 +196,17 @@ function report() {
         ["all that is deployed", kilobytes(deployed.reduce((sum, { length }) => sum + length, 0)), kilobytes(total)],
       ],
     ),
-    "A function is counted with the crate that its name begins with. Inlined code is counted with its caller: most of the shell's handlers are in `js_sys`, whose futures run them. Generic code of the standard library and of serde is counted with the first other crate in its name.",
+    "A function is counted with the crate that its name begins with. Inlined code is counted with its caller: most handlers are in the shell's router or in `js_sys`, whose futures run them. Generic code of the standard library and of serde is counted with the first other crate in its name.",
     table(
       ["crate", "code", "share"],
       rows.map(([crate, bytes]) => [crate, kilobytes(bytes), share(bytes, code)]),
     ),
-    "### Budgets",
-    `What comes next may add so much, gzipped. CI may take ${CI_MINUTES} minutes.`,
+    "### Budget",
+    `CI may take ${CI_MINUTES} minutes.`,
     table(
-      ["part", "gzipped"],
+      ["all that is deployed", "gzipped"],
       [
         ["today", kilobytes(total)],
-        ...Object.entries(BUDGETS).map(([part, budget]) => [part, `${budget} KB`]),
-        ["together", kilobytes(total + 1_000 * planned)],
         ["limit", kilobytes(1_000 * TOTAL_KB)],
       ],
     ),

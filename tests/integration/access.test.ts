@@ -69,7 +69,7 @@ describe("with an administrator's credential", () => {
   });
 
   test("that has a route's scope and no other, it may read", async () => {
-    for (const route of ADMINISTRATION.filter(({ method }) => method === "GET")) {
+    for (const route of ADMINISTRATION.filter(({ method, ofLog }) => method === "GET" && !ofLog)) {
       const api = await tenant.apiWith([route.scope]);
       const { status } = await api.get(pathOf(route, ids));
       expect({ path: route.path, status }).toEqual({ path: route.path, status: 200 });

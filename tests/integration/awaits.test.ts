@@ -31,6 +31,7 @@ const PROMISES: [file: string, name: string, limit: string][] = [
   ["io.rs", "text", "limit_ms"],
   ["io.rs", "bytes", "limit_ms"],
   ["io.rs", "send", "limit_ms"],
+  ["io.rs", "ask", "limit_ms"],
   ["io.rs", "query", "limit_ms"],
   ["io.rs", "size", "limit_ms"],
   ["upstream/relay.rs", "begin", "first_byte_ms"],
@@ -55,6 +56,7 @@ describe("what is awaited outside", () => {
       "d1/mod.rs: JsFuture::from(": 1,
       "http.rs: JsFuture::from(": 2,
       "lane/client.rs: JsFuture::from(": 3,
+      "lane/object/publish.rs: JsFuture::from(": 1,
       "lane/object/webhook.rs: JsFuture::from(": 1,
       // One is the request's own context, which is settled when it is dropped.
       "upstream/relay.rs: JsFuture::from(": 3,
@@ -68,7 +70,7 @@ describe("what is awaited outside", () => {
       "io.js: .all(": 2,
       "io.js: .batch(": 1,
       "io.js: .fetch(": 1,
-      "io.js: fetch(": 1,
+      "io.js: fetch(": 2,
       // The object reads a hop's body, which the worker sent whole.
       "entry.js: .arrayBuffer(": 1,
       // What the runtime calls, and the Rust half of it.

@@ -112,9 +112,9 @@ describe("limits", () => {
 
   test("of a tenant are read and patched, null clears", async () => {
     const { api } = await gateward.tenant();
-    const none = { rate_capacity: null, rate_refill_per_s: null, quota_per_day: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null, warrant_max_links: null, warrant_proof_windows: null, warrant_reads_once: null, warrant_required: null, warrant_alone_trust: null, shield: null };
+    const none = { rate_capacity: null, rate_refill_per_s: null, quota_per_day: null, risk_denials: null, risk_window_s: null, risk_quiet_s: null, taint_s: null, grace_read_s: null, grace_write_s: null, grace_high_risk_s: null, warrant_max_links: null, warrant_proof_windows: null, warrant_reads_once: null, warrant_required: null, warrant_alone_trust: null, log_public: null, shield: null };
     expect(await api.read("/v1/settings")).toEqual({ ...none, revision: expect.any(Number) });
-    const some = { rate_capacity: 50, rate_refill_per_s: 2.5, quota_per_day: 0, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600, warrant_max_links: 64, warrant_proof_windows: 2, warrant_reads_once: true, warrant_required: false, warrant_alone_trust: "unknown", shield: { secret: "redact", sql_injection: "block" } };
+    const some = { rate_capacity: 50, rate_refill_per_s: 2.5, quota_per_day: 0, risk_denials: 3, risk_window_s: 60, risk_quiet_s: 5, taint_s: 600, grace_read_s: 0, grace_write_s: 60, grace_high_risk_s: 3_600, warrant_max_links: 64, warrant_proof_windows: 2, warrant_reads_once: true, warrant_required: false, warrant_alone_trust: "unknown", log_public: true, shield: { secret: "redact", sql_injection: "block" } };
     expect(await api.change<SettingsView>("PATCH", "/v1/settings", some)).toMatchObject(some);
     expect(await api.change<SettingsView>("PATCH", "/v1/settings", { quota_per_day: null })).toMatchObject({ ...some, quota_per_day: null });
     expect(await api.read("/v1/settings")).toMatchObject({ ...some, quota_per_day: null });

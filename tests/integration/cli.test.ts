@@ -593,10 +593,10 @@ describe("what was decided", () => {
   test("has receipts that verify here up to the lane's newest, until one is changed", async () => {
     const newest = Number((await json<{ receipts: { seq: number }[] }>("receipts", "list")).receipts.at(-1)?.seq);
     const verified = await ok("receipts", "verify");
-    expect(verified).toMatch(new RegExp(`^lane 0: verified ${newest} receipts, 1 \\(the lane's first\\) to ${newest}; reached the lane's newest, [0-9a-f]{64}\\n$`));
+    expect(verified).toMatch(new RegExp(`^lane 0: verified ${newest} receipts, 1 \\(the lane's first\\) to ${newest}; anchored to the lane's newest, [0-9a-f]{64}\\n$`));
     expect(await ok("receipts", "verify", "--lane", "0", "--from", "2", "--to", "3")).toMatch(
-      new RegExp(`^lane 0: verified 2 receipts, 2 \\(whose predecessor was not verified\\) to 3; did not reach the lane's newest, receipt ${newest}\\n$`));
-    const found = { lane: 0, verified: true, checked: newest, from: 1, to: newest, begins: "genesis", reached_head: true, broken_at: null, problem: null };
+      new RegExp(`^lane 0: verified 2 receipts, 2 \\(whose predecessor was not verified\\) to 3; anchored to nothing: the lane's newest is receipt ${newest}\\n$`));
+    const found = { lane: 0, verified: true, checked: newest, from: 1, to: newest, begins: "genesis", anchored: "head", broken_at: null, problem: null };
     expect(await json("receipts", "verify")).toMatchObject({ lanes: [found] });
     expect(await bare(["receipts", "verify", "--lane", "9"], as())).toMatchObject({ code: 1, stderr: expect.stringContaining("not_found") });
 

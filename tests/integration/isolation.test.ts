@@ -62,6 +62,8 @@ const nothing: Ids = {
   revocation_list: revocationList(new Key(1), ["0".repeat(32)], 1),
   decision_id: "00000000-0000-7000-8000-000000000000",
   receipt_id: "rcpt_0_999999",
+  log: "t-nothing.lane-0",
+  tile: "0/000.p/1",
   run: "nothing",
   approval_id: "appr_0_999999",
 };

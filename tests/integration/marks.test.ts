@@ -343,7 +343,7 @@ test("no secret, argument or result is where it must not be", { timeout: 300_000
   await eventually("it is ready again", async () => (await gateward.request("/readyz")).status === 200);
   // At last every route as it is meant, what ends things after the others.
   const refused: string[] = [];
-  for (const route of [...ROUTES].sort((one, other) => endsThings(one) - endsThings(other))) {
+  for (const route of ROUTES.filter(({ ofLog }) => !ofLog).sort((one, other) => endsThings(one) - endsThings(other))) {
     const { status } = await send(route.method, pathOf(route, ids), { token: tokenOf(route), text: route.body === undefined ? undefined : JSON.stringify(route.body(ids)) });
     if (status >= 400) refused.push(`${status} ${route.method} ${route.path}`);
   }

@@ -101,8 +101,8 @@ describe("what it says of", () => {
       return (await gateward.decide(agentToken, call)).approval?.approval_id ?? "";
     };
     const credentials: Record<string, string> = { "an agent": agentToken, "a harness": harness.token, "approvals:decide": sam.token, "registry:write": tenant.admin };
-    // A protected group needs members and their approval: approvers.test.ts has those.
-    const routes = ROUTES.filter(({ path }) => !path.endsWith("protect"));
+    // A protected group needs members and their approval: approvers.test.ts has those. A log needs a key: logs.test.ts has it.
+    const routes = ROUTES.filter(({ path, ofLog }) => !path.endsWith("protect") && !ofLog);
     const inOrder = [
       ...routes.filter(({ method, path }) => method !== "DELETE" && !path.endsWith("/revoke")),
       ...routes.filter(({ path }) => path.endsWith("/revoke")),
@@ -126,7 +126,7 @@ describe("what it says of", () => {
 describe("an answer", () => {
   const BODY = { version: 2, kind: "registry", tenant: "t", lane: 0, seq: 1, time: "2026-01-01T00:00:00.000Z", agent: "a", administrator: "", change: "agent_tainted", decision_id: "", epoch: 0, prev_hash: "0" };
   const RECEIPT = { receipt_id: "rcpt_0_1", lane: 0, seq: 1, receipt_hash: "1", prev_receipt_hash: "0", canon_version: "rfc8785", body: BODY };
-  const limits = ["grace_high_risk_s", "grace_read_s", "grace_write_s", "quota_per_day", "rate_capacity", "rate_refill_per_s", "risk_denials", "risk_quiet_s", "risk_window_s", "shield", "taint_s", "warrant_alone_trust", "warrant_max_links", "warrant_proof_windows", "warrant_reads_once", "warrant_required"];
+  const limits = ["grace_high_risk_s", "grace_read_s", "grace_write_s", "log_public", "quota_per_day", "rate_capacity", "rate_refill_per_s", "risk_denials", "risk_quiet_s", "risk_window_s", "shield", "taint_s", "warrant_alone_trust", "warrant_max_links", "warrant_proof_windows", "warrant_reads_once", "warrant_required"];
   const LIMITS = { revision: 1, ...Object.fromEntries(limits.map((limit) => [limit, null])) };
   const PROBLEM = { type: "t", title: "t", status: 404, detail: "d", code: "not_found", request_id: "r" };
   const json = { "x-request-id": "r", "content-type": "application/json" };

@@ -5,6 +5,7 @@ import { Api } from "../support/administration.ts";
 import { eventually, Gateward, INSPECTABLE, readCall, type Tenant, writeCall } from "../support/gateward.ts";
 import { problemsOf } from "../support/receipts.ts";
 import { ADMINISTRATOR_SCOPES, TENANTS_SCOPE } from "../support/registry.ts";
+import { linked, rewrite } from "../support/tampering.ts";
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -59,39 +60,40 @@ describe("a tenant's bounds of a day", () => {
   });
 });
 
-/** Makes receipts up to `seq`, their decisions and events older than two days. */
-async function age(tenant: Tenant, seq: number): Promise<void> {
-  const at = Date.now() - 3 * DAY_MS;
-  const of = "(SELECT decision_id FROM receipts WHERE tenant = ?1 AND seq <= ?2)";
-  await gateward.execute(`UPDATE decisions SET at_ms = ?3 WHERE tenant = ?1 AND decision_id IN ${of}`, tenant.name, seq, at);
-  await gateward.execute(`UPDATE audit_events SET at_ms = ?3 WHERE tenant = ?1 AND decision_id IN ${of}`, tenant.name, seq, at);
-  await gateward.execute("UPDATE receipts SET at_ms = ?3 WHERE tenant = ?1 AND seq <= ?2", tenant.name, seq, at);
-}
-
-/** A tenant with so many receipts in D1. */
-async function played(count: number): Promise<{ tenant: Tenant; token: string; ids: string[] }> {
+/** A tenant with receipts in D1: so many of three days ago, then so many of an hour ago. */
+async function played({ old = 0, young }: { old?: number; young: number }): Promise<{ tenant: Tenant; token: string; ids: string[] }> {
   const tenant = await gateward.tenant();
   const { token } = await tenant.agent();
-  const ids = [];
-  for (let at = 0; at < count; at += 1) ids.push((await gateward.decide(token, readCall())).decision_id);
-  await tenant.flushed();
+  const ids: string[] = [];
+  const decide = async (count: number) => {
+    for (let at = 0; at < count; at += 1) ids.push((await gateward.decide(token, readCall())).decision_id);
+    await tenant.flushed();
+  };
+  if (old > 0) await gateward.ago(3 * DAY_MS, () => decide(old));
+  // A lane deletes by a time that its clock showed at least an hour ago.
+  await gateward.ago(HOUR_MS, () => decide(young));
   return { tenant, token, ids };
 }
 
-/** Sets how long records are kept, for a lane that looked at its clock an hour ago: a younger one deletes nothing. */
-async function retain(tenant: Tenant, retention_days: number): Promise<void> {
-  const looks = `${Date.now() - HOUR_MS}:0:0:0`;
-  const set = "INSERT INTO meta (name, value) VALUES ('clock', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-  await gateward.laneRows(`${tenant.name}/0`, set, looks);
-  await tenant.evict();
-  await root.change("PATCH", `/v1/tenants/${tenant.name}`, { retention_days });
+/** Sets how long records are kept. The lanes then prune at once. */
+const retain = (tenant: Tenant, retention_days: number) => root.change("PATCH", `/v1/tenants/${tenant.name}`, { retention_days });
+
+const failedToPrune = (tenant: Tenant) => gateward.lines().find(({ event, tenant: of }) => event === "prune_failed" && of === tenant.name)?.detail;
+
+/** Removes a receipt from D1, and seals the chain again around it: each later one gets the number before. */
+async function remove(tenant: Tenant, seq: number): Promise<void> {
+  const [before] = await gateward.rows<{ receipt_hash: string }>("SELECT receipt_hash FROM receipts WHERE tenant = ?1 AND seq = ?2", tenant.name, seq - 1);
+  await gateward.execute("DELETE FROM receipts WHERE tenant = ?1 AND seq = ?2", tenant.name, seq);
+  const renumbered = `UPDATE receipts SET seq = seq - 1, body = replace(body, '"seq":' || seq || ',', '"seq":' || (seq - 1) || ',') WHERE tenant = ?1 AND seq > ?2`;
+  await gateward.execute(renumbered, tenant.name, seq);
+  await rewrite(gateward, tenant.name, 0, seq, (body) => linked(body, before?.receipt_hash ?? ""));
 }
+
 const seqs = async (tenant: Tenant) => (await tenant.records<{ seq: number }>("receipts")).map(({ seq }) => seq).sort((a, b) => a - b);
 
 describe("retention", () => {
   test("deletes what is too old, and the rest verifies from the last that was deleted", async () => {
-    const { tenant, token, ids } = await played(6);
-    await age(tenant, 4);
+    const { tenant, token, ids } = await played({ old: 4, young: 2 });
     await retain(tenant, 2);
     await eventually("the old receipts are deleted", async () => (await seqs(tenant)).length === 2);
     expect(await seqs(tenant)).toEqual([5, 6]);
@@ -113,18 +115,44 @@ describe("retention", () => {
     expect(await verify(tenant, 1)).toMatchObject({ verified: true, checked: 3, anchored: "head" });
   });
 
-  test("deletes no chain that was changed", async () => {
-    const { tenant } = await played(5);
-    await gateward.execute("UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE tenant = ?1 AND seq = 2", tenant.name);
-    await age(tenant, 5);
+  test.each<[string, (tenant: Tenant) => Promise<unknown>, string, number]>([
+    [
+      "was changed",
+      (tenant) => gateward.execute("UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE tenant = ?1 AND seq = 2", tenant.name),
+      "receipt 2 does not verify",
+      2,
+    ],
+    // Only the lane's own tree shows these.
+    [
+      "was changed and sealed again to its end",
+      (tenant) => rewrite(gateward, tenant.name, 0, 2, (body) => body.replace('"decision":"allow"', '"decision":"deny"')),
+      "receipt 6 does not verify",
+      6,
+    ],
+    ["lacks a receipt and was sealed again around it", (tenant) => remove(tenant, 3), "receipt 5 does not verify", 6],
+  ])("deletes no chain that %s", async (_, tamper, detail, broken_at) => {
+    const { tenant } = await played({ old: 5, young: 1 });
+    await tamper(tenant);
+    const before = await seqs(tenant);
     await retain(tenant, 1);
-    await eventually("the log says so", async () => gateward.lines().some(({ event, detail }) => event === "prune_failed" && detail?.includes("receipt 2")));
-    expect(await seqs(tenant)).toEqual([1, 2, 3, 4, 5]);
-    expect(await verify(tenant, 1)).toMatchObject({ verified: false, broken_at: 2, pruned_through: null });
+    await eventually("the log says so", async () => failedToPrune(tenant) !== undefined);
+    expect(failedToPrune(tenant)).toContain(detail);
+    expect(await seqs(tenant)).toEqual(before);
+    expect(await verify(tenant, 1)).toMatchObject({ verified: false, broken_at, pruned_through: null });
+  });
+
+  test("goes by the time that the lane sealed: a young receipt is kept, whatever its row says", async () => {
+    const { tenant, ids } = await played({ old: 2, young: 3 });
+    await gateward.execute("UPDATE receipts SET at_ms = 0 WHERE tenant = ?1", tenant.name);
+    await retain(tenant, 2);
+    await eventually("the old receipts are deleted", async () => !(await seqs(tenant)).includes(2));
+    expect(await seqs(tenant)).toEqual([3, 4, 5]);
+    expect((await tenant.records<{ decision_id: string }>("decisions")).map(({ decision_id }) => decision_id).sort()).toEqual(ids.slice(2).sort());
+    expect(await verify(tenant, 1)).toMatchObject({ verified: true, checked: 3, from: 3, pruned_through: 2 });
   });
 
   test("is not feigned by deleting rows: the lane knows what it pruned", async () => {
-    const { tenant } = await played(5);
+    const { tenant } = await played({ young: 5 });
     await gateward.execute("INSERT INTO receipt_anchors (tenant, lane, seq, receipt_hash) SELECT tenant, lane, seq, receipt_hash FROM receipts WHERE tenant = ?1 AND seq = 3", tenant.name);
     await gateward.execute("DELETE FROM receipts WHERE tenant = ?1 AND seq <= 3", tenant.name);
     expect(await verify(tenant, 1)).toMatchObject({ verified: false, broken_at: 1, pruned_through: null });
@@ -133,17 +161,16 @@ describe("retention", () => {
   test("takes copies of approvals along, open ones excepted", async () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
-    const ask = () => gateward.decide(token, writeCall({ context: { source_trust: "semi_trusted_customer" } }));
-    await ask();
-    await ask();
-    await tenant.flushed();
-    const old = Date.now() - 9 * DAY_MS;
-    const first = "approval_id = (SELECT min(approval_id) FROM approvals WHERE tenant = ?1)";
-    await gateward.execute(`UPDATE approval_groups SET created_at_ms = ?2 WHERE tenant = ?1 AND ${first}`, tenant.name, old);
-    await gateward.execute(`UPDATE approvals SET created_at_ms = ?2, expires_at_ms = ?2 WHERE tenant = ?1 AND ${first}`, tenant.name, old);
+    const ask = async () => {
+      const { approval } = await gateward.decide(token, writeCall({ context: { source_trust: "semi_trusted_customer" } }));
+      await tenant.flushed();
+      return approval?.approval_id;
+    };
+    await gateward.ago(9 * DAY_MS, ask);
+    const open = await gateward.ago(HOUR_MS, ask);
     await retain(tenant, 1);
     await eventually("the old approval is deleted", async () => (await tenant.records("approvals")).length === 1);
-    expect(await gateward.rows("SELECT approval_id FROM approval_groups WHERE tenant = ?1", tenant.name)).toHaveLength(1);
+    expect(await gateward.rows("SELECT DISTINCT approval_id FROM approval_groups WHERE tenant = ?1", tenant.name)).toEqual([{ approval_id: open }]);
   });
 });
 

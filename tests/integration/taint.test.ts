@@ -208,7 +208,7 @@ test("what taint holds back says which server, which call, since when and how it
   expect(taint).toEqual({ call: { decision_id, server: "wild", tool: "record" }, ends_at: time, last_at: time, servers: ["wild"], since: time });
   expect(Date.parse(taint.ends_at) - Date.parse(taint.last_at)).toBe(86_400_000);
   const says =
-    `Since ${taint.since} this agent may have read text of the untrusted server \`wild\`; its latest call to such a server was \`wild/record\` (decision ${decision_id}). ` +
+    `Since ${taint.since} this agent may have read untrusted text of the server \`wild\`; the latest call that may have returned it was \`wild/record\` (decision ${decision_id}). ` +
     `This taint ends at ${taint.ends_at} if no more such text comes, or when an administrator runs \`gateward agent untaint ${name}\`.`;
 
   const { result } = await answerIn(await recorder.send(call("change"), { token }));

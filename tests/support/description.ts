@@ -76,7 +76,7 @@ export class Description {
     const parameters = (path: string) => path.split("{").length;
     this.#templates = Object.keys(document.paths)
       .sort((one, other) => parameters(one) - parameters(other))
-      .map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`) }));
+      .map((path) => ({ path, pattern: new RegExp(`^${path.replace("/tile/{tile}", "/tile/.+").replace(/\{\w+\}/g, "[^/]+")}$`) }));
     const schemas = Object.fromEntries(Object.entries(document.components.schemas).map(([name, schema]) => [name, this.#closeMembers(schema)]));
     this.#ajv.addSchema({ components: { schemas } }, "closed");
   }
@@ -133,7 +133,7 @@ export class Description {
     if (method === "HEAD") return [];
     let body: { code?: string; status?: number };
     try {
-      body = type.startsWith("text/") ? text : JSON.parse(text);
+      body = type.startsWith("text/") || type === "application/octet-stream" ? text : JSON.parse(text);
     } catch {
       return [`its body is not JSON: ${text.slice(0, 200)}`];
     }

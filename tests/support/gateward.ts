@@ -50,6 +50,8 @@ export interface Vars {
   RATE_REFILL_PER_S?: number;
   LOCAL_TARGETS?: "true" | "false";
   CONNECTING_ADDRESS_HEADER?: string;
+  LOG_ORIGIN?: string;
+  WITNESSES?: string;
 }
 
 /** How D1 can be hindered. */
@@ -75,6 +77,8 @@ export const INSPECTABLE = "tests/support/inspectable-worker.js";
 export const COUNTING = "tests/support/counting-worker.js";
 export const HINDERED = "tests/support/hindered-worker.js";
 export const MEASURED = "tests/support/measured-worker.js";
+/** What all of them but the counting one import. */
+const CLOCK = "tests/support/clock.js";
 
 export class Gateward extends Client {
   readonly db: Database;
@@ -96,6 +100,7 @@ export class Gateward extends Client {
       modules: [
         ...(entry === undefined ? [] : [scriptModule(entry)]),
         ...(entry === MEASURED ? [scriptModule(HINDERED)] : []),
+        ...(entry === undefined || entry === COUNTING ? [] : [scriptModule(CLOCK)]),
         ...builtModules(),
       ],
       bindings: { LOCAL_TARGETS: "true", ...vars, ...secrets },
@@ -168,9 +173,19 @@ export class Gateward extends Client {
     return (await this.request<{ loads: number }>("/_test/state")).body.loads;
   }
 
-  /** From now on, the clock of the worker and its lanes is ahead by so much; only of a hindered worker. */
+  /** From now on, the clock of the worker and its lanes is ahead by so much; only of a hindered or an inspectable worker. */
   clockIsAhead(ms: number): Promise<unknown> {
     return this.request("/_test/clock", { method: "POST", body: String(ms) });
+  }
+
+  /** Runs while the clock of the worker and its lanes shows the time so long ago. */
+  async ago<T>(ms: number, run: () => Promise<T>): Promise<T> {
+    await this.clockIsAhead(-ms);
+    try {
+      return await run();
+    } finally {
+      await this.clockIsAhead(0);
+    }
   }
 
   /** The alarm of `<tenant>/<lane>` is gone; only of a hindered worker. */

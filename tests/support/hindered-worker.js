@@ -4,6 +4,7 @@
 // on their way until they are let go; alarms are lost; the clock is wrong; and a request hangs or throws.
 // Requests to /_test/ control it. Worker and lanes share this module, and so its state.
 import { DurableObject } from "cloudflare:workers";
+import { clockIsAhead } from "./clock.js";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 /** What tells the lanes' load of records from other statements. */
@@ -19,9 +20,6 @@ const LOCKED_MS = 500;
 let database = { state: "up", matches: /(?:)/ };
 /** Loads of records that D1 was asked for. */
 let loads = 0;
-let clockOffsetMs = 0;
-const realNow = Date.now.bind(Date);
-Date.now = () => realNow() + clockOffsetMs;
 
 let loadDelayMs = 0;
 let loadsWaiting = 0;
@@ -163,7 +161,7 @@ export default {
         return Response.json({});
       }
       case "/_test/clock":
-        clockOffsetMs = Number(await request.text());
+        clockIsAhead(Number(await request.text()));
         return Response.json({});
       case "/_test/lose-alarm":
         await env.LANES.getByName(await request.text()).fetch(request.url);

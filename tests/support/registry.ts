@@ -50,7 +50,12 @@ export interface ServerRow {
   upstream?: UpstreamFields;
   /** Of the instructions that were pinned. */
   instructions_sha256?: string;
+  shield?: ShieldModes;
+  inspects_results?: boolean;
 }
+
+/** Modes of categories. */
+export type ShieldModes = Record<string, "off" | "detect" | "redact" | "block">;
 
 export interface ToolRow {
   server: string;
@@ -176,9 +181,20 @@ export function upserts(rows: RegistryRows, nowMs = Date.now()): Statement[] {
       }),
     );
   }
-  for (const { server, kind, trust = "trusted", status = "active", upstream, instructions_sha256 = null } of rows.servers ?? []) {
+  for (const { server, kind, trust = "trusted", status = "active", upstream, instructions_sha256 = null, shield, inspects_results = false } of rows.servers ?? []) {
     statements.push(
-      upsert("servers", ["tenant", "server"], { tenant, server, kind, trust, upstream: json(upstream), instructions_sha256, ...flags(status), ...times }),
+      upsert("servers", ["tenant", "server"], {
+        tenant,
+        server,
+        kind,
+        trust,
+        upstream: json(upstream),
+        instructions_sha256,
+        shield: json(shield),
+        inspects_results: Number(inspects_results),
+        ...flags(status),
+        ...times,
+      }),
     );
   }
   for (const { server, tool, mutates, egress = false, risk, canary = false, status = "active", tainted = "require_approval", input_schema } of rows.tools ?? []) {

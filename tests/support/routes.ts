@@ -25,6 +25,8 @@ export interface Ids {
   revocation_list: string;
   decision_id: string;
   receipt_id: string;
+  log: string;
+  tile: string;
   run: string;
   approval_id: string;
 }
@@ -39,6 +41,8 @@ export interface Route {
   query?: string;
   /** Agents may read too: what is their own. */
   forAgents?: true;
+  /** Of a transparency log, which only a worker with a key for logs has. */
+  ofLog?: true;
 }
 
 const read = (path: string, more: Partial<Route> = {}): Route => ({ method: "GET", path, scope: "registry:read", ...more });
@@ -155,6 +159,10 @@ export const ROUTES: Route[] = [
   records("/v1/receipts", { query: "lane=0&from=1" }),
   records("/v1/receipts/{receipt_id}"),
   records("/v1/receipts/ends", { query: "lane=0" }),
+  ...["keys", "checkpoint", "tile/{tile}"].map((path) => records(`/v1/log/{log}/${path}`, { ofLog: true })),
+  records("/v1/log/{log}/inclusion", { query: "index=0", ofLog: true }),
+  records("/v1/log/{log}/consistency", { query: "from=0", ofLog: true }),
+  records("/v1/registry-events", { query: "after=0" }),
   records("/v1/receipts/verify", { method: "POST", body: () => ({ lane: 0, from: 1, to: 1 }) }),
 ];
 
@@ -201,6 +209,8 @@ export async function populate(gateward: Gateward, tenant: Tenant, decisions: nu
     administrator: `admin-${mark}`,
     server: `server-${mark}`,
     tool: `tool-${mark}`,
+    log: `${tenant.name}.lane-0`,
+    tile: "0/000.p/1",
   };
   await api.agent(ids.agent);
   await api.group(ids.group, ids.agent);

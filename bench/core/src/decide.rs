@@ -83,6 +83,7 @@ impl Call {
             purpose: Purpose::Authorize,
             session: None,
             parameters: Vec::new(),
+            beside: gateward_core::json::Json::Null,
             warrant: None,
             call: call::parse(self.body().as_bytes(), TENANT).unwrap().0,
         }

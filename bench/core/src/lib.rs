@@ -19,6 +19,7 @@ mod plain_cedar;
 mod policy;
 mod provenance;
 mod shield;
+mod tlog;
 mod velocity;
 mod warrants;
 pub mod worst_case;
@@ -77,6 +78,7 @@ pub fn operations() -> Vec<Operation> {
         velocity::operations,
         shield::operations,
         warrants::operations,
+        tlog::operations,
         metrics::operations,
         canonical::operations,
         provenance::operations,

@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use gateward_core::json::Json;
-use gateward_core::provenance::extract::{self, MAX_READ_BYTES};
+use gateward_core::provenance::extract;
 use gateward_core::provenance::lookup::{self, Found};
+use gateward_core::provenance::part::{MAX_READ_BYTES, Part};
 use gateward_core::provenance::result::MAX_RESULT_VALUES;
 use gateward_core::provenance::{Destinations, Hashes, Level, ValueKey};
 
@@ -31,9 +32,9 @@ pub fn operations() -> Vec<Operation> {
         Operation::new("extract_text_64k", GATEWARD, || {
             let text = format!("{PROSE}{PROSE}{YAML}").repeat(1 + ANSWER_BYTES / 800);
             let text = text[..ANSWER_BYTES].to_owned();
-            let observed = extract::result(&KEY, &text, None, true);
+            let observed = extract::result(&KEY, &[Part::whole(&text)], None, true);
             assert!(observed.trusted.len() > 20 && !observed.incomplete);
-            move || extract::result(&KEY, black_box(&text), None, true)
+            move || extract::result(&KEY, &[Part::whole(black_box(&text))], None, true)
         }),
         Operation::new("lookup_sink_10000_values", GATEWARD, || {
             let value = |at: usize| Json::String(format!("user.{at}@example.com"));
@@ -53,11 +54,14 @@ pub fn operations() -> Vec<Operation> {
 pub fn worst_case_text() -> String {
     let text: String = (0..MAX_READ_BYTES / 12).map(|at| format!("A{at:x}@x.io, B'C ")).collect();
     let text = text[..MAX_READ_BYTES].to_owned();
-    assert_eq!(extract::result(&KEY, &text, None, true).trusted.len(), MAX_RESULT_VALUES);
+    assert_eq!(
+        extract::result(&KEY, &[Part::whole(&text)], None, true).trusted.len(),
+        MAX_RESULT_VALUES
+    );
     text
 }
 
 /// Reads all values of a result.
 pub fn extract(text: &str) -> usize {
-    extract::result(&KEY, text, None, false).untrusted.len()
+    extract::result(&KEY, &[Part::whole(text)], None, false).untrusted.len()
 }

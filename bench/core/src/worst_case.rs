@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::hint::black_box;
 
-use gateward_core::admin::manifest::{Discovered, ToolManifest};
+use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES, MAX_RAW_PARTS};
 use gateward_core::call::command::{GateCommand, MAX_CANDIDATES};
 use gateward_core::call::headers;
@@ -141,7 +141,14 @@ fn bodies() -> Vec<Operation> {
         operation("worst_case_shield_256_kib", || {
             let text = shield::worst_case().repeat(BYTES / 65_536).replace("\"][\"", "");
             let (shield, value) = (Shield::new(gateward_policies::bundle().shield), parsed(&text));
-            move || shield.inspect(TENANT, &ValueKey::new([7; 16]), "", black_box(&value))
+            move || {
+                shield.inspect(
+                    TENANT,
+                    &ValueKey::new([7; 16]),
+                    "",
+                    (black_box(&value), &Json::Null),
+                )
+            }
         }),
         operation("worst_case_cedar_input_256_kib", || {
             let value = parsed(&wide(BYTES));

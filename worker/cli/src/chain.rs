@@ -2,17 +2,17 @@
 //! (SHA-256 over RFC 8785), and compares the last hash with the one that the lane itself holds.
 //! Pure; `run` reads the receipts.
 //!
-//! Out of scope: whether the lane's own copy of the newest hash is correct. Keep the hash that is
-//! printed, and compare it with a later chain, because a receipt never changes.
+//! Out of scope: whether the lane's own copy of the newest hash is correct, and the signatures of its log. Whoever does
+//! not trust the deployment verifies an export (`gateward verify`).
 
-use gateward_core::api::receipts::{ReceiptEnds, ReceiptLink};
+use gateward_admin::api::receipts::{Anchored, ReceiptEnds, ReceiptLink, Verification};
 use gateward_core::receipt::{self, Break, GENESIS, StoredReceipt};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
 use crate::failure::Failure;
-use crate::request::Request;
+use crate::request::{Fields, Request};
 use crate::section::{field, one, printable_lines, row, section, text_section};
 
 /// The API's largest page of receipts.
@@ -101,6 +101,12 @@ pub fn ends(lane: u16) -> Request {
     Request::get(&["receipts", "ends"]).parameter("lane", Some(&lane.to_string()))
 }
 
+/// What a receipt of a lane is anchored to.
+pub fn anchor(lane: u16, seq: u64) -> Request {
+    let fields = Fields::new().with("lane", Some(lane)).with("from", Some(seq));
+    Request::post(&["receipts", "verify"]).body(fields.with("to", Some(seq)))
+}
+
 /// What the first receipt's `prev_hash` was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -126,8 +132,8 @@ pub struct Found {
     pub begins: Beginning,
     /// The lane's newest receipt when the check began. Null if it has none.
     pub head: Option<ReceiptLink>,
-    /// Whether the last verified receipt is the lane's newest.
-    pub reached_head: bool,
+    /// What the last verified receipt was compared with.
+    pub anchored: Anchored,
     pub broken_at: Option<u64>,
     pub problem: Option<String>,
 }
@@ -148,11 +154,14 @@ impl Found {
             Beginning::Receipt => "whose predecessor was not verified",
         };
         let (from, to, checked) = (self.from, self.to, self.checked);
-        let reached = match self.reached_head {
-            true => format!("reached the lane's newest, {}", head.receipt_hash),
-            false => format!("did not reach the lane's newest, receipt {}", head.seq),
+        let anchored = match self.anchored {
+            Anchored::Checkpoint => "anchored to the lane's signed checkpoint".to_owned(),
+            Anchored::Head => format!("anchored to the lane's newest, {}", head.receipt_hash),
+            Anchored::Nothing => {
+                format!("anchored to nothing: the lane's newest is receipt {}", head.seq)
+            }
         };
-        format!("lane {lane}: verified {checked} receipts, {from} ({begins}) to {to}; {reached}")
+        format!("lane {lane}: verified {checked} receipts, {from} ({begins}) to {to}; {anchored}")
     }
 }
 
@@ -198,7 +207,7 @@ impl Chain {
             to,
             begins,
             head: ends.head,
-            reached_head: false,
+            anchored: Anchored::Nothing,
             broken_at: None,
             problem: None,
         };
@@ -227,8 +236,9 @@ impl Chain {
         self.found.checked += rows.len() as u64;
         if let Some(last) = rows.pop() {
             self.next = last.seq + 1;
-            self.found.reached_head =
-                self.found.head.as_ref().is_some_and(|head| head.seq == last.seq);
+            if self.found.head.as_ref().is_some_and(|head| head.seq == last.seq) {
+                self.found.anchored = Anchored::Head;
+            }
             self.previous = last.receipt_hash;
         }
         Ok(())
@@ -256,6 +266,23 @@ impl Chain {
             previous = &row.receipt_hash;
         }
         Ok(())
+    }
+
+    /// The last verified receipt, for the question what it is anchored to. `None` if there is none, or after a break.
+    pub fn last(&self) -> Option<u64> {
+        (self.found.verified && self.found.checked > 0).then_some(self.found.to)
+    }
+
+    /// Takes what the worker says about the last receipt: only the worker knows the log of the lane.
+    pub fn anchor(&mut self, last: Verification) {
+        if let Some(problem) = last.problem {
+            self.found.verified = false;
+            self.found.broken_at = last.broken_at.or(Some(self.found.to));
+            self.found.problem = Some(problem);
+        }
+        if last.anchored == Anchored::Checkpoint {
+            self.found.anchored = last.anchored;
+        }
     }
 
     pub fn found(self) -> Found {
@@ -320,20 +347,24 @@ mod tests {
         let receipts = chain(5);
         let range = |from, to| Verify { lane: None, from, to };
         for (verify, pruned, expected) in [
-            (ALL, None, (5, 1, 5, Beginning::Genesis, true)),
-            (range(Some(3), None), None, (3, 3, 5, Beginning::Receipt, true)),
-            (range(None, Some(4)), None, (4, 1, 4, Beginning::Genesis, false)),
-            (range(Some(2), Some(9)), None, (4, 2, 5, Beginning::Receipt, true)),
-            (ALL, link(&receipts, 2), (3, 3, 5, Beginning::Pruned, true)),
-            (range(Some(1), Some(3)), link(&receipts, 2), (1, 3, 3, Beginning::Pruned, false)),
+            (ALL, None, (5, 1, 5, Beginning::Genesis, Anchored::Head)),
+            (range(Some(3), None), None, (3, 3, 5, Beginning::Receipt, Anchored::Head)),
+            (range(None, Some(4)), None, (4, 1, 4, Beginning::Genesis, Anchored::Nothing)),
+            (range(Some(2), Some(9)), None, (4, 2, 5, Beginning::Receipt, Anchored::Head)),
+            (ALL, link(&receipts, 2), (3, 3, 5, Beginning::Pruned, Anchored::Head)),
+            (
+                range(Some(1), Some(3)),
+                link(&receipts, 2),
+                (1, 3, 3, Beginning::Pruned, Anchored::Nothing),
+            ),
         ] {
             let kept = pruned.as_ref().map_or(0, |link| link.seq) as usize;
             let ends = ReceiptEnds { lane: 0, head: link(&receipts, 5), pruned_through: pruned };
             let served = if verify.from.is_some() { &receipts[..] } else { &receipts[kept..] };
             let found = verified(served, ends, &verify).unwrap();
-            let Found { checked, from, to, begins, reached_head, .. } = found;
+            let Found { checked, from, to, begins, anchored, .. } = found;
             assert!(found.verified, "{verify:?}: {:?}", found.problem);
-            assert_eq!((checked, from, to, begins, reached_head), expected, "{verify:?}");
+            assert_eq!((checked, from, to, begins, anchored), expected, "{verify:?}");
         }
     }
 
@@ -377,13 +408,18 @@ mod tests {
             tamper(&mut served);
             let ends = ReceiptEnds { lane: 0, head: link(&long, 5), pruned_through: None };
             let found = verified(&served, ends, &ALL).unwrap();
-            let result = (found.verified, found.broken_at, found.checked, found.reached_head);
-            assert_eq!(result, (false, Some(at), at - 1, false), "{name}: {:?}", found.problem);
+            let result = (found.verified, found.broken_at, found.checked, found.anchored);
+            assert_eq!(
+                result,
+                (false, Some(at), at - 1, Anchored::Nothing),
+                "{name}: {:?}",
+                found.problem
+            );
         }
     }
 
     #[test]
-    fn a_line_says_whether_the_newest_receipt_was_reached() {
+    fn a_line_says_what_the_last_receipt_is_anchored_to() {
         let receipts = chain(3);
         let hash = hash_of(&receipts[2]);
         for (length, to, expected) in [
@@ -392,14 +428,14 @@ mod tests {
                 3,
                 None,
                 format!(
-                    "lane 0: verified 3 receipts, 1 (the lane's first) to 3; reached the lane's newest, {hash}"
+                    "lane 0: verified 3 receipts, 1 (the lane's first) to 3; anchored to the lane's newest, {hash}"
                 ),
             ),
             (
                 3,
                 Some(2),
-                "lane 0: verified 2 receipts, 1 (the lane's first) to 2; did not reach the \
-                lane's newest, receipt 3"
+                "lane 0: verified 2 receipts, 1 (the lane's first) to 2; anchored to \
+                nothing: the lane's newest is receipt 3"
                     .to_owned(),
             ),
         ] {

@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use gateward_core::credential::token;
 use serde_json::{Value, from_str};
 use ureq::http::{self, Uri};
 use ureq::{Agent, Error, Proxy, Timeout};
@@ -38,6 +39,8 @@ pub struct Client {
 pub struct Answer {
     pub status: u16,
     pub text: String,
+    /// The same, as it was sent.
+    pub bytes: Vec<u8>,
     /// Whether this is the repeated first answer, without its secrets.
     pub replayed: bool,
     retry_after: Option<u64>,
@@ -75,6 +78,12 @@ impl Client {
         config = config.proxy(if on_this_machine { None } else { Proxy::try_from_env() });
         let url = url.trim_end_matches('/').to_owned();
         Ok(Self { agent: config.build().new_agent(), url, bearer, signer, approval_id })
+    }
+
+    /// The tenant of the token.
+    pub fn tenant(&self) -> Result<&str, Failure> {
+        let none = || Failure::other("the token is not a credential of Gateward");
+        token::tenant_of(&self.bearer).ok_or_else(none)
     }
 
     /// The token and the headers that sign a request.
@@ -162,8 +171,9 @@ impl Client {
         let retry_after = header("retry-after").and_then(|value| value.parse().ok());
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX);
-        let text = String::from_utf8_lossy(&body.read_to_vec()?).into_owned();
-        Ok(Answer { status, text, replayed, retry_after })
+        let bytes = body.read_to_vec()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Answer { status, text, bytes, replayed, retry_after })
     }
 }
 
@@ -231,7 +241,8 @@ mod tests {
     #[test]
     fn only_what_may_pass_is_tried_again_and_only_so_often() {
         let answer = |status, retry_after| {
-            Ok(Answer { status, text: String::new(), replayed: false, retry_after })
+            let (text, bytes) = Default::default();
+            Ok(Answer { status, text, bytes, replayed: false, retry_after })
         };
         for (result, tries, expected_ms) in [
             (answer(503, Some(2)), 0, Some(2_000)),

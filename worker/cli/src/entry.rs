@@ -116,6 +116,7 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
     let plan = match command.plan()? {
         // It needs no worker, so it needs no token either.
         Plan::Warrant(command) => return command.run(json),
+        Plan::VerifyExport(command) => return command.run(json),
         plan => plan,
     };
     let bearer = match plan.bearer() {

@@ -12,6 +12,7 @@ mod client;
 mod commands;
 mod decision;
 mod entry;
+mod export;
 mod failure;
 mod follow;
 mod grant;
@@ -29,6 +30,7 @@ mod section;
 mod sign;
 mod table;
 mod upstream;
+pub mod verify;
 mod warrant;
 mod watch;
 

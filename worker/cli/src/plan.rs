@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use crate::approval::Decide;
 use crate::arguments::{PageArguments, TokenOut};
-use crate::chain::Verify;
+use crate::chain;
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::follow::Matching;
 use crate::grant::Grant;
 use crate::request::{Fields, Method, Request};
 use crate::review::{Many, Review, ServerReview};
 use crate::table::Field;
+use crate::verify::Verify;
 use crate::warrant::Warrant;
 
 #[derive(Debug, PartialEq)]
@@ -58,7 +60,7 @@ pub enum Plan {
         limit: u32,
     },
     ShowReceipt(Request),
-    VerifyReceipts(Verify),
+    VerifyReceipts(chain::Verify),
     /// One approval, with everything that a person needs to decide on it.
     ShowApproval(Request),
     /// A decision on an approval, which is shown first.
@@ -67,6 +69,10 @@ pub enum Plan {
     Watch(Request),
     /// Prints the headers that sign a request. Sends nothing.
     Sign(SignedRequest),
+    /// Writes the tenant's receipts to a file.
+    Export(Export),
+    /// Verifies an export on this machine. Sends nothing.
+    VerifyExport(Verify),
     /// Makes or reads a warrant on this machine. Sends nothing.
     Warrant(Warrant),
 }

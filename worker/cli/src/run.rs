@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, from_str};
 
-use gateward_core::api::receipts::ReceiptEnds;
+use gateward_admin::api::receipts::ReceiptEnds;
 
 use crate::approval::{self, Decide, Verdict};
 use crate::arguments::ROWS_MAX;
@@ -68,6 +68,8 @@ impl Runner {
             Plan::Decide(decide) => self.decide(&decide),
             Plan::Watch(request) => self.watch(&request),
             Plan::Sign(request) => self.sign(&request),
+            Plan::Export(export) => self.export(&export),
+            Plan::VerifyExport(command) => command.run(self.json),
             Plan::Warrant(command) => command.run(self.json),
         }
     }
@@ -384,6 +386,11 @@ impl Runner {
         let mut chain = Chain::begin(verify, ends()?, before)?;
         while let Some((from, rows)) = chain.wants() {
             chain.take(&page(from, rows)?)?;
+        }
+        if let Some(last) = chain.last() {
+            let answer = self.client.send(&chain::anchor(lane, last))?;
+            let last = from_str(&answer.text);
+            chain.anchor(last.map_err(|_| Failure::other("the answer is not a verification"))?);
         }
         let found = chain.found();
         // Retention deletes the oldest receipts, perhaps while they are read.

@@ -9,11 +9,15 @@ use std::{env, fs};
 
 use gateward_core::json::{self, Json};
 use gateward_core::provenance::ValueKey;
+use gateward_core::shield::detect::secret;
 use gateward_core::shield::{Category, Findings, Severity, Shield};
 use gateward_policy_compiler::{compile, read_sources};
 
 /// Examples of a corpus that are shown with `--misses`.
 const SHOWN: usize = 60;
+
+/// Bytes after the prefix of a token with a checksum.
+const CHECKED_BYTES: usize = 36;
 
 /// Digests are not shown.
 const KEY: ValueKey = ValueKey::new([0; 16]);
@@ -145,7 +149,7 @@ fn own(shield: &Shield, folder: &Path, misses: Option<&str>) -> Result<(), Box<d
                     _ => continue,
                 };
                 count.add(
-                    &shield.inspect("", &KEY, "", &arguments),
+                    &shield.inspect("", &KEY, "", (&arguments, &Json::Null)),
                     &finds,
                     part == "attacks",
                     &arguments,
@@ -171,6 +175,7 @@ fn public(
 ) -> Result<(), Box<dyn Error>> {
     println!("\n{:58} {:>6} {:>8} {:>8}", format!("public corpora to {part}"), "", "found", "high");
     let mut sums: BTreeMap<String, Count> = BTreeMap::new();
+    let mut with_checksum = Count::default();
     for path in files(folder)? {
         let category = stem(&path);
         let is_attack = Category::ALL.iter().any(|known| known.as_str() == category);
@@ -180,7 +185,11 @@ fn public(
             for line in lines(&path)? {
                 let Some(text) = line.get("text") else { continue };
                 let categories = if is_attack { vec![category.clone()] } else { contains.clone() };
-                count.add(&shield.inspect("", &KEY, "", text), &categories, is_attack, text);
+                let findings = shield.inspect("", &KEY, "", (text, &Json::Null));
+                count.add(&findings, &categories, is_attack, text);
+                if category == "secret" && text.as_str().is_some_and(has_checksum) {
+                    with_checksum.add(&findings, &categories, is_attack, text);
+                }
             }
             count.print(&format!("{part}/{category}/{}", stem(&path)), misses);
             let sum = sums.entry(category.clone()).or_default();
@@ -191,7 +200,18 @@ fn public(
     }
     println!();
     sums.iter().for_each(|(category, sum)| sum.print(&format!("{part}: {category}"), None));
+    with_checksum.print(&format!("{part}: secret with a checksum"), misses);
     Ok(())
+}
+
+/// Whether a text has a token of GitHub or npm whose checksum is right, wherever it stands.
+fn has_checksum(text: &str) -> bool {
+    ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "npm_"].iter().any(|prefix| {
+        text.match_indices(prefix).any(|(at, _)| {
+            let token = text.as_bytes().get(at + prefix.len()..).unwrap_or_default();
+            token.get(..CHECKED_BYTES).is_some_and(secret::has_checksum)
+        })
+    })
 }
 
 /// The categories that an ordinary corpus rightly shows.

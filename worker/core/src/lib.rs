@@ -1,4 +1,4 @@
-//! How Gateward decides a tool call, and how its registry is changed.
+//! How Gateward decides a tool call.
 //!
 //! Pure: no worker, no clock, no I/O. Stored data and the time are arguments; what must be written
 //! is a return value. The one interface to the outside is [`lane::LaneSql`], through which the lane
@@ -18,7 +18,7 @@ pub mod field;
 pub mod glob;
 pub mod id;
 pub mod json;
-mod merge_patch;
+pub mod merge_patch;
 pub mod name;
 pub mod network;
 pub mod percent;
@@ -60,6 +60,8 @@ pub mod registry;
 
 pub mod approval;
 
+pub mod tlog;
+
 pub mod receipt;
 
 pub mod gate;
@@ -68,6 +70,4 @@ pub mod lane;
 
 pub mod mcp;
 
-pub mod admin;
-
-pub mod api;
+pub mod route;

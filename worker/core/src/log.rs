@@ -64,6 +64,7 @@ macro_rules! events {
 events! {
     AlarmFailed = Warn, "alarm_failed", "A run of the lane's alarm failed; it runs again.";
     AlarmNotSet = Warn, "alarm_not_set", "The lane's alarm could not be set; the next request to the lane sets it.";
+    AnswerWithheld = Warn, "answer_withheld", "The shield withheld a message of a server that belongs to no call.";
     AuditCountLost = Error, "audit_count_lost", "A count of failed authentications was not written.";
     CallNotWithdrawn = Warn, "call_not_withdrawn", "A call that did not pass stays counted in a window of its tenant.";
     ChangeNotPushed = Error, "change_not_pushed", "Lanes did not confirm a change of the registry, and will not be told again.";
@@ -71,15 +72,20 @@ events! {
     CredentialUnreadable = Error, "credential_unreadable", "A stored credential cannot be read.";
     DatabaseFailed = Error, "database_failed", "D1 did not answer a read.";
     FlushFailed = Warn, "flush_failed", "Journal rows were not copied to D1; the lane tries again.";
+    HeadLogNotTold = Warn, "head_log_not_told", "The tenant's head log was not told of a checkpoint or of a change; it is told later.";
     JournalUnreadable = Error, "journal_unreadable", "Rows of a lane's journal cannot be read, so a list lacks its newest approvals.";
     LaneStorageFailed = Error, "lane_storage_failed", "The lane's storage failed, so a request was refused.";
     LaneUnavailable = Error, "lane_unavailable", "A lane did not answer.";
     LimitNotLeased = Error, "limit_not_leased", "The counter of a shared limit did not answer, so calls were denied.";
+    LogNotPublished = Warn, "log_not_published", "A checkpoint was not published; the lane tries again.";
+    LogRestored = Warn, "log_restored", "D1 was restored to an earlier time; the lane wrote again what it still had.";
+    LogStopped = Error, "log_stopped", "D1's checkpoint is of another tree than the lane's, so the lane writes nothing more.";
     MetricsUnavailable = Error, "metrics_unavailable", "Metrics could not be read, or a count of them was not written.";
     Misconfigured = Error, "misconfigured", "A setting is missing or invalid, so requests are refused.";
     NonceNotWritten = Error, "nonce_not_written", "The nonce of a signed request was not written, so the request was refused.";
     OutcomeNotRecorded = Error, "outcome_not_recorded", "The outcome of a forwarded call was not recorded.";
     PruneFailed = Error, "prune_failed", "Records past their retention period were not deleted.";
+    ReceiptsLost = Error, "receipts_lost", "D1 was restored, and lacks receipts that the lane no longer has.";
     RegistryUnreadable = Error, "registry_unreadable", "A record of the registry cannot be read.";
     ResponseFailed = Error, "response_failed", "The runtime could not create a response.";
     ToolsNotRegistered = Error, "tools_not_registered", "New or changed tools of a server were not registered.";
@@ -90,6 +96,7 @@ events! {
     WebhookNotDelivered = Warn, "webhook_not_delivered", "A message to a webhook was not delivered; it is sent again.";
     WebhookOutboxFailed = Warn, "webhook_outbox_failed", "Messages to a webhook were not sent; they are sent later.";
     WindowNotAnswered = Error, "window_not_answered", "The object of a tenant's window did not answer, so a call was denied.";
+    WitnessFailed = Warn, "witness_failed", "A witness did not cosign a checkpoint; it is asked again with the next one.";
 }
 
 /// A line. Absent members are left out.

@@ -62,6 +62,7 @@ problem_codes! {
     AgentMismatch = "agent_mismatch", 403, "The body names another agent";
     EnvironmentMismatch = "environment_mismatch", 403, "The body names another environment";
     CallDenied = "call_denied", 403, "The call is not allowed";
+    ResultBlocked = "result_blocked", 403, "The call ran, and what the server returned is withheld";
     OriginalRequestUnknown = "original_request_unknown", 403, "The gateway does not describe the original request";
     OriginalRequestConflict = "original_request_conflict", 403, "The gateway describes two different requests";
     NotFound = "not_found", 404, "It does not exist";
@@ -113,7 +114,7 @@ pub struct Problem {
 /// Why a request was not done (RFC 9457).
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
-pub(crate) struct Body<'a> {
+pub struct Body<'a> {
     /// `https://gateward.dev/problems/` and the code.
     r#type: String,
     title: &'a str,

@@ -8,7 +8,7 @@ use crate::trust::SourceTrust;
 /// The highest trust of a tainted call.
 pub const TAINTED_TRUST: SourceTrust = SourceTrust::UntrustedExternal;
 
-/// How long a taint lasts after the last text of an untrusted server, unless the tenant's limits say
+/// How long a taint lasts after the last untrusted text, unless the tenant's limits say
 /// otherwise. An agent's context seldom lasts longer than a day.
 pub const DEFAULT_TAINT_S: u32 = 24 * 60 * 60;
 
@@ -21,7 +21,7 @@ pub enum Scope<'a> {
     Run(&'a str),
 }
 
-/// A call to an untrusted server that was allowed. Decision ids sort by time, so the greatest is the newest.
+/// A call whose answer may have had untrusted text. Decision ids sort by time, so the greatest is the newest.
 /// Fields are in the order that receipts need.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
@@ -38,7 +38,7 @@ pub struct TaintingCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Taint)]
 pub struct TaintExplanation {
-    /// The newest call to an untrusted server; absent when none is known, for example because the text was
+    /// The newest call that may have returned such text; absent when none is known, for example because the text was
     /// not the result of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaintingCall)]
@@ -69,11 +69,11 @@ impl TaintExplanation {
         let call = call.as_ref().map_or_else(String::new, |call| {
             let TaintingCall { decision_id, server, tool } = call;
             format!(
-                "; its latest call to such a server was `{server}/{tool}` (decision {decision_id})"
+                "; the latest call that may have returned it was `{server}/{tool}` (decision {decision_id})"
             )
         });
         format!(
-            "Since {since} this {reader} may have read text of the untrusted server{plural} \
+            "Since {since} this {reader} may have read untrusted text of the server{plural} \
              `{servers}`{call}. This taint ends at {ends_at} if no more such text comes, or when an \
              administrator runs `gateward agent untaint {agent}`."
         )

@@ -81,6 +81,7 @@ fn outcome(decision: &Json, effect: Effect) -> OutcomeCommand {
         effect,
         untrusted: None,
         observed: None,
+        found: None,
     }
 }
 

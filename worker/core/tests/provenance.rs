@@ -16,6 +16,7 @@ use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
 use gateward_core::policy::bundle::Risk;
 use gateward_core::provenance::lookup::Known as _;
+use gateward_core::provenance::part::Part;
 use gateward_core::provenance::run::{MAX_MARKED_VALUES, MAX_TRUSTED_VALUES, RunValues, Source};
 use gateward_core::provenance::{Level, Observed, PlannedCall, Reach, extract};
 use gateward_core::receipt::Ending;
@@ -423,8 +424,9 @@ fn an_acknowledged_observation_survives_a_kill() {
             untrusted: None,
             observed: Some(ObservedResult {
                 run: "r".to_owned(),
-                values: extract::result(&key, text, None, at == 0),
+                values: extract::result(&key, &[Part::whole(text)], None, at == 0),
             }),
+            found: None,
         };
         let now_ms = gate.now_ms.get();
         let done = gate

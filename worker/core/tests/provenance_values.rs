@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 
 use gateward_core::json::{self, Json};
-use gateward_core::provenance::extract::{self, MAX_INSTRUCTION_VALUES, MAX_READ_BYTES};
+use gateward_core::provenance::extract::{self, MAX_INSTRUCTION_VALUES};
 use gateward_core::provenance::hidden::MAX_LINKS;
 use gateward_core::provenance::lookup::{self, Found, MAX_SINK_PARTS};
+use gateward_core::provenance::part::{MAX_READ_BYTES, Part};
 use gateward_core::provenance::result::{MAX_RESULT_VALUES, ResultLevel};
 use gateward_core::provenance::{Destinations, Level, ResultTrust, ValueKey, link};
 use proptest::prelude::*;
@@ -35,11 +36,14 @@ impl Run {
     }
 
     fn trusted(self, text: &str) -> Self {
-        self.add(Level::Trusted, extract::result(&KEY, text, None, true).trusted)
+        self.add(Level::Trusted, extract::result(&KEY, &[Part::whole(text)], None, true).trusted)
     }
 
     fn untrusted(self, text: &str) -> Self {
-        self.add(Level::Untrusted, extract::result(&KEY, text, None, false).untrusted)
+        self.add(
+            Level::Untrusted,
+            extract::result(&KEY, &[Part::whole(text)], None, false).untrusted,
+        )
     }
 
     fn known(&self) -> impl Fn(u64) -> Option<Found> {
@@ -467,7 +471,7 @@ fn trust_is_by_the_longest_pointer_and_one_trusted_place_is_enough() {
         (&[("/mail", Trusted), ("/contacts/", Trusted)], false, "", "a1 d1"),
     ];
     for (rules, server, trusted, untrusted) in cases {
-        let observed = extract::result(&KEY, json, Some(&trust(rules)), *server);
+        let observed = extract::result(&KEY, &[Part::whole(json)], Some(&trust(rules)), *server);
         let hash = |value| lookup::hashes(&KEY, &Json::String(String::from(value)));
         for value in trusted.split(' ').filter(|value| !value.is_empty()) {
             let hash = hash(value);
@@ -484,9 +488,13 @@ fn trust_is_by_the_longest_pointer_and_one_trusted_place_is_enough() {
     // What cannot be read as JSON is trusted only if no pointer is untrusted.
     let rules = trust(&[("", Trusted), ("/mails", Untrusted)]);
     let unreadable = r#"{"a":"x1","a":"x1"}"#;
-    assert!(extract::result(&KEY, unreadable, Some(&rules), true).trusted.is_empty());
+    assert!(
+        extract::result(&KEY, &[Part::whole(unreadable)], Some(&rules), true).trusted.is_empty()
+    );
     let rules = trust(&[("", Trusted)]);
-    assert!(extract::result(&KEY, unreadable, Some(&rules), false).untrusted.is_empty());
+    assert!(
+        extract::result(&KEY, &[Part::whole(unreadable)], Some(&rules), false).untrusted.is_empty()
+    );
 }
 
 #[test]
@@ -495,18 +503,19 @@ fn what_does_not_fit_is_missing_and_never_raised() {
         let items: Vec<_> = (0..count).map(|at| format!("\"{prefix}{at}\"")).collect();
         items.join(",")
     };
-    let many = extract::result(&KEY, &format!("[{}]", list("a", 6_000)), None, true);
+    let many =
+        extract::result(&KEY, &[Part::whole(&format!("[{}]", list("a", 6_000)))], None, true);
     assert_eq!((many.trusted.len(), many.incomplete), (MAX_RESULT_VALUES, true));
     assert!(many.trusted.is_sorted());
     // An untrusted value that no longer fits is not left among the trusted ones.
     let both = format!(r#"{{"bad":[{},"z9"],"good":["z9","z8"]}}"#, list("a", 5_000));
     let trust = ResultTrust(vec![("/good".to_owned(), ResultLevel::Trusted)]);
-    let both = extract::result(&KEY, &both, Some(&trust), false);
+    let both = extract::result(&KEY, &[Part::whole(&both)], Some(&trust), false);
     let z9 = lookup::hashes(&KEY, &Json::String("z9".to_owned()));
     assert!(both.incomplete && !both.trusted.contains(&z9[0]));
     assert_eq!(both.trusted.len() + both.untrusted.len(), MAX_RESULT_VALUES);
     let long = format!("{} é{}", "a ".repeat(MAX_READ_BYTES / 2 - 1), " user_1");
-    let long = extract::result(&KEY, &long, None, true);
+    let long = extract::result(&KEY, &[Part::whole(&long)], None, true);
     assert!(long.incomplete && long.trusted.is_empty(), "{long:?}");
     let (sent, incomplete) = extract::arguments(&KEY, &parse(r#"{"to":"bo li","n":[7]}"#));
     assert_eq!((sent.len(), incomplete), (2, false));

@@ -503,6 +503,7 @@ fn an_outcome_is_chained_to_its_decision_and_told_where_it_came_to_no_good_end()
             effect: Effect::Succeeded,
             untrusted: None,
             observed: None,
+            found: None,
         };
         let now_ms = gate.now_ms.get();
         let recorded = gate

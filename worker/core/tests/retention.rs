@@ -6,16 +6,17 @@ mod support;
 
 use gateward_core::call::command::Purpose;
 use gateward_core::clock::DAY_MS;
+use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::gate::{Effect, OutcomeCommand};
-use gateward_core::lane::Lane;
+use gateward_core::lane::{Lane, LogKeys, LogName, TreeHead};
 use gateward_core::receipt::Ending;
-use gateward_core::receipt::retention::{MAX_PRUNED, next_anchor};
-use gateward_core::receipt::{self, Break, StoredReceipt};
+use gateward_core::receipt::retention::{MAX_OLD_RECEIPTS, MAX_PRUNED};
+use gateward_core::receipt::{self, Break, HEAD_LANE, StoredReceipt};
 use gateward_core::registry::{AgentStatus, TenantRecord};
 use gateward_core::sql::d1;
 use rusqlite::params;
 use serde_json::{Value, json};
-use support::{Gate, TENANT, command, read_call, with};
+use support::{Gate, START_MS, TENANT, command, read_call, with};
 
 /// A tenant of one lane with bounds.
 fn bounded(rows: Option<u32>, bytes: Option<u32>) -> Option<TenantRecord> {
@@ -156,6 +157,7 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
         effect: Effect::Succeeded,
         untrusted: None,
         observed: None,
+        found: None,
     };
     let now_ms = gate.now_ms.get();
     let recorded = gate
@@ -177,26 +179,27 @@ fn what_ends_something_is_written_down_beyond_the_bound() {
 fn prune(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
     let anchor = gate.on_lane(|_, storage| Lane::anchor(storage)).unwrap();
     let mut oldest = gate.database.prepare(d1::OLD_RECEIPTS).unwrap();
-    let oldest = oldest
-        .query_map(params![TENANT, 0, anchor.seq as i64, MAX_PRUNED], |row| {
-            let receipt = StoredReceipt {
-                seq: row.get::<_, i64>(1)? as u64,
-                receipt_hash: row.get(2)?,
-                prev_receipt_hash: row.get(3)?,
-                body: row.get(4)?,
-            };
-            Ok((row.get::<_, i64>(0)? as u64, receipt))
+    let oldest: Vec<StoredReceipt> = oldest
+        .query_map(params![TENANT, gate.number, anchor.seq as i64, MAX_OLD_RECEIPTS], |row| {
+            Ok(StoredReceipt {
+                seq: row.get::<_, i64>(0)? as u64,
+                receipt_hash: row.get(1)?,
+                prev_receipt_hash: row.get(2)?,
+                body: row.get(3)?,
+            })
         })
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    let next = next_anchor(&anchor, oldest, cutoff_ms)?;
+    let next = gate
+        .on_lane(|lane, storage| lane.next_anchor(storage, &oldest, u64::MAX, cutoff_ms))
+        .unwrap()?;
     if let Some(next) = &next {
         gate.on_lane(|_, storage| Lane::set_anchor(storage, next)).unwrap();
     }
     let anchor = next.unwrap_or(anchor);
-    let through = params![TENANT, 0, anchor.seq as i64];
-    let saved = params![TENANT, 0, anchor.seq as i64, anchor.hash];
+    let through = params![TENANT, gate.number, anchor.seq as i64];
+    let saved = params![TENANT, gate.number, anchor.seq as i64, anchor.hash];
     let old = params![TENANT, cutoff_ms as i64, MAX_PRUNED];
     gate.database.execute(d1::SAVE_ANCHOR, saved).unwrap();
     gate.database.execute(d1::PRUNE_DECISIONS, through).unwrap();
@@ -257,6 +260,148 @@ fn a_chain_that_was_changed_is_not_pruned() {
         assert!(prune(&gate, second_day).is_err(), "{change}");
         assert_eq!(gate.count("SELECT count(*) FROM receipts"), left, "{change}");
     }
+}
+
+/// Seals the stored chain again after somebody changed it, as far as nobody needs a key for.
+fn seal_again(gate: &Gate) {
+    let mut previous: Option<String> = None;
+    for receipt in gate.receipts() {
+        let body = match &previous {
+            Some(previous) => receipt.body.replace(&receipt.prev_receipt_hash, previous),
+            None => receipt.body.clone(),
+        };
+        let link = previous.unwrap_or(receipt.prev_receipt_hash);
+        let hash = receipt::hash(&body);
+        let row = params![receipt.seq as i64, body, hash, link];
+        let set = "UPDATE receipts SET body = ?2, receipt_hash = ?3, prev_receipt_hash = ?4 WHERE seq = ?1";
+        gate.database.execute(set, row).unwrap();
+        previous = Some(hash);
+    }
+}
+
+/// The lane keeps the leaves of its newest million receipts only.
+fn forget_leaves(gate: &Gate) {
+    gate.storage.connection.execute("UPDATE tiles SET leaves = NULL", []).unwrap();
+}
+
+#[test]
+fn a_chain_that_was_changed_and_sealed_again_is_not_pruned() {
+    for (calls, forgets) in [(5, false), (300, false), (300, true)] {
+        let gate = Gate::new();
+        (0..calls).for_each(|_| drop(with_rate(&gate)));
+        gate.flush_all();
+        let cutoff_ms = gate.now_ms.get() + 1;
+        if forgets {
+            forget_leaves(&gate);
+        }
+        gate.database
+            .execute("UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE seq = 2", [])
+            .unwrap();
+        seal_again(&gate);
+        assert!(
+            receipt::verify(&gate.receipts(), 1, None).is_ok(),
+            "the forgery is as good as it gets"
+        );
+        let broken = prune(&gate, cutoff_ms).unwrap_err();
+        assert!(broken.problem.contains("not what the lane sealed"), "{broken:?}");
+        assert_eq!(gate.receipts().len(), calls);
+    }
+}
+
+#[test]
+fn a_receipt_is_as_old_as_its_body_says() {
+    let gate = Gate::new();
+    let second_day = two_days(&gate);
+    gate.database.execute("UPDATE receipts SET at_ms = 0", []).unwrap();
+    assert_eq!(prune(&gate, second_day), Ok(5));
+}
+
+#[test]
+fn all_that_is_old_is_pruned_whether_or_not_the_lane_keeps_its_leaves() {
+    for forgets in [false, true] {
+        let gate = Gate::new();
+        (0..1_100).for_each(|_| drop(with_rate(&gate)));
+        gate.flush_all();
+        let cutoff_ms = gate.now_ms.get() + 1;
+        // Somewhere within a tile.
+        assert_eq!(prune(&gate, START_MS + 100 * 1_000), Ok(99));
+        if forgets {
+            forget_leaves(&gate);
+        }
+        let mut anchor = 0;
+        loop {
+            let next = prune(&gate, cutoff_ms).unwrap();
+            if next == anchor {
+                break;
+            }
+            anchor = next;
+        }
+        assert_eq!(anchor, 1_100, "{forgets}");
+    }
+}
+
+#[test]
+fn the_head_log_is_pruned_in_whole_bundles() {
+    let mut gate = Gate::new();
+    gate.number = HEAD_LANE;
+    let checkpoint = |size| LaneCheckpoint {
+        tenant: TENANT.to_owned(),
+        of_lane: 0,
+        note: note(size),
+        first: 1,
+        pruned_through: 0,
+    };
+    for size in 1..=600 {
+        let now_ms = gate.now_ms.get();
+        let kept = gate.on_lane(|lane, storage| {
+            lane.keep_checkpoint(storage, &gate.config, &checkpoint(size), now_ms)
+        });
+        kept.unwrap().unwrap();
+    }
+    gate.flush_all();
+    let cutoff_ms = gate.now_ms.get() + 1;
+    assert_eq!(prune(&gate, cutoff_ms), Ok(256));
+    assert_eq!(prune(&gate, cutoff_ms), Ok(512));
+    assert_eq!(prune(&gate, cutoff_ms), Ok(512));
+}
+
+#[test]
+fn the_head_log_takes_no_message_that_says_less_than_an_earlier_one() {
+    let mut gate = Gate::new();
+    gate.number = HEAD_LANE;
+    for (size, pruned_through, taken) in
+        [(5, 0, true), (4, 0, false), (5, 2, true), (5, 1, false), (9, 1, false), (9, 2, true)]
+    {
+        let checkpoint = LaneCheckpoint {
+            tenant: TENANT.to_owned(),
+            of_lane: 0,
+            note: note(size),
+            first: 1,
+            pruned_through,
+        };
+        let now_ms = gate.now_ms.get();
+        let kept = gate.on_lane(|lane, storage| {
+            lane.keep_checkpoint(storage, &gate.config, &checkpoint, now_ms)
+        });
+        assert_eq!(kept.unwrap().is_ok(), taken, "{size} {pruned_through}");
+    }
+}
+
+/// A note of some tree of this size.
+fn note(size: u64) -> String {
+    let keys = LogKeys::read(|name| match name {
+        "LOG_KEY" => Some("01".repeat(32)),
+        "LOG_ORIGIN" => Some("gateward.example".to_owned()),
+        _ => None,
+    });
+    let log = LogName { tenant: TENANT.to_owned(), lane: 0 };
+    keys.unwrap().unwrap().sign(&log, TreeHead { size, root: [7; 32] })
+}
+
+/// A call, a second after the one before, so that no rate limits it.
+fn with_rate(gate: &Gate) -> Value {
+    gate.now_ms.set(gate.now_ms.get() + 1_000);
+    gate.call(&read_call()).1
 }
 
 #[test]

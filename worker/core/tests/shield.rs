@@ -45,7 +45,7 @@ fn inspect(shield: &Shield, line: &Line) -> Findings {
             Json::String(before + text.as_deref().unwrap())
         }
     };
-    shield.inspect("", &KEY, "", &arguments)
+    shield.inspect("", &KEY, "", (&arguments, &Json::Null))
 }
 
 /// For each file of a folder: lines whose expected category was found at any severity, or in which ordinary text was
@@ -123,8 +123,8 @@ proptest! {
     ) {
         let shield = shield_once();
         let value = Json::String(text.clone());
-        let found = shield.inspect("", &KEY, "", &value);
-        prop_assert_eq!(&found, &shield.inspect("", &KEY, "", &value));
+        let found = shield.inspect("", &KEY, "", (&value, &Json::Null));
+        prop_assert_eq!(&found, &shield.inspect("", &KEY, "", (&value, &Json::Null)));
         for found in shield.matches("", &text) {
             if let Some(bytes) = found.bytes {
                 prop_assert!(text.get(bytes).is_some());
@@ -172,9 +172,9 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
         ("", "а\u{200b}b", ""),
     ] {
         let text = [begin, &repeated.repeat(BYTES / repeated.len()), end].concat();
-        let found = shield.inspect("", &KEY, "", &Json::String(text));
+        let found = shield.inspect("", &KEY, "", (&Json::String(text), &Json::Null));
         assert!(found.list.len() < 100, "{repeated:?}");
     }
-    let address = "http:///é http://169.254.169.254/latest/";
+    let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
     assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));
 }

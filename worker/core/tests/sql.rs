@@ -235,7 +235,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     let (revoked, expired) = ("0a".repeat(16), "0b".repeat(16));
     let warrants = format!(
         r#"UPDATE tenants SET warrant_max_links = 12, warrant_proof_windows = 4, warrant_reads_once = 1,
-          warrant_required = 0, warrant_alone_trust = 'untrusted_external';
+          warrant_required = 0, warrant_alone_trust = 'untrusted_external', log_public = 1;
         UPDATE agents SET public_key = '{key}', warrant_required = 1 WHERE agent = 'coder';
         UPDATE tools SET warrant_required = 1, min_clearance = 14 WHERE server = 'github';
         INSERT INTO warrant_roots (tenant, root_id, public_key, allowed_servers, status, created_by, revision,
@@ -257,7 +257,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
             "grace_write_s": 10,
             "grace_high_risk_s": 11,
             "warrant_max_links": 12, "warrant_proof_windows": 4, "warrant_reads_once": true,
-            "warrant_required": false, "warrant_alone_trust": "untrusted_external",
+            "warrant_required": false, "warrant_alone_trust": "untrusted_external", "log_public": true,
             "shield": {"secret": "redact"},
             "lanes": 1, "rows_per_day": 7, "bytes_per_day": 8,
             "destinations": {"hosts": ["a.example"]},
@@ -318,7 +318,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(tool.cost.map(String::from).as_deref(), Some("2.5"));
     assert_eq!((tool.warrant_required, tool.min_clearance), (true, Some(14)));
     let modes = [tool.shield.as_ref(), server.shield.as_ref(), tenant.settings.shield.as_ref()];
-    let mode = |category| Modes::resolve(modes, category);
+    let mode = |category| Modes::resolve(modes).of(category);
     assert_eq!([mode(Category::SqlInjection), mode(Category::Secret)], [Mode::Off, Mode::Redact]);
     let agent = read.agent.unwrap();
     assert_eq!((agent.limits.len(), agent.warrant_required), (2, true));

@@ -7,7 +7,6 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use gateward_core::admin::group::MemberKind;
 use gateward_core::approval::ApprovalStatus;
 use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::log::{Event, MAX_DETAIL_BYTES};
@@ -15,6 +14,7 @@ use gateward_core::policy::bundle::Risk;
 use gateward_core::policy::risk::RiskTier;
 use gateward_core::problem::ProblemCode;
 use gateward_core::provenance::Reach;
+use gateward_core::registry::MemberKind;
 use gateward_core::registry::{
     AgentStatus, BanKind, CredentialKind, CredentialStatus, ServerKind, ServerTrust, SubjectKind,
     TaintRule, TenantStatus, ToolStatus, WarrantRootStatus,

@@ -224,6 +224,7 @@ fn answer_of(server: &str, bytes: u64, run: Option<&str>) -> OutcomeCommand {
         effect: Effect::Succeeded,
         untrusted: Some(Untrusted { run, period_ms, instructions_sha256: None }),
         observed: None,
+        found: None,
     }
 }
 
@@ -322,9 +323,9 @@ fn a_decision_that_taint_caused_says_where_it_comes_from_and_how_it_ends() {
     });
     assert_eq!(answer["taint"], taint);
     let expected = format!(
-        "Text of an untrusted server reached the agent, and it may have chosen a destination of \
-         this call. A person must approve. Since {since} this agent may have read text of the untrusted server `notes`; its \
-         latest call to such a server was `notes/list` (decision {by}). This taint ends at {ends_at} \
+        "Untrusted text reached the agent, and it may have chosen a destination of \
+         this call. A person must approve. Since {since} this agent may have read untrusted text of the server `notes`; \
+         the latest call that may have returned it was `notes/list` (decision {by}). This taint ends at {ends_at} \
          if no more such text comes, or when an administrator runs `gateward agent untaint coder`. \
          `/n` was seen in no result; the run has no instruction."
     );
@@ -399,7 +400,7 @@ fn a_run_of_a_harness_is_told_of_its_own_taint() {
     read_untrusted(&mut gate, "r1");
     let (_, answer) = gate.call(&write("r1"));
     let reason = answer["reason"].as_str().unwrap();
-    assert!(reason.contains(" this run may have read text of"), "{reason}");
+    assert!(reason.contains(" this run may have read untrusted text of"), "{reason}");
     assert_eq!(gate.call(&write("r2")).1["taint"], Json::Null);
 }
 

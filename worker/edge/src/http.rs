@@ -347,6 +347,10 @@ impl Head {
         Ok(io::respond(self.status, &self.fields, body)?)
     }
 
+    pub fn with_bytes(self, body: &[u8]) -> Result<Response> {
+        Ok(io::respond_bytes(self.status, &self.fields, body)?)
+    }
+
     /// An answer with the API's description, which JavaScript holds.
     pub fn with_description(self) -> Result<Response> {
         Ok(io::description(&self.fields)?)

@@ -75,6 +75,15 @@ export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
   return late || length > maxBytes ? undefined : joined(pieces, length);
 }
 
+/**
+ * The same response with another body.
+ * @param {Response} response
+ * @param {string} body
+ */
+export function withBody(response, body) {
+  return new Response(body, { status: response.status, headers: response.headers });
+}
+
 /** @param {Uint8Array[]} pieces */
 export function joined(pieces, length) {
   if (pieces.length === 1) return pieces[0];
@@ -100,10 +109,10 @@ export function headers(message) {
 /**
  * @param {number} status
  * @param {string} fields headers: name, line break, value, line break, name, and so on
- * @param {string} body
+ * @param {string | Uint8Array} body bytes are in Wasm's memory, which does not stay as it is
  */
 export function respond(status, fields, body) {
-  return new Response(body, { status, headers: headersOf(fields) });
+  return new Response(typeof body === "string" ? body : body.slice(), { status, headers: headersOf(fields) });
 }
 
 /**
@@ -198,6 +207,24 @@ export async function send(url, fields, body, limitMs) {
   // Frees the connection.
   response.body?.cancel().catch(() => {});
   return response.status;
+}
+
+/**
+ * Sends a POST request and reads the answer, both within `limitMs`.
+ * @returns {Promise<string>} the status, a line break, and the answer's text; only the status when the answer has more
+ *   than `maxBytes` or did not end in time
+ */
+export async function ask(url, fields, body, maxBytes, limitMs) {
+  const abort = new AbortController();
+  const until = Date.now() + limitMs;
+  const sent = fetch(url, { method: "POST", headers: headersOf(fields), body, redirect: "manual", signal: abort.signal });
+  const response = await within(sent, limitMs, () => {
+    abort.abort();
+    noAnswer();
+  });
+  const bytes = await read(response, maxBytes, 0, until - Date.now());
+  if (bytes === undefined) abort.abort();
+  return `${response.status}\n${new TextDecoder().decode(bytes)}`;
 }
 
 /**

@@ -22,6 +22,12 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn respond(status: u16, fields: &str, body: &str) -> Result<Response, JsValue>;
 
+    #[wasm_bindgen(catch, js_name = respond)]
+    pub fn respond_bytes(status: u16, fields: &str, body: &[u8]) -> Result<Response, JsValue>;
+
+    #[wasm_bindgen(catch, js_name = withBody)]
+    pub fn with_body(response: &Response, body: &str) -> Result<Response, JsValue>;
+
     /// `docs/openapi.json`, which core's types and routes generate.
     #[wasm_bindgen(catch)]
     pub fn description(fields: &str) -> Result<Response, JsValue>;
@@ -43,6 +49,15 @@ extern "C" {
 
     #[wasm_bindgen(catch)]
     pub fn send(url: &str, fields: &str, body: &str, limit_ms: u32) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(catch)]
+    pub fn ask(
+        url: &str,
+        fields: &str,
+        body: &str,
+        max_bytes: u32,
+        limit_ms: u32,
+    ) -> Result<Promise, JsValue>;
 
     #[wasm_bindgen(catch)]
     pub fn query(

@@ -35,6 +35,13 @@ pub const EPOCH_PUSH_MS: u32 = 2_000;
 /// A webhook's receiver: the shortest limit that Standard Webhooks recommends.
 pub const WEBHOOK_MS: u32 = 15_000;
 
+/// A witness: it verifies a signature and a proof. A flush does not wait for it.
+pub const WITNESS_MS: u32 = 5_000;
+
+/// The longest time that a caller may wait for the checkpoint of its decision, in seconds: a few times what a lane takes
+/// to publish one.
+pub const MAX_WAIT_S: u32 = 10;
+
 /// Discovery of a server's tools, all requests together. An administrator waits for it; the API
 /// documents that.
 pub const DISCOVERY_MS: u32 = 30_000;

@@ -1,11 +1,11 @@
 //! Finds the handler of a request. The routes and the access that each needs are a table of the core
-//! (`api/route.rs`). A path that is not in it returns 404.
+//! (`route.rs`). A path that is not in it returns 404.
 
 use std::rc::Rc;
 
-use gateward_core::api::route::{self, Access, Found, Operation, Proxied};
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::route::{self, Access, Found, Operation, Proxied};
 use percent_encoding::percent_decode_str;
 use worker::worker_sys::web_sys::{self, Response};
 use worker::{Context, Env, Result};
@@ -16,8 +16,8 @@ use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
 use crate::handlers::runs::Told;
 use crate::handlers::{
-    administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits, mcp,
-    metrics, receipts, runs,
+    administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits,
+    logs, mcp, metrics, receipts, runs,
 };
 use crate::http::{self, Body, Head, Request};
 use crate::log;
@@ -97,6 +97,13 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
                 _ => whole(Head::new(200, &app.request_id).with_description()),
             };
         }
+        Access::Log => {
+            let parameters = decoded(parameters)?;
+            let mut parameters = parameters.iter().map(String::as_str);
+            let (log, tile) = (parameters.next(), parameters.next());
+            let (log, tile) = (log.unwrap_or_default(), tile.unwrap_or_default());
+            return logs::answer(request, app, route, log, tile).await;
+        }
         Access::Bootstrap | Access::Reader(_) | Access::Administrator(_) => {}
     }
     // The MAC is verified before the body is read.
@@ -117,6 +124,7 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
         Operation::ReadDecision => decisions::read(app, &caller, first).await,
         Operation::ListReceipts => receipts::list(request, app, &caller).await,
         Operation::ReadReceiptEnds => receipts::ends(request, app, &caller).await,
+        Operation::ListRegistryEvents => logs::registry_events(request, app, &caller).await,
         Operation::ListApprovals => approvals::list(request, app, &caller).await,
         Operation::ReadApproval => approvals::read(app, &caller, first).await,
         Operation::DecideApproval(kind) => {

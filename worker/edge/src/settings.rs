@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use gateward_core::credential::token::{self, MIN_MAC_KEY_CHARS, MacKeys};
 use gateward_core::gate::config::{Config, connecting_address_header};
+use gateward_core::lane::{LogKeys, Witness};
 use gateward_core::log::{Event, Line};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -28,6 +29,10 @@ pub struct Settings {
     /// The header in which the platform in front puts the connecting address; `None` when no header can
     /// be trusted.
     pub connecting_address_header: Option<String>,
+    /// The keys of the transparency logs; `None` if no log is kept.
+    pub log_keys: Option<LogKeys>,
+    /// Who cosigns the checkpoints of head logs.
+    pub witnesses: Vec<Witness>,
 }
 
 thread_local! {
@@ -67,6 +72,8 @@ fn read(env: &Env) -> Result<Settings, String> {
         // Any other value, also a misspelled one, allows only public addresses.
         local_targets: var(env, "LOCAL_TARGETS").is_some_and(|value| value == "true"),
         connecting_address_header: connecting_address_header(|name| var(env, name))?,
+        log_keys: LogKeys::read(|name| var(env, name))?,
+        witnesses: Witness::read(|name| var(env, name))?,
     })
 }
 

@@ -22,8 +22,10 @@ mod webhook;
 
 use clap::Subcommand;
 
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::plan::Plan;
+use crate::verify::Verify;
 use crate::warrant::Warrant;
 
 pub use agent::FIELDS as AGENT;
@@ -74,6 +76,8 @@ pub enum Command {
     #[command(subcommand)]
     Receipts(receipts::Receipts),
     Sign(sign::Sign),
+    Export(Export),
+    Verify(Verify),
 }
 
 impl Command {
@@ -100,6 +104,8 @@ impl Command {
             Self::Decisions(command) => Ok(command.plan()),
             Self::Receipts(command) => Ok(command.plan()),
             Self::Sign(command) => command.plan(),
+            Self::Export(command) => Ok(Plan::Export(command)),
+            Self::Verify(command) => Ok(Plan::VerifyExport(command)),
         }
     }
 }

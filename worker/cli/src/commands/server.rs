@@ -128,7 +128,7 @@ pub struct Settings {
     manifest: Option<Value>,
     #[command(flatten)]
     shield: Shield,
-    /// Whether the shield is to read what the server returns too. It has no effect yet. The default of `create` is `false`
+    /// Whether the shield also reads what the server returns. The default of `create` is `false`
     #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
     inspects_results: Option<bool>,
     #[command(flatten)]

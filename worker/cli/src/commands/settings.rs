@@ -22,6 +22,7 @@ const FIELDS: &[Field] = &[
     Field::column("warrant_reads_once").null(DEFAULT),
     Field::column("warrant_required").null(DEFAULT),
     Field::column("warrant_alone_trust").null(DEFAULT),
+    Field::column("log_public").null(DEFAULT),
     Field::column("shield").null(DEFAULT),
     Field::column("revision"),
 ];
@@ -79,6 +80,9 @@ Example:
         /// The highest source trust that a call with a warrant and no credential may state, or `default` (such calls are refused)
         #[arg(long, value_name = "TRUST")]
         warrant_alone_trust: Option<Trust>,
+        /// Whether anybody may read the tenant's transparency logs, or `default` (false)
+        #[arg(long, value_name = "BOOL")]
+        log_public: Option<Switch>,
         #[command(flatten)]
         shield: Shield,
         #[command(flatten)]
@@ -104,6 +108,7 @@ impl Settings {
                 warrant_reads_once,
                 warrant_required,
                 warrant_alone_trust,
+                log_public,
                 shield,
                 revision,
             } => {
@@ -121,6 +126,7 @@ impl Settings {
                     .with("warrant_reads_once", warrant_reads_once)
                     .with("warrant_required", warrant_required)
                     .with("warrant_alone_trust", warrant_alone_trust)
+                    .with("log_public", log_public)
                     .with("shield", shield.shield);
                 patch(&["settings"], fields, revision.if_match)?
             }

@@ -25,7 +25,9 @@ fn request(line: &str) -> Request {
         Ok(Plan::Issue(issue)) => issue.request,
         Ok(Plan::Grant(grant)) => grant.read(),
         Ok(Plan::ApproveTool { review, .. }) => review.read(),
-        Ok(Plan::ApproveTools(_) | Plan::ReviewServer(_)) => panic!("{line}: many requests"),
+        Ok(Plan::ApproveTools(_) | Plan::ReviewServer(_) | Plan::Export(_)) => {
+            panic!("{line}: many requests")
+        }
         Ok(
             Plan::Follow { request, .. }
             | Plan::Register(request)
@@ -38,7 +40,9 @@ fn request(line: &str) -> Request {
         Ok(Plan::ListReceipts { lane, from, limit }) => chain::page(lane, from, limit),
         Ok(Plan::VerifyReceipts(verify)) => chain::ends(verify.lane.unwrap_or(0)),
         Ok(Plan::Decide(decide)) => decide.read(),
-        Ok(Plan::Sign(_) | Plan::Warrant(_)) => panic!("{line}: it sends nothing"),
+        Ok(Plan::Sign(_) | Plan::VerifyExport(_) | Plan::Warrant(_)) => {
+            panic!("{line}: it sends nothing")
+        }
         Err(failure) => panic!("{line}: {failure}"),
     }
 }
@@ -446,10 +450,10 @@ fn every_command_asks_what_the_api_offers() {
             json!({"min_clearance": null}),
         ),
         (
-            "settings set --warrant-max-links 3 --warrant-reads-once true --warrant-required default --warrant-alone-trust unknown",
+            "settings set --warrant-max-links 3 --warrant-reads-once true --warrant-required default --warrant-alone-trust unknown --log-public true",
             "PATCH /v1/settings",
             json!({"warrant_max_links": 3, "warrant_reads_once": true, "warrant_required": null,
-                "warrant_alone_trust": "unknown"}),
+                "warrant_alone_trust": "unknown", "log_public": true}),
         ),
         (
             "settings set --shield sql_injection=block,secret=redact",

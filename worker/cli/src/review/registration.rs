@@ -1,8 +1,8 @@
 //! What an approval sets for a tool, and what is proposed. A proposal errs on the safe side: a tool
 //! whose definition suggests egress is proposed as an egress tool, whatever is registered.
 
-use gateward_core::admin::egress::{self, Sign};
-use gateward_core::admin::roles;
+use gateward_admin::egress::{self, Sign};
+use gateward_admin::roles;
 use gateward_core::json::{self, Json};
 use gateward_core::policy::bundle::Risk;
 use gateward_core::problem::Problem;

@@ -47,6 +47,9 @@ pub struct GateCommand {
     /// The `Mcp-Param-*` headers of an MCP call: the rest of the name in lower case, and the decoded
     /// value.
     pub parameters: Vec<(String, String)>,
+    /// What goes to the server beside the arguments, for the shield: headers, or members of the message.
+    /// [`Json::Null`] if nothing does.
+    pub beside: Json,
     /// The warrant that the caller presented.
     pub warrant: Option<Carried>,
     pub call: ToolCall,

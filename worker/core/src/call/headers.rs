@@ -1,5 +1,6 @@
 //! Which headers a proxy forwards in each direction, and which caches may store a response.
 
+use crate::json::Json;
 use crate::name::OWN_PREFIX;
 use crate::warrant::carried::HEADER_PREFIX;
 use std::collections::HashSet;
@@ -96,6 +97,44 @@ const NOT_RETURNED: [&str; 11] = [
     "x-request-id",
 ];
 
+/// Headers of a response that hold only for its bytes as the upstream sent them.
+const OF_BYTES: [&str; 10] = [
+    "accept-ranges",
+    "content-digest",
+    "content-md5",
+    "content-range",
+    "digest",
+    "etag",
+    "last-modified",
+    "repr-digest",
+    "signature",
+    "signature-input",
+];
+
+/// Headers that ask for a part of a body.
+const OF_PARTS: [&str; 2] = ["if-range", "range"];
+
+/// Whether a header asks for a part of a body.
+#[must_use]
+pub fn is_of_parts(name: &str) -> bool {
+    OF_PARTS.contains(&name)
+}
+
+/// Whether bodies of this media type are pictures, sounds or films, which nobody reads as text.
+#[must_use]
+pub fn is_media_type(media_type: &str) -> bool {
+    ["image/", "audio/", "video/"].iter().any(|kind| {
+        let begin = media_type.trim_start().as_bytes().get(..kind.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(kind.as_bytes()))
+    }) && !media_type.contains("svg")
+}
+
+/// Whether a header does not hold any more if the body is changed.
+#[must_use]
+pub fn is_of_bytes(name: &str) -> bool {
+    OF_BYTES.contains(&name)
+}
+
 const CACHE_CONTROL: &str = "cache-control";
 
 /// Suffixes of headers that take precedence over `Cache-Control` in some caches (RFC 9213 and older ones).
@@ -130,10 +169,32 @@ pub fn is_forwardable(name: &str) -> bool {
 /// this one. Names are in lower case.
 #[must_use]
 pub fn to_upstream(headers: Vec<(String, String)>, registered: &[String]) -> Vec<(String, String)> {
-    end_to_end(headers, |name| {
-        let is_wanted = ALLOWED.contains(&name) || registered.iter().any(|known| known == name);
-        is_wanted && is_forwardable(name)
-    })
+    end_to_end(headers, |name| is_wanted(name, registered))
+}
+
+fn is_wanted(name: &str, registered: &[String]) -> bool {
+    (ALLOWED.contains(&name) || registered.iter().any(|known| known == name))
+        && is_forwardable(name)
+}
+
+/// The member of [`beside`].
+const HEADERS: &str = "headers";
+
+/// The caller's headers that some upstream may get, for the shield.
+#[must_use]
+pub fn beside(headers: Vec<(String, String)>) -> Json {
+    let headers = end_to_end(headers, is_forwardable);
+    let headers = headers.into_iter().map(|(name, value)| (name, Json::String(value)));
+    Json::Object(vec![(HEADERS.to_owned(), Json::Object(headers.collect()))])
+}
+
+/// Keeps in [`beside`] what goes to the upstream for which these headers are registered.
+pub fn keep_wanted(beside: &mut Json, registered: &[String]) {
+    if let Json::Object(members) = beside
+        && let Some((_, Json::Object(headers))) = members.first_mut()
+    {
+        headers.retain(|(name, _)| is_wanted(name, registered));
+    }
 }
 
 /// The upstream's headers that go to the caller. Names are in lower case. Unless `shared_cache` is set, no
@@ -206,6 +267,19 @@ mod tests {
 
     fn sent(headers: &[(&str, &str)]) -> Vec<(String, String)> {
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_the_shield_reads_is_what_is_forwarded() {
+        let names = ["authorization", "cookie", "user-agent", "x-filter", "x-other"];
+        let sent = names.map(|name| (name.to_owned(), "v".to_owned())).to_vec();
+        let mut beside = beside(sent);
+        assert_eq!(
+            beside.canonical(),
+            r#"{"headers":{"user-agent":"v","x-filter":"v","x-other":"v"}}"#
+        );
+        keep_wanted(&mut beside, &["x-filter".to_owned()]);
+        assert_eq!(beside.canonical(), r#"{"headers":{"user-agent":"v","x-filter":"v"}}"#);
     }
 
     #[test]

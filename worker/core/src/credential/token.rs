@@ -239,6 +239,12 @@ pub fn parse<'a>(text: &'a str, keys: &MacKeys) -> Result<Token<'a>, TokenError>
     Ok(Token { tenant, key_id, secret_hash, holder, run: None, is_locator: false })
 }
 
+/// The tenant that a credential names. Its MAC is not verified.
+#[must_use]
+pub fn tenant_of(text: &str) -> Option<&str> {
+    parse_shape(text).map(|shape| shape.tenant)
+}
+
 /// A token whose MAC was not verified.
 struct Shape<'a> {
     tenant: &'a str,

@@ -115,7 +115,7 @@ fn percent(text: &str) -> Option<(Unit, usize)> {
     Some((Unit::Character(char::from_u32(code)?), 6))
 }
 
-/// `\u003c`, `\u{3c}` and `\x3c`. A surrogate stays as it is.
+/// `\u003c`, `\u{3c}`, `\x3c` and `\074`. A surrogate stays as it is.
 fn backslash(text: &str) -> Option<(Unit, usize)> {
     let (code, bytes) = match text.as_bytes().get(1)? {
         b'u' if text.as_bytes().get(2) == Some(&b'{') => {
@@ -127,6 +127,11 @@ fn backslash(text: &str) -> Option<(Unit, usize)> {
         }
         b'u' => (hexadecimal(text, 2, 4)?, 6),
         b'x' => (hexadecimal(text, 2, 2)?, 4),
+        // Characters of ASCII have three octal digits. Fewer are a reference of a regular expression.
+        b'0' | b'1' => {
+            let digits = text.get(1..4).filter(|it| it.bytes().all(|it| matches!(it, b'0'..=b'7')));
+            (u32::from_str_radix(digits?, 8).ok()?, 4)
+        }
         _ => return None,
     };
     Some((Unit::Character(char::from_u32(code)?), bytes))
@@ -208,7 +213,8 @@ mod tests {
             ("%253c", "%3c"),
             ("%u003c%U003C", "<<"),
             ("&lt;&#60;&#x3C;&#x3c&LT;", "<<<<<"),
-            (r"\u003c\x3c\u{3c}", "<<<"),
+            (r"\u003c\x3c\u{3c}\074", "<<<<"),
+            (r"\1\07\08x", r"\1\07\08x"),
             ("%c0%ae%c0%ae%c0%af%e0%80%af", "..//"),
             ("%e2%82%ac", "€"),
             ("%ff", "\u{fffd}"),

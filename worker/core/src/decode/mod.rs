@@ -7,3 +7,4 @@
 pub mod binary;
 pub mod escapes;
 pub mod letters;
+pub mod text;

@@ -8,7 +8,7 @@ use super::conclude::conclude;
 use super::draft::{Draft, Judged, Stop, assigned_run, observed_run, scope, taint_period_ms};
 use super::facts::Facts;
 use super::identity::{self, Identity};
-use super::proxy::{self, Observe, Untrusted, Visibility};
+use super::proxy::{self, AnswerRules, InspectResults, Observe, Untrusted, Visibility};
 use super::ruling::{self, Ruling, Tool};
 use super::step::{Counted, Refused, Step};
 use super::{
@@ -28,7 +28,7 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     let judged = match command.purpose {
         Purpose::Read => read(&mut draft),
         Purpose::Settle(_) => settle::judge(&mut draft),
-        Purpose::StartRun(_) | Purpose::Report(_) => run::judge(&mut draft),
+        Purpose::StartRun(_) | Purpose::Report(_) => run::judge(engine, &mut draft),
         Purpose::Message { .. } | Purpose::Filter(_) => listing::judge(engine, &mut draft),
         _ => judge(engine, &mut draft),
     };
@@ -90,21 +90,35 @@ fn proxy_body(
     let upstream = server.and_then(|server| server.upstream.as_deref());
     let denial = upstream.map_or(DenialForm::default(), |upstream| upstream.denial);
     let passes = decision.is_none_or(|(_, passes)| passes);
-    let untrusted = untrusted(facts, command).filter(|_| passes);
     let upstream = upstream.filter(|_| passes);
-    let observe = observe(facts, command).filter(|_| decision.is_some() && passes);
+    let answer = match passes {
+        true => AnswerRules {
+            untrusted: taints(facts, command).filter(|_| facts.records.is_untrusted()),
+            observe: observe(facts, command).filter(|_| decision.is_some()),
+            inspect: inspect(facts, command),
+        },
+        false => AnswerRules::default(),
+    };
     let text = decision.map(|(text, _)| text);
-    proxy::reply(text, upstream, (untrusted, observe), denial, command, visible)
+    proxy::reply(text, upstream, answer, denial, command, visible)
 }
 
-/// What a proxy must know about a server whose answers strangers may have written; otherwise `None`.
-fn untrusted(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
-    let server = facts.records.server.as_ref().filter(|_| facts.records.is_untrusted())?;
+/// Whose calls a text of the server taints.
+fn taints(facts: &Facts<'_>, command: &GateCommand) -> Option<Untrusted> {
+    let server = facts.records.server.as_ref()?;
     Some(Untrusted {
         run: assigned_run(command, facts.records).map(str::to_owned),
         period_ms: taint_period_ms(facts.records),
         instructions_sha256: server.instructions_sha256.clone(),
     })
+}
+
+/// How a proxy inspects what the server returns; `None` if nobody asked for it, or every category is off.
+fn inspect(facts: &Facts<'_>, command: &GateCommand) -> Option<InspectResults> {
+    facts.records.server.as_ref().filter(|server| server.inspects_results)?;
+    let (modes, server) = (shield::modes(facts), shield::modes_of_server(facts));
+    let taints = taints(facts, command)?;
+    (!modes.are_off() || !server.are_off()).then_some(InspectResults { modes, server, taints })
 }
 
 /// What a proxy must observe in the answer; `None` if no harness assigned the call's run.
@@ -193,7 +207,7 @@ fn judge_call(
         Ok((tool, unwarranted)) => match limits::check(draft, &tool)? {
             Some(denial) => denial,
             None => {
-                let blocked = shield::look(engine, draft, &tool);
+                let blocked = shield::look(engine, draft, Some(&tool));
                 draft.provenance = provenance::of(draft, &tool);
                 let said = match velocity::look(draft, &tool)? {
                     Some(denial) => denial,

@@ -44,7 +44,7 @@ pub struct AgentCommand {
     pub epoch: u64,
 }
 
-/// Text of an untrusted server that is about to reach an agent and belongs to no decided call.
+/// Untrusted text that is about to reach an agent and belongs to no decided call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaintCommand {
     pub tenant: String,

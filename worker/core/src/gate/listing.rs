@@ -12,7 +12,7 @@ use super::draft::{Draft, Judged, Stop};
 use super::identity::Identity;
 use super::proxy::Visibility;
 use super::ruling::Ruling;
-use super::{caller, resolve};
+use super::{caller, resolve, shield};
 use crate::call::command::{Candidate, Purpose};
 use crate::decision::ReasonCode;
 use crate::policy::input;
@@ -45,7 +45,11 @@ pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Sto
         return Ok(Judged::Ruling(denial));
     }
     let Purpose::Filter(candidates) = &command.purpose else {
-        return Ok(Judged::Passed(Vec::new()));
+        let Some(denial) = shield::look(engine, draft, None) else {
+            return Ok(Judged::Passed(Vec::new()));
+        };
+        draft.check_space(&denial)?;
+        return Ok(Judged::Ruling(*denial));
     };
     let trust = possible_trust(draft.highest_claim());
     let visible = candidates.iter().map(|item| visibility(engine, draft, &identity, &trust, item));

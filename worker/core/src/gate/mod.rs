@@ -16,7 +16,9 @@ mod decide;
 mod draft;
 mod event;
 mod facts;
+pub mod head_log;
 mod identity;
+pub mod inspection;
 pub mod limits;
 mod listing;
 mod meter;
@@ -52,7 +54,9 @@ pub use decide::{decide, evaluate_policies, needs_tool};
 pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
 pub use facts::{Books, EventFacts, Facts, ReservationSpace, StoredAnswer};
-pub use outcome::{Effect, ObservedResult, OutcomeCommand, record as record_outcome};
+pub use outcome::{
+    Effect, FoundInResult, ObservedResult, OutcomeCommand, record as record_outcome,
+};
 pub use replay::{NONCE_MS, REPLAY_MS};
 pub use respond::{
     DEGRADED, Engine, REGISTRY_UNCONFIRMED, ReplyReceipt, Response, response as encode_response,

@@ -11,11 +11,13 @@ use super::facts::EventFacts;
 use super::proxy::Untrusted;
 use super::row::{Event, JournalEntry};
 use super::space;
+use crate::json::as_text;
 use crate::limit::reservation;
 use crate::metrics::{Ended, ReservationEvent, Series};
 use crate::problem::Problem;
 use crate::provenance::Observed;
 use crate::receipt::{BODY_VERSION, Body, Ending, OUTCOME_KIND, OutcomeBody};
+use crate::shield::Noted;
 use crate::taint::{Scope, TaintingCall};
 
 /// An outcome, as the worker reports it.
@@ -38,12 +40,27 @@ pub struct OutcomeCommand {
     pub ending: Ending,
     /// Whether the call did what it should. Limits give back what a call did not use.
     pub effect: Effect,
-    /// Present if the server is untrusted: says whose calls its answer taints. The decision already
-    /// marked them, but the mark may have been lifted while the answer was on its way.
+    /// Present if the answer taints: the server is untrusted, or the shield found an attack in what it
+    /// returned. Says whose calls. They are marked already, but the mark may have been lifted while the
+    /// answer was on its way.
     pub untrusted: Option<Untrusted>,
     /// The values of the answer, if a harness assigned the call's run.
     pub observed: Option<ObservedResult>,
+    /// What the shield found in the answer.
+    #[serde(with = "as_text")]
+    pub found: Option<FoundInResult>,
 }
+
+/// What the shield found in an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundInResult {
+    pub noted: Noted,
+    /// Whether the answer was withheld.
+    pub blocked: bool,
+}
+
+/// The audit event of an answer that the shield withheld.
+const RESULT_BLOCKED: &str = "upstream_result_blocked";
 
 /// Whether a forwarded call did what it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +168,7 @@ pub fn record(
         state: &state,
         decision_id: &command.decision_id,
     };
+    let blocked = command.found.as_ref().is_some_and(|found| found.blocked);
     let body = Body::Outcome(OutcomeBody {
         agent: &command.agent,
         bytes: command.bytes,
@@ -161,16 +179,18 @@ pub fn record(
         kind: OUTCOME_KIND,
         lane: command.lane,
         prev_hash: &facts.head.hash,
+        result_blocked: blocked,
         result_sha256: &command.result_sha256,
         seq: event.seq(),
         server: &command.server,
+        shield: command.found.as_ref().map(|found| &found.noted),
         status: command.status,
         tenant: &command.tenant,
         time: &event.time(),
         version: BODY_VERSION,
     });
     let detail = OutcomeDetail {
-        event: command.ending.event(),
+        event: if blocked { Some(RESULT_BLOCKED) } else { command.ending.event() },
         source: &command.agent,
         detail: Detail {
             server: &command.server,

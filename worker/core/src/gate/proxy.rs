@@ -8,7 +8,7 @@ use crate::call::command::{GateCommand, Purpose};
 use crate::decision::{Decision, ReasonCode};
 use crate::provenance::ResultTrust;
 use crate::registry::upstream::{DenialForm, Upstream};
-use crate::shield::Noted;
+use crate::shield::{Modes, Noted};
 
 /// Whether an agent could use an item of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Visibility {
     }
 }
 
-/// What a proxy must know about an untrusted server, so that the server's text taints.
+/// What a proxy must know, so that a text of the server taints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untrusted {
     /// The run that the text taints, if a harness assigned one; otherwise the text taints the
@@ -56,13 +56,34 @@ pub struct Observe {
     pub result_trust: Option<ResultTrust>,
 }
 
+/// How a proxy inspects what the server returns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InspectResults {
+    /// The modes that hold for the call.
+    pub modes: Modes,
+    /// The modes of the server, for messages that belong to no call.
+    pub server: Modes,
+    /// Whose calls a finding taints.
+    pub taints: Untrusted,
+}
+
+/// What a proxy must do with what the server returns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRules {
+    /// Present if the server is untrusted and the request may go there.
+    pub untrusted: Option<Untrusted>,
+    /// Present if the answer's values must be observed.
+    pub observe: Option<Observe>,
+    /// Present if the server's registration asks for it.
+    pub inspect: Option<InspectResults>,
+}
+
 /// A [`ProxyReply`], as the lane writes it. The routes stay in the lane.
 #[derive(Serialize)]
 struct Reply<'a> {
     decision: Option<&'a RawValue>,
     upstream: Option<Upstream>,
-    untrusted: Option<Untrusted>,
-    observe: Option<Observe>,
+    answer: AnswerRules,
     denial: DenialForm,
     tool: &'a str,
     route: &'a str,
@@ -74,7 +95,7 @@ struct Reply<'a> {
 pub fn reply(
     decision: Option<&str>,
     upstream: Option<&Upstream>,
-    (untrusted, observe): (Option<Untrusted>, Option<Observe>),
+    answer: AnswerRules,
     denial: DenialForm,
     command: &GateCommand,
     visible: &[Visibility],
@@ -90,7 +111,7 @@ pub fn reply(
     };
     let upstream = upstream.map(Upstream::without_routes);
     let tool = &command.call.tool;
-    let reply = Reply { decision, upstream, untrusted, observe, denial, tool, route, visible };
+    let reply = Reply { decision, upstream, answer, denial, tool, route, visible };
     serde_json::to_string(&reply).unwrap_or_default()
 }
 
@@ -101,11 +122,7 @@ pub struct ProxyReply {
     pub decision: Option<ProxyDecision>,
     /// Where the request goes; present if it may.
     pub upstream: Option<Upstream>,
-    /// Present if the server is untrusted and the request may go there.
-    pub untrusted: Option<Untrusted>,
-    /// Present if the answer's values must be observed.
-    #[serde(default)]
-    pub observe: Option<Observe>,
+    pub answer: AnswerRules,
     /// How a denial is answered.
     pub denial: DenialForm,
     /// The tool that is called.

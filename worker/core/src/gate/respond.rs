@@ -12,7 +12,7 @@ use crate::limit::Violation;
 use crate::policy::bundle::Risk;
 use crate::policy::risk;
 use crate::provenance::Provenance;
-use crate::receipt::CANON_VERSION;
+use crate::receipt::{CANON_VERSION, Logged};
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
@@ -69,6 +69,11 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Noted)]
     shield: Option<&'a Noted>,
+    /// A checkpoint that covers the receipt. Present if the caller asked for it with `Prefer: wait`, and one was published
+    /// in time. The worker adds it to the answer of the lane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Logged)]
+    log: Option<Logged>,
     /// Present if a limit denies the call: the first one that it violates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<Violation>)]
@@ -179,6 +184,7 @@ pub fn response(
         taint: ruling.taint.as_deref(),
         provenance: ruling.provenance.as_deref(),
         shield,
+        log: None,
         violated_limits: ruling.violation.as_deref().map(|violation| [violation]),
     };
     // Plain data always serializes.

@@ -12,7 +12,7 @@ use crate::limit::Amount;
 use crate::limit::book::Writes;
 use crate::metrics::Series;
 use crate::policy::risk::RiskTier;
-use crate::receipt::{self, Body, ChainHead};
+use crate::receipt::{self, ChainHead, Sealable};
 use crate::taint::TaintExplanation;
 
 /// One row of the lane's journal.
@@ -172,7 +172,7 @@ impl Event<'_> {
     #[must_use]
     pub fn entry(
         &self,
-        body: &Body<'_>,
+        body: &impl Sealable,
         detail: impl Serialize,
         metrics: &[Series<'_>],
     ) -> JournalEntry {

@@ -8,17 +8,20 @@ use sha2::{Digest as _, Sha256};
 use super::draft::{Draft, Judged, Stop, scope, taint_period_ms};
 use super::event::{self, TaintCommand};
 use super::row::JournalEntry;
-use super::{identity, meter};
+use super::{identity, meter, shield};
 use crate::call::command::Purpose;
 use crate::call::run::{ReportedResult, RunStart};
+use crate::policy::PolicyEngine;
 use crate::problem::{Problem, ProblemCode};
+use crate::provenance::part::Part;
 use crate::provenance::run::{Observation, RunValues, Source};
 use crate::provenance::{extract, lookup};
+use crate::shield::Verdict;
 use crate::taint::Scope;
 
 /// Carries out a [`Purpose::StartRun`] or a [`Purpose::Report`]. The credential is checked and one request
 /// is charged.
-pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
+pub fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
     let (command, facts) = (draft.command, draft.facts);
     let identity = identity::verify(command, facts)?;
     meter::charge(draft)?;
@@ -39,7 +42,7 @@ pub fn judge(draft: &mut Draft<'_>) -> Result<Judged, Stop> {
             refuse("a credential that must sign requests cannot issue run credentials")
         }
         Purpose::StartRun(start) => begin(draft, run, start),
-        Purpose::Report(reported) => report(draft, run, reported),
+        Purpose::Report(reported) => report(engine, draft, run, reported),
         _ => refuse("this says nothing about a run"),
     }
 }
@@ -68,6 +71,7 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
 
 /// A result of a call that the agent made itself. It counts like one that Gateward passed on.
 fn report(
+    engine: &PolicyEngine,
     draft: &mut Draft<'_>,
     run: &RunValues,
     reported: &ReportedResult,
@@ -81,10 +85,17 @@ fn report(
     };
     let key = &facts.config.value_key;
     let trust = tool.result_trust.as_deref();
-    let observed = extract::result(key, &reported.text, trust, !server.is_untrusted());
+    let parts = [Part::whole(&reported.text)];
+    // The agent has read it, so nothing is redacted or withheld.
+    let modes = shield::modes(facts);
+    let attacks = server.inspects_results && !modes.are_off() && {
+        let found = engine.shield().inspect_answer(&command.tenant, key, &parts);
+        Verdict::new(modes, found).taints()
+    };
+    let observed = extract::result(key, &parts, trust, !server.is_untrusted() && !attacks);
     let source = Source { decision_id: reported.decision_id.clone(), tool: command.call.tool_id() };
     let observation = run.of_result(&observed, source);
-    let taint = facts.records.is_untrusted().then(|| {
+    let taint = (facts.records.is_untrusted() || attacks).then(|| {
         let command = TaintCommand {
             tenant: command.tenant.clone(),
             lane: command.lane,

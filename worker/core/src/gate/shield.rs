@@ -1,59 +1,52 @@
 //! Step 9: what the shield finds in the call, and what the modes of its categories make of it.
 
 use super::draft::Draft;
+use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use crate::decision::{Decision, ReasonCode};
 use crate::policy::{PolicyEngine, Value};
-use crate::registry::CallRecords;
-use crate::shield::{Category, Finding, MAX_FINDINGS, Mode, Modes, Noted, Severity};
+use crate::shield::{Finding, Modes, Severity, Verdict};
 
-/// Findings of this severity and above are denied in the mode `block`.
-const BLOCKED_FROM: Severity = Severity::High;
-
-/// The mode of a category for a call with these records.
-fn mode(records: &CallRecords, category: Category) -> Mode {
+/// The modes that hold for a call with these facts.
+pub fn modes(facts: &Facts<'_>) -> Modes {
+    let records = facts.records;
     let tool = records.tool.as_ref().and_then(|tool| tool.shield.as_ref());
     let server = records.server.as_ref().and_then(|server| server.shield.as_ref());
     let tenant = records.tenant.as_ref().and_then(|tenant| tenant.settings.shield.as_ref());
-    Modes::resolve([tool, server, tenant], category)
+    Modes::resolve([tool, server, tenant])
 }
 
-/// Inspects the call's arguments and resource. Returns the denial if a category that is to be blocked was found.
-pub fn look(engine: &PolicyEngine, draft: &mut Draft<'_>, tool: &Tool) -> Option<Box<Ruling>> {
+/// The modes that hold for what belongs to no tool.
+pub fn modes_of_server(facts: &Facts<'_>) -> Modes {
+    let records = facts.records;
+    let server = records.server.as_ref().and_then(|server| server.shield.as_ref());
+    let tenant = records.tenant.as_ref().and_then(|tenant| tenant.settings.shield.as_ref());
+    Modes::resolve([None, server, tenant])
+}
+
+/// Inspects what a call or another message sends to the server. Returns the denial if a category that is to be blocked was found.
+pub fn look(
+    engine: &PolicyEngine,
+    draft: &mut Draft<'_>,
+    tool: Option<&Tool>,
+) -> Option<Box<Ruling>> {
     let (command, facts) = (draft.command, draft.facts);
-    let of = |category| mode(facts.records, category);
-    if Category::ALL.into_iter().all(|category| of(category) == Mode::Off) {
+    let modes = modes(facts);
+    if modes.are_off() {
         return None;
     }
     let key = &facts.config.value_key;
     let call = &command.call;
-    let found = engine.shield().inspect(&command.tenant, key, &call.resource, &call.input);
-    let mut noted = Noted { truncated: found.truncated, ..Noted::default() };
-    for finding in found.list {
-        let category = finding.category;
-        let mode = of(category);
-        if mode == Mode::Redact && !noted.redacts.contains(&category) {
-            noted.redacts.push(category);
-        }
-        if mode != Mode::Off {
-            noted.findings.push(finding);
-        }
-    }
-    let blocks = |finding: &&Finding| match of(finding.category) {
-        Mode::Block => finding.severity >= BLOCKED_FROM,
-        // A resource with a marker in it would be another one.
-        Mode::Redact => finding.pointer.is_empty(),
-        Mode::Off | Mode::Detect => false,
-    };
-    let denial = noted.findings.iter().find(blocks).map(|finding| denial(engine, tool, finding));
-    // What is not told was counted above.
-    noted.truncated |= noted.findings.len() > MAX_FINDINGS;
-    noted.findings.truncate(MAX_FINDINGS);
-    draft.shield = (!noted.is_empty()).then_some(noted);
+    let texts = (&call.input, &command.beside);
+    let found = engine.shield().inspect(&command.tenant, key, &call.resource, texts);
+    let verdict = Verdict::new(modes, found);
+    let blocked = verdict.blocked().or_else(|| verdict.unredactable());
+    let denial = blocked.map(|finding| denial(engine, tool, finding));
+    draft.shield = verdict.noted();
     denial
 }
 
-fn denial(engine: &PolicyEngine, tool: &Tool, finding: &Finding) -> Box<Ruling> {
+fn denial(engine: &PolicyEngine, tool: Option<&Tool>, finding: &Finding) -> Box<Ruling> {
     let Finding { category, pointer, rule, .. } = finding;
     let sentence = engine.shield().sentence(rule);
     let place = if pointer.is_empty() { "the resource" } else { pointer };
@@ -63,7 +56,7 @@ fn denial(engine: &PolicyEngine, tool: &Tool, finding: &Finding) -> Box<Ruling> 
         ruling.reason,
         category.as_str(),
     );
-    ruling.tool = Some(tool.clone());
+    ruling.tool = tool.cloned();
     Box::new(ruling)
 }
 

@@ -360,15 +360,14 @@ mod tests {
                 Agent,
                 &["web"][..],
                 call("web", "get", "d1"),
-                "agent may have read text of the untrusted server `web`; its latest call to such a \
-                 server was `web/get` (decision d1).",
+                "agent may have read untrusted text of the server `web`; the latest call that may have returned it was `web/get` (decision d1).",
             ),
-            (Run("a"), &["web"], None, "run may have read text of the untrusted server `web`."),
+            (Run("a"), &["web"], None, "run may have read untrusted text of the server `web`."),
             (
                 Agent,
                 &["web", "mail"],
                 None,
-                "agent may have read text of the untrusted servers `web`, `mail`.",
+                "agent may have read untrusted text of the servers `web`, `mail`.",
             ),
         ] {
             let mut taint = Taint::default();

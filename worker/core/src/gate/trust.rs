@@ -19,7 +19,7 @@ pub enum LoweredBy {
     Credential,
     /// Only a signed request of a signed credential can claim `trusted_internal_signed`.
     Signature,
-    /// Text of an untrusted server may have reached the agent.
+    /// Untrusted text may have reached the agent.
     Taint,
 }
 

@@ -6,6 +6,7 @@
 //!
 //! The canonical form is RFC 8785 (JSON Canonicalization Scheme).
 
+pub mod as_text;
 mod canonical;
 mod confusable;
 mod number;

@@ -37,6 +37,12 @@ impl RawObject {
         self.raw(key).map(RawValue::get)
     }
 
+    /// Removes a field and returns its value.
+    pub fn take(&mut self, key: &str) -> Option<Box<RawValue>> {
+        let at = self.fields.iter().position(|(name, _)| name == key)?;
+        Some(self.fields.remove(at).1)
+    }
+
     /// Whether all its keys are among `keys`.
     #[must_use]
     pub fn has_only(&self, keys: &[&str]) -> bool {

@@ -2,11 +2,12 @@
 //!
 //! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
 //! statements, a lane that starts from the storage is complete. The order is: copies, then
-//! checkpoint and head, then the deletion.
+//! checkpoint and head, then the tree, then the deletion.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::state::Lane;
@@ -19,6 +20,7 @@ use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
 use crate::metrics::Tallies;
 use crate::sql::lane as sql;
+use crate::tlog::{Hash, leaf_hash};
 
 /// Bytes of one flush: D1 takes strings of up to 2 MB.
 pub(super) const MAX_FLUSH_BYTES: usize = 1_500_000;
@@ -38,12 +40,16 @@ pub struct FlushBatch {
     pub range: Option<(u64, u64)>,
     /// The sequence number and the hash of each row's receipt.
     pub hashes: Vec<(u64, String)>,
+    /// The sequence number of each row, and the leaf of its receipt in the lane's tree.
+    pub leaves: Vec<(u64, Hash)>,
     /// A JSON array of audit counts.
     pub counts: String,
     /// Each count's event id and value, so that exactly these are deleted.
     pub count_keys: Vec<(String, i64)>,
     /// What the rows add to metrics: a JSON array of series, each with the sequence numbers of its rows.
     pub metrics: String,
+    /// When it was made.
+    pub at_ms: u64,
     /// The last sequence number that D1 has after the batch.
     pub through: u64,
     /// What the lane reports about itself.
@@ -79,6 +85,17 @@ impl SeriesOfRows {
         text.push(']');
         text
     }
+}
+
+/// The leaf of the receipt in a row.
+fn leaf_of(row: &str) -> Option<Hash> {
+    #[derive(Deserialize)]
+    struct Row<'a> {
+        #[serde(borrow)]
+        receipt: Cow<'a, str>,
+    }
+    let row: Row<'_> = serde_json::from_str(row).ok()?;
+    Some(leaf_hash(row.receipt.as_bytes()))
 }
 
 /// A lane's state at a flush, for metrics. D1 keeps the newest as JSON.
@@ -146,6 +163,7 @@ impl Lane {
         let mut oldest_ms = now_ms;
         rows.push('[');
         let mut hashes: Vec<(u64, String)> = Vec::new();
+        let mut leaves = Vec::new();
         // A start counts only the rows after the checkpoint.
         let first = (self.head.seq + 1).saturating_sub(self.journal_rows);
         for (row, next) in storage.exec(sql::ROWS, &[Value::Integer(0), limit])?.iter().zip(first..)
@@ -169,6 +187,7 @@ impl Lane {
             metrics.add(next, series);
             oldest_ms = oldest_ms.min(unsigned(*at_ms)?);
             hashes.push((next, hash.clone()));
+            leaves.push((next, leaf_of(text).ok_or_else(|| unreadable("a row's receipt"))?));
         }
         rows.push(']');
         let mut counts = Vec::new();
@@ -192,9 +211,11 @@ impl Lane {
             rows,
             range,
             hashes,
+            leaves,
             counts,
             count_keys,
             metrics: metrics.encode(),
+            at_ms: now_ms,
             through: self.head.seq.saturating_sub(journal_rows),
             report: Report {
                 number: self.flushes,
@@ -212,6 +233,7 @@ impl Lane {
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.unsure
+            || self.stopped
             || self.journal_rows > 0
             || self.storage_full
             || !self.counts.is_empty()
@@ -248,6 +270,8 @@ impl Lane {
             self.take_checkpoint(storage)?;
         }
         set_head(storage, &self.head)?;
+        self.tree.append(storage, &batch.leaves)?;
+        storage.exec(sql::KEEP_FLUSHED, &[through.clone(), integer(batch.at_ms)?])?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         Ok(Confirmed::Pruned)
@@ -265,6 +289,7 @@ impl Lane {
         }
         let before = integer(self.clock.expired_ms(REPLAY_MS))?;
         storage.exec(sql::FORGET_APPROVALS, &[before, most])?;
+        self.forget_flushed(storage)?;
         self.look_at_storage(storage);
         Ok(())
     }

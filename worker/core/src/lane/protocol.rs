@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
+use crate::gate::head_log::LaneCheckpoint;
 use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
+use crate::json::as_text;
 use crate::limit::Amount;
 use crate::limit::lease::{Ask, Granted, Returned, Terms};
 use crate::problem::{Problem, ProblemCode};
@@ -25,7 +27,7 @@ use crate::velocity::shared::Look;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 11;
+pub const PROTOCOL_VERSION: u8 = 13;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -73,7 +75,7 @@ pub enum LaneRequest<'a> {
     /// [`LaneReply::Containment`].
     ReadContainment {
         agent: String,
-        #[serde(with = "json_text")]
+        #[serde(with = "as_text")]
         tenant: TenantRecord,
     },
     /// Reply: [`LaneReply::ChainEnds`].
@@ -97,6 +99,12 @@ pub enum LaneRequest<'a> {
     Look { entry: String, look: Look },
     /// The call `entry` does not pass, so it does not count. Reply: [`LaneReply::Done`].
     Withdraw { entry: String, look: Look },
+    /// Write a lane's checkpoint into the tenant's head log. Reply: [`LaneReply::Done`].
+    KeepCheckpoint(LaneCheckpoint),
+    /// Write new events of the tenant's registry into its head log, soon. Reply: [`LaneReply::Done`].
+    IncludeEvents { tenant: String },
+    /// Wait until a checkpoint covers this receipt, or so long. Reply: [`LaneReply::PublishedThrough`].
+    AwaitCheckpoint { seq: u64, wait_ms: u32 },
 }
 
 /// A lane asks a limit's counter object for parts of the limit.
@@ -124,8 +132,8 @@ pub enum LaneReply {
     },
     ApprovalId(String),
     /// `None` when the lane does not hold the approval.
-    Approval(#[serde(with = "json_text")] Option<HeldApproval>),
-    Containment(#[serde(with = "json_text")] Containment),
+    Approval(#[serde(with = "as_text")] Option<HeldApproval>),
+    Containment(#[serde(with = "as_text")] Containment),
     ChainEnds(ChainEnds),
     /// A journal row as JSON; `None` when the journal does not hold it.
     Row(Option<String>),
@@ -141,6 +149,8 @@ pub enum LaneReply {
     Pools(Vec<(String, String)>),
     /// What others have in a window.
     Counted(Counted),
+    /// The newest receipt that a published checkpoint covers; 0 if there is none.
+    PublishedThrough(u64),
 }
 
 /// The ends of a lane's chain of receipts.
@@ -232,27 +242,6 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProtocolError> {
     }
 }
 
-/// A record as the text of its JSON. Such records leave out absent members or flatten a struct, which
-/// postcard cannot do.
-mod json_text {
-    use serde::de::{DeserializeOwned, Error as _};
-    use serde::ser::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(
-        record: &impl Serialize,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&serde_json::to_string(record).map_err(S::Error::custom)?)
-    }
-
-    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,12 +250,13 @@ mod tests {
     use crate::call::command::Purpose;
     use crate::credential::signature::SignatureNonce;
     use crate::gate::proxy::Untrusted;
-    use crate::gate::{Effect, LaneAction, ObservedResult};
+    use crate::gate::{Effect, FoundInResult, LaneAction, ObservedResult};
+    use crate::json::Json;
     use crate::limit::{Calendar, Window};
     use crate::provenance::Observed;
     use crate::receipt::Ending;
     use crate::registry::{ChangedKey, Settings, TenantStatus};
-    use crate::shield::{Mode, Modes};
+    use crate::shield::{Mode, Modes, Noted};
     use crate::taint::TaintExplanation;
     use crate::trace::TraceId;
     use crate::trust::SourceTrust;
@@ -299,6 +289,7 @@ mod tests {
             purpose: Purpose::Forward,
             session: Some(text("z")),
             parameters: Vec::new(),
+            beside: Json::Null,
             warrant: None,
             call: call::parse(body, "t").unwrap().0,
         }
@@ -324,6 +315,7 @@ mod tests {
                 warrant_reads_once: Some(true),
                 warrant_required: Some(false),
                 warrant_alone_trust: None,
+                log_public: None,
                 shield: Some(Modes { secret: Some(Mode::Redact), ..Modes::default() }),
             },
             lanes: Some(2),
@@ -425,6 +417,7 @@ mod tests {
                 run: text("w"),
                 values: Observed { key: 1, trusted: vec![2], untrusted: vec![3], incomplete: true },
             }),
+            found: Some(FoundInResult { noted: Noted::default(), blocked: true }),
         };
         let taint = TaintCommand {
             tenant: text("t"),
@@ -485,8 +478,8 @@ mod tests {
             (
                 LaneRequest::Call(Cow::Owned(command())),
                 pin(
-                    "0b00017407016b01010101010101010101010101010101010101010101010101010101010101\
-                0101016801020202020202020202020202020202020100c0000207010101010179010101017a000003626f740470726f6401730178017201060101\
+                    "0d00017407016b01010101010101010101010101010101010101010101010101010101010101\
+                0101016801020202020202020202020202020202020100c0000207010101010179010101017a00000003626f740470726f6401730178017201060101\
                 610505000101020103000000000000e03f040174000201010171010170017501760177010501\
                 016e0180a0d5edee6601596f262c1c56b820c5ce78a93b71693cd6eea4a26eeeac0efc5b\
                 b73e4691423aeaf49919b9c6744bd3a4a6a5b55c8359f608f5ed471fdfe97ca34d437fe75499",
@@ -495,35 +488,35 @@ mod tests {
             ),
             (
                 LaneRequest::DecideApproval(Cow::Owned(decide)),
-                pin("0b01017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
+                pin("0d01017407017003616461016b0101690168010167030001027b7d01016300010131", ""),
             ),
             (
                 LaneRequest::RecordOutcome(outcome),
                 pin(
-                    "0b0201740703626f740173017801640168c801ac020c0172030001010177e80700010177010102010301",
-                    "",
+                    "0d0201740703626f740173017801640168c801ac020c0172030001010177e807000101770101020103013a",
+                    r#"{"noted":{"findings":[],"truncated":false},"blocked":true}"#,
                 ),
             ),
-            (LaneRequest::Taint(taint), pin("0b0301740703626f74017300e807", "")),
-            (LaneRequest::CarryOut(carry_out), pin("0b0401740703626f74010361646103", "")),
-            (LaneRequest::SettleChange(change), pin("0b0501740003616461016b0301680101700171", "")),
-            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0b06030404000403732f780607", "")),
-            (LaneRequest::KeepPushes(pending), pin("0b07017402000704", "")),
-            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("0b080170", "")),
+            (LaneRequest::Taint(taint), pin("0d0301740703626f74017300e807", "")),
+            (LaneRequest::CarryOut(carry_out), pin("0d0401740703626f74010361646103", "")),
+            (LaneRequest::SettleChange(change), pin("0d0501740003616461016b0301680101700171", "")),
+            (LaneRequest::TakeEpoch(Cow::Owned(push)), pin("0d06030404000403732f780607", "")),
+            (LaneRequest::KeepPushes(pending), pin("0d07017402000704", "")),
+            (LaneRequest::ReadApproval { approval_id: text("p") }, pin("0d080170", "")),
             (
                 LaneRequest::ReadContainment { agent: text("bot"), tenant: tenant() },
                 pin(
-                    "0b0903626f74af03",
-                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
+                    "0d0903626f74c103",
+                    r#"{"status":"active","epoch":3,"rate_capacity":10,"rate_refill_per_s":0.5,"quota_per_day":null,"risk_denials":4,"risk_window_s":null,"risk_quiet_s":60,"taint_s":61,"grace_read_s":64,"grace_write_s":null,"grace_high_risk_s":65,"warrant_max_links":8,"warrant_proof_windows":null,"warrant_reads_once":true,"warrant_required":false,"warrant_alone_trust":null,"log_public":null,"shield":{"secret":"redact"},"lanes":2,"rows_per_day":null,"bytes_per_day":63}"#,
                 ),
             ),
-            (LaneRequest::ReadChainEnds, pin("0b0a", "")),
-            (LaneRequest::ReadRow { seq: 300 }, pin("0b0bac02", "")),
-            (LaneRequest::ReadRows { from: 301 }, pin("0b0cad02", "")),
-            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("0b0d010162", "")),
+            (LaneRequest::ReadChainEnds, pin("0d0a", "")),
+            (LaneRequest::ReadRow { seq: 300 }, pin("0d0bac02", "")),
+            (LaneRequest::ReadRows { from: 301 }, pin("0d0cad02", "")),
+            (LaneRequest::ReadBooks { names: vec![text("b")] }, pin("0d0d010162", "")),
             (
                 LaneRequest::Lease(Cow::Owned(lease)),
-                pin("0b0e0174016c012a0201390203555443070805ac02013201310130010131", ""),
+                pin("0d0e0174016c012a0201390203555443070805ac02013201310130010131", ""),
             ),
             (
                 LaneRequest::GiveBack {
@@ -532,17 +525,29 @@ mod tests {
                     number: 300,
                     granted: Amount::whole(2),
                 },
-                pin("0b0f016c012aac020132", ""),
+                pin("0d0f016c012aac020132", ""),
             ),
-            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0b10010175", "")),
+            (LaneRequest::ReadPools { subjects: vec![text("u")] }, pin("0d10010175", "")),
             (
                 LaneRequest::Look { entry: text("e"), look: look.clone() },
-                pin("0b1101650177ac02e807010131", ""),
+                pin("0d1101650177ac02e807010131", ""),
             ),
             (
                 LaneRequest::Withdraw { entry: text("e"), look },
-                pin("0b1201650177ac02e807010131", ""),
+                pin("0d1201650177ac02e807010131", ""),
             ),
+            (
+                LaneRequest::KeepCheckpoint(LaneCheckpoint {
+                    tenant: text("t"),
+                    of_lane: 7,
+                    note: text("n"),
+                    first: 300,
+                    pruned_through: 301,
+                }),
+                pin("0d13017407016eac02ad02", ""),
+            ),
+            (LaneRequest::IncludeEvents { tenant: text("t") }, pin("0d140174", "")),
+            (LaneRequest::AwaitCheckpoint { seq: 300, wait_ms: 301 }, pin("0d15ac02ad02", "")),
         ]
     }
 
@@ -561,16 +566,16 @@ mod tests {
             retry_after_s: Some(5),
         };
         vec![
-            (LaneReply::Done, pin("0b00", "")),
+            (LaneReply::Done, pin("0d00", "")),
             (
                 LaneReply::from(Problem::new(ProblemCode::JournalFull, "full")),
-                pin("0b010c6a6f75726e616c5f66756c6c0466756c6c", ""),
+                pin("0d010c6a6f75726e616c5f66756c6c0466756c6c", ""),
             ),
-            (LaneReply::ApprovalId(text("p")), pin("0b020170", "")),
+            (LaneReply::ApprovalId(text("p")), pin("0d020170", "")),
             (
                 LaneReply::Approval(Some(HeldApproval { approval: approval(), input })),
                 pin(
-                    "0b03a704",
+                    "0d03a704",
                     r#"{"approval":{"approval_id":"p","decision_id":"d","agent":"bot","server":"s","tool":"x","resource":"r","user_id":"u","run_id":"w","assigned":true,"session":null,"route":["GET","/"],"source_trust":"unknown","reason":"why","matched_policies":["m"],"status":"pending","revision":1,"approver_groups":[],"action_hash":"h","edited_action_hash":null,"edited_by":null,"approvers":[],"closed_by":null,"comment":null,"tampering":0,"used_by":null,"created_at_ms":1,"expires_at_ms":2,"approved_at_ms":null,"closed_at_ms":null},"input":{"asked":"{}","edited":null}}"#,
                 ),
             ),
@@ -581,7 +586,7 @@ mod tests {
                     taint: Some(taint()),
                 }),
                 pin(
-                    "0b0465",
+                    "0d0465",
                     r#"{"quarantined":true,"risk_steps":2,"taint":{"ends_at":"e","last_at":"l","servers":["s"],"since":"b"}}"#,
                 ),
             ),
@@ -590,21 +595,22 @@ mod tests {
                     head: link(300, "h"),
                     pruned_through: link(0, "g"),
                 }),
-                pin("0b05ac020168000167", ""),
+                pin("0d05ac020168000167", ""),
             ),
-            (LaneReply::Row(Some(text("{}"))), pin("0b0601027b7d", "")),
-            (LaneReply::Rows(text("[]")), pin("0b07025b5d", "")),
-            (LaneReply::Books(vec![text("[]")]), pin("0b0801025b5d", "")),
-            (LaneReply::Leased(Some(granted)), pin("0b0901ac02ad020132013101300130000105", "")),
+            (LaneReply::Row(Some(text("{}"))), pin("0d0601027b7d", "")),
+            (LaneReply::Rows(text("[]")), pin("0d07025b5d", "")),
+            (LaneReply::Books(vec![text("[]")]), pin("0d0801025b5d", "")),
+            (LaneReply::Leased(Some(granted)), pin("0d0901ac02ad020132013101300130000105", "")),
             (
                 LaneReply::Returned(Some(Returned { number: 300, returned: Amount::whole(1) })),
-                pin("0b0a01ac020131", ""),
+                pin("0d0a01ac020131", ""),
             ),
-            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("0b0b010175027b7d", "")),
+            (LaneReply::Pools(vec![(text("u"), text("{}"))]), pin("0d0b010175027b7d", "")),
             (
                 LaneReply::Counted(Counted { count: 2, sum: Amount::whole(1) }),
-                pin("0b0c020131", ""),
+                pin("0d0c020131", ""),
             ),
+            (LaneReply::PublishedThrough(300), pin("0d0dac02", "")),
         ]
     }
 
@@ -631,6 +637,9 @@ mod tests {
             LaneRequest::ReadPools { .. } => 16,
             LaneRequest::Look { .. } => 17,
             LaneRequest::Withdraw { .. } => 18,
+            LaneRequest::KeepCheckpoint(_) => 19,
+            LaneRequest::IncludeEvents { .. } => 20,
+            LaneRequest::AwaitCheckpoint { .. } => 21,
         }
     }
 
@@ -649,11 +658,12 @@ mod tests {
             LaneReply::Returned(_) => 10,
             LaneReply::Pools(_) => 11,
             LaneReply::Counted(_) => 12,
+            LaneReply::PublishedThrough(_) => 13,
         }
     }
 
-    const REQUESTS: u8 = 19;
-    const REPLIES: u8 = 13;
+    const REQUESTS: u8 = 22;
+    const REPLIES: u8 = 14;
 
     /// If this fails, raise [`PROTOCOL_VERSION`] and pin the new bytes: the other end of a hop may still
     /// run the code before the change.
@@ -707,7 +717,7 @@ mod tests {
         for (bytes, error, says) in [
             (&b""[..], ProtocolError::Malformed, "the message is malformed"),
             // The worker of the version before this protocol sent JSON.
-            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 11"),
+            (b"{}", ProtocolError::OtherVersion(b'{'), "protocol version 123 instead of 13"),
             (&[PROTOCOL_VERSION], ProtocolError::Malformed, "the message is malformed"),
             (&[PROTOCOL_VERSION, REQUESTS], ProtocolError::Malformed, "the message is malformed"),
         ] {

@@ -27,7 +27,7 @@ use std::rc::Rc;
 
 use crate::call;
 use crate::call::command::{GateCommand, Purpose};
-use crate::call::http_tool;
+use crate::call::{headers, http_tool};
 use crate::gate::warrant;
 use crate::registry::{
     AgentRecord, Bans, CallRecords, ChangedKey, CredentialRecord, EpochPush, ListedTool, Loaded,
@@ -154,6 +154,8 @@ impl RegistryCache {
         let upstream = server.as_ref().and_then(|server| server.upstream.as_ref());
         let routes = upstream.map_or(&[][..], |upstream| &upstream.routes);
         let mut routed = command.clone();
+        let registered = upstream.map_or(&[][..], |upstream| &upstream.forwarded_headers);
+        headers::keep_wanted(&mut routed.beside, registered);
         match http_tool::resolve(routes, request) {
             Ok(resolved) => {
                 routed.call.route = Some((request.method.clone(), resolved.route.clone()));
@@ -370,6 +372,7 @@ fn keep<T>(map: &mut HashMap<String, T>, key: String, value: T) {
 mod tests {
     use super::*;
     use crate::call;
+    use crate::json::Json;
 
     const TTL_MS: u64 = 1_000;
 
@@ -395,6 +398,7 @@ mod tests {
             purpose: Purpose::Authorize,
             session: None,
             parameters: Vec::new(),
+            beside: Json::Null,
             warrant: None,
             call: call::parse(body.as_bytes(), "t").unwrap().0,
         }

@@ -1,9 +1,17 @@
-//! What the lane stores about pruned receipts, and when it prunes next.
+//! Which receipts may be deleted because of their age, what the lane stores about it, and when it does it next.
+//!
+//! INVARIANT (pruning hides nothing): a receipt is deleted only if it is the one that the lane sealed, and by the time in
+//! its own body. D1 is not believed: the lane's tree confirms the newest receipt that it looks at, and the chain links
+//! all before it. So the anchor, which is the number and the hash of the last deleted receipt, is as good a start of the
+//! chain as the lane's first receipt. A chain that was changed is not pruned: people must be able to look at it.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, meta, parse_head, set_meta, unreadable};
-use crate::receipt::ChainHead;
-use crate::receipt::GENESIS;
+use crate::field::parse_time;
+use crate::json::Json;
+use crate::receipt::retention::MAX_PRUNED;
+use crate::receipt::{self, Break, ChainHead, GENESIS, HEAD_LANE, StoredReceipt};
+use crate::tlog::{Edge, TILE_HEIGHT, TILE_WIDTH, leaf_hash};
 
 const ANCHOR: &str = "anchor";
 const NEXT_PRUNE: &str = "next_prune";
@@ -19,6 +27,82 @@ impl Lane {
             Some(stored) => parse_head(&stored),
             None => Ok(ChainHead { seq: 0, hash: GENESIS.to_owned() }),
         }
+    }
+
+    /// The anchor after the next batch: the last of the oldest `receipts` in D1 that is from before `cutoff_ms`, and not
+    /// after the number `through`. `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, the first [`Break`] of the chain. Then nothing may be deleted.
+    pub fn next_anchor(
+        &self,
+        storage: &impl LaneSql,
+        receipts: &[StoredReceipt],
+        through: u64,
+        cutoff_ms: u64,
+    ) -> Result<Result<Option<ChainHead>, Break>, StorageError> {
+        let anchor = Self::anchor(storage)?;
+        let known = receipts.partition_point(|it| it.seq <= through.min(self.tree.through()));
+        let receipts = receipts.get(..known).unwrap_or_default();
+        if let Err(broken) = receipt::verify(receipts, anchor.seq + 1, Some(&anchor.hash)) {
+            return Ok(Err(broken));
+        }
+        let confirmed = match self.confirmed(storage, receipts)? {
+            Ok(confirmed) => confirmed,
+            Err(broken) => return Ok(Err(broken)),
+        };
+        let is_old = |it: &&StoredReceipt| sealed_ms(it).is_some_and(|at_ms| at_ms < cutoff_ms);
+        let old = confirmed.iter().take(MAX_PRUNED as usize).take_while(is_old);
+        let mut count = old.count();
+        // The head log goes in whole bundles, because its entries are read as bundles.
+        if self.identity().is_some_and(|(_, lane)| *lane == HEAD_LANE) {
+            let end = anchor.seq + count as u64;
+            count = count.saturating_sub((end % TILE_WIDTH) as usize);
+        }
+        let last = count.checked_sub(1).and_then(|last| confirmed.get(last));
+        Ok(Ok(last.map(|last| ChainHead { seq: last.seq, hash: last.receipt_hash.clone() })))
+    }
+
+    /// The receipts, which follow each other, up to the newest that the tree confirms: by its leaf, or, if the lane no
+    /// longer keeps that, by the root of a whole tile. Receipts that are older than the tree have only their chain.
+    fn confirmed<'r>(
+        &self,
+        storage: &impl LaneSql,
+        receipts: &'r [StoredReceipt],
+    ) -> Result<Result<&'r [StoredReceipt], Break>, StorageError> {
+        let first = self.tree.first;
+        let Some(size) = receipts.last().and_then(|last| (last.seq + 1).checked_sub(first)) else {
+            return Ok(Ok(receipts));
+        };
+        let (count, width, node) = match size.checked_sub(1) {
+            None => return Ok(Ok(receipts)),
+            Some(index) => match self.tree.node(storage, 0, index)? {
+                Some(leaf) => (size, 1, Some(leaf)),
+                None => match (size / TILE_WIDTH).checked_sub(1) {
+                    None => return Ok(Ok(&[])),
+                    Some(tile) => {
+                        let root = self.tree.node(storage, TILE_HEIGHT, tile)?;
+                        ((tile + 1) * TILE_WIDTH, TILE_WIDTH, root)
+                    }
+                },
+            },
+        };
+        let end = receipts.partition_point(|it| it.seq < first + count);
+        let confirmed = receipts.get(..end).unwrap_or_default();
+        let begin = end.checked_sub(width as usize);
+        let Some(tail) = begin.and_then(|begin| confirmed.get(begin..)) else {
+            return Ok(Ok(&[]));
+        };
+        let mut edge = Edge::default();
+        for receipt in tail {
+            edge.append(leaf_hash(receipt.body.as_bytes()), &mut |_, _, _| {});
+        }
+        if node == Some(edge.root()) {
+            return Ok(Ok(confirmed));
+        }
+        let problem = "it is not what the lane sealed: somebody changed the chain".to_owned();
+        Ok(Err(Break { seq: tail.first().map_or(0, |receipt| receipt.seq), problem }))
     }
 
     /// Stores the anchor. Receipts up to it may be deleted only afterwards: otherwise a receipt
@@ -47,4 +131,10 @@ impl Lane {
     pub fn set_next_prune(storage: &impl LaneSql, at_ms: u64) -> Result<(), StorageError> {
         set_meta(storage, NEXT_PRUNE, at_ms.to_string())
     }
+}
+
+/// The time at which a receipt was sealed.
+fn sealed_ms(receipt: &StoredReceipt) -> Option<u64> {
+    let body = receipt::read(&receipt.body).ok()?;
+    body.get("time").and_then(Json::as_str).and_then(parse_time)
 }

@@ -12,6 +12,7 @@ use super::storage::{
     parse_head, parse_identity, parse_state, set_head, set_meta, snapshot, steps, stored_answer,
     tallies, unreadable, unsigned, write_count,
 };
+use super::tree::{Tree, TreeHead, publication};
 use super::windows::{self, Windows};
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::locator;
@@ -98,6 +99,12 @@ pub struct Lane {
     /// Whether tallies were stored that D1 has not confirmed.
     pub(super) tallies_due: bool,
     pub(super) day: Day,
+    /// The receipts that D1 has, as a Merkle tree.
+    pub(super) tree: Tree,
+    /// The tree that D1 has a checkpoint of.
+    pub(super) published: Option<TreeHead>,
+    /// Whether D1's checkpoint is of another tree. Then nothing is written.
+    pub(super) stopped: bool,
     pub(super) storage_full: bool,
     /// Whether storage may hold something to flush that memory does not know. True after a start.
     pub(super) unsure: bool,
@@ -151,6 +158,15 @@ impl Lane {
         if head.seq < checkpoint || found != last.saturating_sub(before) {
             return Err(missing_rows());
         }
+        // A lane that is older than its tree begins it with the next receipt that goes to D1.
+        let next = head.seq + 1 - rows;
+        let mut tree = Tree::start(storage, next)?;
+        if tree.through() + 1 < next {
+            // A version without trees flushed rows meanwhile. If the old tree was published, the lane stops when it next
+            // compares, until a person takes the checkpoint away.
+            tree = Tree::begin_again(storage, next)?;
+        }
+        let (published, stopped) = publication(storage)?;
         // Each start counts from zero, so its counts need event ids of their own.
         let starts =
             meta(storage, "starts")?.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
@@ -172,6 +188,9 @@ impl Lane {
             // They go with the next flush, which the rest of the storage may need.
             tallies_due: false,
             day: Day::start(storage)?,
+            tree,
+            published,
+            stopped,
             storage_full: storage.size_bytes() > MAX_STORAGE_BYTES,
             unsure: true,
         })
@@ -521,6 +540,7 @@ impl Lane {
         state: AgentState,
         now_ms: u64,
     ) -> Result<(), StorageError> {
+        self.check_not_stopped()?;
         let head = next.as_ref().map_or(&entry, |next| next).head.clone();
         let rows = 1 + u64::from(next.is_some());
         let bytes = entry.row.len() + next.as_ref().map_or(0, |next| next.row.len());

@@ -66,7 +66,25 @@ pub fn answer(
     (200, jsonrpc::response(jsonrpc::id(id), &result))
 }
 
-/// The same as a JSON-RPC error.
+/// The response to a call of `what` that ran, and whose result is withheld.
+#[must_use]
+pub fn withheld(decision: &ProxyDecision, what: &str, why: &str, era: Era, id: &str) -> String {
+    let mut meta = meta(decision);
+    meta.set(&[META_PREFIX, "result_blocked"].concat(), &true);
+    let text = format!(
+        "The call of {what} ran, but its result is withheld. {why} Repeating the call would run it again, and \
+         asking for approval would not help."
+    );
+    let result = CallToolResult {
+        result_type: (era == Era::Stateless).then_some("complete"),
+        content: [TextContent { r#type: "text", text }],
+        is_error: true,
+        meta,
+    };
+    jsonrpc::response(jsonrpc::id(id), &result)
+}
+
+/// The response of [`answer`] as a JSON-RPC error.
 #[must_use]
 pub fn error(decision: &ProxyDecision, what: &str) -> RpcError {
     let error = match decision.reason_code {

@@ -8,6 +8,7 @@ use super::action::{prompt, resource, template};
 use super::envelope::{self, ITEM};
 use super::method::Listed;
 use crate::call::command::{Candidate, MAX_CANDIDATES};
+use crate::gate::inspection::Inspected;
 use crate::gate::proxy::Visibility;
 use crate::json::raw::{RawObject, items_within};
 use crate::json::{self, Json};
@@ -59,6 +60,30 @@ impl Page {
             .collect()
     }
 
+    /// Has the items inspected that the agent could use and that nobody reviewed. A tool in whose definition an attack
+    /// is found counts as changed, so it waits for approval. Another item that is withheld is hidden. Returns whether
+    /// one that stays taints.
+    pub fn inspect(&self, visible: &mut [Visibility], look: impl Fn(&str) -> Inspected) -> bool {
+        let items = self.items.iter().filter(|(_, candidate)| candidate.is_some());
+        let mut taints = false;
+        for ((item, _), seen) in items.zip(visible) {
+            let of_tool = self.listed == Listed::Tools;
+            if !seen.is_usable() || (of_tool && *seen == Visibility::Visible) {
+                continue;
+            }
+            let inspected = look(item.get());
+            let is_withheld = inspected.withheld.is_some();
+            if of_tool && (inspected.taints || is_withheld) {
+                *seen = Visibility::Changed;
+            } else if is_withheld {
+                *seen = Visibility::Hidden;
+            } else {
+                taints |= inspected.taints;
+            }
+        }
+        taints
+    }
+
     /// Removes from the result the items that the agent may not use. The others keep order and bytes.
     pub fn filter(&self, visible: &[Visibility], era: Era, result: &mut RawObject) {
         let kept = self.judged(visible).filter(|(_, seen)| seen.is_usable());
@@ -103,7 +128,7 @@ fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Visibility::{Changed, Hidden, Unknown, Visible};
+    use Visibility::{Changed, Hidden, Unknown, Unreviewed, Visible};
 
     #[test]
     fn the_items_that_stay_keep_their_order_and_bytes() {
@@ -173,6 +198,32 @@ mod tests {
             if pages.is_some() {
                 assert_eq!(result.write(), expected);
             }
+        }
+    }
+
+    #[test]
+    fn an_item_with_an_attack_waits_is_hidden_or_taints() {
+        let look = |text: &str| Inspected {
+            taints: text.contains("attack"),
+            withheld: text.contains("secret").then(String::new),
+            ..Inspected::default()
+        };
+        let text = r#"{"tools":[{"name":"a","description":"attack"},{"name":"b","description":"attack"},{"name":"c","description":"secret"},{"name":"d"},{"name":"e","description":"attack"}],
+            "prompts":[{"name":"a","description":"attack"},{"name":"b","description":"secret"},{"name":"c"}]}"#;
+        let result = RawObject::parse(text).unwrap();
+        for (listed, before, expected, taints) in [
+            (
+                Listed::Tools,
+                &[Unreviewed, Visible, Unreviewed, Unreviewed, Hidden][..],
+                &[Changed, Visible, Changed, Unreviewed, Hidden][..],
+                false,
+            ),
+            (Listed::Prompts, &[Visible, Visible, Visible], &[Visible, Hidden, Visible], true),
+        ] {
+            let page = Page::read(listed, &result).unwrap();
+            let mut visible = before.to_vec();
+            assert_eq!(page.inspect(&mut visible, look), taints);
+            assert_eq!(visible, expected);
         }
     }
 

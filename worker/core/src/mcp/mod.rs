@@ -17,12 +17,13 @@ pub mod jsonrpc;
 pub mod listing;
 pub mod message;
 pub mod method;
-pub mod observe;
 pub mod origin;
+pub mod parts;
 pub mod redact;
 pub mod review;
 pub mod seal;
 pub mod sse;
+pub mod unreviewed;
 
 /// Which era of the protocol a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

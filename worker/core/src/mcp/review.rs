@@ -69,7 +69,7 @@ pub fn name_as_registered(result: &mut RawObject, method: &str, name: &str) {
 const MAX_VERSION_BYTES: usize = 32;
 
 /// Whether the value is `null` or the pinned instructions.
-fn is_pinned(value: &str, pinned: Option<&str>) -> bool {
+pub(super) fn is_pinned(value: &str, pinned: Option<&str>) -> bool {
     let text = serde_json::from_str::<Option<String>>(value);
     text.is_ok_and(|text| {
         text.is_none_or(|text| pinned == Some(instructions_sha256(&text).as_str()))

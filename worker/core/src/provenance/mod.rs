@@ -26,6 +26,7 @@ pub mod level;
 pub mod link;
 pub mod lookup;
 pub mod normal;
+pub mod part;
 pub mod plan;
 pub mod pointers;
 pub mod result;

@@ -85,7 +85,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pointers<T> {
 }
 
 /// RFC 6901, section 3.
-pub(crate) fn is_pointer(text: &str) -> bool {
+pub fn is_pointer(text: &str) -> bool {
     let escapes = || text.split('~').skip(1);
     text.len() <= MAX_POINTER_BYTES
         && (text.is_empty() || text.starts_with('/'))

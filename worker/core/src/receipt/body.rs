@@ -14,7 +14,7 @@ use utoipa::openapi::{Object, Type};
 
 use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
-use crate::json;
+use crate::json::{self, Json};
 use crate::provenance::Provenance;
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
@@ -47,10 +47,14 @@ pub enum Body<'a> {
     Registry(RegistryBody<'a>),
 }
 
-impl Body<'_> {
+/// What can be sealed: a body of a receipt.
+pub trait Sealable: Serialize {
     /// Its member `kind`.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static str;
+}
+
+impl Sealable for Body<'_> {
+    fn kind(&self) -> &'static str {
         match self {
             Self::Decision(_) => DECISION_KIND,
             Self::Approval(_) => APPROVAL_KIND,
@@ -208,7 +212,7 @@ pub enum AgentEvent {
     /// An administrator lifted the taint of the agent and of all its runs.
     #[serde(rename = "agent_untainted")]
     Untainted,
-    /// Text of an untrusted server tainted the agent without a call.
+    /// Untrusted text tainted the agent without a call.
     #[serde(rename = "agent_tainted")]
     Tainted,
     /// A harness stated what the user asked for in a run of the agent.
@@ -309,7 +313,7 @@ impl Ending {
 #[schema(as = OutcomeReceiptBody)]
 pub struct OutcomeBody<'a> {
     pub agent: &'a str,
-    /// Bytes of the answer's body, as the caller was sent it.
+    /// Bytes of the answer's body, as far as the server sent it.
     pub bytes: u64,
     /// The hash of the decision's receipt.
     pub decision_hash: &'a str,
@@ -322,10 +326,18 @@ pub struct OutcomeBody<'a> {
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
+    /// Whether the shield withheld the answer from the caller; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub result_blocked: bool,
     /// SHA-256 over the answer's body, as far as the server sent it; empty if it sent none.
     pub result_sha256: &'a str,
     pub seq: u64,
     pub server: &'a str,
+    /// What the shield found in the answer; absent if it found nothing, or did not look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Noted)]
+    pub shield: Option<&'a Noted>,
     /// The server's HTTP status; 0 if there was no answer.
     pub status: u16,
     pub tenant: &'a str,
@@ -336,15 +348,30 @@ pub struct OutcomeBody<'a> {
 
 /// The canonical body and its hash.
 #[must_use]
-pub fn seal(body: &Body<'_>) -> (String, String) {
+pub fn seal(body: &impl Sealable) -> (String, String) {
     // Strings and integers always serialize. An empty body would not verify.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);
     (text, hash)
 }
 
-fn hash(text: &str) -> String {
+/// The hash of a canonical body.
+#[must_use]
+pub fn hash(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+/// Reads a body, which must be in its canonical form.
+///
+/// # Errors
+///
+/// What is wrong with the text, as a sentence.
+pub fn read(text: &str) -> Result<Json, String> {
+    let body = json::parse(text.as_bytes()).map_err(|error| format!("body: {error}"))?;
+    if body.canonical() != text {
+        return Err("the body is not in its canonical form".to_owned());
+    }
+    Ok(body)
 }
 
 /// A receipt as it is stored.
@@ -387,16 +414,12 @@ fn verify_one(
     if receipt.seq != expected_seq {
         return Err(format!("receipt {expected_seq} is missing"));
     }
-    let body = json::parse(receipt.body.as_bytes()).map_err(|error| format!("body: {error}"))?;
-    if body.canonical() != receipt.body {
-        return Err("the body is not in its canonical form".to_owned());
-    }
+    let body = read(&receipt.body)?;
     if hash(&receipt.body) != receipt.receipt_hash {
         return Err("the body does not have the receipt's hash".to_owned());
     }
-    let same =
-        |field: &str, value: &str| body.get(field).and_then(json::Json::as_str) == Some(value);
-    if body.get("seq") != i64::try_from(expected_seq).ok().map(json::Json::Integer).as_ref() {
+    let same = |field: &str, value: &str| body.get(field).and_then(Json::as_str) == Some(value);
+    if body.get("seq") != i64::try_from(expected_seq).ok().map(Json::Integer).as_ref() {
         return Err("the body has another sequence number".to_owned());
     }
     if !same("prev_hash", &receipt.prev_receipt_hash) {
@@ -575,9 +598,11 @@ mod tests {
             kind: OUTCOME_KIND,
             lane: 3,
             prev_hash: GENESIS,
+            result_blocked: false,
             result_sha256: "rh",
             seq: 7,
             server: "s",
+            shield: None,
             status: 200,
             tenant: "t",
             time: "2026-01-01T00:00:00.000Z",

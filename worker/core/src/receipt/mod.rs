@@ -2,7 +2,11 @@
 
 mod body;
 mod chain;
+mod head;
+mod proof;
 pub mod retention;
 
 pub use body::*;
 pub use chain::ChainHead;
+pub use head::*;
+pub use proof::{ConsistencyProof, HashedEvent, InclusionProof, Logged, RegistryEvents};

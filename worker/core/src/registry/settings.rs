@@ -41,6 +41,8 @@ pub struct Settings {
     /// The highest `source_trust` that a call with a warrant and no credential may state. Default: such calls are
     /// refused.
     pub warrant_alone_trust: Option<SourceTrust>,
+    /// Whether anybody may read the tenant's transparency logs. Default false.
+    pub log_public: Option<bool>,
     /// The shield's mode of each category of findings, unless the tool or its server has one. Default `detect`.
     #[schema(value_type = Option<BTreeMap<Category, Mode>>)]
     pub shield: Option<Modes>,

@@ -26,6 +26,14 @@ text_enum! {
 }
 
 text_enum! {
+    /// The kind of a member.
+    MemberKind {
+        Agent = "agent",
+        Administrator = "administrator",
+    }
+}
+
+text_enum! {
     /// Whose credential it is.
     CredentialKind {
         Agent = "agent",

@@ -55,7 +55,7 @@ pub struct Noted {
     /// must do so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redacts: Vec<Category>,
-    /// Whether a text was not read to its end in each of its forms, or more was found than is listed.
+    /// Whether a text was not read to its end in each of its forms, or more rules matched than are listed.
     pub truncated: bool,
 }
 
@@ -83,6 +83,6 @@ impl Noted {
 pub struct Findings {
     /// The gravest first; at most [`MAX_FINDINGS`] of each rule and severity.
     pub list: Vec<Finding>,
-    /// Whether a text could not be read to its end in each of its forms, or more was found than is kept.
+    /// Whether a text could not be read to its end in each of its forms.
     pub truncated: bool,
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS, MAX_POINTER_BYTES};
+use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
 use super::scan::{self, Matcher, Scan, TooCostly};
 use crate::decode::binary::{self, Inflated};
@@ -11,20 +12,24 @@ use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;
 use crate::json::Json;
 use crate::provenance::ValueKey;
+use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
 use crate::shield::detect::is_line;
 use crate::shield::mode::{Category, Severity};
 
 /// Times that escapes are decoded: an encoding of an encoding of an encoding.
 const MAX_ROUNDS: usize = 3;
 
-/// Bytes of one text that are read. The arguments of a call are no longer.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Bytes of a call's arguments that are read: more than a request may have.
+const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
 
 /// Bytes that compressed data of one call may have when it is read. Arguments seldom hold files.
 const MAX_INFLATED_BYTES: usize = 128 * 1024;
 
 /// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
 const MIN_ENCODED_BYTES: usize = 16;
+
+/// The beginning of places that are not in the arguments. No JSON Pointer begins so.
+pub const BESIDE: &str = "request";
 
 /// The rules of a bundle, ready to be matched.
 #[derive(Debug)]
@@ -62,12 +67,30 @@ impl Shield {
         self.matcher.table_bytes()
     }
 
-    /// What is in a value, by the rules that hold for a tenant.
+    /// What is in a call, by the rules that hold for a tenant: in its resource, its arguments, and what goes to the
+    /// server beside them.
     #[must_use]
-    pub fn inspect(&self, tenant: &str, key: &ValueKey, resource: &str, value: &Json) -> Findings {
-        let mut inspection = self.begin(tenant, Some(key));
-        inspection.text(resource, false);
-        inspection.value(value);
+    pub fn inspect(
+        &self,
+        tenant: &str,
+        key: &ValueKey,
+        resource: &str,
+        (arguments, beside): (&Json, &Json),
+    ) -> Findings {
+        let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_ARGUMENT_BYTES));
+        inspection.text(resource, Path::ROOT, false);
+        inspection.value(arguments, Path::ROOT);
+        inspection.value(beside, Path::Part(BESIDE));
+        inspection.findings()
+    }
+
+    /// What is in the parts of an answer.
+    #[must_use]
+    pub fn inspect_answer(&self, tenant: &str, key: &ValueKey, parts: &[Part<'_>]) -> Findings {
+        let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_READ_BYTES));
+        for part in parts {
+            inspection.part(part);
+        }
         inspection.findings()
     }
 
@@ -81,22 +104,20 @@ impl Shield {
     /// The rules that match in one text.
     #[must_use]
     pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
-        self.matches_within(tenant, text, &mut 0).unwrap_or_default()
+        self.matches_within(tenant, text, &mut Left::of(MAX_READ_BYTES)).unwrap_or_default()
     }
 
-    /// The same; `None` if the text was not read to its end. `inflated` counts the bytes of compressed data that were
-    /// read so far.
+    /// The same; `None` if the text was not read to its end within what is left.
     #[must_use]
-    pub fn matches_within(
+    pub(super) fn matches_within(
         &self,
         tenant: &str,
         text: &str,
-        inflated: &mut usize,
+        left: &mut Left,
     ) -> Option<Vec<Match>> {
-        let mut inspection = self.begin(tenant, None);
-        inspection.inflated = *inflated;
-        inspection.text(text, false);
-        *inflated = inspection.inflated;
+        let mut inspection = self.begin(tenant, None, *left);
+        inspection.text(text, Path::ROOT, false);
+        *left = inspection.left;
         if inspection.truncated {
             return None;
         }
@@ -109,26 +130,38 @@ impl Shield {
         Some(inspection.found.values().map(of).collect())
     }
 
-    fn begin<'s>(&'s self, tenant: &'s str, key: Option<&'s ValueKey>) -> Inspection<'s> {
+    fn begin<'s>(
+        &'s self,
+        tenant: &'s str,
+        key: Option<&'s ValueKey>,
+        left: Left,
+    ) -> Inspection<'s> {
         Inspection {
             rules: self.matcher.rules,
             tenant,
             key,
             scan: Scan::new(&self.matcher),
-            path: Vec::new(),
             found: BTreeMap::new(),
             counts: BTreeMap::new(),
             place: 0,
-            inflated: 0,
+            left,
             truncated: false,
         }
     }
 }
 
-/// A step to a text: a field's name, or an item's position.
-enum Step<'v> {
-    Field(&'v str),
-    Item(usize),
+/// What may still be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub bytes: usize,
+    /// Bytes of compressed data.
+    inflated: usize,
+}
+
+impl Left {
+    pub const fn of(bytes: usize) -> Self {
+        Self { bytes, inflated: MAX_INFLATED_BYTES }
+    }
 }
 
 struct Hit {
@@ -146,58 +179,51 @@ struct Inspection<'v> {
     /// The key of digests; `None` if each match is wanted, and no digest.
     key: Option<&'v ValueKey>,
     scan: Scan<'v>,
-    path: Vec<Step<'v>>,
     /// By rule, place and, if each match is wanted, whether the text was decoded, and offset.
     found: BTreeMap<(u16, u32, (bool, usize)), Hit>,
     /// How often each rule matched, by severity.
     counts: BTreeMap<(u16, i64), usize>,
     /// The number of the current text.
     place: u32,
-    inflated: usize,
+    left: Left,
     truncated: bool,
 }
 
-impl<'v> Inspection<'v> {
-    fn value(&mut self, value: &'v Json) {
-        match value {
-            Json::String(text) => self.text(text, false),
-            Json::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    self.path.push(Step::Item(at));
-                    self.value(item);
-                    self.path.pop();
-                }
+impl Inspection<'_> {
+    fn part(&mut self, part: &Part<'_>) {
+        let path = Path::Part(&part.pointer);
+        match &part.value {
+            Some(value) => self.value(value, path),
+            // Its author could have made it unreadable as JSON, to hide an attack among much else.
+            None if looks_like_json(&part.text) => {
+                each_literal(&part.text, &mut |text| self.text(text, path, false));
             }
-            Json::Object(fields) => {
-                for (name, field) in fields {
-                    self.path.push(Step::Field(name));
-                    self.text(name, true);
-                    self.value(field);
-                    self.path.pop();
-                }
-            }
-            Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) | Json::Verbatim(_) => {
-            }
+            None => self.text(&part.text, path, false),
         }
     }
 
+    fn value(&mut self, value: &Json, path: Path<'_>) {
+        each_text(value, path, &mut |text, path, is_key| self.text(text, path, is_key));
+    }
+
     /// Reads a text as it is and decoded.
-    fn text(&mut self, text: &str, is_key: bool) {
+    fn text(&mut self, text: &str, path: Path<'_>, is_key: bool) {
         self.place += 1;
-        let bound = text.floor_char_boundary(MAX_TEXT_BYTES);
+        let bound = text.floor_char_boundary(self.left.bytes);
+        self.left.bytes -= bound;
         self.truncated |= bound < text.len();
         let text = text.get(..bound).unwrap_or_default();
-        self.form(text, &[], is_key);
+        self.form(text, &[], path, is_key);
         let mut decodings = Vec::new();
         if scan::may_be_encoded(text)
             && let Some(decoded) = canonical(text, &mut decodings)
         {
-            self.form(&decoded, &decodings, is_key);
+            self.form(&decoded, &decodings, path, is_key);
         }
         if let Some(decoded) = self.binary(text, &mut decodings) {
-            self.form(&decoded, &decodings, is_key);
+            self.form(&decoded, &decodings, path, is_key);
             if let Some(decoded) = canonical(&decoded, &mut decodings) {
-                self.form(&decoded, &decodings, is_key);
+                self.form(&decoded, &decodings, path, is_key);
             }
         }
     }
@@ -206,7 +232,7 @@ impl<'v> Inspection<'v> {
     fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
         let joined: String;
         let text = match text.trim() {
-            text if text.contains('\n') && text.len() <= MAX_TEXT_BYTES => {
+            text if text.contains('\n') => {
                 joined = text.split_ascii_whitespace().collect();
                 joined.as_str()
             }
@@ -230,25 +256,24 @@ impl<'v> Inspection<'v> {
                 binary::base64(text)?
             }
         };
-        let left = MAX_INFLATED_BYTES.saturating_sub(self.inflated);
-        match binary::inflate(&bytes, left) {
+        match binary::inflate(&bytes, self.left.inflated) {
             Inflated::Plain => readable(bytes),
             Inflated::Data(data) => {
                 decodings.push(Decoding::Compressed);
-                self.inflated += data.len();
+                self.left.inflated = self.left.inflated.saturating_sub(data.len());
                 readable(data)
             }
             Inflated::Unreadable => {
                 // It may have cost all that was left.
-                self.inflated = MAX_INFLATED_BYTES;
+                self.left.inflated = 0;
                 self.truncated = true;
                 None
             }
         }
     }
 
-    fn form(&mut self, text: &str, decodings: &[Decoding], is_key: bool) {
-        let Self { scan, found, counts, path, rules, tenant, key, place, truncated, .. } = self;
+    fn form(&mut self, text: &str, decodings: &[Decoding], path: Path<'_>, is_key: bool) {
+        let Self { scan, found, counts, rules, tenant, key, place, .. } = self;
         let is_line = is_line(text);
         let is_decoded = !decodings.is_empty();
         scan.text(text, is_decoded, &mut |number, bytes| {
@@ -271,7 +296,6 @@ impl<'v> Inspection<'v> {
             let of_rule = counts.entry((number, severity.rank())).or_default();
             *of_rule += 1;
             if key.is_some() && *of_rule > MAX_FINDINGS {
-                *truncated = true;
                 return;
             }
             let hit = Hit {
@@ -282,7 +306,7 @@ impl<'v> Inspection<'v> {
                 }),
                 decodings: decodings.to_vec(),
                 bytes,
-                pointer: pointer(path, is_key),
+                pointer: path.pointer(is_key),
             };
             found.insert((number, *place, at), hit);
         });
@@ -316,30 +340,6 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     }
 }
 
-/// A JSON Pointer (RFC 6901), shortened, with `#key` after it for a key.
-fn pointer(path: &[Step<'_>], is_key: bool) -> String {
-    let mut pointer = String::new();
-    for step in path {
-        pointer.push('/');
-        match step {
-            Step::Field(name) => {
-                let end = name.floor_char_boundary(MAX_POINTER_BYTES);
-                let name = name.get(..end).unwrap_or_default();
-                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-            }
-            Step::Item(at) => pointer.push_str(itoa::Buffer::new().format(*at)),
-        }
-        if pointer.len() > MAX_POINTER_BYTES {
-            pointer.truncate(pointer.floor_char_boundary(MAX_POINTER_BYTES));
-            break;
-        }
-    }
-    if is_key {
-        pointer.push_str("#key");
-    }
-    pointer
-}
-
 /// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
 fn canonical(text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
     let kept = decodings.len();
@@ -367,7 +367,8 @@ fn canonical(text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
     let before = current.as_deref().unwrap_or(text);
     if !before.is_ascii() {
         let folded = letters::folded(before);
-        if folded != before {
+        // Rules ignore case, so a form that differs in nothing else finds nothing else.
+        if !folded.eq_ignore_ascii_case(before) {
             decodings.push(Decoding::Letters);
             current = Some(folded);
         }

@@ -1,9 +1,10 @@
 //! Shield: inspection of texts for attacks, secrets and personal data.
 //!
-//! Every text of a call's arguments is read, and every key. A finding is a fact for policies
-//! (`context.shield`). Whether it also redacts or denies is the mode of its category, which a tenant, a server
-//! and a tool each may set.
-
+//! Every text of a call's arguments is read, and every key; if a server's registration asks for it, also what the
+//! server returns. A finding in arguments is a fact for policies (`context.shield`), one in an answer can
+//! taint the run. Whether it also redacts or denies is the mode of its category, which a tenant, a server and a tool
+//! each may set ([`Verdict`]).
+//!
 //! A text is read as it is, and in its decoded forms, each in one pass ([`scan`]). What is looked for is data of the
 //! bundle ([`rule`]); what literals cannot say is code ([`detect`]).
 //!
@@ -17,12 +18,16 @@ pub mod detect;
 mod findings;
 mod inspect;
 mod mode;
+mod path;
 mod redact;
 pub mod rule;
 pub mod scan;
+mod signs;
+mod verdict;
 
 pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS, Noted};
-pub use inspect::Shield;
+pub use inspect::{BESIDE, Shield};
 pub use mode::{Category, Mode, Modes, Severity};
 pub use redact::Redaction;
 pub use rule::{Rule, Rules};
+pub use verdict::Verdict;

@@ -54,7 +54,7 @@ text_enum! {
         Detect = "detect",
         /// Policies see it, and what was found is replaced by a marker. Only for secrets and personal data.
         Redact = "redact",
-        /// Policies see it, and one of high or critical severity denies the call.
+        /// Policies see it, and one of high or critical severity denies the call, or withholds the answer.
         Block = "block",
     }
 }
@@ -86,8 +86,13 @@ pub struct Modes {
 }
 
 impl Modes {
+    /// The mode of a category; [`Mode::Detect`] if none is set.
     #[must_use]
-    pub const fn of(&self, category: Category) -> Option<Mode> {
+    pub fn of(&self, category: Category) -> Mode {
+        self.set(category).unwrap_or(Mode::Detect)
+    }
+
+    const fn set(&self, category: Category) -> Option<Mode> {
         match category {
             Category::SqlInjection => self.sql_injection,
             Category::CrossSiteScripting => self.cross_site_scripting,
@@ -101,10 +106,27 @@ impl Modes {
         }
     }
 
-    /// The mode of a category by these records, the narrowest first.
+    /// The modes that hold by these records, the narrowest first.
     #[must_use]
-    pub fn resolve(records: [Option<&Self>; 3], category: Category) -> Mode {
-        records.into_iter().flatten().find_map(|modes| modes.of(category)).unwrap_or(Mode::Detect)
+    pub fn resolve(records: [Option<&Self>; 3]) -> Self {
+        let of = |category| records.into_iter().flatten().find_map(|modes| modes.set(category));
+        Self {
+            command_injection: of(Category::CommandInjection),
+            cross_site_scripting: of(Category::CrossSiteScripting),
+            path_traversal: of(Category::PathTraversal),
+            personal_data: of(Category::PersonalData),
+            prompt_injection: of(Category::PromptInjection),
+            secret: of(Category::Secret),
+            server_side_request_forgery: of(Category::ServerSideRequestForgery),
+            sql_injection: of(Category::SqlInjection),
+            template_injection: of(Category::TemplateInjection),
+        }
+    }
+
+    /// Whether no category is inspected.
+    #[must_use]
+    pub fn are_off(&self) -> bool {
+        Category::ALL.into_iter().all(|category| self.of(category) == Mode::Off)
     }
 
     /// The first category that is to be redacted and cannot be: its findings are not values that a marker can
@@ -113,7 +135,7 @@ impl Modes {
     pub fn unredactable(&self) -> Option<Category> {
         Category::ALL.into_iter().find(|category| {
             !matches!(category, Category::Secret | Category::PersonalData)
-                && self.of(*category) == Some(Mode::Redact)
+                && self.of(*category) == Mode::Redact
         })
     }
 }
@@ -138,7 +160,7 @@ mod tests {
             (Category::PersonalData, Mode::Detect),
         ] {
             let records = [Some(&tool), Some(&server), Some(&tenant)];
-            assert_eq!(Modes::resolve(records, category), expected, "{category:?}");
+            assert_eq!(Modes::resolve(records).of(category), expected, "{category:?}");
         }
     }
 
@@ -146,7 +168,7 @@ mod tests {
     fn every_category_has_a_mode_of_its_name() {
         for category in Category::ALL {
             let modes = modes(&format!("{{\"{}\":\"block\"}}", category.as_str()));
-            assert_eq!(modes.of(category), Some(Mode::Block));
+            assert_eq!(modes.of(category), Mode::Block);
         }
         assert!(serde_json::from_str::<Modes>(r#"{"sql":"block"}"#).is_err());
         assert!(serde_json::from_str::<Modes>(r#"{"secret":"on"}"#).is_err());

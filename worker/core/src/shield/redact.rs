@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::inspect::{Match, Shield};
+use super::inspect::{Left, Match, Shield};
 use super::mode::Category;
-use crate::json::{Json, utf16_order};
+use super::path::has_digits;
+use crate::json::{self, Json, utf16_order};
+use crate::provenance::part::{MAX_READ_BYTES, looks_like_json};
 
 /// What is to be replaced in a call that passes.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +17,15 @@ pub struct Redaction<'s> {
     pub categories: &'s [Category],
 }
 
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    Call,
+    Answer,
+    /// A text of an answer that is JSON.
+    Document,
+}
+
 impl Redaction<'_> {
     /// Whether something is to be replaced.
     #[must_use]
@@ -22,58 +33,86 @@ impl Redaction<'_> {
         !self.categories.is_empty()
     }
 
-    /// Replaces what is found in a value, keys included, and adds what was changed to `changed`.
+    /// Replaces what is found in a call's arguments, keys included, and adds what was changed to `changed`.
     pub fn value(&self, value: &mut Json, changed: &mut Vec<Json>) {
-        self.within(value, changed, &mut 0);
+        self.within(value, changed, Origin::Call, &mut Left::of(MAX_READ_BYTES));
     }
 
-    fn within(&self, value: &mut Json, changed: &mut Vec<Json>, inflated: &mut usize) {
-        match value {
-            Json::String(text) => {
-                if let Some(redacted) = self.marked(text, inflated) {
-                    changed.push(std::mem::replace(value, Json::String(redacted)));
-                }
+    /// A text of a call with a marker in place of what is found in it; `None` if nothing is.
+    #[must_use]
+    pub fn text(&self, text: &str) -> Option<String> {
+        self.marked(text, &mut Left::of(MAX_READ_BYTES))
+    }
+
+    /// The JSON of an answer with markers in place of what is found in it, also in texts that are JSON themselves.
+    /// `None` if it cannot be read.
+    #[must_use]
+    pub fn answer(&self, json: &str) -> Option<String> {
+        let mut value = json::parse_definition(json.as_bytes()).ok()?;
+        self.within(&mut value, &mut Vec::new(), Origin::Answer, &mut Left::of(2 * MAX_READ_BYTES));
+        Some(value.canonical())
+    }
+
+    /// A text of an answer, likewise; `None` if nothing is found in it, or if it is JSON that cannot be read.
+    #[must_use]
+    pub fn answer_text(&self, text: &str) -> Option<String> {
+        if looks_like_json(text) && json::parse_definition(text.as_bytes()).is_err() {
+            return None;
+        }
+        self.document(text, &mut Left::of(2 * MAX_READ_BYTES))
+    }
+
+    fn within(&self, value: &mut Json, changed: &mut Vec<Json>, origin: Origin, left: &mut Left) {
+        let redacted = match value {
+            Json::String(text) => match origin {
+                Origin::Call | Origin::Document => self.marked(text, left),
+                Origin::Answer => self.document(text, left),
+            },
+            Json::Integer(number) if has_digits(*number) => {
+                self.marked(itoa::Buffer::new().format(*number), left)
             }
-            Json::Integer(number) => {
-                if let Some(redacted) = self.marked(itoa::Buffer::new().format(*number), inflated) {
-                    changed.push(std::mem::replace(value, Json::String(redacted)));
-                }
-            }
-            Json::Verbatim(digits) => {
-                if let Some(redacted) = self.marked(digits, inflated) {
-                    changed.push(std::mem::replace(value, Json::String(redacted)));
-                }
-            }
+            Json::Verbatim(digits) => self.marked(digits, left),
             Json::Array(items) => {
-                items.iter_mut().for_each(|item| self.within(item, changed, inflated));
+                items.iter_mut().for_each(|item| self.within(item, changed, origin, left));
+                None
             }
             Json::Object(fields) => {
                 let before = changed.len();
                 for (at, (name, field)) in fields.iter_mut().enumerate() {
-                    if let Some(redacted) = self.marked(name, inflated) {
+                    if let Some(redacted) = self.marked(name, left) {
                         // Two keys with the same marker stay two.
                         let redacted = [&redacted, "#", itoa::Buffer::new().format(at)].concat();
                         changed.push(Json::String(std::mem::replace(name, redacted)));
                     }
-                    self.within(field, changed, inflated);
+                    self.within(field, changed, origin, left);
                 }
                 if changed.len() > before {
                     fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
                 }
+                None
             }
-            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+            Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) => None,
+        };
+        if let Some(redacted) = redacted {
+            changed.push(std::mem::replace(value, Json::String(redacted)));
         }
     }
 
-    /// A text with a marker in place of what is found in it; `None` if nothing is.
-    #[must_use]
-    pub fn text(&self, text: &str) -> Option<String> {
-        self.marked(text, &mut 0)
+    /// A text that may be JSON; `None` if nothing is found in it.
+    fn document(&self, text: &str, left: &mut Left) -> Option<String> {
+        // What is found in the text itself may lie across several values.
+        let value = json::parse_definition(text.as_bytes()).ok();
+        let document = value.filter(is_nested).and_then(|mut value| {
+            let mut changed = Vec::new();
+            self.within(&mut value, &mut changed, Origin::Document, left);
+            (!changed.is_empty()).then(|| value.canonical())
+        });
+        self.marked(document.as_deref().unwrap_or(text), left).or(document)
     }
 
     /// A text in whose decoded form more is found is replaced as a whole, and so is one that cannot be read to its end.
-    fn marked(&self, text: &str, inflated: &mut usize) -> Option<String> {
-        let Some(mut found) = self.shield.matches_within(self.tenant, text, inflated) else {
+    fn marked(&self, text: &str, left: &mut Left) -> Option<String> {
+        let Some(mut found) = self.shield.matches_within(self.tenant, text, left) else {
             return Some(marker("unread"));
         };
         found.retain(|it| self.categories.contains(&it.category));
@@ -102,6 +141,11 @@ impl Redaction<'_> {
         out.push_str(rest);
         Some(out)
     }
+}
+
+/// Whether a value is more than one text or number.
+fn is_nested(value: &Json) -> bool {
+    matches!(value, Json::Array(_) | Json::Object(_))
 }
 
 fn marker(rule: &str) -> String {

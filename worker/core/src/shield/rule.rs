@@ -138,6 +138,7 @@ text_enum! {
         SecretInUrl = "secret_in_url",
         SecretPrivateKey = "secret_private_key",
         SecretWebToken = "secret_web_token",
+        TemplateConstant = "template_constant",
         PersonalCard = "personal_card",
         PersonalCardNumber = "personal_card_number",
         PersonalEmail = "personal_email",

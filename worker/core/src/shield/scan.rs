@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use super::automaton::Automaton;
 use super::detect::{
-    self, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
+    self, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql, template,
 };
-use super::rule::{Check, Detector, Phrase, Rule, Rules, Test, Token};
+use super::rule::{Check, Detector, Rule, Rules, Test, Token};
+use super::signs::Signs;
 
 /// Uses of one literal: the rules that name it. Bounds what one byte can cost.
 pub const MAX_USES: usize = 8;
@@ -52,21 +53,33 @@ const SOCIAL: [&str; 3] = ["ssn", "social security", "social-security"];
 /// What ends at a literal.
 #[derive(Debug, Clone, Copy)]
 enum Use {
-    /// A step of a phrase: the rule, the step, and whether the literal must begin and end a word.
-    Step {
-        rule: u16,
-        step: u16,
-        begins: bool,
-        ends: bool,
-    },
+    Step(PhraseStep),
     Token {
         rule: u16,
     },
     /// A sign for the detectors.
-    Sign(u16),
+    Sign(u32),
     Assigned,
     WebToken,
     Social,
+}
+
+/// A step of a phrase, with what its phrase needs at each match.
+#[derive(Debug, Clone, Copy)]
+struct PhraseStep {
+    rule: u16,
+    /// Its place in a scan's `last`.
+    place: u32,
+    is_first: bool,
+    is_last: bool,
+    within: u16,
+    /// Whether the text must be a value.
+    value: bool,
+    /// Whether the phrase has literals that are not ASCII.
+    mixed: bool,
+    /// Whether the literal must begin and end a word.
+    begins: bool,
+    ends: bool,
 }
 
 /// A set of rules, ready to be matched.
@@ -77,10 +90,6 @@ pub struct Matcher {
     ascii: Literals,
     /// All literals of phrases that are not in ASCII as a whole. They are searched in texts that are not.
     other: Literals,
-    /// For each rule whether its literals are in `other`.
-    mixed: Vec<bool>,
-    /// For each rule where its steps begin in a scan's `last`.
-    first_step: Vec<u32>,
     steps: usize,
     detectors: HashMap<Detector, Vec<u16>>,
     sql: sql::Patterns,
@@ -138,21 +147,27 @@ impl Matcher {
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         let (mut ascii, mut other) = (Naming::default(), Naming::default());
-        let mut mixed = Vec::new();
-        let mut first_step = Vec::new();
         let mut steps = 0_u32;
         let mut detectors: HashMap<Detector, Vec<u16>> = HashMap::new();
         for (rule, number) in rules.rules.iter().zip(0_u16..) {
-            first_step.push(steps);
             match &rule.test {
                 Test::Phrase(phrase) => {
                     let is_ascii = |literal: &&&str| literal.is_ascii();
                     let is_mixed = !phrase.steps.iter().copied().flatten().all(|it| is_ascii(&it));
-                    mixed.push(is_mixed);
-                    for (step, alternatives) in (0_u16..).zip(phrase.steps) {
+                    for (step, alternatives) in phrase.steps.iter().enumerate() {
                         for alternative in *alternatives {
                             let (literal, begins, ends) = words(alternative);
-                            let of = Use::Step { rule: number, step, begins, ends };
+                            let of = Use::Step(PhraseStep {
+                                rule: number,
+                                place: steps,
+                                is_first: step == 0,
+                                is_last: step + 1 == phrase.steps.len(),
+                                within: phrase.within,
+                                value: phrase.value,
+                                mixed: is_mixed,
+                                begins,
+                                ends,
+                            });
                             if literal.is_ascii() {
                                 ascii.add(literal, of);
                             }
@@ -164,12 +179,10 @@ impl Matcher {
                     }
                 }
                 Test::Token(token) => {
-                    mixed.push(false);
                     let of = Use::Token { rule: number };
                     token.prefixes.iter().for_each(|prefix| ascii.add(prefix, of));
                 }
                 Test::Detector(detector) => {
-                    mixed.push(false);
                     detectors.entry(*detector).or_default().push(number);
                 }
             }
@@ -183,8 +196,6 @@ impl Matcher {
             rules,
             ascii: ascii.finish(),
             other: other.finish(),
-            mixed,
-            first_step,
             steps,
             detectors,
             sql: sql::Patterns::new(),
@@ -258,91 +269,8 @@ pub struct Scan<'m> {
     last: Vec<[Reached; 2]>,
     /// What was read before this text, and more.
     base: u64,
-}
-
-/// What detectors look for in a text: bytes, and literals that the automaton finds on its way.
-#[derive(Debug, Clone, Copy, Default)]
-struct Signs(u16);
-
-impl Signs {
-    const QUOTE: u16 = 1;
-    const DIGIT: u16 = 1 << 1;
-    const SHELL: u16 = 1 << 2;
-    const ANGLE: u16 = 1 << 3;
-    const AT: u16 = 1 << 4;
-    const HIGH: u16 = 1 << 5;
-    const ESCAPE: u16 = 1 << 6;
-    const URL: u16 = 1 << 7;
-    const IMAGE: u16 = 1 << 8;
-    const KEY: u16 = 1 << 9;
-    const STEP: u16 = 1 << 10;
-    const CODE: u16 = 1 << 11;
-    const LOGIC: u16 = 1 << 12;
-    const SQL: u16 = 1 << 13;
-    const COMPARE: u16 = 1 << 14;
-    const SCHEME: u16 = 1 << 15;
-
-    #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-    const OF: [u16; 256] = {
-        let mut of = [0; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            of[byte] = match byte as u8 {
-                b'\'' | b'"' => Self::QUOTE,
-                b'`' => Self::QUOTE | Self::SHELL,
-                b'0'..=b'9' => Self::DIGIT,
-                b'&' => Self::SHELL | Self::ESCAPE,
-                b'%' | b'\\' => Self::ESCAPE,
-                b';' | b'|' | b'$' | b'\n' => Self::SHELL,
-                b'=' | b'#' => Self::COMPARE,
-                b'>' => Self::SHELL | Self::COMPARE,
-                b'<' => Self::ANGLE | Self::SHELL | Self::COMPARE,
-                b'@' => Self::AT,
-                0x80.. => Self::HIGH,
-                _ => 0,
-            };
-            byte += 1;
-        }
-        of
-    };
-
-    /// Literals, and the signs that they are.
-    fn literals() -> impl Iterator<Item = (&'static str, u16)> {
-        let code = html::words().map(|word| (word, Self::CODE));
-        let logic = ["or", "and", "xor", "||", "&&"].map(|word| (word, Self::LOGIC));
-        let sql = sql::telling_words().chain(["union", "waitfor", "outfile", "dumpfile", "sleep"]);
-        let fixed = [
-            ("//", Self::URL),
-            ("![", Self::IMAGE),
-            ("-----begin", Self::KEY),
-            ("..", Self::STEP),
-            ("javascript:", Self::SCHEME),
-            ("vbscript:", Self::SCHEME),
-            ("script:", Self::SCHEME),
-            ("data:", Self::SCHEME),
-            ("--", Self::COMPARE),
-            (" like", Self::COMPARE),
-        ];
-        fixed.into_iter().chain(code).chain(logic).chain(sql.map(|word| (word, Self::SQL)))
-    }
-
-    /// Whether a text may have SQL that leaves its value.
-    fn may_be_sql(self, text: &str) -> bool {
-        self.has(Self::SQL)
-            || (self.has(Self::LOGIC) && self.has(Self::COMPARE) && self.has(Self::DIGIT))
-            || text.starts_with(|c: char| c.is_ascii_digit() || c == ';')
-            || (self.has(Self::QUOTE) && sql::leaves_quotes(text))
-    }
-
-    fn of(text: &str) -> Self {
-        Self(text.bytes().fold(0, |signs, byte| {
-            signs | Self::OF.get(usize::from(byte)).copied().unwrap_or_default()
-        }))
-    }
-
-    fn has(self, sign: u16) -> bool {
-        self.0 & sign != 0
-    }
+    /// Steps upwards in the text that was read last.
+    steps: usize,
 }
 
 /// Whether a text may have another form: it has an escape, or a character that is not ASCII.
@@ -357,7 +285,7 @@ const MIN_TEXT_BYTES: usize = 3;
 impl<'m> Scan<'m> {
     #[must_use]
     pub fn new(matcher: &'m Matcher) -> Self {
-        Self { matcher, last: vec![Default::default(); matcher.steps], base: 1 }
+        Self { matcher, last: vec![Default::default(); matcher.steps], base: 1, steps: 0 }
     }
 
     /// Calls `found` with each rule that matches in a text, and the bytes that matched. `decoded`: the text is the
@@ -378,12 +306,17 @@ impl<'m> Scan<'m> {
         if signs.has(Signs::ANGLE | Signs::SCHEME) || quoted_code {
             html::find(text, report);
         }
+        if signs.has(Signs::BRACE | Signs::ANGLE | Signs::AT) {
+            template::find(text, report);
+        }
         if signs.has(Signs::SHELL) {
-            shell::find(text, report);
+            shell::find(text, decoded, report);
         }
-        if signs.has(Signs::STEP) {
-            path::find(text, decoded, report);
-        }
+        self.steps = if signs.has(Signs::STEP) || path::may_have_escaped_steps(text) {
+            path::find(text, decoded.then_some(self.steps), report)
+        } else {
+            0
+        };
         if signs.has(Signs::URL) || value {
             address::find(text, decoded, report);
         }
@@ -414,7 +347,7 @@ impl<'m> Scan<'m> {
         value: bool,
         found: &mut dyn FnMut(u16, Range<usize>),
     ) -> Signs {
-        let Self { matcher, last, base } = self;
+        let Self { matcher, last, base, .. } = self;
         let matcher: &Matcher = matcher;
         let bytes = text.as_bytes();
         let mut signs = Signs::of(text);
@@ -431,30 +364,22 @@ impl<'m> Scan<'m> {
                             && bytes.get(begin).copied().is_some_and(is_word);
                         signs.0 |= if inside { 0 } else { sign };
                     }
-                    Use::Step { rule, step, begins, ends } => {
-                        if !mixed && matcher.mixed.get(usize::from(rule)) == Some(&true) {
+                    Use::Step(step) => {
+                        if !mixed && step.mixed {
                             continue;
                         }
                         let outside = |byte: Option<u8>| !byte.is_some_and(is_word);
-                        if begins && !outside(detect::before(bytes, begin))
-                            || ends && !outside(bytes.get(end).copied())
+                        if step.begins && !outside(detect::before(bytes, begin))
+                            || step.ends && !outside(bytes.get(end).copied())
                         {
                             continue;
                         }
-                        let Some(Test::Phrase(phrase)) = matcher.rule(rule).map(|it| &it.test)
-                        else {
-                            continue;
-                        };
-                        let first =
-                            matcher.first_step.get(usize::from(rule)).copied().unwrap_or_default()
-                                as usize;
-                        let reached = last.get_mut(first..).unwrap_or_default();
                         let at = Reached { begin: *base + begin as u64, end: *base + end as u64 };
-                        if let Some(begin) = advance(phrase, reached, usize::from(step), at)
-                            && (!phrase.value || value)
+                        if let Some(begin) = advance(step, last, at)
+                            && (!step.value || value)
                         {
                             let begin = begin.saturating_sub(*base) as usize;
-                            found(rule, begin..end);
+                            found(step.rule, begin..end);
                         }
                     }
                     Use::Token { rule } => {
@@ -510,18 +435,21 @@ struct Reached {
 /// Takes a match of a step. Returns where the phrase began if it was the last step.
 ///
 /// Only the last match of the step before counts: it is the nearest. If that one overlaps, the one before it does.
-fn advance(phrase: &Phrase, reached: &mut [[Reached; 2]], step: usize, at: Reached) -> Option<u64> {
-    let begin = match step.checked_sub(1) {
-        None => at.begin,
-        Some(before) => {
-            let before =
-                reached.get(before)?.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
-            (at.begin - before.end <= u64::from(phrase.within)).then_some(before.begin)?
-        }
+fn advance(step: PhraseStep, last: &mut [[Reached; 2]], at: Reached) -> Option<u64> {
+    let place = step.place as usize;
+    let begin = if step.is_first {
+        at.begin
+    } else {
+        let before = last.get(place.checked_sub(1)?)?;
+        let before = before.iter().find(|it| it.end != 0 && it.end <= at.begin)?;
+        (at.begin - before.end <= u64::from(step.within)).then_some(before.begin)?
     };
-    let last = reached.get_mut(step)?;
-    *last = [Reached { begin, end: at.end }, last[0]];
-    (step + 1 == phrase.steps.len()).then_some(begin)
+    if step.is_last {
+        return Some(begin);
+    }
+    let reached = last.get_mut(place)?;
+    *reached = [Reached { begin, end: at.end }, reached[0]];
+    None
 }
 
 /// Spaces between a prefix and what follows it.

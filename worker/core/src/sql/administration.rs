@@ -1,5 +1,5 @@
 //! The administration's statements on D1. A test prepares each against the migrations
-//! (`tests/administration.rs`). Rows are loaded as JSON texts, in the shape of the `…Row` structs.
+//! (`tests/sql.rs`). Rows are loaded as JSON texts, in the shape of the `…Row` structs.
 
 /// A bound value of a statement.
 #[derive(Debug, Clone, PartialEq)]

@@ -220,6 +220,57 @@ pub const LANE_REPORTS: &str = lane_reports!("WHERE tenant = ?1", "?2");
 /// The same of all tenants. A time, limit of tenants.
 pub const LANE_REPORTS_OF_ALL: &str = concat!(lane_reports!("", "?1"), " LIMIT ?2");
 
+/// The newest checkpoint of a lane. Tenant, lane.
+pub const LOG_CHECKPOINT: &str = "SELECT note, first, leaves, cosignatures FROM log_checkpoints \
+     WHERE tenant = ?1 AND lane = ?2";
+
+/// A row if anybody may read the tenant's logs. Tenant.
+pub const LOG_IS_PUBLIC: &str = "SELECT 1 AS one FROM tenants WHERE tenant = ?1 AND log_public = 1";
+
+/// Tenant, lane, a JSON array of tiles: level, number, root, leaves.
+pub const WRITE_TILES: &str = "INSERT INTO log_tiles (tenant, lane, level, number, root, leaves) \
+     SELECT ?1, ?2, value->>0, value->>1, value->>2, value->>3 FROM json_each(?3) WHERE true \
+     ON CONFLICT (tenant, lane, level, number) DO UPDATE SET root = excluded.root, \
+       leaves = coalesce(excluded.leaves, leaves)";
+
+/// Replaces a lane's checkpoint, unless it is another one than the lane read. Tenant, lane, note, first, leaves, the note
+/// that was read or NULL.
+pub const PUBLISH: &str = "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) \
+     SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 IS \
+       (SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2) \
+     ON CONFLICT (tenant, lane) DO UPDATE SET note = excluded.note, first = excluded.first, \
+       leaves = excluded.leaves, cosignatures = '' RETURNING 1 AS one";
+
+/// Sets the lines of witnesses for a checkpoint. Tenant, lane, note, the lines.
+pub const COSIGN: &str = "UPDATE log_checkpoints SET cosignatures = ?4 \
+     WHERE tenant = ?1 AND lane = ?2 AND note = ?3";
+
+/// Tenant, lane, level, first number, how many.
+pub const LOG_ROOTS: &str = "SELECT number, root FROM log_tiles \
+     WHERE tenant = ?1 AND lane = ?2 AND level = ?3 AND number >= ?4 AND number < ?4 + ?5 ORDER BY number";
+
+/// Tenant, lane, number of a tile of level 0.
+pub const LOG_LEAVES: &str = "SELECT leaves FROM log_tiles \
+     WHERE tenant = ?1 AND lane = ?2 AND level = 0 AND number = ?3";
+
+/// Forgets the leaves of tiles whose receipts were all deleted. Tenant, lane, the last receipt that was deleted. A
+/// bounded number of tiles each time: no more are newly covered by one batch of deletions.
+pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant = ?1 AND lane = ?2 AND level = 0 \
+     AND leaves IS NOT NULL AND number < (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 FROM log_checkpoints \
+       WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 - 4 \
+       FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2)";
+
+/// The last receipt in a range; 0 if there is none. Tenant, lane, first, last.
+pub const LAST_IN_RANGE: &str = "SELECT coalesce(max(seq), 0) AS seq FROM receipts \
+     WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4";
+
+/// Events of a tenant's registry after an epoch, in order, and its epoch; at most 100. Tenant, epoch.
+pub const REGISTRY_EVENTS: &str = "WITH RECURSIVE epochs (epoch) AS (SELECT CAST(?2 AS INTEGER) + 1 \
+       UNION ALL SELECT e.epoch + 1 FROM epochs e, tenants t WHERE t.tenant = ?1 AND e.epoch < t.epoch \
+         AND e.epoch < CAST(?2 AS INTEGER) + 100) \
+     SELECT at_ms, detail, event_id, kind, source FROM epochs JOIN audit_events \
+       ON tenant = ?1 AND event_id = 'registry.' || epochs.epoch ORDER BY epochs.epoch";
+
 /// Tenant, lane, first and last sequence number.
 pub const STORED_HASHES: &str = "SELECT seq, receipt_hash FROM receipts \
      WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4 ORDER BY seq";
@@ -359,7 +410,7 @@ pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id
 pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
 
 /// Tenant, lane, the sequence number before the first, limit.
-pub const OLD_RECEIPTS: &str = "SELECT at_ms, seq, receipt_hash, prev_receipt_hash, body \
+pub const OLD_RECEIPTS: &str = "SELECT seq, receipt_hash, prev_receipt_hash, body \
      FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4";
 
 /// Tenant, lane, number and hash of the last receipt that is deleted.
@@ -411,6 +462,16 @@ pub const ALL: &[&str] = &[
     SHARED_LIMITS,
     EPOCH,
     FLUSH_ROWS,
+    LOG_CHECKPOINT,
+    LOG_IS_PUBLIC,
+    WRITE_TILES,
+    PUBLISH,
+    COSIGN,
+    LOG_ROOTS,
+    LOG_LEAVES,
+    PRUNE_LEAVES,
+    LAST_IN_RANGE,
+    REGISTRY_EVENTS,
     FLUSH_COUNTS,
     FLUSHED_THROUGH,
     FLUSH_METRICS,

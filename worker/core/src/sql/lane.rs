@@ -140,6 +140,13 @@ pub const SCHEMA: &[&str] = &[
        expires_at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT",
     "CREATE INDEX IF NOT EXISTS observations_run ON observations (run, id)",
     "CREATE INDEX IF NOT EXISTS observations_expiry ON observations (expires_at_ms, run)",
+    // The lane's Merkle tree over its receipts: full tiles. Hashes are in base64. leaves: of level 0, while they are kept.
+    "CREATE TABLE IF NOT EXISTS tiles (level INTEGER NOT NULL, number INTEGER NOT NULL, \
+       root TEXT NOT NULL, leaves TEXT, PRIMARY KEY (level, number)) STRICT, WITHOUT ROWID",
+    // Rows that D1 has, and that the lane keeps in case that D1 is restored to an earlier time. at_ms: when they were
+    // flushed.
+    "CREATE TABLE IF NOT EXISTS flushed (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, \
+       row TEXT NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS audit_counts (event_id TEXT NOT NULL PRIMARY KEY, \
        at_ms INTEGER NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, \
        count INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -259,6 +266,32 @@ pub const KEEP_STATES: &str = "INSERT INTO agents (agent, state) SELECT agent, s
      WHERE seq IN (SELECT max(seq) FROM journal WHERE seq > ?1 GROUP BY agent) \
      ON CONFLICT (agent) DO UPDATE SET state = excluded.state";
 pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
+/// Sequence number, now.
+pub const KEEP_FLUSHED: &str = "INSERT INTO flushed (seq, at_ms, row) \
+     SELECT seq, ?2, row FROM journal WHERE seq <= ?1 ON CONFLICT (seq) DO NOTHING";
+/// A bounded number of the oldest rows: those from before a time, and those up to a sequence number. If the oldest is
+/// neither, no other row is read.
+pub const FORGET_FLUSHED: &str = "DELETE FROM flushed WHERE seq < (SELECT min(seq) FROM flushed) + ?2 \
+     AND (at_ms < ?1 OR seq <= ?3) \
+     AND EXISTS (SELECT 1 FROM (SELECT seq, at_ms FROM flushed ORDER BY seq LIMIT 1) AS oldest \
+       WHERE oldest.at_ms < ?1 OR oldest.seq <= ?3)";
+/// The first row that is kept from a sequence number on; 0 if there is none.
+pub const FIRST_FLUSHED: &str = "SELECT coalesce(min(seq), 0) FROM flushed WHERE seq >= ?1";
+/// From a sequence number on.
+pub const FLUSHED: &str = "SELECT seq, row FROM flushed WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
+
+/// Level, number, root, leaves.
+pub const KEEP_TILE: &str = "INSERT INTO tiles (level, number, root, leaves) VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT (level, number) DO UPDATE SET root = excluded.root, leaves = excluded.leaves";
+pub const DROP_LEAVES: &str = "UPDATE tiles SET leaves = NULL WHERE level = 0 AND number = ?1";
+pub const LEAVES: &str = "SELECT leaves FROM tiles WHERE level = 0 AND number = ?1";
+/// Level, first number, how many.
+pub const TILE_ROOTS: &str = "SELECT root FROM tiles \
+     WHERE level = ?1 AND number >= ?2 AND number < ?2 + ?3 ORDER BY number";
+/// Level, first number, last number (exclusive), and the first tile whose leaves are wanted.
+pub const TILES: &str = "SELECT json_array(level, number, root, CASE WHEN number >= ?4 THEN leaves END) FROM tiles \
+     WHERE level = ?1 AND number >= ?2 AND number < ?3 ORDER BY number";
+pub const FORGET_TILES: &str = "DELETE FROM tiles";
 /// A bounded number of the oldest expired rows: rows from before a time, and rows up to a sequence
 /// number whose time is after another time because the clock was ahead.
 pub const EXPIRE_REPLAYS: &str = "DELETE FROM replay WHERE seq IN \
@@ -373,6 +406,16 @@ pub const ALL: &[&str] = &[
     KEEP_NONCES,
     KEEP_STATES,
     PRUNE,
+    KEEP_FLUSHED,
+    FORGET_FLUSHED,
+    FIRST_FLUSHED,
+    FLUSHED,
+    KEEP_TILE,
+    DROP_LEAVES,
+    LEAVES,
+    TILE_ROOTS,
+    TILES,
+    FORGET_TILES,
     EXPIRE_REPLAYS,
     EXPIRE_NONCES,
     OBSERVATIONS,

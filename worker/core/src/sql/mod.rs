@@ -36,6 +36,8 @@ macro_rules! settings {
             ", ",
             $each!("warrant_alone_trust"),
             ", ",
+            $flag!("log_public"),
+            ", ",
             $json!("shield"),
         )
     };

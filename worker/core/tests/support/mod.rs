@@ -3,9 +3,6 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
-pub mod model;
-pub mod registry;
-
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -376,17 +373,19 @@ impl Gate {
     /// What `worker/edge/src/d1/flush.rs` does.
     fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
         let totals = batch.report.totals.encode();
-        let metrics = params![TENANT, 0, batch.metrics, totals];
+        let metrics = params![TENANT, self.number, batch.metrics, totals];
         self.database.execute(d1::FLUSH_METRICS, metrics).unwrap();
-        self.database.execute(d1::FLUSH_ROWS, params![TENANT, 0, batch.rows]).unwrap();
-        self.database.execute(d1::FLUSH_COUNTS, params![TENANT, 0, batch.counts]).unwrap();
+        self.database.execute(d1::FLUSH_ROWS, params![TENANT, self.number, batch.rows]).unwrap();
+        self.database
+            .execute(d1::FLUSH_COUNTS, params![TENANT, self.number, batch.counts])
+            .unwrap();
         let (through, now_ms) = (batch.through as i64, self.now_ms.get() as i64);
-        let through = params![TENANT, 0, through, now_ms, batch.report.encode()];
+        let through = params![TENANT, self.number, through, now_ms, batch.report.encode()];
         self.database.execute(d1::FLUSHED_THROUGH, through).unwrap();
         let Some((first, last)) = batch.range else { return Vec::new() };
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
         hashes
-            .query_map(params![TENANT, 0, first as i64, last as i64], |row| {
+            .query_map(params![TENANT, self.number, first as i64, last as i64], |row| {
                 Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
             })
             .unwrap()
@@ -398,7 +397,7 @@ impl Gate {
     pub fn receipts(&self) -> Vec<StoredReceipt> {
         let mut statement = self.database.prepare(d1::RECEIPTS).unwrap();
         let mut receipts: Vec<StoredReceipt> = statement
-            .query_map(params![TENANT, 0, 1, 1_000_000], |row| {
+            .query_map(params![TENANT, self.number, 1, 1_000_000], |row| {
                 Ok(StoredReceipt {
                     seq: row.get::<_, i64>(0)? as u64,
                     receipt_hash: row.get(1)?,
@@ -551,6 +550,7 @@ pub fn command(body: &Json) -> GateCommand {
         purpose: Purpose::Authorize,
         session: None,
         parameters: Vec::new(),
+        beside: gateward_core::json::Json::Null,
         warrant: None,
         call,
     }

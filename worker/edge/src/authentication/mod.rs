@@ -6,8 +6,7 @@
 
 pub mod failures;
 
-use gateward_core::admin::Actor;
-use gateward_core::api::route::{Access, Operation, Route};
+use gateward_admin::Actor;
 use gateward_core::approval::Approval;
 use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
@@ -21,6 +20,7 @@ use gateward_core::log::{Event, Line, of_json};
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::registry::{AgentStatus, CredentialKind, CredentialStatus, TenantStatus};
+use gateward_core::route::{Access, Operation, Route};
 use gateward_core::scope::Scope;
 use gateward_core::warrant::{self, Judged};
 use subtle::ConstantTimeEq as _;
@@ -119,20 +119,33 @@ pub async fn authenticate(
             }
             if caller.agent.is_none() { with_scope(caller, scope) } else { Ok(caller) }
         }
-        Access::Administrator(scope) => {
-            let caller = caller(request, app, body).await?;
-            if caller.agent.is_some() {
-                let detail = "this route needs an administrator's credential";
-                return Err(Problem::new(ProblemCode::Forbidden, detail));
-            }
-            with_scope(caller, scope)
-        }
+        Access::Administrator(scope) => administrator(request, app, body, scope).await,
+        Access::Log => administrator(request, app, body, Scope::AuditRead).await,
         // The router does not authenticate these routes here.
         Access::Open | Access::Call => Err(Problem::new(
             ProblemCode::Internal,
             "this route does not authenticate its callers here",
         )),
     }
+}
+
+async fn administrator(
+    request: &Request,
+    app: &App,
+    body: &[u8],
+    scope: Scope,
+) -> Result<Caller, Problem> {
+    let caller = caller(request, app, body).await?;
+    if caller.agent.is_some() {
+        let detail = "this route needs an administrator's credential";
+        return Err(Problem::new(ProblemCode::Forbidden, detail));
+    }
+    with_scope(caller, scope)
+}
+
+/// The refusal of a request without a credential for a log that is not public.
+pub fn no_credential(request: &Request, app: &App) -> Problem {
+    refuse(request, app, ProblemCode::Unauthorized, INVALID)
 }
 
 fn with_scope(caller: Caller, scope: Scope) -> Result<Caller, Problem> {
@@ -258,6 +271,7 @@ pub fn command(
         purpose,
         session: None,
         parameters: Vec::new(),
+        beside: Json::Null,
         warrant: None,
         call,
     })

@@ -1,6 +1,6 @@
 //! Reads and writes of the administration.
 
-use gateward_core::admin::Loaded;
+use gateward_admin::Loaded;
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::administration::{KEPT_ANSWER, Statement, Value};

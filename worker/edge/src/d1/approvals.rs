@@ -1,6 +1,6 @@
 //! The tables `approvals` and `approval_groups`.
 
-use gateward_core::api::approvals::ApprovalFilter;
+use gateward_admin::api::approvals::ApprovalFilter;
 use gateward_core::approval::Approval;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::sql::d1::{

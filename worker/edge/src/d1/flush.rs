@@ -2,7 +2,8 @@
 
 use gateward_core::lane::FlushBatch;
 use gateward_core::sql::d1::{
-    EPOCH, FLUSH_COUNTS, FLUSH_METRICS, FLUSH_ROWS, FLUSHED_THROUGH, PING, STORED_HASHES,
+    EPOCH, FLUSH_COUNTS, FLUSH_METRICS, FLUSH_ROWS, FLUSHED_THROUGH, LOG_CHECKPOINT, PING,
+    STORED_HASHES,
 };
 use js_sys::futures::JsFuture;
 use serde::Deserialize;
@@ -19,6 +20,8 @@ pub struct Flushed {
     pub stored: Vec<(u64, String)>,
     /// The tenant's epoch. 0 if the tenant does not exist.
     pub epoch: u64,
+    /// The note of the lane's checkpoint; `None` if it has none.
+    pub note: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +33,11 @@ struct HashRow {
 #[derive(Deserialize)]
 struct EpochRow {
     epoch: u64,
+}
+
+#[derive(Deserialize)]
+struct NoteRow {
+    note: String,
 }
 
 /// Bytes of the whole database as D1 reports them; 0 if it does not report them.
@@ -64,6 +72,7 @@ pub async fn flush(
         statements.push(statement(FLUSH_COUNTS, &counts));
     }
     let (first, last) = batch.range.unwrap_or((0, 0));
+    statements.push(statement(LOG_CHECKPOINT, &[tenant.clone(), lane.clone()]));
     let range = [tenant.clone(), lane, number(first), number(last)];
     statements.push(statement(STORED_HASHES, &range));
     statements.push(statement(EPOCH, &[tenant]));
@@ -72,8 +81,10 @@ pub async fn flush(
     let mut last = answered.iter().rev().map(Box::as_ref);
     let epochs: Vec<EpochRow> = rows(last.next())?;
     let hashes: Vec<HashRow> = rows(last.next())?;
+    let notes: Vec<NoteRow> = rows(last.next())?;
     Ok(Flushed {
         stored: hashes.into_iter().map(|row| (row.seq, row.receipt_hash)).collect(),
         epoch: epochs.first().map_or(0, |row| row.epoch),
+        note: notes.into_iter().next().map(|row| row.note),
     })
 }

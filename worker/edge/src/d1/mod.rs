@@ -6,6 +6,7 @@ pub mod audit;
 pub mod decisions;
 pub mod flush;
 pub mod limits;
+pub mod logs;
 pub mod metrics;
 pub mod receipts;
 pub mod registry;

@@ -2,10 +2,10 @@
 
 use gateward_core::receipt::ChainHead;
 use gateward_core::receipt::StoredReceipt;
-use gateward_core::receipt::retention::MAX_PRUNED;
+use gateward_core::receipt::retention::{MAX_OLD_RECEIPTS, MAX_PRUNED};
 use gateward_core::sql::d1::{
     OLD_RECEIPTS, PRUNE_APPROVAL_GROUPS, PRUNE_APPROVALS, PRUNE_DECISIONS, PRUNE_EVENTS,
-    PRUNE_RECEIPTS, RETENTION, SAVE_ANCHOR,
+    PRUNE_LEAVES, PRUNE_RECEIPTS, RETENTION, SAVE_ANCHOR,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,7 +21,6 @@ struct RetentionRow {
 
 #[derive(Deserialize)]
 struct OldReceipt {
-    at_ms: u64,
     seq: u64,
     receipt_hash: String,
     prev_receipt_hash: String,
@@ -36,15 +35,15 @@ pub async fn retention_days(env: &Env, tenant: &str) -> Result<Option<u32>> {
     Ok(periods.first().and_then(|row| row.retention_days))
 }
 
-/// The oldest receipts after `anchor`, each with its time; at most [`MAX_PRUNED`].
+/// The oldest receipts after `anchor`, at most [`MAX_OLD_RECEIPTS`].
 pub async fn oldest(
     env: &Env,
     tenant: &str,
     lane: u16,
     anchor: &ChainHead,
-) -> Result<Vec<(u64, StoredReceipt)>> {
+) -> Result<Vec<StoredReceipt>> {
     let values =
-        [tenant.into(), number(lane.into()), number(anchor.seq), number(MAX_PRUNED.into())];
+        [tenant.into(), number(lane.into()), number(anchor.seq), number(MAX_OLD_RECEIPTS.into())];
     let answered = query(env, &[statement(OLD_RECEIPTS, &values)], D1_BACKGROUND_MS).await?;
     let oldest: Vec<OldReceipt> = rows(answered.first().map(Box::as_ref))?;
     let receipt = |row: OldReceipt| StoredReceipt {
@@ -53,7 +52,7 @@ pub async fn oldest(
         prev_receipt_hash: row.prev_receipt_hash,
         body: row.body,
     };
-    Ok(oldest.into_iter().map(|row| (row.at_ms, receipt(row))).collect())
+    Ok(oldest.into_iter().map(receipt).collect())
 }
 
 /// Deletes the lane's receipts and decisions up to `anchor`, and some of the tenant's events and
@@ -79,6 +78,7 @@ pub async fn prune(
         statements.push(statement(SAVE_ANCHOR, &saved));
         statements.push(statement(PRUNE_DECISIONS, &through));
         statements.push(statement(PRUNE_RECEIPTS, &through));
+        statements.push(statement(PRUNE_LEAVES, &through));
     }
     statements.push(statement(PRUNE_APPROVAL_GROUPS, &old));
     statements.push(statement(PRUNE_APPROVALS, &old));

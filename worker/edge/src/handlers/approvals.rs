@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use gateward_core::api::approvals::{self as listing, ApprovalFilter, ApprovalPage};
-use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
-use gateward_core::api::route::Route;
+use gateward_admin::api::approvals::{self as listing, ApprovalFilter, ApprovalPage};
+use gateward_admin::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::approval::{
     Approval, ApprovalInput, ApprovalStatus, DecideCommand, HeldApproval, VerdictKind,
 };
@@ -14,6 +13,7 @@ use gateward_core::id::{approval_position, rfc3339};
 use gateward_core::log::{Event, of_json};
 use gateward_core::name::is_name;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::route::Route;
 use worker::Date;
 
 use crate::answer::{Answer, Answered, whole};

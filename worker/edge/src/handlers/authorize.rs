@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Answered};
 use crate::app::App;
 use crate::authentication;
+use crate::handlers::logs;
 use crate::http::{Body, Request};
 use crate::lane;
 use crate::warrants;
@@ -31,7 +32,12 @@ pub async fn authorize(request: &Request, app: &App) -> Answered {
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     warrants::judge(app, &mut command, carried);
     authentication::identify(request, app, &command)?;
+    let wait_s = logs::preferred_wait_s(request);
     let answer = lane::client::call(&app.env, &command);
     drop(command);
-    answer.await.map(Answer::Whole)
+    let answer = answer.await?;
+    Ok(Answer::Whole(match wait_s {
+        None => answer,
+        Some(wait_s) => logs::with_checkpoint(app, token.tenant, answer, wait_s).await?,
+    }))
 }

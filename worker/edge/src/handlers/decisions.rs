@@ -1,9 +1,9 @@
 //! `GET /v1/decisions` and `/v1/decisions/{id}`.
 
-use gateward_core::api::decisions::{
+use gateward_admin::api::decisions::{
     CallOutcome, DecidingPolicy, DecisionDetail, DecisionPage, DecisionView,
 };
-use gateward_core::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
+use gateward_admin::api::page::{DEFAULT_PAGE, FlushedThrough, MAX_PAGE};
 use gateward_core::decision::Decision;
 use gateward_core::id::{decision_position, first_decision_id_at, rfc3339};
 use gateward_core::name::is_name;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use futures_util::future::join;
-use gateward_core::api::health::{Health, Version};
+use gateward_admin::api::health::{Health, Version};
 use gateward_core::isolate::readiness::{Ask, Readiness};
 use gateward_core::problem::Problem;
 use worker::{Date, Delay};

@@ -5,9 +5,13 @@ use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;
 use gateward_core::call::headers;
 use gateward_core::call::http_tool::{self, HttpRequest};
+use gateward_core::decode::text;
+use gateward_core::gate::inspection::{self, UNREDACTABLE};
+use gateward_core::gate::proxy::InspectResults;
 use gateward_core::json::{self, Json};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::provenance::extract;
+use gateward_core::provenance::part::Part;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use gateward_core::shield::Redaction;
@@ -19,9 +23,8 @@ use crate::authentication;
 use crate::http::{Body, Head, Request};
 use crate::lane;
 use crate::lane::client::{Judged, RateFields, Refused};
-use crate::upstream::relay::{
-    self, Done, Ended, Passed, Sent, UpstreamAnswer, UpstreamRequest, Watch,
-};
+use crate::upstream::passed::{self, Passed};
+use crate::upstream::relay::{self, Done, Ended, Sent, UpstreamAnswer, UpstreamRequest, Watch};
 use crate::warrants;
 
 pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> Answered {
@@ -47,6 +50,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     let mut command =
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     command.forwarded = true;
+    command.beside = headers::beside(request.headers());
     // The lane judges it, once it knows the tool.
     command.warrant = warrants::in_headers(request)?;
     authentication::identify(request, app, &command)?;
@@ -57,6 +61,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         asked.body = None;
     }
     command.warrant = None;
+    command.beside = Json::Null;
     let Judged { mut reply, rate } = match judged.await {
         Ok(judged) => judged,
         Err(Refused { problem, rate }) => {
@@ -67,7 +72,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
     // The outcome names the tool.
     command.call.tool = std::mem::take(&mut reply.tool);
     let Some(decision) = reply.decision.take() else { return Err(unfit()) };
-    let passed = Passed::new(command, decision, reply.untrusted.take(), reply.observe.take());
+    let passed = Passed::new(command, decision, std::mem::take(&mut reply.answer));
     let call = DecidedCall { request, app, passed, rate };
     if !call.passed.decision.decision.passes() {
         let decision = &call.passed.decision;
@@ -98,8 +103,15 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         call.record(answer.refuse(ending));
         return call.refuse(&problem);
     }
-    call.stream(answer, upstream.shared_cache)
+    let has_body = request.method != "HEAD" && !NO_BODY.contains(&answer.status);
+    match &call.passed.rules.inspect {
+        Some(rules) if has_body => call.inspect(answer, rules).await,
+        _ => call.stream(answer, upstream.shared_cache),
+    }
 }
+
+/// Statuses of responses without a body.
+const NO_BODY: [u16; 3] = [204, 205, 304];
 
 /// A call that its lane has decided.
 struct DecidedCall<'a> {
@@ -149,6 +161,10 @@ impl DecidedCall<'_> {
             // Without a charset: the body was read as UTF-8.
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
+        if self.passed.rules.inspect.is_some() {
+            // What is looked for could be in two parts.
+            headers.retain(|(name, _)| !headers::is_of_parts(name));
+        }
         headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));
         let body = Some(body).filter(|body| !body.is_empty());
         let (method, decision) = (self.request.method.as_str(), Some(&self.passed.decision));
@@ -176,10 +192,10 @@ impl DecidedCall<'_> {
         }
         // The decision marked the agent. If the response took long, that mark may have ended.
         let waited_ms = Date::now().as_millis().saturating_sub(decided_at_ms);
-        if let Some(untrusted) = &self.passed.untrusted
-            && waited_ms >= relay::MARK_INTERVAL_MS
+        if let Some(untrusted) = &self.passed.rules.untrusted
+            && waited_ms >= passed::MARK_INTERVAL_MS
         {
-            let marked = relay::mark(self.app, &self.passed.command, untrusted).await;
+            let marked = passed::mark(self.app, &self.passed.command, untrusted).await;
             marked.map_err(|problem| (problem, Ending::Refused))?;
         }
         Ok(())
@@ -187,30 +203,86 @@ impl DecidedCall<'_> {
 
     /// Streams the server's response to the caller, and records the outcome at its end.
     fn stream(self, answer: UpstreamAnswer, shared_cache: bool) -> Answered {
-        let Self { app, passed, rate, .. } = self;
-        let mut head = Head::bare(answer.status).decision(&passed.decision);
-        for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
-            head = head.field(&name, value);
-        }
-        head = rate.add_to(head.field("x-request-id", &app.request_id));
+        let head = self.head(&answer, shared_cache, false);
+        let Self { app, passed, .. } = self;
         let app = app.clone();
-        let watch = if passed.observe.is_some() { Watch::Body } else { Watch::Nothing };
+        let watch = if passed.rules.observe.is_some() { Watch::Body } else { Watch::Nothing };
         let done: Done = Box::new(move |ended, body| {
-            if let Some(observe) = &passed.observe {
-                let (text, trust) = (String::from_utf8_lossy(&body), observe.result_trust.as_ref());
-                let key = &app.settings.config.value_key;
-                let mut found = extract::result(key, &text, trust, observe.trusted);
-                found.incomplete |= ended.bytes > body.len() as u64;
-                *passed.observed.borrow_mut() = found;
-            }
-            relay::record_outcome(&app, &passed, ended)
+            let text = String::from_utf8_lossy(&body);
+            observe(&app, &passed, &[Part::whole(&text)], ended.bytes > body.len() as u64);
+            passed::record_outcome(&app, &passed, ended)
         });
         whole(answer.stream(head, None, watch, Some(done)))
     }
 
+    /// Reads the server's response to its end, and has the shield inspect it before the caller gets any of it.
+    async fn inspect(&self, answer: UpstreamAnswer, rules: &InspectResults) -> Answered {
+        let (app, passed) = (self.app, &self.passed);
+        let (bytes, ended) = match answer.bytes().await {
+            Ok(read) => read,
+            Err(broken) => {
+                self.record(broken.ended());
+                return self.refuse(&broken.problem());
+            }
+        };
+        let kind = answer.header("content-type").unwrap_or_default();
+        let exact = text::exact(&bytes);
+        let readings = match exact.is_none() && headers::is_media_type(&kind) {
+            true => Vec::new(),
+            false => text::readings(&bytes),
+        };
+        let parts: Vec<Part<'_>> = readings.iter().map(|text| Part::whole(text)).collect();
+        let settings = &app.settings;
+        let (shield, key) = (settings.engine.shield(), &settings.config.value_key);
+        let tenant = &passed.command.tenant;
+        let mut inspected = inspection::inspect((shield, key), tenant, rules.modes, &parts);
+        let redaction = Redaction { shield, tenant, categories: &inspected.redacts };
+        let redacted = match redaction.is_needed() {
+            true => exact.and_then(|text| redaction.answer_text(text)),
+            false => None,
+        };
+        if redaction.is_needed() && redacted.is_none() {
+            inspected.withhold(UNREDACTABLE);
+        }
+        passed.note(&inspected);
+        if let Some(why) = inspected.withheld {
+            self.record(ended);
+            return self.refuse(&Problem::new(ProblemCode::ResultBlocked, why));
+        }
+        observe(app, passed, &parts, false);
+        if inspected.taints
+            && let Err(problem) = passed::mark(app, &passed.command, &rules.taints).await
+        {
+            self.record(Ended { ending: Ending::Refused, ..ended });
+            return self.refuse(&problem);
+        }
+        if let Some(recorded) = passed::record_outcome(app, passed, ended)
+            && let Err(problem) = recorded.await
+        {
+            return self.refuse(&problem);
+        }
+        // Shared caches would give it to agents that it does not taint.
+        let head = self.head(&answer, false, redacted.is_some());
+        whole(match redacted {
+            Some(redacted) => head.with(&redacted),
+            None => head.with_bytes(&bytes),
+        })
+    }
+
+    /// The head of the server's response, for the caller. `changed`: the body is another one.
+    fn head(&self, answer: &UpstreamAnswer, shared_cache: bool, changed: bool) -> Head {
+        let mut head = Head::bare(answer.status).decision(&self.passed.decision);
+        for (name, value) in headers::to_caller(answer.headers(), shared_cache) {
+            if !(changed && headers::is_of_bytes(&name)) {
+                head = head.field(&name, value);
+            }
+        }
+        self.rate.add_to(head.field("x-request-id", &self.app.request_id))
+    }
+
     fn record(&self, ended: Ended) {
         // No part of the answer reaches the agent.
-        let _ = relay::record_outcome(self.app, &self.passed, ended);
+        let _ = passed::record_outcome(self.app, &self.passed, ended);
     }
 
     fn not_sent(&self, problem: &Problem) -> Answered {
@@ -222,6 +294,15 @@ impl DecidedCall<'_> {
         let head = Head::of_problem(problem, &self.app.request_id).decision(&self.passed.decision);
         whole(self.rate.add_to(head).with(&problem.to_json(&self.app.request_id)))
     }
+}
+
+/// Keeps the values of a response, if its run is observed.
+fn observe(app: &App, passed: &Passed, parts: &[Part<'_>], incomplete: bool) {
+    let Some(observe) = &passed.rules.observe else { return };
+    let (key, trust) = (&app.settings.config.value_key, observe.result_trust.as_ref());
+    let mut found = extract::result(key, parts, trust, observe.trusted && !passed.is_tainting());
+    found.incomplete |= incomplete;
+    *passed.observed.borrow_mut() = found;
 }
 
 /// A JSON body, or none. Other types are refused, since policies could not judge them.

@@ -1,7 +1,7 @@
 //! `GET /v1/limits/status`.
 
 use futures_util::future::try_join_all;
-use gateward_core::api::limits::{LimitStates, SharedLimitState};
+use gateward_admin::api::limits::{LimitStates, SharedLimitState};
 use gateward_core::gate::limits::{agent_book, credential_book};
 use gateward_core::limit::book::At;
 use gateward_core::limit::lease::Terms;

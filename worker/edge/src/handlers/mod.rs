@@ -8,6 +8,7 @@ pub mod forward_auth;
 pub mod health;
 pub mod http_tools;
 pub mod limits;
+pub mod logs;
 pub mod mcp;
 pub mod metrics;
 mod parameters;

@@ -1,10 +1,11 @@
 //! `GET /v1/receipts`, `/v1/receipts/{id}`, `/v1/receipts/ends` and `POST /v1/receipts/verify`.
 
-use gateward_core::api::receipts::{
+use gateward_admin::api::receipts::{
     Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptLink,
     ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
 use gateward_core::id::{receipt_id, receipt_position};
+use gateward_core::lane::LogName;
 use gateward_core::lane::protocol::ChainEnds;
 use gateward_core::log::of_json;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -16,6 +17,7 @@ use crate::app::App;
 use crate::authentication::Caller;
 use crate::d1;
 use crate::d1::receipts::from_journal;
+use crate::handlers::logs;
 use crate::handlers::parameters::{malformed, page_limit};
 use crate::http::{Request, json};
 use crate::lane;
@@ -132,7 +134,7 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
         verification.verified = false;
         verification.problem = Some("all receipts of this range were pruned".to_owned());
     }
-    let mut next = from;
+    let (mut next, mut last) = (from, None);
     while next <= to {
         let limit = u32::try_from(to - next + 1).unwrap_or(MAX_RECEIPT_PAGE).min(MAX_RECEIPT_PAGE);
         let rows = acknowledged(app, &caller.tenant, lane, next, limit).await?;
@@ -146,12 +148,28 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
         verification.checked += rows.len() as u64;
         next += rows.len() as u64;
         previous = rows.last().map(|row| row.receipt_hash.clone());
+        last = rows.into_iter().next_back();
     }
     if verification.verified {
         verification.complete = next > end;
         verification.next_from = Some(next).filter(|next| *next <= end);
         if next == head.seq + 1 && previous.as_deref() == Some(head.hash.as_str()) {
             verification.anchored = Anchored::Head;
+        }
+        let log = LogName { tenant: caller.tenant.clone(), lane };
+        let in_tree = match &last {
+            Some(last) => logs::is_in_tree(app, &log, last.seq, last.body.as_bytes()).await?,
+            None => None,
+        };
+        match in_tree {
+            Some(true) => verification.anchored = Anchored::Checkpoint,
+            Some(false) => {
+                verification.verified = false;
+                verification.broken_at = last.map(|last| last.seq);
+                let problem = "the receipt is not in the tree of the lane's signed checkpoint";
+                verification.problem = Some(problem.to_owned());
+            }
+            None => {}
         }
     }
     json(&verification).map(Answer::Json)

@@ -1,7 +1,7 @@
 //! What a caller tells about runs and calls: `POST /v1/runs`, `POST /v1/runs/{run}/observations` and
 //! `POST /v1/decisions/{id}/outcome`. The lane checks that the caller of the first two is a harness.
 
-use gateward_core::api::runs::{IssuedRun, Recorded};
+use gateward_admin::api::runs::{IssuedRun, Recorded};
 use gateward_core::call::ToolCall;
 use gateward_core::call::claims::Claims;
 use gateward_core::call::command::Purpose;

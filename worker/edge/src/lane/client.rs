@@ -4,10 +4,12 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use futures_util::future::join;
 use futures_util::{StreamExt as _, stream};
-use gateward_core::admin::AgentInLane;
+use gateward_admin::AgentInLane;
 use gateward_core::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use gateward_core::call::command::GateCommand;
+use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::gate::proxy::ProxyReply;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
 use gateward_core::isolate::outage::LogThrottle;
@@ -19,6 +21,7 @@ use gateward_core::limit::Amount;
 use gateward_core::limit::lease::{Granted, Returned};
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::receipt::HEAD_LANE;
 use gateward_core::registry::{EpochPush, PendingPushes, TenantRecord};
 use gateward_core::velocity::Counted;
 use gateward_core::velocity::shared::Look;
@@ -33,6 +36,7 @@ use worker::{Date, Env};
 use super::refusals;
 use crate::http::Head;
 use crate::limits::{EPOCH_PUSH_MS, LANE_MS, LEASE_MS, LOOK_MS, RECALL_MS};
+use crate::settings::settings;
 use crate::{io, log};
 
 /// The binding in wrangler.toml.
@@ -220,13 +224,15 @@ const CONCURRENT_PUSHES: usize = 32;
 
 /// Pushes a change to every lane of the tenant, and returns the lanes that did not confirm it. An object
 /// pushes again to these until they confirm, or until their copies are too old to be used.
+///
+/// The tenant's head log is told too. If it is not, it reads the change when a lane tells it of a checkpoint.
 pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
-    let mut pending: Vec<u16> = stream::iter(0..lanes)
+    let pending = stream::iter(0..lanes)
         .map(|lane| async move { (!push_one(env, tenant, lane, push).await).then_some(lane) })
         .buffer_unordered(CONCURRENT_PUSHES)
         .filter_map(|lane| async move { lane })
-        .collect()
-        .await;
+        .collect();
+    let (mut pending, ()): (Vec<u16>, ()) = join(pending, include_events(env, tenant)).await;
     pending.sort_unstable();
     if !pending.is_empty() {
         let pushes =
@@ -239,6 +245,38 @@ pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<
         }
     }
     pending
+}
+
+/// Tells the tenant's head log that the registry changed.
+async fn include_events(env: &Env, tenant: &str) {
+    if settings(env).is_ok_and(|settings| settings.log_keys.is_some()) {
+        let request = LaneRequest::IncludeEvents { tenant: tenant.to_owned() };
+        let told = confirm(env, &object(tenant, HEAD_LANE), &request, EPOCH_PUSH_MS).await;
+        if let Err(problem) = told {
+            let line = Line::new(Event::HeadLogNotTold, problem.detail);
+            log::write(&Line { tenant: Some(tenant), ..line });
+        }
+    }
+}
+
+/// Tells the tenant's head log of a checkpoint.
+pub async fn keep_checkpoint(env: &Env, checkpoint: LaneCheckpoint) -> Result<(), Problem> {
+    let name = object(&checkpoint.tenant, HEAD_LANE);
+    confirm(env, &name, &LaneRequest::KeepCheckpoint(checkpoint), LANE_MS).await
+}
+
+/// Waits until a published checkpoint covers a receipt. Returns the newest receipt that one covers.
+pub async fn await_checkpoint(
+    env: &Env,
+    (tenant, lane): (&str, u16),
+    seq: u64,
+    wait_ms: u32,
+) -> Result<u64, Problem> {
+    let request = LaneRequest::AwaitCheckpoint { seq, wait_ms };
+    match ask(env, &object(tenant, lane), &request, LANE_MS.saturating_add(wait_ms)).await? {
+        LaneReply::PublishedThrough(through) => Ok(through),
+        reply => Err(unexpected(&reply)),
+    }
 }
 
 /// Pushes a change to one lane. Returns whether the lane confirmed it.
@@ -443,7 +481,8 @@ fn answered(response: Result<Response, JsValue>) -> Result<Response, Problem> {
     }
 }
 
-async fn text(response: &Response) -> Result<String, Problem> {
+/// The text of a lane's answer.
+pub async fn text(response: &Response) -> Result<String, Problem> {
     let text: Result<JsValue, JsValue> =
         async { JsFuture::from(io::text(response, LANE_MS)?).await }.await;
     let text = text.map_err(|error| unavailable(worker::Error::from(error)))?;

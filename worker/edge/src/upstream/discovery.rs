@@ -2,7 +2,7 @@
 //!
 //! Neither redirects nor references in schemas are followed.
 
-use gateward_core::admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
+use gateward_admin::manifest::{Discovered, MAX_DISCOVERED_TOOLS, MAX_LISTING_BYTES};
 use gateward_core::json::raw::RawObject;
 use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::envelope::{META_CAPABILITIES, META_VERSION};

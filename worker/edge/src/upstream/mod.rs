@@ -1,4 +1,5 @@
 //! Requests of the worker's own to the servers behind Gateward.
 
 pub mod discovery;
+pub mod passed;
 pub mod relay;

@@ -3,18 +3,14 @@
 //! A request is never sent twice. A response is not buffered: pieces are passed on as they arrive. Bodies
 //! that are not inspected never enter Wasm's memory (`relay.js`).
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use gateward_core::call::command::{GateCommand, Purpose};
-use gateward_core::gate::proxy::{Observe, ProxyDecision, Untrusted};
-use gateward_core::gate::{Effect, ObservedResult, OutcomeCommand, TaintCommand};
+use gateward_core::call::command::GateCommand;
+use gateward_core::gate::proxy::ProxyDecision;
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::provenance::Observed;
-use gateward_core::provenance::extract::MAX_READ_BYTES;
+use gateward_core::provenance::part::MAX_READ_BYTES;
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::{CREDENTIAL_BINDING_PREFIX, Upstream};
 use gateward_core::target::Target;
@@ -29,7 +25,7 @@ use worker::{Date, Result};
 
 use crate::app::App;
 use crate::http::{self, Head, Request, pairs};
-use crate::{lane, log};
+use crate::log;
 
 #[wasm_bindgen(module = "/src/upstream/relay.js")]
 extern "C" {
@@ -206,38 +202,6 @@ pub type Done = Box<dyn FnOnce(Ended, Vec<u8>) -> Option<Recorded>>;
 
 /// Resolves when the lane has stored an outcome, or has not.
 pub type Recorded = LocalBoxFuture<'static, Result<(), Problem>>;
-
-/// A call that passed, and what the record of its outcome needs.
-pub struct Passed {
-    pub command: GateCommand,
-    pub decision: ProxyDecision,
-    /// Present if the server is untrusted.
-    pub untrusted: Option<Untrusted>,
-    /// Present if the values of the answer must be observed.
-    pub observe: Option<Observe>,
-    /// The values that were found so far.
-    pub observed: RefCell<Observed>,
-    /// Whether the answer to an MCP call is an error; `None` before there is one.
-    pub failed: Cell<Option<bool>>,
-}
-
-impl Passed {
-    pub fn new(
-        command: GateCommand,
-        decision: ProxyDecision,
-        untrusted: Option<Untrusted>,
-        observe: Option<Observe>,
-    ) -> Self {
-        Self {
-            command,
-            decision,
-            untrusted,
-            observe,
-            observed: RefCell::default(),
-            failed: Cell::default(),
-        }
-    }
-}
 
 /// Checks the upstream's address again: the rules or settings may have changed since it was registered.
 pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Problem> {
@@ -530,77 +494,4 @@ fn named(name: &str) -> Ending {
         .into_iter()
         .find(|ending| ending.as_str() == name)
         .unwrap_or(Ending::UpstreamFailed)
-}
-
-/// Text of an untrusted server marks its agent again only if the last mark is older than this. A server that
-/// sends a thousand notifications a second then causes one hop a second.
-pub const MARK_INTERVAL_MS: u64 = 1_000;
-
-/// Marks the agent before text of an untrusted server reaches it.
-///
-/// # Errors
-///
-/// The lane did not confirm the mark. The text must not be passed on.
-pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Result<(), Problem> {
-    let command = TaintCommand {
-        tenant: command.tenant.clone(),
-        lane: command.lane,
-        agent: command.call.agent.clone(),
-        server: command.call.server.clone(),
-        run: untrusted.run.clone(),
-        period_ms: untrusted.period_ms,
-    };
-    lane::client::taint(&app.env, command).await
-}
-
-/// Has the lane record how a call ended. If the values of the answer are observed, the answer must wait for
-/// what this returns. Otherwise nobody waits.
-pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
-    let Passed { command, decision, untrusted, observe, observed, failed } = passed;
-    let receipt = decision.receipt.as_ref()?;
-    let observed = observe
-        .as_ref()
-        .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
-    let effect = match command.purpose {
-        Purpose::Route(_) => Effect::of_http(ended.ending, ended.status),
-        _ => Effect::of_mcp(ended.ending, ended.status, failed.get()),
-    };
-    let outcome = OutcomeCommand {
-        tenant: command.tenant.clone(),
-        lane: command.lane,
-        agent: command.call.agent.clone(),
-        server: command.call.server.clone(),
-        tool: command.call.tool.clone(),
-        decision_id: decision.decision_id.clone(),
-        decision_hash: receipt.receipt_hash.clone(),
-        status: ended.status,
-        bytes: ended.bytes,
-        duration_ms: ended.duration_ms,
-        result_sha256: ended.sha256,
-        ending: ended.ending,
-        effect,
-        untrusted: untrusted.clone(),
-        observed,
-    };
-    let owned = app.clone();
-    let recorded = async move {
-        let app = owned;
-        let (tenant, lane) = (outcome.tenant.clone(), outcome.lane);
-        let decision_id = outcome.decision_id.clone();
-        let recorded = lane::client::record_outcome(&app.env, outcome).await;
-        if let Err(problem) = &recorded {
-            let line = app.line(Event::OutcomeNotRecorded, &problem.detail);
-            let decision_id = Some(decision_id.as_str());
-            log::write(&Line { decision_id, ..line.in_lane(&tenant, lane) });
-        }
-        recorded
-    };
-    if observe.is_none() {
-        app.context.wait_until(recorded.map(drop));
-        return None;
-    }
-    // It goes on if the caller disconnects meanwhile.
-    let recorded = recorded.boxed_local().shared();
-    app.context.wait_until(recorded.clone().map(drop));
-    Some(recorded.boxed_local())
 }

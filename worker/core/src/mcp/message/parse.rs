@@ -1,9 +1,12 @@
 //! One JSON-RPC message.
 
-use crate::json::Json;
 use crate::json::raw::RawObject;
+use crate::json::{self, Json};
 use crate::mcp::envelope::{self, META_VERSION};
 use crate::mcp::error::{INVALID_PARAMS, INVALID_REQUEST, RpcError};
+
+/// The parameters of a call that are its tool, its arguments or its resource.
+const JUDGED: [&str; 3] = ["arguments", "name", "uri"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -30,6 +33,32 @@ pub struct Message {
 }
 
 impl Message {
+    /// What goes to the server beside the arguments of a call; for another message, all that it says.
+    #[must_use]
+    pub fn beside(&self, is_call: bool) -> Json {
+        let (name, said) = match self.kind {
+            Kind::Response => {
+                let message = RawObject::parse(&self.text).unwrap_or_default();
+                let name = if message.get("error").is_some() { "error" } else { "result" };
+                let said = message.get(name).and_then(|text| json::parse(text.as_bytes()).ok());
+                (name, said.unwrap_or(Json::Null))
+            }
+            _ => ("params", self.params.clone()),
+        };
+        let said = match said {
+            Json::Object(mut members) => {
+                members.retain(|(name, _)| !(is_call && JUDGED.contains(&name.as_str())));
+                if members.is_empty() {
+                    return Json::Null;
+                }
+                Json::Object(members)
+            }
+            Json::Null => return Json::Null,
+            other => other,
+        };
+        Json::Object(vec![(name.to_owned(), said)])
+    }
+
     /// Reads one message: JSON-RPC 2.0 with the restrictions of MCP.
     pub(super) fn parse(document: Json, text: String) -> Result<Self, RpcError> {
         let refuse = |message: &str| RpcError::new(400, INVALID_REQUEST, message);

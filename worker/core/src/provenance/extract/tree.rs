@@ -3,12 +3,10 @@
 use super::super::key::{Hashes, ValueKey};
 use super::super::leaves;
 use super::super::normal::{Form, decodings};
+use super::super::part::{Kind, MAX_READ_BYTES, Part};
 use super::super::result::{MAX_RESULT_VALUES, Observed, ResultLevel, ResultTrust};
 use super::text::{sorted, text};
-use crate::json::{self, Json};
-
-/// Bytes that are read of one result. More is a file or a dump, from which destinations are seldom taken.
-pub const MAX_READ_BYTES: usize = 1024 * 1024;
+use crate::json::Json;
 
 /// Bytes of a text without line breaks that is one value as a whole: a name or an id as the whole result.
 const MAX_WHOLE_BYTES: usize = 128;
@@ -30,38 +28,33 @@ impl Bounded {
     }
 }
 
-/// The values of a result.
+/// The values of a result, whose parts are given.
 ///
 /// `trust` has the tool's pointers, if it has any; `server_trusted` is what counts where no pointer does. A
 /// text that is not JSON, or exceeds the bounds of JSON, is trusted only if no pointer is untrusted: its
-/// author could have made it unreadable.
+/// author could have made it unreadable. The same holds for a part to which no pointer leads.
 #[must_use]
 pub fn result(
     key: &ValueKey,
-    result: &str,
+    parts: &[Part<'_>],
     trust: Option<&ResultTrust>,
     server_trusted: bool,
 ) -> Observed {
-    let is_json = result.trim_start().starts_with(['{', '[', '"']);
-    let is_json = is_json && result.len() <= MAX_READ_BYTES;
-    let value = is_json.then(|| json::parse(result.as_bytes()).ok()).flatten();
-    read(key, (result, value), trust, server_trusted)
-}
-
-/// The values of a text to which no pointer leads, whether or not it is JSON.
-#[must_use]
-pub fn opaque(
-    key: &ValueKey,
-    text: &str,
-    trust: Option<&ResultTrust>,
-    server_trusted: bool,
-) -> Observed {
-    read(key, (text, None), trust, server_trusted)
+    let mut observed = Observed::default();
+    for part in parts {
+        let value = match part.kind {
+            Kind::Whole => part.value.as_ref(),
+            Kind::Text => None,
+            Kind::Rest => continue,
+        };
+        observed.add(read(key, (&part.text, value), trust, server_trusted));
+    }
+    observed
 }
 
 fn read(
     key: &ValueKey,
-    (result, value): (&str, Option<Json>),
+    (result, value): (&str, Option<&Json>),
     trust: Option<&ResultTrust>,
     server_trusted: bool,
 ) -> Observed {
@@ -72,7 +65,7 @@ fn read(
     let read = result.get(..result.floor_char_boundary(MAX_READ_BYTES)).unwrap_or_default();
     let mut form = Form::new();
     let (mut trusted, mut untrusted) = (Bounded::default(), Bounded::default());
-    match &value {
+    match value {
         Some(value) => {
             each_leaf(value, server, &rules, &mut |leaf, level| {
                 if level == ResultLevel::Trusted {

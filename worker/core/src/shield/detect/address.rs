@@ -12,15 +12,30 @@ use crate::target::not_public;
 const MAX_HOST_BYTES: usize = 300;
 
 /// Names of clouds' metadata services, and suffixes under which a name stands for the address in it.
-const METADATA_NAMES: [&str; 4] =
-    ["metadata.google.internal", "metadata", "instance-data", "metadata.azure.internal"];
+const METADATA_NAMES: [&str; 7] = [
+    "metadata.google.internal",
+    "metadata",
+    "instance-data",
+    "metadata.azure.internal",
+    "metadata.packet.net",
+    "metadata.tencentyun.com",
+    "rancher-metadata",
+];
 const WILDCARD_SUFFIXES: [&str; 6] =
     [".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me"];
-const LOCAL_NAMES: [&str; 5] = ["localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "yoogle.com"];
+const LOCAL_NAMES: [&str; 7] = [
+    "localtest.me",
+    "lvh.me",
+    "vcap.me",
+    "lacolhost.com",
+    "yoogle.com",
+    "ip6-localhost",
+    "ip6-loopback",
+];
 
 /// Schemes of clients that fetch anything.
-const FETCHING: [&str; 7] =
-    ["gopher:", "dict:", "file:///etc", "file:///proc", "tftp:", "jar:http", "netdoc:"];
+const FETCHING: [&str; 8] =
+    ["gopher:", "dict:", "file:///etc", "file:///proc", "tftp:", "jar:http", "jar:ftp", "netdoc:"];
 
 /// Reports the hosts in a text.
 pub fn find(text: &str, decoded: bool, found: Found<'_>) {
@@ -37,8 +52,15 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         }
     }
     let mut at = 0;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find("//")) {
-        let begin = at + next + 2;
+    let bytes = text.as_bytes();
+    while let Some(next) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'/'))
+    {
+        at += next + 1;
+        if bytes.get(at) != Some(&b'/') {
+            continue;
+        }
+        let begin = at + 1;
         at = begin;
         let before = text.get(..begin - 2).unwrap_or_default();
         let follows_scheme = before.ends_with(':') || (whole && before.trim().is_empty());
@@ -169,6 +191,7 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         && (address.octets() == [169, 254, 169, 254]
             || address.octets() == [168, 63, 129, 16]
             || address.octets() == [100, 100, 100, 200]
+            || address.octets() == [192, 0, 0, 192]
             || address.octets() == [169, 254, 170, 2])
     {
         return Some(Detector::AddressMetadata);
@@ -212,6 +235,8 @@ mod tests {
             ("http://169.254.169.254./", Detector::AddressMetadata),
             ("http://metadata.google.internal/", Detector::AddressMetadata),
             ("169.254.169.254", Detector::AddressMetadata),
+            ("http://192.0.0.192/latest/", Detector::AddressMetadata),
+            ("http://ip6-localhost/", Detector::AddressDisguised),
             ("the service at http://10.0.0.5/ is down", Detector::AddressMentioned),
             ("gopher://127.0.0.1:6379/_x", Detector::AddressDisguised),
         ] {

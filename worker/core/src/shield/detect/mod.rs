@@ -8,6 +8,7 @@ pub mod personal;
 pub mod secret;
 pub mod shell;
 pub mod sql;
+pub mod template;
 
 use std::ops::Range;
 

@@ -7,10 +7,12 @@ use crate::shield::rule::Detector;
 
 /// Commands that attacks run, sorted.
 const COMMANDS: &[&str] = &[
+    "apt-get",
     "arp",
     "awk",
     "base64",
     "bash",
+    "bitsadmin",
     "busybox",
     "cat",
     "certutil",
@@ -19,47 +21,71 @@ const COMMANDS: &[&str] = &[
     "cmd",
     "cmd.exe",
     "cp",
+    "crontab",
     "cscript",
+    "csh",
     "curl",
     "cut",
     "dd",
+    "df",
     "dig",
     "dir",
+    "diskutil",
+    "dpkg",
     "echo",
     "env",
+    "eval",
     "exec",
     "expr",
     "false",
     "find",
     "fping",
     "ftp",
+    "gcc",
+    "get-childitem",
+    "get-content",
+    "get-process",
     "grep",
     "gunzip",
     "head",
+    "history",
     "host",
     "hostname",
     "id",
+    "iex",
     "ifconfig",
+    "invoke-expression",
+    "invoke-webrequest",
     "ip",
     "ipconfig",
+    "iwr",
     "kill",
     "killall",
-    "less",
+    "ksh",
     "ls",
+    "lsof",
     "lua",
     "mkfifo",
-    "more",
+    "mount",
     "mshta",
+    "mutt",
     "mv",
+    "mysql",
     "nc",
     "ncat",
     "net",
     "netcat",
+    "netsh",
     "netstat",
     "nl",
+    "nltest",
+    "nmap",
     "node",
+    "nohup",
     "nslookup",
     "od",
+    "openssl",
+    "passwd",
     "perl",
     "php",
     "ping",
@@ -73,13 +99,17 @@ const COMMANDS: &[&str] = &[
     "python",
     "python2",
     "python3",
+    "qwinsta",
     "reboot",
     "reg",
+    "regsvr32",
     "rev",
     "rm",
     "route",
     "ruby",
+    "rundll32",
     "sc",
+    "schtasks",
     "scp",
     "sed",
     "set",
@@ -92,6 +122,8 @@ const COMMANDS: &[&str] = &[
     "strings",
     "su",
     "sudo",
+    "sysinfo",
+    "systemctl",
     "systeminfo",
     "tac",
     "tail",
@@ -108,10 +140,13 @@ const COMMANDS: &[&str] = &[
     "type",
     "uname",
     "uniq",
+    "useradd",
     "ver",
     "vi",
+    "vssadmin",
     "w",
     "wc",
+    "wevtutil",
     "wget",
     "whereis",
     "which",
@@ -124,6 +159,19 @@ const COMMANDS: &[&str] = &[
     "zsh",
 ];
 
+/// For each first letter the lengths of the commands, a bit each.
+#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+const LENGTHS: [u32; 256] = {
+    let mut lengths = [0; 256];
+    let mut at = 0;
+    while at < COMMANDS.len() {
+        let command = COMMANDS[at].as_bytes();
+        lengths[command[0] as usize] |= 1 << command.len();
+        at += 1;
+    }
+    lengths
+};
+
 /// Bytes of a command with its path, as far as it is read.
 const MAX_COMMAND_BYTES: usize = 64;
 
@@ -133,13 +181,15 @@ const MAX_QUOTED_BYTES: usize = 64;
 /// Spaces and brackets before a command.
 const MAX_SKIPPED_BYTES: usize = 16;
 
-/// Reports commands after a separator.
-pub fn find(text: &str, found: Found<'_>) {
+/// Reports commands after a separator. `decoded`: the text is the decoded form of another one.
+pub fn find(text: &str, decoded: bool, found: Found<'_>) {
     let bytes = text.as_bytes();
     if text.starts_with("data:") {
         return;
     }
-    let line = is_line(text) && !begins_command(text);
+    // Nobody sends an encoded newline before a command line.
+    let continues = decoded && text.starts_with(['\n', '\r']);
+    let line = is_line(text) && (continues || !begins_command(text));
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
         rest.iter()
@@ -227,6 +277,12 @@ const TOOLS: [&str; 34] = [
 
 fn is_command(word: &[u8]) -> bool {
     let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    // Most words are no command by their length and first letter.
+    let length = 1_u32.checked_shl(name.len() as u32).unwrap_or_default();
+    let letter = name.first().map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
+    if LENGTHS.get(letter).is_none_or(|lengths| lengths & length == 0) {
+        return false;
+    }
     // `HEAD` is no command.
     let lower = name.iter().any(u8::is_ascii_lowercase);
     lower && position(COMMANDS, |known| known, name).is_some()
@@ -347,7 +403,7 @@ mod tests {
 
     fn finds(text: &str) -> Option<Detector> {
         let mut worst = None;
-        find(text, &mut |detector, _| {
+        find(text, false, &mut |detector, _| {
             if worst != Some(Detector::ShellCommand) {
                 worst = Some(detector);
             }

@@ -20,28 +20,43 @@ use crate::shield::rule::Detector;
 ///
 /// `^` start, `$` end, `'` opening quote, `"` closing quote, `0` number, `w` word, `p` prose, `&` logic, `x` its symbols, `!` prefix,
 /// `=` comparison, `+` operator, `(`, `)`, `,`, `;`, `#` comment, `U` union, `A` all, `S` select, `T` statement,
-/// `O` object, `R` order, `B` by, `f` function, `F` telling, `I` into, `o` outfile, `W` waitfor, `D` delay, `.`.
+/// `C` begin, `O` object, `E` set, `H` where, `N` when, `R` order, `B` by, `f` function, `F` telling, `I` into, `o` outfile,
+/// `W` waitfor, `D` delay, `.`. `w` is also a word with a bracket right after it, and `c` only that.
 const PATTERNS: &[(Detector, &str)] = &[
     // ' or 'a'='a    ') and exists(select    " or a like
     (Detector::SqlTautology, "' )* &x '\"0w!+(),.fFO* =S"),
     (Detector::SqlTautology, "' )* &x (* '\"? 0w? '\"? )* $#'\"&"),
-    (Detector::SqlTautology, "' )* &x !? (* fF ("),
-    // 1) or 1=1    or 'a'='a'
-    (Detector::SqlTautology, "& !? (* 0 = (* 0"),
-    (Detector::SqlTautology, "& !? (* '\" 0w* '\" = (* '\""),
-    (Detector::SqlTautology, "^ 0w )* &x 0 #$"),
+    (Detector::SqlTautology, "' )* &x !? (* cfF ("),
+    // 1) or 1=1    or 'a'='a'    and 5=cast(    and 5=(select
+    (Detector::SqlTautology, "& !? (* 0 = (* 0fFS"),
+    (Detector::SqlTautology, "& !? (* 0 = c ("),
+    (Detector::SqlTautology, "& !? (* '\" 0w* '\" = (* '\"cfF"),
+    (Detector::SqlTautology, "^ 0w )* &x !? 0 #$"),
     (Detector::SqlTautology, "^ 0w )* &x (* S"),
     (Detector::SqlTautology, "^ 0w? ) )* &x '\"0w!+(),.fF* =S"),
-    (Detector::SqlTautology, "^ 0 )* &x (* fF ("),
+    (Detector::SqlTautology, "^ 0 )* &x !? (* cfF ("),
     (Detector::SqlTautology, "^ 0 )* &x !? (* w ( "),
     (Detector::SqlTautology, "^ 0 =+ (* fFS"),
-    (Detector::SqlTautology, "^ 0w )* &x 0w =+ 0w #$"),
+    (Detector::SqlTautology, "^ 0w )* &x 0w =+ !? 0w #$"),
+    (Detector::SqlTautology, "^ & 0 # $"),
+    (Detector::SqlTautology, "^ (* x (* 0fF )($"),
+    // having 1=1    case when (1=1)    if(1=1,    ) as x where 1=1
+    (Detector::SqlTautology, "R B? (* 0 = 0"),
+    (Detector::SqlTautology, "! N (* 0 = 0"),
+    (Detector::SqlTautology, "fFc ( 0 = 0 )* ,S"),
+    (Detector::SqlTautology, "^ ( 0 = 0 )"),
+    (Detector::SqlTautology, "'\")0 w? p? H (* 0 = 0"),
+    (Detector::SqlTautology, "^ w? H (* 0 = 0"),
+    (Detector::SqlTautology, "S 0w'\"* H (* 0 = 0"),
     // '='    '-'    '||'    ' like '
     (Detector::SqlBreakout, "^ w? ' )* =+&x '\"0 '\"0 #$"),
     (Detector::SqlBreakout, "^ w? ' )* =+&x '\" $"),
     (Detector::SqlBreakout, "^ w? ' )* = 0 #$"),
+    (Detector::SqlBreakout, "^ 0 ' = '\" 0w'\"* #$"),
+    (Detector::SqlBreakout, "' )* + 0 #"),
     (Detector::SqlBreakout, "' )* +&x (* SFf ("),
     (Detector::SqlBreakout, "' )* +&x ( S"),
+    (Detector::SqlBreakout, "' )* ( S '\"0fF(+"),
     (Detector::SqlBreakout, "^ 0 )* +, (* S"),
     (Detector::SqlBreakout, "' )* , ( S"),
     // admin'--    ') #
@@ -52,6 +67,8 @@ const PATTERNS: &[(Detector, &str)] = &[
     (Detector::SqlBreakout, "' )* R B? 0w(f"),
     (Detector::SqlBreakout, "^ 0 )* R B? 0"),
     (Detector::SqlBreakout, "R B 0 ,0* #"),
+    // (select 1)    (select(0)from    (select char(
+    (Detector::SqlBreakout, "^ ( (* S 0(fF+ 0)(O"),
     (Detector::SqlUnion, "' )* U A* (* S"),
     (Detector::SqlUnion, "^ 0w+.* )* #? U A* (* S"),
     (Detector::SqlUnion, "0)# )* U A* (* S"),
@@ -59,17 +76,31 @@ const PATTERNS: &[(Detector, &str)] = &[
     (Detector::SqlUnion, "U A* (* S 0'\"( ,#)'\""),
     (Detector::SqlUnion, "U A* (* S 0 $"),
     (Detector::SqlUnion, "^ U A* (* S"),
-    // '; drop table    1; exec xp_cmdshell
-    (Detector::SqlStacked, "' )* ; ;* TSW"),
+    // '; drop table    1; exec xp_cmdshell    1; select count(
+    (Detector::SqlStacked, "' )* ; ;* (* TSWC"),
     (Detector::SqlStacked, "^ 0w )* ; ;* T OFI"),
-    (Detector::SqlStacked, "^ 0w )* ; ;* S F"),
+    (Detector::SqlStacked, "^ 0w )* ; ;* T w E"),
+    (Detector::SqlStacked, "^ 0w )* ; ;* (* S (cfF+"),
     (Detector::SqlStacked, "^ 0w )* ; ;* T $#"),
     (Detector::SqlStacked, "^ ; ;* T OFI"),
     (Detector::SqlStacked, "T F"),
-    (Detector::SqlStacked, "W D '\""),
+    (Detector::SqlStacked, "; C F"),
+    (Detector::SqlStacked, "T O . . F"),
+    (Detector::SqlStacked, "; w ( S"),
+    (Detector::SqlStacked, "W D '\"w"),
     (Detector::SqlStacked, "I o '\""),
+    // and pg_sleep(    select(sleep(5)    chr(65)||chr(66)
     (Detector::SqlFunction, "&,(S+ (* F ("),
-    (Detector::SqlFunction, "&=S+ (* f ( 0 ) )* $#&+"),
+    (Detector::SqlFunction, "&=,(S+; (* F ."),
+    (Detector::SqlFunction, "&=S+ (* f ( 0 ) )* $#&+H"),
+    (Detector::SqlFunction, "S ( f ( 0"),
+    (Detector::SqlFunction, "&x=, cfF ( +* ( S"),
+    (Detector::SqlFunction, "fF ( ( S"),
+    (Detector::SqlFunction, "& ( S fF ("),
+    (Detector::SqlFunction, "& cfF ( 0 + 0 )"),
+    (Detector::SqlFunction, "f ( 0 ) x? f ( 0 )"),
+    (Detector::SqlFunction, "R B fF ( 0"),
+    (Detector::SqlFunction, "^ f ( 0 ) #= '\"? $"),
     (Detector::SqlFunction, "^ 0? )* ;? F ("),
     (Detector::SqlFunction, "f ( 0w!+(),.fF* = 0w'\"()f.* , f ( 0 )"),
     (Detector::SqlFunction, "S F"),
@@ -90,13 +121,15 @@ pub struct Patterns {
     lasts: Bits,
     /// For each kind the elements that it reaches if no pattern has begun; `None`: none.
     begins: [Option<Bits>; KINDS],
+    /// For each word of bits what its first elements carry over into the next word, if they may be left out.
+    carried: Bits,
     /// For each last element its position and what the pattern finds.
     finds: Vec<(usize, Detector)>,
 }
 
 /// A bit for each element of the patterns.
 type Bits = [u64; WORDS_OF_BITS];
-const WORDS_OF_BITS: usize = 5;
+const WORDS_OF_BITS: usize = 7;
 
 impl Default for Patterns {
     fn default() -> Self {
@@ -117,6 +150,7 @@ impl Patterns {
             repeated: [0; WORDS_OF_BITS],
             lasts: [0; WORDS_OF_BITS],
             begins: [None; KINDS],
+            carried: [0; WORDS_OF_BITS],
             finds: Vec::new(),
         };
         let mut at = 0;
@@ -129,8 +163,11 @@ impl Patterns {
                     letters => (letters, None),
                 };
                 for letter in letters {
-                    let accepts = patterns.accepts.get_mut(kind_of(*letter) as usize);
-                    accepts.into_iter().for_each(|bits| set(bits, at));
+                    let call = (*letter == b'w').then_some(Kind::Call);
+                    for kind in [kind_of(*letter)].into_iter().chain(call) {
+                        let accepts = patterns.accepts.get_mut(kind as usize);
+                        accepts.into_iter().for_each(|bits| set(bits, at));
+                    }
                 }
                 if let Some(again) = times {
                     set(&mut patterns.optional, at);
@@ -142,6 +179,14 @@ impl Patterns {
             }
             set(&mut patterns.lasts, at - 1);
             patterns.finds.push((at - 1, *detector));
+        }
+        let mut before = 0;
+        for at in 0..WORDS_OF_BITS {
+            let (_, carried) = reached(0, 0, before, &patterns, at);
+            before = carried;
+            if let Some(entry) = patterns.carried.get_mut(at) {
+                *entry = carried;
+            }
         }
         for kind in 0..KINDS {
             let begins = step([0; WORDS_OF_BITS], &patterns, kind);
@@ -173,6 +218,7 @@ const fn kind_of(letter: u8) -> Kind {
         b'"' => Kind::Closing,
         b'0' => Kind::Number,
         b'w' => Kind::Word,
+        b'c' => Kind::Call,
         b'p' => Kind::Prose,
         b'&' => Kind::Logic,
         b'x' => Kind::Symbol,
@@ -188,7 +234,11 @@ const fn kind_of(letter: u8) -> Kind {
         b'A' => Kind::All,
         b'S' => Kind::Select,
         b'T' => Kind::Statement,
+        b'C' => Kind::Begin,
         b'O' => Kind::Object,
+        b'E' => Kind::Set,
+        b'H' => Kind::Where,
+        b'N' => Kind::When,
         b'R' => Kind::Order,
         b'B' => Kind::By,
         b'f' => Kind::Function,
@@ -266,10 +316,10 @@ pub fn leaves_quotes(text: &str) -> bool {
 
 /// Whether a text is a whole statement: what a tool for SQL takes.
 fn begins_statement(text: &str) -> bool {
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let text = text.trim_start();
     let word = text.get(..text.bytes().take_while(u8::is_ascii_alphabetic).count());
     let rest = text.get(word.map_or(0, str::len)..).unwrap_or_default();
-    rest.starts_with(char::is_whitespace)
+    rest.starts_with(|c: char| c.is_whitespace() || c == ';')
         && word.is_some_and(|word| {
             [
                 "select", "with", "insert", "update", "delete", "create", "alter", "explain",
@@ -311,22 +361,44 @@ impl Matcher<'_> {
 /// The elements that are reached by a token of this kind from those that were.
 fn step(active: Bits, patterns: &Patterns, kind: usize) -> Bits {
     let Some(accepts) = patterns.accepts.get(kind) else { return active };
+    let begins = patterns.begins.get(kind).copied().flatten();
     let mut next = active;
     let mut carry = 0;
-    let mut carried = 0;
+    let (mut carried, mut usual) = (0, 0);
     for (at, word) in next.iter_mut().enumerate() {
         let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
-        let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
-        // An element that is reached; one that may be left out reaches the next one too.
-        let mut reached = ((*word << 1 | carry) & !firsts) | firsts | carried & !firsts;
-        for _ in 0..MAX_OPTIONAL {
-            reached |= ((reached & optional) << 1) & !firsts;
+        let was = *word;
+        // Most words have no active element. Then only patterns begin in them.
+        if was == 0
+            && carry == 0
+            && carried == usual
+            && let Some(begins) = &begins
+        {
+            *word = of(begins);
+            usual = of(&patterns.carried);
+            carried = usual;
+            continue;
         }
-        carry = *word >> 63;
-        carried = (reached & optional) >> 63;
-        *word = (reached | *word & of(&patterns.repeated)) & of(accepts);
+        let (reached, out) = reached(was, carry, carried, patterns, at);
+        *word = (reached | was & of(&patterns.repeated)) & of(accepts);
+        carry = was >> 63;
+        carried = out;
+        usual = of(&patterns.carried);
     }
     next
+}
+
+/// The elements of a word of bits that the next token may be, from those that are active, and whether the first one of
+/// the next word is too. An element that may be left out reaches the next one.
+#[inline]
+fn reached(was: u64, carry: u64, carried: u64, patterns: &Patterns, at: usize) -> (u64, u64) {
+    let of = |bits: &Bits| bits.get(at).copied().unwrap_or_default();
+    let (optional, firsts) = (of(&patterns.optional), of(&patterns.firsts));
+    let mut reached = ((was << 1 | carry) & !firsts) | firsts | carried & !firsts;
+    for _ in 0..MAX_OPTIONAL {
+        reached |= ((reached & optional) << 1) & !firsts;
+    }
+    (reached, (reached & optional) >> 63)
 }
 
 #[cfg(test)]

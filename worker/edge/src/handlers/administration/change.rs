@@ -1,10 +1,10 @@
 //! A change of the registry: read, decide, commit, push to the lanes.
 
-use gateward_core::admin::manifest::ToolManifest;
-use gateward_core::admin::protection::{Proposal, propose};
-use gateward_core::admin::{
-    self as core, Actor, AgentInLane, Answer as Body, At, Loaded, MAX_IDEMPOTENCY_KEY_BYTES,
-    Outcome, RequiredApproval, Write,
+use gateward_admin::manifest::ToolManifest;
+use gateward_admin::protection::{Proposal, propose};
+use gateward_admin::{
+    Actor, AgentInLane, Answer as Body, At, Loaded, MAX_IDEMPOTENCY_KEY_BYTES, Outcome,
+    RequiredApproval, Write,
 };
 use gateward_core::approval::{Approval, ChangeCommand, ChangeStep};
 use gateward_core::id::approval_position;
@@ -50,7 +50,8 @@ impl Change<'_> {
         let if_match = self.request.header("if-match");
         let key = idempotency_key(self.request)?;
         let path = self.request.path();
-        let fingerprint = core::fingerprint(&actor.key_id, &self.request.method, path, self.body);
+        let fingerprint =
+            gateward_admin::fingerprint(&actor.key_id, &self.request.method, path, self.body);
         let kept = key.as_deref().map(|key| (key, fingerprint.as_str()));
         let mut discovered: Option<(Upstream, ToolManifest)> = None;
         let approval = self.approval().await?;
@@ -114,7 +115,7 @@ impl Change<'_> {
         let epoch = loaded.epoch.unwrap_or(0);
         if let Some(key) = kept {
             let body = Json::Object(answer.body.clone());
-            let statements = core::keep(at, epoch, 200, &body, key);
+            let statements = gateward_admin::keep(at, epoch, 200, &body, key);
             if let Committed::Overtaken = commit(env, &statements).await? {
                 return Ok(None);
             }
@@ -129,12 +130,12 @@ impl Change<'_> {
         &self,
         at: &At<'_>,
         loaded: &Loaded,
-        change: core::Change,
+        change: gateward_admin::Change,
         kept: Option<(&str, &str)>,
     ) -> Result<Option<Answer>, Problem> {
         let env = &self.app.env;
         let epoch = loaded.next_epoch();
-        let statements = core::commit(at, epoch, &change, kept);
+        let statements = gateward_admin::commit(at, epoch, &change, kept);
         if let Committed::Overtaken = commit(env, &statements).await? {
             return Ok(None);
         }
@@ -221,7 +222,7 @@ impl Change<'_> {
         let lanes = kept.lanes.unwrap_or(0);
         let push = EpochPush::whole(kept.epoch);
         let pending = lane::client::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
-        let body: Map<String, Json> = core::read_record(&kept.body)?;
+        let body: Map<String, Json> = gateward_admin::read_record(&kept.body)?;
         self.carry_out_in_lane(&body, kept.epoch).await?;
         respond(self.app, kept.status, Body { body, revision: None }, &pending, true).map(Some)
     }
@@ -234,7 +235,8 @@ impl Change<'_> {
         epoch: u64,
     ) -> Result<(), Problem> {
         let Some(action) = self.write.lane_action() else { return Ok(()) };
-        let agent: AgentInLane = core::read_record(&Json::Object(answer.clone()).to_string())?;
+        let agent: AgentInLane =
+            gateward_admin::read_record(&Json::Object(answer.clone()).to_string())?;
         let administrator = self.caller.actor().name;
         let done = lane::client::carry_out(
             &self.app.env,
@@ -262,7 +264,9 @@ pub async fn change_as_gateward(env: &Env, tenant: &str, write: &dyn Write) -> R
         let loaded = load(env, &write.read(&at)).await?;
         let Outcome::Changed(change) = write.apply(&at, &loaded)? else { return Ok(()) };
         let epoch = loaded.next_epoch();
-        if let Committed::Whole = commit(env, &core::commit(&at, epoch, &change, None)).await? {
+        if let Committed::Whole =
+            commit(env, &gateward_admin::commit(&at, epoch, &change, None)).await?
+        {
             let push = EpochPush { from: epoch - 1, epoch, keys: change.keys };
             // A lane that does not confirm the push sees the change when it next confirms its epoch.
             lane::client::push(env, tenant, loaded.lanes.unwrap_or(0), &push).await;

@@ -4,12 +4,11 @@
 pub mod change;
 mod response;
 
-use gateward_core::admin as core;
-use gateward_core::admin::agent::AgentRow;
-use gateward_core::api::request::{self as asking, Asked, RANDOM_BYTES};
-use gateward_core::api::route::Route;
+use gateward_admin::agent::AgentRow;
+use gateward_admin::api::request::{self as asking, Asked, RANDOM_BYTES};
 use gateward_core::credential::locator;
 use gateward_core::problem::{Problem, ProblemCode};
+use gateward_core::route::Route;
 use worker::Date;
 
 use self::change::Change;
@@ -62,8 +61,8 @@ pub async fn answer(
         Asked::Agent(statement) => {
             let rows = records(&app.env, &statement).await?;
             let row = rows.into_iter().next().ok_or_else(|| Problem::not_found("agent"))?;
-            let mut agent: AgentRow = core::read_record(&row.record)?;
-            let record = core::read_record(&row.extra.unwrap_or_default())?;
+            let mut agent: AgentRow = gateward_admin::read_record(&row.record)?;
+            let record = gateward_admin::read_record(&row.extra.unwrap_or_default())?;
             let (env, tenant) = (&app.env, &caller.tenant);
             let held =
                 lane::client::containment(env, tenant, agent.lane, &agent.agent, record).await?;
@@ -72,7 +71,7 @@ pub async fn answer(
             agent.warrant_locator = agent.public_key.as_ref().map(|key| {
                 locator::issue(&app.settings.mac_keys, tenant, &agent.agent, agent.lane, key)
             });
-            respond(app, 200, core::view(&agent, now_ms)?, &[], false)
+            respond(app, 200, gateward_admin::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {
             if let Some((what, within)) = within

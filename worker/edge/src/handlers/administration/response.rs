@@ -1,6 +1,6 @@
 //! The response to an administrator.
 
-use gateward_core::admin::Answer as Body;
+use gateward_admin::Answer as Body;
 use gateward_core::etag::etag;
 use serde_json::Value as Json;
 

@@ -9,15 +9,18 @@ use gateward_core::call::command::{Candidate, GateCommand, Purpose};
 use gateward_core::call::run::RunStart;
 use gateward_core::credential::signature::SignatureNonce;
 use gateward_core::decision::Decision;
+use gateward_core::gate::inspection::{self, Inspected};
 use gateward_core::gate::proxy::Visibility;
 use gateward_core::json::Json;
+use gateward_core::log::{Event, Line};
 use gateward_core::mcp::action::INSTRUCTION;
 use gateward_core::mcp::message::Message;
 use gateward_core::mcp::seal::{Handle, Seal};
 use gateward_core::mcp::{Era, META_PREFIX};
 use gateward_core::name::OWN_PREFIX;
 use gateward_core::problem::{Problem, ProblemCode};
-use gateward_core::shield::{Category, Redaction};
+use gateward_core::provenance::part::Part;
+use gateward_core::shield::{Category, Modes, Redaction};
 use gateward_core::trace::{TRACEPARENT, TRACESTATE, TraceContext};
 use gateward_core::warrant::{Carried, carried};
 use worker::Date;
@@ -29,6 +32,7 @@ use crate::http::Request;
 use crate::lane;
 use crate::lane::client::{Judged, Refused};
 use crate::lane::instructions;
+use crate::log;
 use crate::warrants;
 
 /// Requests that a server may send to the client in one exchange. Each costs a hop to the lane and, if it is
@@ -97,6 +101,20 @@ impl McpClient {
     pub fn redaction<'a>(&'a self, categories: &'a [Category]) -> Redaction<'a> {
         let shield = self.app.settings.engine.shield();
         Redaction { shield, tenant: &self.template.tenant, categories }
+    }
+
+    /// Inspects a message of the server.
+    pub fn inspect(&self, modes: Modes, parts: &[Part<'_>]) -> Inspected {
+        let settings = &self.app.settings;
+        let with = (settings.engine.shield(), &settings.config.value_key);
+        inspection::inspect(with, &self.template.tenant, modes, parts)
+    }
+
+    /// Logs that something was withheld that belongs to no call, so that no receipt has it.
+    pub fn tell_withheld(&self, what: &str) {
+        let detail = format!("server `{}`: {what}", self.server());
+        let line = self.app.line(Event::AnswerWithheld, detail);
+        log::write(&Line { tenant: Some(&self.template.tenant), ..line });
     }
 
     pub fn seal(&self) -> Seal<'_> {

@@ -19,8 +19,9 @@ use super::response_filter::ResponseFilter;
 use crate::app::App;
 use crate::http::Head;
 use crate::lane::client::RateFields;
+use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{
-    self, Done, Ended, Inspect, Passed, Recorded, UpstreamAnswer, UpstreamRequest, Watch,
+    self, Done, Ended, Inspect, Recorded, UpstreamAnswer, UpstreamRequest, Watch,
 };
 
 /// How often a comment is sent on the idle stream of a session, so that no intermediary closes it.
@@ -68,11 +69,11 @@ pub async fn exchange(
     let decision = first.as_ref().map(|passed| &passed.decision);
     fields.extend(relay::own_fields(&client.template, decision));
     let recording = app.clone();
-    let observes = decided.iter().any(|passed| passed.observe.is_some());
+    let observes = decided.iter().any(|passed| passed.rules.observe.is_some());
     let outcome = move |ended: Ended| {
         let recorded = decided
             .iter()
-            .filter_map(|passed| relay::record_outcome(&recording, passed, ended.clone()));
+            .filter_map(|passed| passed::record_outcome(&recording, passed, ended.clone()));
         let recorded: Vec<_> = recorded.collect();
         (!recorded.is_empty())
             .then(|| try_join_all(recorded).map_ok(drop).boxed_local() as Recorded)

@@ -6,6 +6,8 @@
 mod client;
 mod exchange;
 mod fields;
+mod inspect;
+mod marks;
 mod refusal;
 mod response_filter;
 
@@ -16,8 +18,8 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::Purpose;
-use gateward_core::gate::proxy::{ProxyDecision, Untrusted};
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::gate::proxy::{AnswerRules, ProxyDecision};
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
     DENIED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, TRANSPORT, as_event,
@@ -41,7 +43,8 @@ use crate::app::App;
 use crate::authentication;
 use crate::http::{Body, Head, Request};
 use crate::lane::client::{Judged, RateFields};
-use crate::upstream::relay::{self, Passed};
+use crate::upstream::passed::{self, Passed};
+use crate::upstream::relay;
 use crate::warrants;
 
 /// How long after the upstream's time limit a stream without a response is closed. This happens only after a
@@ -77,7 +80,7 @@ struct Forwardable {
     text: String,
     pending: Option<Pending>,
     upstream: Upstream,
-    untrusted: Option<Untrusted>,
+    rules: AnswerRules,
     decided: Option<Rc<Passed>>,
     removed: Removed,
     rate: RateFields,
@@ -121,7 +124,7 @@ async fn post(
         return Err(Refusal::new(era, &error));
     };
     let upstream = Rc::new(first.upstream.clone());
-    let untrusted = forwarded.iter().filter_map(|go| go.untrusted.clone()).collect();
+    let rules = forwarded.iter().map(|go| go.rules.clone()).collect();
     let mut sent = fields.forwarded(era, &first.removed);
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
@@ -139,8 +142,7 @@ async fn post(
     // `initialize` is not streamed early: a client cannot cancel it, and its response has the session id in
     // the head.
     let streams = fields.names(EVENT_STREAM) && !pending.iter().any(Pending::opens_session);
-    let filter =
-        ResponseFilter::new(Rc::new(client), claims, upstream, untrusted, pending, answers);
+    let filter = ResponseFilter::new(Rc::new(client), claims, upstream, rules, pending, answers);
     let early = id.filter(|_| streams && !filter.is_done()).map(|id| {
         let head = rate.add_to(exchange::stream_head(app));
         Early { head, id, late_ms }
@@ -279,14 +281,14 @@ async fn session(
         let detail = "Bad Request: Mcp-Session-Id header is required";
         return Err(Refusal::new(era, &RpcError::new(400, TRANSPORT, detail)));
     }
-    let Admitted { upstream, untrusted, rate } =
-        admitted(&client, &claims, &request.method, 1, None).await?;
+    let Admitted { upstream, rules, rate } =
+        admitted(&client, &claims, (&request.method, Json::Null), 1, None).await?;
     let mut sent = fields.forwarded(era, &Removed::default());
     sent.push(("accept".to_owned(), EVENT_STREAM.to_owned()));
     let claims = vec![Rc::new(claims)];
-    let (upstream, untrusted) = (Rc::new(upstream), Vec::from_iter(untrusted));
+    let (upstream, rules) = (Rc::new(upstream), vec![rules]);
     let mut filter =
-        ResponseFilter::new(Rc::new(client), claims, upstream, untrusted, Vec::new(), Vec::new());
+        ResponseFilter::new(Rc::new(client), claims, upstream, rules, Vec::new(), Vec::new());
     filter.standalone = request.method == "GET";
     exchange(filter, false, sent, None, Vec::new(), rate).await
 }
@@ -294,24 +296,25 @@ async fn session(
 /// A message that calls no tool and may be forwarded.
 struct Admitted {
     upstream: Upstream,
-    untrusted: Option<Untrusted>,
+    rules: AnswerRules,
     rate: RateFields,
 }
 
-/// Has the lane admit a message that calls no tool. It is charged as `cost` requests.
+/// Has the lane admit a message that calls no tool, and that says what is `beside`. It is charged as `cost` requests.
 async fn admitted(
     client: &McpClient,
     claims: &Claims,
-    what: &str,
+    (what, beside): (&str, Json),
     cost: u32,
     id: Option<&str>,
 ) -> Result<Admitted, Refusal> {
     let purpose = Purpose::Message { cost };
     let command = client.command(claims, purpose, (what, ""), Json::Object(Vec::new()));
+    let command = GateCommand { beside, ..command };
     let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
     let Judged { reply, rate } = client.judge(&command).await.map_err(refused)?;
     match (reply.decision, reply.upstream) {
-        (None, Some(upstream)) => Ok(Admitted { upstream, untrusted: reply.untrusted, rate }),
+        (None, Some(upstream)) => Ok(Admitted { upstream, rules: reply.answer, rate }),
         (Some(decision), _) => Err(denied(client, &decision, what, id, rate)),
         (None, None) => Err(client.undecided(id)),
     }
@@ -377,7 +380,8 @@ async fn judge(
     };
     // A subscription to many resources costs as much as many subscriptions.
     let cost = u32::try_from(candidates.len().max(1)).unwrap_or(u32::MAX);
-    let Admitted { upstream, untrusted, rate } = admitted(client, claims, what, cost, id).await?;
+    let Admitted { upstream, rules, rate } =
+        admitted(client, claims, (what, message.beside(false)), cost, id).await?;
     if !candidates.is_empty() {
         let refused = |refused| Refusal::refused(&client.app, client.era, id, refused);
         let visible = client.visible(claims, candidates).await.map_err(refused)?;
@@ -392,7 +396,7 @@ async fn judge(
     let text = text.map_err(refuse)?;
     let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
     let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, None));
-    Ok(Forwardable { text, pending, upstream, untrusted, decided: None, removed, rate })
+    Ok(Forwardable { text, pending, upstream, rules, decided: None, removed, rate })
 }
 
 fn not_found(client: &McpClient, kind: Kind, why: &str) -> RpcError {
@@ -428,6 +432,7 @@ async fn decide(
     })?;
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
+    command.beside = message.beside(true);
     let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
     if answers && (command.call.approval_id.is_some() || command.warrant.is_some()) {
         // The approvers have not seen these responses, and no proof covers them.
@@ -453,8 +458,8 @@ async fn decide(
     let changes =
         !decision.shield.redacts.is_empty() || action::identifies(&command.call.input, redacted);
     if rule == ClientRule::Action && changes {
-        let passed = Passed::new(command, decision, None, None);
-        let _ = relay::record_outcome(&client.app, &passed, relay::not_sent());
+        let passed = Passed::new(command, decision, AnswerRules::default());
+        let _ = passed::record_outcome(&client.app, &passed, relay::not_sent());
         let mut decision = passed.decision;
         decision.reason = "The resource that it is about would have to be redacted.".to_owned();
         return Err(denied(client, &decision, &asked.tool, id, rate));
@@ -465,12 +470,13 @@ async fn decide(
     let fields = &decision.redacted_fields;
     let text = forward::rewrite(message, fields, redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
-    let untrusted = reply.untrusted;
+    let rules = reply.answer;
     // The outcome is recorded without the arguments.
     command.call.input = Json::Object(Vec::new());
+    command.beside = Json::Null;
     command.warrant = None;
-    let decided = Rc::new(Passed::new(command, decision, untrusted.clone(), reply.observe));
+    let decided = Rc::new(Passed::new(command, decision, rules.clone()));
     let let_through = Some(Rc::clone(&decided));
     let pending = id.map(|id| Pending::new(id, &message.method, claims, None, let_through));
-    Ok(Forwardable { text, pending, upstream, untrusted, decided: Some(decided), removed, rate })
+    Ok(Forwardable { text, pending, upstream, rules, decided: Some(decided), removed, rate })
 }

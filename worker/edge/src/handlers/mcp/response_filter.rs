@@ -1,14 +1,14 @@
 //! Filters the messages of a server: responses, notifications and, in sessions, its own requests.
 
-use std::cell::Cell;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use gateward_core::admin::ManifestSeen;
-use gateward_core::admin::manifest::{Discovered, ToolManifest};
+use gateward_admin::ManifestSeen;
+use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
 use gateward_core::field::Name;
-use gateward_core::gate::proxy::Untrusted;
+use gateward_core::gate::proxy::{AnswerRules, InspectResults};
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
 use gateward_core::log::{Event as Logged, Line};
@@ -16,32 +16,33 @@ use gateward_core::mcp::answer::{self as core, Incoming};
 use gateward_core::mcp::error::{DENIED, INTERNAL_ERROR, RpcError};
 use gateward_core::mcp::listing::Page;
 use gateward_core::mcp::method::{self, Listed, ServerRule};
-use gateward_core::mcp::observe;
 use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{Era, denial};
-use gateward_core::problem::Problem;
+use gateward_core::provenance::part::{Kind, Part};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
 use serde_json::value::RawValue;
 use worker::Date;
 
 use super::client::McpClient;
+use super::marks::Marks;
 use super::refusal::JSON;
 use crate::handlers::administration::change::change_as_gateward;
 use crate::log;
-use crate::upstream::relay::{self, Inspect, Passed, UpstreamRequest};
+use crate::upstream::passed::Passed;
+use crate::upstream::relay::{self, Inspect, UpstreamRequest};
 
 /// The request that a server can make through an error.
 const ELICITATION: &str = "elicitation/create";
 
 /// A forwarded request that has no response yet.
 pub struct Pending {
-    id: String,
-    method: String,
+    pub id: String,
+    pub method: String,
     claims: Rc<Claims>,
-    listed: Option<Listed>,
-    decided: Option<Rc<Passed>>,
+    pub listed: Option<Listed>,
+    pub decided: Option<Rc<Passed>>,
 }
 
 impl Pending {
@@ -56,6 +57,11 @@ impl Pending {
         Self { id, method, claims: Rc::clone(claims), listed, decided }
     }
 
+    /// What was called; the method, if no tool was.
+    pub fn tool(&self) -> &str {
+        self.decided.as_ref().map_or(&self.method, |passed| &passed.command.call.tool)
+    }
+
     /// Whether its response opens a session.
     pub fn opens_session(&self) -> bool {
         self.method == "initialize"
@@ -68,10 +74,12 @@ pub struct ResponseFilter {
     /// The claims of each message that was sent. A server does not say which of them its own request is about.
     claims: Vec<Rc<Claims>>,
     pub upstream: Rc<Upstream>,
-    /// One entry for each run of the messages, if the server is untrusted; otherwise empty.
-    untrusted: Vec<Untrusted>,
-    /// When the lane last marked these runs.
-    marked_at_ms: Cell<u64>,
+    /// The runs of the messages, if the server is untrusted; otherwise none.
+    pub(super) untrusted: Marks,
+    /// The same, for what the shield finds.
+    pub(super) found: Marks,
+    /// How messages of the server are inspected that belong to no call.
+    pub(super) inspect: Option<InspectResults>,
     pending: Vec<Pending>,
     /// Gateward's own responses, to the refused messages of a batch.
     pub answers: Vec<String>,
@@ -87,22 +95,26 @@ impl ResponseFilter {
         client: Rc<McpClient>,
         mut claims: Vec<Rc<Claims>>,
         upstream: Rc<Upstream>,
-        mut untrusted: Vec<Untrusted>,
+        rules: Vec<AnswerRules>,
         pending: Vec<Pending>,
         answers: Vec<String>,
     ) -> Self {
         claims.dedup();
-        untrusted.dedup();
+        let inspect = rules.iter().find_map(|rules| rules.inspect.clone());
+        let found = rules.iter().filter_map(|rules| Some(rules.inspect.as_ref()?.taints.clone()));
+        let found = Marks::new(found.collect());
+        let untrusted = Marks::new(rules.into_iter().filter_map(|rules| rules.untrusted).collect());
         // The decision of a call has just marked its run.
-        let is_marked =
-            untrusted.len() == 1 && pending.iter().any(|pending| pending.decided.is_some());
-        let marked_at_ms = if is_marked { Date::now().as_millis() } else { 0 };
+        if untrusted.runs.len() == 1 && pending.iter().any(|pending| pending.decided.is_some()) {
+            untrusted.at_ms.set(Date::now().as_millis());
+        }
         Self {
             client,
             claims,
             upstream,
             untrusted,
-            marked_at_ms: Cell::new(marked_at_ms),
+            found,
+            inspect,
             pending,
             answers,
             standalone: false,
@@ -136,7 +148,7 @@ impl ResponseFilter {
             match core::read(text)? {
                 Incoming::Answer { id: None, message } if status >= 400 => {
                     // The error is about the HTTP request as a whole.
-                    return Some(self.failure(None, message).await);
+                    return Some(self.nameless(message).await);
                 }
                 Incoming::Answer { id: Some(id), message } => {
                     let at = self.pending.iter().position(|pending| pending.id == id)?;
@@ -152,7 +164,10 @@ impl ResponseFilter {
 
     /// The filtered response to a request.
     async fn settle(&self, pending: &Pending, message: RawObject) -> String {
-        self.observe(pending, &message);
+        let message = match self.read(pending, message).await {
+            Ok(message) => message,
+            Err(instead) => return instead,
+        };
         if message.get("error").is_some() {
             return self.failure(Some(&pending.id), message).await;
         }
@@ -162,18 +177,13 @@ impl ResponseFilter {
         }
     }
 
-    /// Keeps whether a call failed, and the values of its response if its run is observed.
-    fn observe(&self, pending: &Pending, message: &RawObject) {
-        let Some(passed) = &pending.decided else { return };
-        let result = message.object("result");
-        let is_error = result.and_then(|result| result.get("isError").map(|it| it == "true"));
-        passed.failed.set(Some(message.get("error").is_some() || is_error == Some(true)));
-        let Some(observe) = &passed.observe else { return };
-        let key = &self.client.app.settings.config.value_key;
-        for name in ["result", "error"] {
-            if let Some(answer) = message.object(name) {
-                passed.observed.borrow_mut().add(observe::observed(key, observe, &answer));
-            }
+    /// A filtered error that belongs to no request.
+    async fn nameless(&self, mut message: RawObject) -> String {
+        match self.may_pass_member("error", &mut message).await {
+            true => self.failure(None, message).await,
+            false => RpcError::upstream("the server's error is withheld")
+                .with_id(None)
+                .body(self.client.era),
         }
     }
 
@@ -190,34 +200,11 @@ impl ResponseFilter {
                 return refuse(may_not_ask(ELICITATION));
             }
         }
-        if let Err(problem) = self.mark().await {
+        if let Err(problem) = self.untrusted.mark(&self.client).await {
             return refuse(denial::problem(&problem, &self.client.app.request_id));
         }
         core::clean(&mut error);
         core::with(message, "error", &error)
-    }
-
-    /// Marks the agent before text of an untrusted server reaches it. All runs are marked, since any of them may
-    /// read the text. A no-op for a trusted server.
-    ///
-    /// # Errors
-    ///
-    /// The lane did not confirm the mark. The text must not be passed on.
-    async fn mark(&self) -> Result<(), Problem> {
-        let now_ms = Date::now().as_millis();
-        if now_ms.saturating_sub(self.marked_at_ms.get()) < relay::MARK_INTERVAL_MS {
-            return Ok(());
-        }
-        for untrusted in &self.untrusted {
-            relay::mark(&self.client.app, &self.client.template, untrusted).await?;
-        }
-        self.marked_at_ms.set(now_ms);
-        Ok(())
-    }
-
-    /// Whether a message without a decision may be passed on. If it has unreviewed text, this marks first.
-    async fn may_pass(&self, params: &Json) -> bool {
-        !review::params_are_unreviewed(params) || self.mark().await.is_ok()
     }
 
     /// Whether the server may send this request under the claims of every message.
@@ -243,7 +230,7 @@ impl ResponseFilter {
         let mut seen = Vec::new();
         for page in pages.ok_or_else(unreadable)? {
             let candidates = page.candidates();
-            let visible = match candidates.is_empty() {
+            let mut visible = match candidates.is_empty() {
                 true => Vec::new(),
                 false => {
                     let visible = self.client.visible(&pending.claims, candidates).await;
@@ -251,6 +238,20 @@ impl ResponseFilter {
                     visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
                 }
             };
+            if let Some(rules) = &self.inspect {
+                let look = |item: &str| {
+                    let part = Part::new(Kind::Text, String::new(), Cow::Borrowed(item));
+                    let inspected = self.client.inspect(rules.server, &[part]);
+                    if inspected.withheld.is_some() {
+                        self.client.tell_withheld("an item of a list");
+                    }
+                    inspected
+                };
+                if page.inspect(&mut visible, look) {
+                    let problem = |why| denial::problem(&why, &self.client.app.request_id);
+                    self.found.mark(&self.client).await.map_err(problem)?;
+                }
+            }
             self.register(page.unregistered(&visible));
             page.filter(&visible, era, &mut result);
             seen.extend(visible);
@@ -264,17 +265,17 @@ impl ResponseFilter {
                 }
             }
         }
-        if !self.untrusted.is_empty() {
+        if !self.untrusted.runs.is_empty() {
             review::name_as_registered(&mut result, &pending.method, self.client.server());
         }
         let decision = pending.decided.as_ref().map(|passed| &passed.decision);
         core::finish(&pending.method, &mut result, decision, era, &self.client.seal())?;
         let asked = Asked { method: &pending.method, listed: pending.listed, visible: &seen };
-        let pinned = self.untrusted.first().and_then(|it| it.instructions_sha256.as_deref());
+        let pinned = self.untrusted.runs.first().and_then(|it| it.instructions_sha256.as_deref());
         // The decision of a call marked the agent, but that mark may have ended by now.
         if pending.decided.is_some() || review::is_unreviewed(&result, asked, pinned) {
             let failed = |problem| denial::problem(&problem, &self.client.app.request_id);
-            self.mark().await.map_err(failed)?;
+            self.untrusted.mark(&self.client).await.map_err(failed)?;
         }
         Ok(result)
     }
@@ -307,7 +308,7 @@ impl ResponseFilter {
     /// Filters one message of a stream. `None` when it is not passed on.
     async fn message(&mut self, text: &str) -> Option<String> {
         match core::read(text)? {
-            Incoming::Answer { id: None, message } => Some(self.failure(None, message).await),
+            Incoming::Answer { id: None, message } => Some(self.nameless(message).await),
             Incoming::Answer { id: Some(id), message } => {
                 let at = self.pending.iter().position(|pending| pending.id == id);
                 let pending = match at {
@@ -320,17 +321,20 @@ impl ResponseFilter {
                 };
                 Some(self.settle(&pending, message).await)
             }
-            Incoming::Notification { method, params, message } => {
+            Incoming::Notification { method, params, mut message } => {
                 let passes = method::from_server(&method) == ServerRule::Pass;
-                (passes && self.may_pass(&params).await).then(|| message.write())
+                (passes && self.may_pass(&params, &mut message).await).then(|| message.write())
             }
-            Incoming::Request { id, method, params, message } => {
+            Incoming::Request { id, method, params, mut message } => {
                 if self.client.era == Era::Stateless {
                     return None;
                 }
                 let passes = match method::from_server(&method) {
-                    ServerRule::Pass => self.may_pass(&params).await,
-                    ServerRule::Decide => self.may_ask(&method, params).await,
+                    ServerRule::Pass => self.may_pass(&params, &mut message).await,
+                    ServerRule::Decide => {
+                        self.may_ask(&method, params).await
+                            && self.may_pass_member("params", &mut message).await
+                    }
                     ServerRule::Refuse => {
                         self.client.count_server_request();
                         false

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use gateward_core::gate::config::{Config, DATABASE_LOOK_MS};
-use gateward_core::lane::{Confirmed, Lane};
+use gateward_core::lane::{Confirmed, Lane, LogName};
 use gateward_core::log::Event;
 use gateward_core::metrics::Series;
-use gateward_core::receipt::retention::{self, MAX_PRUNED, PRUNE_INTERVAL_MS};
+use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_MS};
 use gateward_core::registry::EpochPush;
 use worker::{Date, Delay, Result};
 
@@ -63,24 +63,30 @@ impl GateLane {
     /// One run. Returns when the next one is due.
     async fn flush_due(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
         let interval_ms = settings.config.flush_interval_ms;
+        if let Err(Failure(error)) = self.include_new_events(settings).await {
+            self.log(Event::HeadLogNotTold, &error);
+        }
         let mut pause_ms = self.flush_once(settings).await;
-        let (told, pushed) = {
-            let both = async {
+        let (told, pushed, head_due_ms) = {
+            let all = async {
                 let told = self.send_to_webhook(settings).await;
-                (told, self.push_again().await)
+                if let Err(Failure(error)) = self.ask_witnesses(settings).await {
+                    self.log(Event::WitnessFailed, &error);
+                }
+                (told, self.push_again().await, self.tell_head(settings).await)
             };
-            let mut both = pin!(both);
+            let mut all = pin!(all);
             loop {
-                // Go on flushing while a webhook or a lane hangs.
+                // Go on flushing while a webhook, a witness or a lane hangs.
                 let pause = Duration::from_millis(pause_ms.unwrap_or(interval_ms));
-                match select(both.as_mut(), pin!(Delay::from(pause))).await {
+                match select(all.as_mut(), pin!(Delay::from(pause))).await {
                     Either::Left((ended, _)) => break ended,
                     Either::Right(_) => pause_ms = self.flush_once(settings).await,
                 }
             }
         };
         pushed?;
-        let prune_at_ms = self.prune_if_due(interval_ms).await?;
+        let prune_at_ms = self.prune_if_due(settings).await?;
         let now_ms = Date::now().as_millis();
         let (expiry, delivery, push) = self.with_lane(|lane, storage| {
             let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
@@ -94,14 +100,17 @@ impl GateLane {
                 Some(now_ms + MAX_BACKOFF_MS)
             }
         };
-        // Rows may have been written while the webhook was called.
+        // Rows may have been written while the webhook was called, and the head log's tree is not published while witnesses
+        // are asked.
         let pause_ms = pause_ms.or(self.is_behind().then_some(interval_ms));
+        let pause_ms = pause_ms.or_else(|| self.log_pause_ms(settings));
         let after = |at_ms: u64| at_ms.saturating_sub(now_ms);
         // A flush ends approvals and reservations. It can fail while the journal is full, so the next attempt waits
         // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
         let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
-        Ok(Next { flush_ms: pause_ms, other_ms: others.into_iter().flatten().min() })
+        let others = others.into_iter().chain([head_due_ms?.map(after)]);
+        Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 
     /// Sets the next alarm. `alarm_due_ms` is kept only for a flush: after a call, an alarm that is set for
@@ -176,7 +185,8 @@ impl GateLane {
     }
 
     /// Prunes if pruning is due. Returns when it is next due; `None` for a lane that was never called.
-    async fn prune_if_due(&self, interval_ms: u64) -> std::result::Result<Option<u64>, Failure> {
+    async fn prune_if_due(&self, settings: &Settings) -> std::result::Result<Option<u64>, Failure> {
+        let interval_ms = settings.config.flush_interval_ms;
         let now_ms = Date::now().as_millis();
         let (identity, due_ms, steady_ms) = self.with_lane(|lane, storage| {
             Ok((lane.identity().cloned(), Lane::next_prune(storage)?, lane.steady_ms()))
@@ -186,7 +196,7 @@ impl GateLane {
             Some(due_ms) if due_ms > now_ms => return Ok(Some(due_ms)),
             // A new lane has nothing to prune.
             None => now_ms + PRUNE_INTERVAL_MS,
-            Some(_) => match self.prune(&tenant, lane, steady_ms).await {
+            Some(_) => match self.prune(settings, &tenant, lane, steady_ms).await {
                 Ok(true) => now_ms + interval_ms,
                 Ok(false) => now_ms + PRUNE_INTERVAL_MS,
                 Err(Failure(error)) => {
@@ -203,26 +213,46 @@ impl GateLane {
     /// clock passed an hour ago.
     async fn prune(
         &self,
+        settings: &Settings,
         tenant: &str,
-        lane: u16,
+        lane_number: u16,
         steady_ms: u64,
     ) -> std::result::Result<bool, Failure> {
+        if self.with_lane(|lane, _| Ok(lane.is_stopped()))? {
+            // A person must be able to look at what is there.
+            return Err(Failure("the lane stopped".to_owned()));
+        }
         let days = d1::retention::retention_days(&self.env, tenant).await?;
         let cutoff_ms = retention::cutoff_ms(days, steady_ms);
         let mut anchor = self.with_lane(|_, storage| Lane::anchor(storage))?;
-        let oldest = d1::retention::oldest(&self.env, tenant, lane, &anchor).await?;
-        let full = oldest.len() >= MAX_PRUNED as usize;
-        let next = retention::next_anchor(&anchor, oldest, cutoff_ms).map_err(|broken| {
+        let oldest = d1::retention::oldest(&self.env, tenant, lane_number, &anchor).await?;
+        let full = oldest.len() >= MAX_OLD_RECEIPTS as usize;
+        let next = self.with_lane(|lane, storage| {
+            // What no checkpoint covers stays.
+            let through = settings.log_keys.as_ref().map(|_| lane.published_through());
+            let old_ms =
+                retention::cutoff_ms(retention::receipt_days(lane_number, days), steady_ms);
+            lane.next_anchor(storage, &oldest, through.unwrap_or(u64::MAX), old_ms)
+        })?;
+        let next = next.map_err(|broken| {
             Failure(format!("receipt {} does not verify: {}", broken.seq, broken.problem))
         })?;
         let advanced = next.is_some();
         if let Some(next) = next {
+            // First, so that nothing is missing that the head log does not know as deleted.
+            self.tell_head_of(settings, next.seq).await?;
             self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
             anchor = next;
         }
         let default_cutoff_ms = retention::cutoff_ms(None, steady_ms);
-        let pruned =
-            d1::retention::prune(&self.env, tenant, lane, &anchor, cutoff_ms, default_cutoff_ms);
+        let pruned = d1::retention::prune(
+            &self.env,
+            tenant,
+            lane_number,
+            &anchor,
+            cutoff_ms,
+            default_cutoff_ms,
+        );
         Ok(pruned.await? || (advanced && full))
     }
 
@@ -279,6 +309,13 @@ impl GateLane {
     }
 
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
+        self.look_again_if_needed().await?;
+        let progress = self.flush_rows(settings).await?;
+        self.publish(settings).await;
+        Ok(if self.is_rewriting() { Progress::More } else { progress })
+    }
+
+    async fn flush_rows(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         // A lane that was never called has nothing to flush.
         let Some((tenant, lane_number)) = identity else {
@@ -310,6 +347,10 @@ impl GateLane {
             })?;
             if let Confirmed::HashDiffers { seq } = confirmed {
                 return Err(Failure(format!("receipt {seq} is not in D1 as it was journalled")));
+            }
+            if settings.log_keys.is_some() {
+                let log = LogName { tenant: tenant.clone(), lane: lane_number };
+                self.compare_published(&log, flushed.note.as_deref()).await?;
             }
         }
         Ok(Progress::More)

@@ -14,6 +14,7 @@ mod alarm;
 mod decide;
 mod leases;
 mod loads;
+mod publish;
 mod queue;
 mod state;
 mod webhook;
@@ -146,6 +147,11 @@ impl GateLane {
             }
             LaneRequest::Look { entry, look } => self.answer_look(&entry, &look)?,
             LaneRequest::Withdraw { entry, look } => self.answer_withdraw(&entry, &look)?,
+            LaneRequest::KeepCheckpoint(checkpoint) => self.keep_checkpoint(&checkpoint)?,
+            LaneRequest::IncludeEvents { tenant } => self.include_events(&tenant).await?,
+            LaneRequest::AwaitCheckpoint { seq, wait_ms } => {
+                self.await_checkpoint(seq, wait_ms).await?
+            }
             LaneRequest::ReadRows { from } => {
                 let read = |storage: &ObjectSql| Lane::rows(storage, from, MAX_ROWS_READ);
                 LaneReply::Rows(self.with_lane(|_, storage| read(storage))?)

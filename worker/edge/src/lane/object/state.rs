@@ -38,6 +38,22 @@ pub struct GateLane {
     pub(super) failed_flushes: Cell<u32>,
     /// When the size of D1's database was last read, and whether it left room for records.
     pub(super) database_size: Cell<(u64, bool)>,
+    /// The note of D1's checkpoint, or that there is none, if the lane has found that it is of its own tree. `None`: it must
+    /// look before it publishes.
+    pub(super) compared: RefCell<Option<Option<String>>>,
+    /// After a restore of D1: the size of its tree, and the next row to write again.
+    pub(super) rewriting: Cell<Option<(u64, u64)>>,
+    /// When publishing may be tried again after it failed.
+    pub(super) publish_after_ms: Cell<u64>,
+    /// Requests that wait for a checkpoint.
+    pub(super) waiting: Cell<u32>,
+    /// Of a head log: whether the registry may have changed since the events were read last.
+    pub(super) events_due: Cell<bool>,
+    /// Of a head log: the size of the tree that witnesses were asked about last.
+    pub(super) witnessed: Cell<u64>,
+    /// Of a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, which would not have
+    /// their cosignatures.
+    pub(super) is_witnessing: Cell<bool>,
 }
 
 /// An error for the log.
@@ -71,6 +87,13 @@ impl GateLane {
             alarm_overdue_ms: Cell::new(0),
             failed_flushes: Cell::new(0),
             database_size: Cell::new((0, true)),
+            compared: RefCell::default(),
+            rewriting: Cell::new(None),
+            publish_after_ms: Cell::new(0),
+            waiting: Cell::new(0),
+            events_due: Cell::new(false),
+            witnessed: Cell::new(0),
+            is_witnessing: Cell::new(false),
         }
     }
 

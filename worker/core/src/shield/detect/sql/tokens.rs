@@ -13,6 +13,8 @@ pub enum Kind {
     Closing,
     Number,
     Word,
+    /// A word with a bracket right after it.
+    Call,
     /// A word after a word.
     Prose,
     Logic,
@@ -32,8 +34,13 @@ pub enum Kind {
     Select,
     /// A keyword that begins a statement.
     Statement,
+    /// `begin` and `call`: they begin a statement too, and many sentences.
+    Begin,
     /// A keyword after one of these: `table`, `from`, `into`.
     Object,
+    Set,
+    Where,
+    When,
     Order,
     By,
     /// A function that every dialect or language could have.
@@ -57,9 +64,11 @@ const WORDS: &[(&str, Kind)] = &[
     ("and", Kind::Logic),
     ("any", Kind::Prefix),
     ("ascii", Kind::Function),
+    ("begin", Kind::Begin),
     ("benchmark", Kind::Telling),
     ("between", Kind::Compare),
     ("by", Kind::By),
+    ("call", Kind::Begin),
     ("case", Kind::Prefix),
     ("cast", Kind::Function),
     ("char", Kind::Function),
@@ -70,8 +79,10 @@ const WORDS: &[(&str, Kind)] = &[
     ("create", Kind::Statement),
     ("ctxsys", Kind::Telling),
     ("database", Kind::Object),
+    ("dblink_connect", Kind::Telling),
     ("dbms_lock", Kind::Telling),
     ("dbms_pipe", Kind::Telling),
+    ("dbms_utility", Kind::Telling),
     ("declare", Kind::Statement),
     ("delay", Kind::Delay),
     ("delete", Kind::Statement),
@@ -80,6 +91,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("drop", Kind::Statement),
     ("dumpfile", Kind::Outfile),
     ("elt", Kind::Function),
+    ("except", Kind::Union),
     ("exec", Kind::Statement),
     ("execute", Kind::Statement),
     ("exists", Kind::Prefix),
@@ -90,41 +102,55 @@ const WORDS: &[(&str, Kind)] = &[
     ("generate_series", Kind::Telling),
     ("grant", Kind::Statement),
     ("group", Kind::Order),
+    ("gtid_subset", Kind::Telling),
     ("having", Kind::Order),
     ("if", Kind::Function),
     ("iif", Kind::Function),
     ("in", Kind::Compare),
     ("information_schema", Kind::Telling),
     ("insert", Kind::Statement),
+    ("intersect", Kind::Union),
     ("into", Kind::Into),
     ("is", Kind::Compare),
     ("kill", Kind::Statement),
     ("length", Kind::Function),
     ("like", Kind::Compare),
+    ("lo_import", Kind::Telling),
     ("load_file", Kind::Telling),
     ("make_set", Kind::Telling),
     ("master", Kind::Object),
     ("merge", Kind::Statement),
     ("mid", Kind::Function),
     ("mod", Kind::Operator),
+    ("name_const", Kind::Telling),
     ("not", Kind::Prefix),
     ("null", Kind::Number),
+    ("opendatasource", Kind::Telling),
+    ("openrowset", Kind::Telling),
     ("or", Kind::Logic),
     ("ord", Kind::Function),
     ("order", Kind::Order),
     ("outfile", Kind::Outfile),
+    ("pg_ls_dir", Kind::Telling),
+    ("pg_read_file", Kind::Telling),
     ("pg_sleep", Kind::Telling),
     ("procedure", Kind::Object),
+    ("query_to_xml", Kind::Telling),
     ("randomblob", Kind::Telling),
     ("receive_message", Kind::Telling),
     ("regexp", Kind::Compare),
+    ("regexp_substring", Kind::Telling),
     ("rlike", Kind::Compare),
     ("row", Kind::Function),
     ("schema", Kind::Object),
     ("select", Kind::Select),
+    ("set", Kind::Set),
     ("shutdown", Kind::Statement),
     ("sleep", Kind::Function),
     ("sounds", Kind::Compare),
+    ("sp_addlogin", Kind::Telling),
+    ("sp_addsrvrolemember", Kind::Telling),
+    ("sp_oacreate", Kind::Telling),
     ("sqlite_master", Kind::Telling),
     ("sqlite_version", Kind::Telling),
     ("substr", Kind::Function),
@@ -138,12 +164,14 @@ const WORDS: &[(&str, Kind)] = &[
     ("update", Kind::Statement),
     ("updatexml", Kind::Telling),
     ("user", Kind::Object),
+    ("user_lock", Kind::Telling),
     ("utl_http", Kind::Telling),
     ("utl_inaddr", Kind::Telling),
     ("version", Kind::Function),
     ("view", Kind::Object),
     ("waitfor", Kind::Waitfor),
-    ("where", Kind::Object),
+    ("when", Kind::When),
+    ("where", Kind::Where),
     ("xmltype", Kind::Telling),
     ("xor", Kind::Logic),
     ("xp_cmdshell", Kind::Telling),
@@ -213,6 +241,13 @@ impl<'t> Tokens<'t> {
                 b'-' if after == Some(b'-') => {
                     self.at += 1;
                     Kind::Comment
+                }
+                // Before the first token it is a sign.
+                b'-' if self.at == 0
+                    && after.is_some_and(|next| next.is_ascii_digit() || next == b'.') =>
+                {
+                    self.at += 1;
+                    return Some(self.number());
                 }
                 b'#' => Kind::Comment,
                 b'(' => Kind::OpenBracket,
@@ -293,6 +328,9 @@ impl<'t> Tokens<'t> {
         }
         let prose = self.word_before;
         self.word_before = true;
+        if rest.get(bytes) == Some(&b'(') {
+            return Kind::Call;
+        }
         if prose { Kind::Prose } else { Kind::Word }
     }
 }

@@ -1,0 +1,20 @@
+// The clock of a worker under test: ahead of the machine's, or behind it. Imported before the built worker. Its code
+// reads the time with `new Date()`, and its glue with `Date.now()`. Worker and lanes share this module, and so the
+// clock. Alarms are due by the machine's clock: one that is set by a clock that is behind runs at once.
+const { Date: MachineDate } = globalThis;
+let aheadMs = 0;
+
+globalThis.Date = class extends MachineDate {
+  constructor(...values) {
+    super(...(values.length === 0 ? [MachineDate.now() + aheadMs] : values));
+  }
+
+  static now() {
+    return MachineDate.now() + aheadMs;
+  }
+};
+
+/** From now on, the clock is ahead by so much. */
+export function clockIsAhead(ms) {
+  aheadMs = ms;
+}

@@ -1,0 +1,24 @@
+//! Problems that several kinds of changes are refused with.
+
+use gateward_core::problem::{Problem, ProblemCode};
+
+/// An operator's credentials are ended by operators.
+pub(super) fn operators_only() -> Problem {
+    Problem::new(ProblemCode::Forbidden, "only an operator revokes an operator's credential")
+}
+
+pub(super) fn conflict(detail: &str) -> Problem {
+    Problem::new(ProblemCode::StateConflict, detail)
+}
+
+pub(super) fn name_taken(what: &str, deleted: bool) -> Problem {
+    let detail = match deleted {
+        true => format!("a deleted {what} had this name, so it cannot be used again"),
+        false => format!("another {what} has this name"),
+    };
+    Problem::new(ProblemCode::NameTaken, detail)
+}
+
+pub(super) fn limit_reached(what: &str, max: u64) -> Problem {
+    Problem::new(ProblemCode::LimitReached, format!("there are already {max} {what}, the limit"))
+}

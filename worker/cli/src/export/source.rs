@@ -1,0 +1,120 @@
+//! Reads the logs of a tenant from the worker.
+
+use gateward_core::lane::{LogName, TreeHead};
+use gateward_core::receipt::{HashedEvent, RegistryEvents};
+use gateward_core::tlog::tile::{entries, nodes_of};
+use gateward_core::tlog::{Hash, Layer, Note, TILE_HEIGHT, TILE_WIDTH, TilePath};
+use serde_json::from_str;
+
+use super::form::broken;
+use crate::failure::Failure;
+use crate::request::Request;
+use crate::runner::Runner;
+
+impl Runner {
+    pub(super) fn checkpoint(&self, log: &LogName) -> Result<(String, u64), Failure> {
+        let note = self.client.send(&Request::get(&["log", &log.to_string(), "checkpoint"]))?.text;
+        let size = Note::parse(&note).ok().and(TreeHead::of_note(&note)).map(|tree| tree.size);
+        Ok((note, size.ok_or_else(|| broken("a checkpoint"))?))
+    }
+
+    /// A tile of a log, or a bundle of its entries.
+    pub(super) fn resource(&self, log: &LogName, path: &TilePath) -> Result<Vec<u8>, Failure> {
+        let request = Request::get(&["log", &log.to_string(), "tile", &path.to_string()]);
+        Ok(self.client.send(&request)?.bytes)
+    }
+
+    pub(super) fn tile(
+        &self,
+        log: &LogName,
+        level: u8,
+        number: u64,
+        size: u64,
+    ) -> Result<Vec<Hash>, Failure> {
+        let path = TilePath::in_tree(Layer::Hashes(level), number, size);
+        let bytes = self.resource(log, &path.ok_or_else(|| broken("a tile"))?)?;
+        let (hashes, rest) = bytes.as_chunks();
+        rest.is_empty().then(|| hashes.to_vec()).ok_or_else(|| broken("a tile"))
+    }
+
+    pub(super) fn bundle(
+        &self,
+        log: &LogName,
+        number: u64,
+        size: u64,
+    ) -> Result<Vec<String>, Failure> {
+        let path = TilePath::in_tree(Layer::Entries, number, size);
+        let bytes = self.resource(log, &path.ok_or_else(|| broken("a bundle"))?)?;
+        let bodies = entries(&bytes).ok_or_else(|| broken("a bundle of entries"))?;
+        let bodies = bodies.into_iter().map(|body| String::from_utf8(body.to_vec()));
+        bodies.collect::<Result<_, _>>().map_err(|_| broken("a bundle of entries"))
+    }
+
+    /// The index of the first entry whose bundle is there: older ones were deleted because of their age.
+    pub(super) fn first_bundle(&self, log: &LogName, size: u64) -> Result<u64, Failure> {
+        let (mut low, mut high) = (0, size.div_ceil(TILE_WIDTH).saturating_sub(1));
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.bundle(log, middle, size) {
+                Ok(_) => high = middle,
+                Err(failure) if failure.is("not_found") => low = middle + 1,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(low * TILE_WIDTH)
+    }
+
+    /// The perfect subtrees of the tree of the first `size` entries, largest first.
+    pub(super) fn edge(&self, log: &LogName, size: u64, of: u64) -> Result<Vec<Hash>, Failure> {
+        let mut edge = Vec::new();
+        let mut begin = 0_u64;
+        for height in (0..64_u8).rev().filter(|height| size >> height & 1 == 1) {
+            let index = begin >> height;
+            let (level, inside) = (height / TILE_HEIGHT, height % TILE_HEIGHT);
+            let first = index << inside;
+            let tile = self.tile(log, level, first / TILE_WIDTH, of)?;
+            let node = nodes_of(&tile, inside, (first % TILE_WIDTH) >> inside);
+            edge.push(node.ok_or_else(|| broken("a tile"))?);
+            begin += 1 << height;
+        }
+        Ok(edge)
+    }
+}
+
+/// The audit events of the registry, read in the order of their epochs as the head log has them.
+#[derive(Default)]
+pub(super) struct Events {
+    read: Vec<HashedEvent>,
+    /// The epochs of what was read: above `after`, up to `through`.
+    after: u64,
+    through: u64,
+}
+
+impl Events {
+    /// The event with an id; `None` if it is gone.
+    pub(super) fn find(
+        &mut self,
+        runner: &Runner,
+        event_id: &str,
+    ) -> Result<Option<String>, Failure> {
+        let epoch = event_id.strip_prefix("registry.").and_then(|epoch| epoch.parse::<u64>().ok());
+        let epoch = epoch.ok_or_else(|| broken("an event's id"))?;
+        if epoch <= self.after {
+            // The head log can have an event twice, after a fault.
+            *self = Self::default();
+        }
+        while self.through < epoch {
+            let after = self.through.max(epoch - 1);
+            let request = Request::get(&["registry-events"]);
+            let request = request.parameter("after", Some(&after.to_string()));
+            let page: RegistryEvents = from_str(&runner.client.send(&request)?.text)
+                .map_err(|_| broken("a list of events"))?;
+            if page.through <= after {
+                return Ok(None);
+            }
+            *self = Self { read: page.events, after, through: page.through };
+        }
+        let found = self.read.iter().find(|event| event.event_id == event_id);
+        Ok(found.map(|event| event.event.clone()))
+    }
+}

@@ -1,0 +1,102 @@
+//! The entries of the head: checkpoints of lanes, and the hashes of registry events.
+
+use gateward_core::bounds::MAX_LANES;
+use gateward_core::json::Json;
+use gateward_core::receipt;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::members::Members;
+
+/// The lane number of the head's bodies.
+pub const HEAD_LANE: u16 = u16::MAX;
+
+const _: () = assert!(MAX_LANES < HEAD_LANE, "the head must not have the number of a lane");
+
+/// What a body of the head says.
+#[derive(Debug)]
+pub enum HeadBody {
+    LaneCheckpoint(LaneCheckpoint),
+    RegistryEvent(RegistryEvent),
+}
+
+/// A checkpoint that a lane sent.
+#[derive(Debug)]
+pub struct LaneCheckpoint {
+    pub lane: u16,
+    /// The lane's signed note.
+    pub note: String,
+    /// The number of the lane's receipt with index 0.
+    pub first: u64,
+    /// The last receipt that retention deleted; 0 if none.
+    pub pruned_through: u64,
+}
+
+/// A change of the registry.
+#[derive(Debug)]
+pub struct RegistryEvent {
+    event_id: String,
+    event_hash: String,
+}
+
+impl HeadBody {
+    /// Reads a body whose place in the chain was verified. The error is a sentence.
+    pub fn parse(body: Json) -> Result<Self, String> {
+        let mut members = Members::of(body)?;
+        // These were compared with the log.
+        for name in ["lane", "prev_hash", "seq", "tenant"] {
+            members.take(name)?;
+        }
+        members.time("time")?;
+        members.number("version")?;
+        let parsed = match members.text("kind")?.as_str() {
+            "lane_checkpoint" => Self::LaneCheckpoint(LaneCheckpoint {
+                lane: members
+                    .number("of_lane")?
+                    .try_into()
+                    .ok()
+                    .filter(|lane| *lane < MAX_LANES)
+                    .ok_or_else(|| format!("`of_lane` must be a number below {MAX_LANES}"))?,
+                note: members.text("checkpoint")?,
+                first: members.number("first")?,
+                pruned_through: members.number("pruned_through")?,
+            }),
+            "registry_event" => Self::RegistryEvent(RegistryEvent {
+                event_id: members.text("event_id")?,
+                event_hash: members.hex_hash("event_hash")?,
+            }),
+            other => return Err(format!("the head has no receipts of the kind `{other}`")),
+        };
+        members.end()?;
+        Ok(parsed)
+    }
+}
+
+/// An audit event. Nothing else can be in it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the form matters")]
+struct AuditEvent {
+    at_ms: u64,
+    detail: IgnoredAny,
+    event_id: String,
+    kind: String,
+    source: String,
+}
+
+impl RegistryEvent {
+    /// Whether a text is the audit event that the head has the hash of. The error is a sentence.
+    ///
+    /// The hash is over the canonical form, so a text with this hash is in that form.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        if receipt::hash(text) != self.event_hash {
+            return Err("the event does not have the hash that the head has".to_owned());
+        }
+        let event: AuditEvent = serde_json::from_str(text)
+            .map_err(|error| format!("it is not an audit event: {error}"))?;
+        if event.event_id != self.event_id {
+            return Err("the event has another `event_id` than the head".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,8 +1,0 @@
-//! Writes the API's description: `cargo run -p gateward-core --example openapi > docs/openapi.json`.
-
-use gateward_core::api::openapi::document;
-
-fn main() -> Result<(), serde_json::Error> {
-    println!("{}", document().to_pretty_json()?);
-    Ok(())
-}

@@ -1,0 +1,62 @@
+//! Bytes that are read as text.
+
+use std::borrow::Cow;
+
+/// The texts that a reader may take bytes for. The first is UTF-8, with `?` for what is not, and without zeros: so the
+/// Latin letters of UTF-16 are read too. After a byte order mark, the other is UTF-16.
+#[must_use]
+pub fn readings(bytes: &[u8]) -> Vec<Cow<'_, str>> {
+    let plain = match exact(bytes) {
+        Some(text) => Cow::Borrowed(text),
+        // Not longer than the bytes.
+        None => {
+            let lossy = String::from_utf8_lossy(bytes);
+            Cow::Owned(lossy.replace('\0', "").replace('\u{fffd}', "?"))
+        }
+    };
+    let mut readings = vec![plain];
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => readings.push(utf16(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => readings.push(utf16(rest, u16::from_be_bytes)),
+        _ => {}
+    }
+    readings
+}
+
+/// The bytes as UTF-8 without zeros; `None` if they are not.
+#[must_use]
+pub fn exact(bytes: &[u8]) -> Option<&str> {
+    str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'static, str> {
+    let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
+    let decoded = char::decode_utf16(units);
+    Cow::Owned(decoded.map(|read| read.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_as_utf_8_and_utf_16() {
+        let little =
+            |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>();
+        for (bytes, expected) in [
+            (b"Gr\xc3\xbc\xc3\x9fe".to_vec(), "Grüße"),
+            (b"\xe4 Gr".to_vec(), "? Gr"),
+            (b"#\0 Gr".to_vec(), "# Gr"),
+            (little("Great"), "Great"),
+            (big("Great"), "Great"),
+            ([&[0xff, 0xfe][..], &little("Größe \u{1f600}")].concat(), "Größe \u{1f600}"),
+            ([&[0xfe, 0xff][..], &big("ölig")].concat(), "ölig"),
+            (Vec::new(), ""),
+        ] {
+            let readings = readings(&bytes);
+            assert!(readings.iter().any(|text| text == expected), "{readings:?}");
+            assert!(readings.iter().all(|text| 2 * text.len() <= 3 * bytes.len()), "{bytes:x?}");
+        }
+    }
+}

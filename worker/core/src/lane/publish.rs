@@ -1,0 +1,245 @@
+//! How a lane publishes its tree: as checkpoints that it signs, each of which extends the one that D1 has.
+//!
+//! INVARIANT (one history): a checkpoint is published only if the one in D1 is of this tree, at an earlier size. If it is
+//! not, either D1 or the lane's storage is not what it was. The lane then writes nothing more until a person has repaired
+//! what is wrong, because nobody could tell which of two histories is the true one.
+//!
+//! D1 can have an earlier checkpoint of the tree: it was restored. Then the lane writes again what it still has
+//! ([`Lane::kept_rows`]).
+
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable, unsigned};
+use super::tree::{MAX_PUBLISHED_LEAVES, PUBLISHED, STOPPED, TileCursor, TreeHead, encode_hashes};
+use crate::gate::split_metrics;
+use crate::sql::lane as sql;
+use crate::tlog::{EMPTY_ROOT, TILE_WIDTH};
+
+/// How long rows are kept after they were flushed.
+const KEPT_MS: u64 = 60 * 60 * 1_000;
+
+/// Rows that are kept at most: 2.2 GB of the storage ([`crate::gate::config::JOURNAL_ROW_BYTES`]). With an hour's journal
+/// they leave 1 GB.
+const MAX_KEPT_ROWS: u64 = 500_000;
+
+/// Kept rows that one flush deletes: more than one flush adds.
+const MAX_FORGOTTEN_ROWS: i64 = 4_000;
+
+/// Bytes, and rows, that are written to D1 again with one statement.
+const MAX_REWRITTEN_BYTES: usize = super::flush::MAX_FLUSH_BYTES;
+const MAX_REWRITTEN_ROWS: i64 = 500;
+
+/// How the checkpoint in D1 and the lane's tree belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is the one that the lane published last.
+    Same,
+    /// It is of this earlier tree: D1 was restored. The rows from a receipt on may be missing.
+    Restored { tree: TreeHead, from: u64 },
+    /// It is of no tree that the lane had. The lane stopped now, or it had stopped before.
+    Other { is_new: bool },
+}
+
+/// A tree that D1 has no checkpoint of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpublished {
+    /// The number of the receipt that is the first leaf.
+    pub first: u64,
+    pub tree: TreeHead,
+    /// The leaves of its last tile, in base64.
+    pub leaves: String,
+}
+
+/// Kept rows on their way to D1, again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRows {
+    /// A JSON array.
+    pub rows: String,
+    /// The first and the last of them.
+    pub range: (u64, u64),
+}
+
+impl Lane {
+    /// An error if the lane stopped.
+    pub(super) fn check_not_stopped(&self) -> Result<(), StorageError> {
+        match self.stopped {
+            false => Ok(()),
+            true => {
+                let why = "the lane stopped: D1's checkpoint is of another tree than the lane's";
+                Err(StorageError(why.to_owned()))
+            }
+        }
+    }
+
+    /// Compares the note of the checkpoint in D1 with the lane's tree. If it is of no tree that the lane had, the lane
+    /// stops, until a checkpoint is there that is.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn compare_published(
+        &mut self,
+        storage: &impl LaneSql,
+        note: Option<&str>,
+    ) -> Result<Standing, StorageError> {
+        let stored = match note {
+            None => Some(TreeHead { size: 0, root: EMPTY_ROOT }),
+            Some(note) => TreeHead::of_note(note),
+        };
+        let known = self.published.map_or(0, |tree| tree.size);
+        let standing = match stored {
+            Some(stored) if self.published == Some(stored) => Standing::Same,
+            Some(stored) if self.tree.root_at(storage, stored.size)? == Some(stored.root) => {
+                if stored.size < known {
+                    Standing::Restored { tree: stored, from: self.tree.first + stored.size }
+                } else {
+                    // It can be newer than the lane knows, if the lane died after it was published.
+                    if stored.size > known {
+                        self.note_published(storage, stored)?;
+                    }
+                    Standing::Same
+                }
+            }
+            _ => Standing::Other { is_new: !self.stopped },
+        };
+        let stops = matches!(standing, Standing::Other { .. });
+        if stops != self.stopped {
+            let why = if stops { "other tree" } else { "" };
+            set_meta(storage, STOPPED, why.to_owned())?;
+            self.stopped = stops;
+        }
+        Ok(standing)
+    }
+
+    /// The next full tiles, as a JSON array of arrays: level, number, root, leaves or null, with hashes in base64. A
+    /// bounded number of them; `None` if there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn next_tiles(
+        &self,
+        storage: &impl LaneSql,
+        cursor: &mut TileCursor,
+    ) -> Result<Option<String>, StorageError> {
+        let deleted = (Self::anchor(storage)?.seq + 1).saturating_sub(self.tree.first);
+        cursor.next_tiles(storage, deleted / TILE_WIDTH)
+    }
+
+    /// What is to be published next; `None` if D1 has it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn unpublished(&self, storage: &impl LaneSql) -> Result<Option<Unpublished>, StorageError> {
+        let known = self.published.map_or(0, |published| published.size);
+        let (first, size) = (self.tree.first, self.tree.edge.size());
+        if size <= known {
+            return Ok(None);
+        }
+        if size - known <= MAX_PUBLISHED_LEAVES {
+            let tree = TreeHead { size, root: self.tree.edge.root() };
+            let leaves = encode_hashes(&self.tree.leaves);
+            return Ok(Some(Unpublished { first, tree, leaves }));
+        }
+        // A part that ends with a full tile.
+        let size = (known / TILE_WIDTH * TILE_WIDTH) + MAX_PUBLISHED_LEAVES;
+        let root = self.tree.root_at(storage, size)?.ok_or_else(|| unreadable("a tile"))?;
+        Ok(Some(Unpublished { first, tree: TreeHead { size, root }, leaves: String::new() }))
+    }
+
+    /// Whether D1 does not have a checkpoint of the whole tree.
+    #[must_use]
+    pub fn has_unpublished(&self) -> bool {
+        self.tree.edge.size() > self.published.map_or(0, |published| published.size)
+    }
+
+    /// Whether the lane stopped, because D1's checkpoint is of another tree.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The number of the receipt that is the first leaf of the lane's tree.
+    #[must_use]
+    pub fn first_leaf(&self) -> u64 {
+        self.tree.first
+    }
+
+    /// The tree that D1 has a checkpoint of.
+    #[must_use]
+    pub fn published(&self) -> Option<TreeHead> {
+        self.published
+    }
+
+    /// The number of the newest receipt that a published checkpoint covers; 0 if there is none.
+    #[must_use]
+    pub fn published_through(&self) -> u64 {
+        self.published.map_or(0, |tree| self.tree.first - 1 + tree.size)
+    }
+
+    /// Notes what D1 has.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn note_published(
+        &mut self,
+        storage: &impl LaneSql,
+        tree: TreeHead,
+    ) -> Result<(), StorageError> {
+        set_meta(storage, PUBLISHED, tree.encode())?;
+        self.published = Some(tree);
+        Ok(())
+    }
+
+    /// Forgets rows that were kept long enough, a bounded number of them.
+    pub(super) fn forget_flushed(&self, storage: &impl LaneSql) -> Result<(), StorageError> {
+        let values = [
+            integer(self.clock.expired_ms(KEPT_MS))?,
+            Value::Integer(MAX_FORGOTTEN_ROWS),
+            integer(self.head.seq.saturating_sub(MAX_KEPT_ROWS))?,
+        ];
+        storage.exec(sql::FORGET_FLUSHED, &values).map(drop)
+    }
+
+    /// The first row from `from` on that the lane still has, kept or in the journal.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn first_kept(&self, storage: &impl LaneSql, from: u64) -> Result<u64, StorageError> {
+        match storage.exec(sql::FIRST_FLUSHED, &[integer(from)?])?.first().map(Vec::as_slice) {
+            Some([Value::Integer(0)]) => Ok((self.head.seq + 1 - self.journal_rows).max(from)),
+            Some([Value::Integer(seq)]) => unsigned(*seq),
+            _ => Err(unreadable("the kept rows")),
+        }
+    }
+
+    /// Kept rows from `from` on, a bounded number of them; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn kept_rows(storage: &impl LaneSql, from: u64) -> Result<Option<KeptRows>, StorageError> {
+        let values = [integer(from)?, Value::Integer(MAX_REWRITTEN_ROWS)];
+        let mut rows = String::from("[");
+        let mut range = None;
+        for row in storage.exec(sql::FLUSHED, &values)? {
+            let [Value::Integer(seq), Value::Text(text)] = row.as_slice() else {
+                return Err(unreadable("a kept row"));
+            };
+            if range.is_some() {
+                if rows.len() + text.len() > MAX_REWRITTEN_BYTES {
+                    break;
+                }
+                rows.push(',');
+            }
+            let (row, _) = split_metrics(text);
+            rows.extend([row, "}"]);
+            let seq = unsigned(*seq)?;
+            range = Some((range.map_or(seq, |(first, _)| first), seq));
+        }
+        rows.push(']');
+        Ok(range.map(|range| KeptRows { rows, range }))
+    }
+}

@@ -1,0 +1,133 @@
+//! The place of a text in a JSON value.
+
+use super::findings::MAX_POINTER_BYTES;
+use crate::json::Json;
+
+/// The way to a value, from its end.
+#[derive(Debug, Clone, Copy)]
+pub enum Path<'p> {
+    /// A part of an answer, by its pointer; empty: the whole.
+    Part(&'p str),
+    Field(&'p Path<'p>, &'p str),
+    Item(&'p Path<'p>, usize),
+}
+
+impl Path<'_> {
+    pub const ROOT: Self = Self::Part("");
+
+    /// A JSON Pointer (RFC 6901), shortened, with `#key` after it for a key.
+    pub fn pointer(self, is_key: bool) -> String {
+        let mut pointer = String::new();
+        self.write(&mut pointer);
+        if is_key {
+            pointer.push_str("#key");
+        }
+        pointer
+    }
+
+    /// Returns whether there is room for more.
+    fn write(self, pointer: &mut String) -> bool {
+        match self {
+            Self::Part(start) => pointer.push_str(start),
+            Self::Field(parent, name) => {
+                if !parent.write(pointer) {
+                    return false;
+                }
+                let end = name.floor_char_boundary(MAX_POINTER_BYTES);
+                let name = name.get(..end).unwrap_or_default();
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            }
+            Self::Item(parent, at) => {
+                if !parent.write(pointer) {
+                    return false;
+                }
+                pointer.push('/');
+                pointer.push_str(itoa::Buffer::new().format(at));
+            }
+        }
+        let has_room = pointer.len() <= MAX_POINTER_BYTES;
+        if !has_room {
+            pointer.truncate(pointer.floor_char_boundary(MAX_POINTER_BYTES));
+        }
+        has_room
+    }
+}
+
+/// Calls `found` with each text, long number and key of a value, its place, and whether it is a key.
+pub fn each_text(value: &Json, path: Path<'_>, found: &mut dyn FnMut(&str, Path<'_>, bool)) {
+    match value {
+        Json::String(text) => found(text, path, false),
+        Json::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                each_text(item, Path::Item(&path, at), found);
+            }
+        }
+        Json::Object(fields) => {
+            for (name, field) in fields {
+                let path = Path::Field(&path, name);
+                found(name, path, true);
+                each_text(field, path, found);
+            }
+        }
+        Json::Integer(number) if has_digits(*number) => {
+            found(itoa::Buffer::new().format(*number), path, false);
+        }
+        Json::Verbatim(digits) => found(digits, path, false),
+        Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Number(_) => {}
+    }
+}
+
+/// Calls `found` with each string of a text that is not quite JSON, unescaped, and with what is between them.
+pub fn each_literal(text: &str, found: &mut dyn FnMut(&str)) {
+    let mut rest = text;
+    while let Some((between, after)) = rest.split_once('"') {
+        if between.contains(|character: char| character.is_ascii_alphanumeric()) {
+            found(between);
+        }
+        let mut escaped = false;
+        let end = after.bytes().position(|byte| {
+            let ends = byte == b'"' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            ends
+        });
+        let Some((literal, after)) =
+            end.and_then(|end| Some((after.get(..end)?, after.get(end + 1..)?)))
+        else {
+            return found(after);
+        };
+        match serde_json::from_str::<String>(&["\"", literal, "\""].concat()) {
+            Ok(text) => found(&text),
+            Err(_) => found(literal),
+        }
+        rest = after;
+    }
+    if !rest.is_empty() {
+        found(rest);
+    }
+}
+
+/// Whether a number has so many digits that it may be one of a card, an account or a person.
+pub const fn has_digits(number: i64) -> bool {
+    number.unsigned_abs() >= 100_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strings_of_a_text_that_is_not_quite_json_are_read() {
+        for (text, expected) in [
+            (r#"{"a":"b\nc","a":12}"#, &["a", "b\nc", "a", ":12}"][..]),
+            (r#"["x\"y", "\u0041", "\q"]"#, &["x\"y", "A", r"\q", "]"]),
+            (r#"{"open"#, &["open"]),
+            ("[1,2", &["[1,2"]),
+            ("", &[]),
+        ] {
+            let mut seen = Vec::new();
+            each_literal(text, &mut |text| seen.push(text.to_owned()));
+            assert_eq!(seen, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The lane's transparency log: it publishes checkpoints, tells the tenant's head log of them, and, if it keeps the head
+//! log itself, has them cosigned. All of it is part of the alarm.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use gateward_core::gate::head_log::LaneCheckpoint;
+use gateward_core::lane::protocol::LaneReply;
+use gateward_core::lane::{
+    Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told, TreeHead, Witness,
+};
+use gateward_core::log::Event;
+use gateward_core::receipt::HEAD_LANE;
+use gateward_core::target::Target;
+use gateward_core::tlog::Note;
+use gateward_core::tlog::witness::{add_checkpoint, conflict, cosignatures};
+use js_sys::futures::JsFuture;
+use wasm_bindgen::JsValue;
+use worker::{Date, Delay};
+
+use super::state::{Failure, GateLane};
+use crate::d1::logs::{self, StoredCheckpoint};
+use crate::io;
+use crate::lane::client;
+use crate::limits::{D1_BACKGROUND_MS, WITNESS_MS};
+use crate::settings::{Settings, settings};
+
+/// Bytes of a witness's answer: some signatures, of which the longest have 5 KB.
+const MAX_WITNESS_BYTES: u32 = 16 * 1_024;
+
+/// How often a waiting request looks whether its checkpoint is published.
+const LOOK_AGAIN_MS: u64 = 100;
+
+/// Requests of a lane that may wait for a checkpoint at the same time: with more, looking would delay decisions.
+const MAX_WAITING: u32 = 64;
+
+/// The pause after publishing failed.
+const PUBLISH_RETRY_MS: u64 = 10_000;
+
+/// Statements that one comparison spends on writing rows again. A run of the alarm compares after each of its batches, and
+/// may send 1,000 statements to D1.
+const MAX_REWRITES: usize = 50;
+
+/// Reads of the registry's changes in one run, of some 100 epochs each.
+const MAX_EVENT_READS: usize = 10;
+
+impl GateLane {
+    /// Writes a lane's checkpoint into the head log.
+    pub(super) fn keep_checkpoint(
+        &self,
+        checkpoint: &LaneCheckpoint,
+    ) -> Result<LaneReply, Failure> {
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return Ok(problem.into()),
+        };
+        let now_ms = Date::now().as_millis();
+        let kept = self.with_lane(|lane, storage| {
+            lane.keep_checkpoint(storage, &settings.config, checkpoint, now_ms)
+        })?;
+        Ok(kept.map_or_else(LaneReply::from, |()| LaneReply::Done))
+    }
+
+    /// Has the alarm write what changed in the tenant's registry into the head log.
+    pub(super) async fn include_events(&self, tenant: &str) -> Result<LaneReply, Failure> {
+        let settings = match settings(&self.env) {
+            Ok(settings) => settings,
+            Err(problem) => return Ok(problem.into()),
+        };
+        self.with_lane(|lane, storage| lane.adopt(storage, tenant, HEAD_LANE))?;
+        // A run of the alarm may be under way, and may have read the changes before this one.
+        self.events_due.set(true);
+        self.arm(settings.config.flush_interval_ms).await?;
+        Ok(LaneReply::Done)
+    }
+
+    /// Waits until a published checkpoint covers a receipt, but no longer than `wait_ms`.
+    pub(super) async fn await_checkpoint(
+        &self,
+        seq: u64,
+        wait_ms: u32,
+    ) -> Result<LaneReply, Failure> {
+        let until_ms = Date::now().as_millis() + u64::from(wait_ms);
+        let may_wait = self.waiting.get() < MAX_WAITING;
+        self.waiting.set(self.waiting.get() + 1);
+        let answer = loop {
+            let known = self.with_lane(|lane, _| Ok((lane.published_through(), lane.is_stopped())));
+            match known {
+                Ok((through, stopped)) if through < seq && may_wait && !stopped => {
+                    if Date::now().as_millis() >= until_ms {
+                        break Ok(LaneReply::PublishedThrough(through));
+                    }
+                }
+                known => break known.map(|(through, _)| LaneReply::PublishedThrough(through)),
+            }
+            Delay::from(Duration::from_millis(LOOK_AGAIN_MS)).await;
+        };
+        self.waiting.set(self.waiting.get() - 1);
+        answer
+    }
+
+    fn log_name(&self) -> Result<Option<LogName>, Failure> {
+        let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
+        Ok(identity.map(|(tenant, lane)| LogName { tenant, lane }))
+    }
+
+    /// Compares the checkpoint that D1 gave back with the lane's tree. After a restore of D1, writes again what the lane
+    /// still has.
+    pub(super) async fn compare_published(
+        &self,
+        log: &LogName,
+        note: Option<&str>,
+    ) -> Result<(), Failure> {
+        let standing = self.with_lane(|lane, storage| lane.compare_published(storage, note))?;
+        let is_same = standing == Standing::Same;
+        self.compared.replace(is_same.then(|| note.map(str::to_owned)));
+        match standing {
+            Standing::Same => {
+                self.rewriting.set(None);
+                Ok(())
+            }
+            Standing::Other { is_new } => {
+                if is_new {
+                    self.log(Event::LogStopped, note.unwrap_or("D1 has no checkpoint"));
+                }
+                Ok(())
+            }
+            Standing::Restored { tree, from } => self.write_again(log, tree, from).await,
+        }
+    }
+
+    /// Compares D1's checkpoint again if the lane stopped: a person may have repaired it, and nothing is flushed meanwhile.
+    /// And if it is writing rows again.
+    pub(super) async fn look_again_if_needed(&self) -> Result<(), Failure> {
+        let stopped = self.with_lane(|lane, _| Ok(lane.is_stopped()))?;
+        let Some(log) = self.log_name()? else { return Ok(()) };
+        match stopped || self.is_rewriting() {
+            true => self.look(&log).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn look(&self, log: &LogName) -> Result<(), Failure> {
+        let stored = logs::checkpoint(&self.env, log).await;
+        let stored = stored.map_err(|problem| Failure(problem.detail))?;
+        self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
+    }
+
+    /// Whether rows are left to be written again.
+    pub(super) fn is_rewriting(&self) -> bool {
+        self.rewriting.get().is_some()
+    }
+
+    /// Writes the rows from `from` on to D1 again: a bounded number of them, and the others when it looks next. What is
+    /// lost is told to the log.
+    async fn write_again(&self, log: &LogName, tree: TreeHead, from: u64) -> Result<(), Failure> {
+        let kept = self.with_lane(|lane, storage| lane.first_kept(storage, from))?;
+        let begun = self.rewriting.get().filter(|(size, _)| *size == tree.size);
+        if begun.is_none() && kept > from {
+            let last = logs::last_in_range(&self.env, log, (from, kept - 1)).await?;
+            let first = from.max(last + 1);
+            if first < kept {
+                self.log(Event::ReceiptsLost, &format!("receipts {first} to {}", kept - 1));
+            }
+        }
+        let mut next = begun.map_or(kept, |(_, next)| next);
+        for _ in 0..MAX_REWRITES {
+            let Some(rows) = self.with_lane(|_, storage| Lane::kept_rows(storage, next))? else {
+                return self.end_rewriting(tree, (kept, next));
+            };
+            logs::write_rows(&self.env, log, &rows.rows).await?;
+            next = rows.range.1 + 1;
+            self.rewriting.set(Some((tree.size, next)));
+        }
+        Ok(())
+    }
+
+    fn end_rewriting(&self, tree: TreeHead, (kept, next): (u64, u64)) -> Result<(), Failure> {
+        let again = if next > kept {
+            format!("receipts {kept} to {}", next - 1)
+        } else {
+            "no receipts".to_owned()
+        };
+        self.log(Event::LogRestored, &again);
+        // Until then, the lane writes again whatever it has when it looks next.
+        self.with_lane(|lane, storage| lane.note_published(storage, tree))?;
+        self.rewriting.set(None);
+        Ok(())
+    }
+
+    /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.
+    pub(super) async fn publish(&self, settings: &Settings) {
+        if self.publish_retry_ms() > 0 {
+            return;
+        }
+        if let Err(Failure(why)) = self.publish_now(settings).await {
+            self.log(Event::LogNotPublished, &why);
+            self.publish_after_ms.set(Date::now().as_millis() + PUBLISH_RETRY_MS);
+        }
+    }
+
+    /// How long publishing still pauses. A clock that was set back does not make it longer.
+    fn publish_retry_ms(&self) -> u64 {
+        let left_ms = self.publish_after_ms.get().saturating_sub(Date::now().as_millis());
+        if left_ms > PUBLISH_RETRY_MS { 0 } else { left_ms }
+    }
+
+    async fn publish_now(&self, settings: &Settings) -> Result<(), Failure> {
+        let Some(keys) = &settings.log_keys else { return Ok(()) };
+        let Some(log) = self.log_name()? else { return Ok(()) };
+        if self.is_witnessing.get() || !self.with_lane(|lane, _| Ok(lane.has_unpublished()))? {
+            return Ok(());
+        }
+        if self.compared.borrow().is_none() {
+            self.look(&log).await?;
+        }
+        // The lane stopped, or it is writing rows again.
+        let Some(read) = self.compared.borrow().clone() else { return Ok(()) };
+        let origin = read.as_ref().and_then(|note| note.lines().next());
+        if let Some(origin) = origin.filter(|origin| *origin != keys.origin(&log)) {
+            return Err(Failure(format!(
+                "D1's checkpoint is of `{origin}`, and `LOG_ORIGIN` makes `{}`",
+                keys.origin(&log)
+            )));
+        }
+        let (known, unpublished) = self.with_lane(|lane, storage| {
+            Ok((lane.published().map_or(0, |tree| tree.size), lane.unpublished(storage)?))
+        })?;
+        let Some(unpublished) = unpublished else { return Ok(()) };
+        let mut cursor = TileCursor::between(known, unpublished.tree.size);
+        let mut next_tiles =
+            || self.with_lane(|lane, storage| lane.next_tiles(storage, &mut cursor));
+        let mut tiles = next_tiles()?;
+        while let Some(more) = next_tiles()? {
+            logs::write_tiles(&self.env, &log, &tiles.replace(more).unwrap_or_default()).await?;
+        }
+        let note = keys.sign(&log, unpublished.tree);
+        let what = (&unpublished, note.as_str(), read.as_deref());
+        // Until the answer is there, nobody knows which one D1 has.
+        self.compared.replace(None);
+        if !logs::publish(&self.env, &log, tiles.as_deref(), what).await? {
+            return Err(Failure("D1 has another checkpoint than the lane read".to_owned()));
+        }
+        self.with_lane(|lane, storage| lane.note_published(storage, unpublished.tree))?;
+        self.compared.replace(Some(Some(note)));
+        Ok(())
+    }
+
+    /// The pause until the next flush, if a checkpoint or an entry of the head log waits for it.
+    pub(super) fn log_pause_ms(&self, settings: &Settings) -> Option<u64> {
+        settings.log_keys.as_ref()?;
+        let waits =
+            |lane: &Lane| lane.identity().is_some() && !lane.is_stopped() && lane.has_unpublished();
+        let waits = self.lane.borrow().as_ref().is_some_and(waits) || self.events_due.get();
+        waits.then(|| settings.config.flush_interval_ms.max(self.publish_retry_ms()))
+    }
+
+    /// Tells the tenant's head log of the newest checkpoint, if it was not told for a while. Returns when the next one is
+    /// due.
+    pub(super) async fn tell_head(&self, settings: &Settings) -> Result<Option<u64>, Failure> {
+        if settings.log_keys.is_none() || self.log_name()?.is_none_or(|log| log.lane == HEAD_LANE) {
+            return Ok(None);
+        }
+        // What a lane that stopped has to say may be wrong.
+        if self.with_lane(|lane, _| Ok(lane.is_stopped()))? {
+            return Ok(None);
+        }
+        let told = self.with_lane(|_, storage| Lane::told_head(storage))?.unwrap_or_default();
+        let through = self.with_lane(|lane, _| Ok(lane.published_through()))?;
+        let pruned = self.with_lane(|_, storage| Lane::anchor(storage))?.seq;
+        // Receipts can be deleted without a new checkpoint, while there was no key.
+        if through == 0 || (through <= told.through && pruned <= told.pruned_through) {
+            return Ok(None);
+        }
+        let now_ms = Date::now().as_millis();
+        let due_ms = told.at_ms.saturating_add(TELL_HEAD_MS);
+        // A clock that was set back must not keep it waiting.
+        if due_ms > now_ms && told.at_ms <= now_ms {
+            return Ok(Some(due_ms));
+        }
+        match self.tell_head_of(settings, pruned).await {
+            Ok(()) => Ok(None),
+            Err(Failure(why)) => {
+                self.log(Event::HeadLogNotTold, &why);
+                Ok(Some(now_ms + TELL_HEAD_MS))
+            }
+        }
+    }
+
+    /// Tells the tenant's head log of the newest checkpoint, and which receipts are deleted because of their age.
+    pub(super) async fn tell_head_of(
+        &self,
+        settings: &Settings,
+        pruned_through: u64,
+    ) -> Result<(), Failure> {
+        let Some(keys) = &settings.log_keys else { return Ok(()) };
+        let Some(log) = self.log_name()?.filter(|log| log.lane != HEAD_LANE) else { return Ok(()) };
+        let (published, through, first) = self.with_lane(|lane, _| {
+            Ok((lane.published(), lane.published_through(), lane.first_leaf()))
+        })?;
+        let Some(tree) = published else { return Ok(()) };
+        let checkpoint = LaneCheckpoint {
+            tenant: log.tenant.clone(),
+            of_lane: log.lane,
+            note: keys.sign(&log, tree),
+            first,
+            pruned_through,
+        };
+        let kept = client::keep_checkpoint(&self.env, checkpoint).await;
+        kept.map_err(|problem| Failure(problem.detail))?;
+        let told = Told { at_ms: Date::now().as_millis(), through, pruned_through };
+        self.with_lane(|_, storage| Lane::note_told_head(storage, told))
+    }
+
+    /// Writes what changed in the tenant's registry into the head log, if this is its lane.
+    pub(super) async fn include_new_events(&self, settings: &Settings) -> Result<(), Failure> {
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(());
+        };
+        self.events_due.set(false);
+        for _ in 0..MAX_EVENT_READS {
+            let after = self.with_lane(|_, storage| Lane::events_through(storage))?;
+            let (events, through, epoch) =
+                logs::registry_events(&self.env, &log.tenant, after, D1_BACKGROUND_MS).await?;
+            if epoch < after {
+                return Err(Failure(format!(
+                    "the registry is at the epoch {epoch}, and its changes were read through {after}: raise the epoch"
+                )));
+            }
+            if through == after {
+                return Ok(());
+            }
+            let now_ms = Date::now().as_millis();
+            let included = self.with_lane(|lane, storage| {
+                lane.include_events(
+                    storage,
+                    &settings.config,
+                    &log.tenant,
+                    (&events, through),
+                    now_ms,
+                )
+            })?;
+            included.map_err(|problem| Failure(problem.detail))?;
+        }
+        self.events_due.set(true);
+        Ok(())
+    }
+
+    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Meanwhile no other
+    /// checkpoint is published, so that this one is not replaced before its cosignatures are there.
+    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Result<(), Failure> {
+        let Some(keys) = &settings.log_keys else { return Ok(()) };
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(());
+        };
+        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(()) };
+        if settings.witnesses.is_empty() || self.witnessed.get() == tree.size {
+            return Ok(());
+        }
+        let stored = logs::checkpoint(&self.env, &log).await;
+        let stored = stored.map_err(|problem| Failure(problem.detail))?;
+        let Some(stored) = stored.filter(|it| keys.open(&log, &it.note) == Some(tree)) else {
+            return Err(Failure("D1 does not have the newest checkpoint".to_owned()));
+        };
+        self.is_witnessing.set(true);
+        let asked = join_all(settings.witnesses.iter().map(|witness| async {
+            let cosigned = self.cosigned(settings, witness, &stored, tree).await;
+            cosigned.map_err(|Failure(why)| {
+                self.log(Event::WitnessFailed, &format!("`{}`: {why}", witness.key.name()));
+            })
+        }));
+        let lines: String = asked.await.into_iter().flatten().collect();
+        let cosigned = match lines == stored.cosignatures {
+            true => Ok(()),
+            false => logs::cosign(&self.env, &log, &stored.note, &lines).await,
+        };
+        if cosigned.is_ok() {
+            self.witnessed.set(tree.size);
+        }
+        self.is_witnessing.set(false);
+        Ok(cosigned?)
+    }
+
+    /// A witness's line for a checkpoint: the one that D1 has, or a new one.
+    async fn cosigned(
+        &self,
+        settings: &Settings,
+        witness: &Witness,
+        stored: &StoredCheckpoint,
+        tree: TreeHead,
+    ) -> Result<String, Failure> {
+        let text = Note::parse(&stored.note).map_err(|error| Failure(error.to_string()))?.text;
+        let known = cosignatures(&stored.cosignatures, text, std::slice::from_ref(&witness.key));
+        match known.into_iter().next() {
+            Some(known) => Ok(known.line),
+            None => self.ask_witness(settings, witness, &stored.note, tree).await,
+        }
+    }
+
+    /// The witness's lines for a checkpoint. If it has cosigned another tree than the lane knows of, it says which, and is
+    /// asked once more.
+    async fn ask_witness(
+        &self,
+        settings: &Settings,
+        witness: &Witness,
+        note: &str,
+        tree: TreeHead,
+    ) -> Result<String, Failure> {
+        let target =
+            Target::parse(&format!("{}/add-checkpoint", witness.url), settings.local_targets);
+        let target = target.map_err(|must| Failure(format!("its address {must}")))?;
+        let text = Note::parse(note).map_err(|error| Failure(error.to_string()))?.text;
+        let mut known = self.with_lane(|_, storage| witness.cosigned(storage))?;
+        for _ in 0..2 {
+            let proof = self.with_lane(|lane, storage| lane.consistency(storage, known, tree))?;
+            let proof = proof.ok_or_else(|| {
+                Failure(format!("it cosigned a tree of {known} leaves, which cannot be proved"))
+            })?;
+            let body = add_checkpoint(known, &proof, note);
+            let answer = ask(&target, &body).await?;
+            let (status, said) = answer.split_once('\n').unwrap_or((&answer, ""));
+            match status {
+                "200" => {
+                    let cosigned = cosignatures(said, text, std::slice::from_ref(&witness.key));
+                    let Some(cosigned) = cosigned.into_iter().next() else {
+                        return Err(Failure("its cosignature does not hold".to_owned()));
+                    };
+                    self.with_lane(|_, storage| witness.note_cosigned(storage, tree.size))?;
+                    return Ok(cosigned.line);
+                }
+                "409" => {
+                    known = conflict(said).filter(|size| *size <= tree.size).ok_or_else(|| {
+                        Failure("it cosigned a tree that the log does not have".to_owned())
+                    })?;
+                }
+                _ => return Err(Failure(format!("it answered {status}"))),
+            }
+        }
+        Err(Failure("it does not say which tree it cosigned".to_owned()))
+    }
+}
+
+async fn ask(target: &Target, body: &str) -> Result<String, Failure> {
+    const FIELDS: &str = "content-type\ntext/plain; charset=utf-8\nuser-agent\ngateward\n";
+    let answer: Result<JsValue, JsValue> = async {
+        let sent = io::ask(target.as_str(), FIELDS, body, MAX_WITNESS_BYTES, WITNESS_MS)?;
+        JsFuture::from(sent).await
+    }
+    .await;
+    let answer = answer.map_err(|error| Failure::from(worker::Error::from(error)))?;
+    answer.as_string().ok_or_else(|| Failure("its answer is not text".to_owned()))
+}

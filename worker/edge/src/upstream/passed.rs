@@ -1,0 +1,132 @@
+//! A call that passed: what its answer must be looked at for, and the record of how it ended.
+
+use std::cell::{Cell, RefCell};
+
+use futures_util::FutureExt as _;
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::gate::inspection::Inspected;
+use gateward_core::gate::proxy::{AnswerRules, ProxyDecision, Untrusted};
+use gateward_core::gate::{Effect, FoundInResult, ObservedResult, OutcomeCommand, TaintCommand};
+use gateward_core::log::{Event, Line};
+use gateward_core::problem::Problem;
+use gateward_core::provenance::Observed;
+
+use super::relay::{Ended, Recorded};
+use crate::app::App;
+use crate::{lane, log};
+
+/// A call that passed, and what the record of its outcome needs.
+pub struct Passed {
+    pub command: GateCommand,
+    pub decision: ProxyDecision,
+    pub rules: AnswerRules,
+    /// The values that were found so far.
+    pub observed: RefCell<Observed>,
+    /// What the shield found in the answer.
+    found: RefCell<Option<FoundInResult>>,
+    /// Whether that taints.
+    taints: Cell<bool>,
+    /// Whether the answer to an MCP call is an error; `None` before there is one.
+    pub failed: Cell<Option<bool>>,
+}
+
+impl Passed {
+    pub fn new(command: GateCommand, decision: ProxyDecision, rules: AnswerRules) -> Self {
+        Self {
+            command,
+            decision,
+            rules,
+            observed: RefCell::default(),
+            found: RefCell::default(),
+            taints: Cell::default(),
+            failed: Cell::default(),
+        }
+    }
+
+    /// Keeps what the record of the outcome says about an inspection.
+    pub fn note(&self, inspected: &Inspected) {
+        self.found.replace(inspected.found.clone());
+        self.taints.set(inspected.taints && inspected.withheld.is_none());
+    }
+
+    /// Whether the shield found in the answer what taints.
+    pub fn is_tainting(&self) -> bool {
+        self.taints.get()
+    }
+}
+
+/// Untrusted text of a server marks its agent again only if the last mark is older than this. A server that
+/// sends a thousand notifications a second then causes one hop a second.
+pub const MARK_INTERVAL_MS: u64 = 1_000;
+
+/// Marks the agent before text of an untrusted server reaches it.
+///
+/// # Errors
+///
+/// The lane did not confirm the mark. The text must not be passed on.
+pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Result<(), Problem> {
+    let command = TaintCommand {
+        tenant: command.tenant.clone(),
+        lane: command.lane,
+        agent: command.call.agent.clone(),
+        server: command.call.server.clone(),
+        run: untrusted.run.clone(),
+        period_ms: untrusted.period_ms,
+    };
+    lane::client::taint(&app.env, command).await
+}
+
+/// Has the lane record how a call ended. If the values of the answer are observed, the answer must wait for
+/// what this returns. Otherwise nobody waits.
+pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
+    let Passed { command, decision, rules, observed, found, taints, failed } = passed;
+    let AnswerRules { untrusted, observe, inspect } = rules;
+    let found_taints = inspect.as_ref().filter(|_| taints.get()).map(|inspect| &inspect.taints);
+    let receipt = decision.receipt.as_ref()?;
+    let observed = observe
+        .as_ref()
+        .map(|observe| ObservedResult { run: observe.run.clone(), values: observed.take() });
+    let effect = match command.purpose {
+        Purpose::Route(_) => Effect::of_http(ended.ending, ended.status),
+        _ => Effect::of_mcp(ended.ending, ended.status, failed.get()),
+    };
+    let outcome = OutcomeCommand {
+        tenant: command.tenant.clone(),
+        lane: command.lane,
+        agent: command.call.agent.clone(),
+        server: command.call.server.clone(),
+        tool: command.call.tool.clone(),
+        decision_id: decision.decision_id.clone(),
+        decision_hash: receipt.receipt_hash.clone(),
+        status: ended.status,
+        bytes: ended.bytes,
+        duration_ms: ended.duration_ms,
+        result_sha256: ended.sha256,
+        ending: ended.ending,
+        effect,
+        untrusted: untrusted.as_ref().or(found_taints).cloned(),
+        observed,
+        found: found.take(),
+    };
+    let owned = app.clone();
+    let recorded = async move {
+        let app = owned;
+        let (tenant, lane) = (outcome.tenant.clone(), outcome.lane);
+        let decision_id = outcome.decision_id.clone();
+        let recorded = lane::client::record_outcome(&app.env, outcome).await;
+        if let Err(problem) = &recorded {
+            let line = app.line(Event::OutcomeNotRecorded, &problem.detail);
+            let decision_id = Some(decision_id.as_str());
+            log::write(&Line { decision_id, ..line.in_lane(&tenant, lane) });
+        }
+        recorded
+    };
+    if observe.is_none() {
+        app.context.wait_until(recorded.map(drop));
+        return None;
+    }
+    // It goes on if the caller disconnects meanwhile.
+    let recorded = recorded.boxed_local().shared();
+    app.context.wait_until(recorded.clone().map(drop));
+    Some(recorded.boxed_local())
+}
