@@ -52,6 +52,8 @@ export interface Vars {
   CONNECTING_ADDRESS_HEADER?: string;
   LOG_ORIGIN?: string;
   WITNESSES?: string;
+  /** Of the tests: see clock.js. */
+  CLOCK_AHEAD_MS?: number;
 }
 
 /** How D1 can be hindered. */
@@ -262,10 +264,11 @@ export class Tenant {
   readonly administrator: Credential;
   readonly #gateward: Gateward;
 
-  constructor(gateward: Gateward, name: string) {
+  /** `administrator`: of a tenant that exists already. */
+  constructor(gateward: Gateward, name: string, administrator = mintAdministratorToken(MAC_KEY, name)) {
     this.#gateward = gateward;
     this.name = name;
-    this.administrator = mintAdministratorToken(MAC_KEY, name);
+    this.administrator = administrator;
   }
 
   get admin(): string {

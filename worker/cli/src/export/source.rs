@@ -13,7 +13,14 @@ use crate::runner::Runner;
 
 impl Runner {
     pub(super) fn checkpoint(&self, log: &LogName) -> Result<(String, u64), Failure> {
-        let note = self.client.send(&Request::get(&["log", &log.to_string(), "checkpoint"]))?.text;
+        let answer = self.client.send(&Request::get(&["log", &log.to_string(), "checkpoint"]));
+        let note = answer.map_err(|failure| match failure.is("not_found") {
+            true => {
+                Failure::Other(format!("the log `{log}` is not found: D1 has no checkpoint of it"))
+            }
+            false => failure,
+        });
+        let note = note?.text;
         let size = Note::parse(&note).ok().and(TreeHead::of_note(&note)).map(|tree| tree.size);
         Ok((note, size.ok_or_else(|| broken("a checkpoint"))?))
     }

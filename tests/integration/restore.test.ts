@@ -1,0 +1,145 @@
+// The drill of docs/operations.md, "Restoring D1", step by step: D1 is lost, and a file of an earlier time takes its place.
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Exports, linesOf, LOG_SECRETS, logSigner } from "../support/exports.ts";
+import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
+import { LogClient } from "../support/log-client.ts";
+import { Note, parseTreeHead, verifyConsistency } from "../support/tlog.ts";
+
+const HEAD_LANE = 65535;
+/** More than how often a lane tells the head log of its checkpoint. */
+const TELL_HEAD_MS = 40_000;
+/** In each lane, before the backup and after it. */
+const CALLS = 20;
+/** Of those after the backup, how many a lane of the second tenant no longer has. */
+const LOST = 5;
+
+const state = mkdtempSync(join(tmpdir(), "gateward-restore-"));
+const database = join(state, "d1");
+const backup = join(state, "backup");
+const exports = new Exports();
+let gateward: Gateward;
+
+/** Starts it with a clock that is so much behind. */
+const start = (behindMs: number, migrate = false) =>
+  Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50, CLOCK_AHEAD_MS: -behindMs }, secrets: LOG_SECRETS, state, migrate });
+const reader = ({ name, admin }: Tenant, log = "head") =>
+  new LogClient(new URL(`/v1/log/${name}.${log}`, gateward.url).href, [logSigner(`${name}.${log}`).vkey], { headers: { authorization: `Bearer ${admin}` } });
+
+beforeAll(async () => {
+  gateward = await start(3 * TELL_HEAD_MS, true);
+});
+afterAll(async () => {
+  await gateward?.close();
+  exports.remove();
+  rmSync(state, { recursive: true });
+});
+
+/** Has each agent call so often, and waits until D1 has it all: receipts, and checkpoints of the lanes. */
+async function play(tenant: Tenant, agents: TestAgent[], count: number): Promise<void> {
+  const sizes = new Map<number, number>();
+  for (const { token, name } of agents) {
+    for (let at = 0; at < count; at += 1) {
+      const { receipt } = await gateward.decide(token, readCall({ agent: { id: name } }));
+      const [, lane = 0, seq = 0] = (receipt?.receipt_id ?? "").split("_").map(Number);
+      sizes.set(lane, seq);
+    }
+  }
+  for (const [lane, size] of sizes) await eventually(`lane ${lane} published ${size}`, async () => (await sizeOf(tenant, lane)) >= size);
+}
+
+async function sizeOf({ name }: Tenant, lane: number): Promise<number> {
+  const [row] = await gateward.rows<{ note: string }>("SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2", name, lane);
+  return row === undefined ? 0 : parseTreeHead(new Note(row.note).text).size;
+}
+
+/** Waits until the head log has each lane's newest checkpoint, and published that. */
+async function headHasLanes(tenant: Tenant, lanes: number[]): Promise<void> {
+  await eventually("the head log has the lanes as they are", async () => {
+    const rows = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND lane = ?2", tenant.name, HEAD_LANE);
+    const bodies = rows.map(({ body }) => JSON.parse(body) as { of_lane?: number; checkpoint?: string });
+    const newest = (lane: number) => Math.max(0, ...bodies.filter(({ of_lane }) => of_lane === lane).map(({ checkpoint }) => parseTreeHead(new Note(checkpoint ?? "").text).size));
+    for (const lane of lanes) if (newest(lane) < (await sizeOf(tenant, lane))) return false;
+    return (await sizeOf(tenant, HEAD_LANE)) === bodies.length;
+  });
+}
+
+const linesAbout = (of: Tenant, event: string) => gateward.lines().filter((line) => line.event === event && line.tenant === of.name);
+
+test("after a restore, lanes write again what they have, the log goes on, and what is lost is told by its numbers", async () => {
+  let [whole, lossy] = [await gateward.tenant({ lanes: 2 }), await gateward.tenant()];
+  const [one, two] = [await whole.agent("one", { lane: 0 }), await whole.agent("two", { lane: 1 })];
+  const coder = await lossy.agent();
+  const leaked = await whole.api.credential("one");
+  await play(whole, [one, two], CALLS);
+  await play(lossy, [coder], CALLS);
+
+  // A backup.
+  await gateward.close();
+  cpSync(database, backup, { recursive: true });
+  gateward = await start(2 * TELL_HEAD_MS);
+  const again = ({ name, administrator }: Tenant) => new Tenant(gateward, name, administrator);
+  [whole, lossy] = [again(whole), again(lossy)];
+
+  // What the restored D1 will lack.
+  await play(whole, [one, two], CALLS);
+  await play(lossy, [coder], CALLS);
+  await whole.api.create("/v1/groups", { group: "late" });
+  await whole.api.change("POST", `/v1/credentials/${leaked.key_id}/revoke`);
+  await gateward.clockIsAhead(-TELL_HEAD_MS);
+  await headHasLanes(whole, [0, 1]);
+  await headHasLanes(lossy, [0]);
+  const kept = await reader(whole).checkpoint();
+  const all = await whole.records<{ lane: number; seq: number; body: string }>("receipts");
+  // As if these had been flushed more than an hour ago.
+  await gateward.laneRows(`${lossy.name}/0`, "DELETE FROM flushed WHERE seq <= CAST(?1 AS INTEGER)", CALLS + LOST);
+  // Step 1.
+  const epochs = await gateward.rows<{ tenant: string; epoch: number }>("SELECT tenant, epoch FROM tenants");
+
+  // D1 is lost. Steps 2 and 3.
+  await gateward.close();
+  rmSync(database, { recursive: true });
+  cpSync(backup, database, { recursive: true });
+  gateward = await start(TELL_HEAD_MS);
+  [whole, lossy] = [again(whole), again(lossy)];
+  const outcome = async (token: string, id: string) => outcomeOf(await gateward.post(token, "/v1/authorize", readCall({ agent: { id } })));
+  expect(await outcome(one.token, "one")).toBe("503 registry_unavailable");
+  // Step 4.
+  for (const { tenant, epoch } of epochs) await gateward.execute("UPDATE tenants SET epoch = CAST(?2 AS INTEGER) WHERE tenant = ?1", tenant, epoch + 1);
+  await eventually("the lane answers again", async () => (await outcome(one.token, "one")) === "allow");
+  // Step 5.
+  expect(await outcome(leaked.token, "one")).toBe("allow");
+  await whole.api.change("POST", `/v1/credentials/${leaked.key_id}/revoke`);
+  expect(await outcome(leaked.token, "one")).toBe("401 unauthorized");
+  await lossy.api.create("/v1/groups", { group: "after" });
+  // Step 6.
+  await play(whole, [one, two], 1);
+  await play(lossy, [coder], 1);
+  await gateward.clockIsAhead(0);
+  await headHasLanes(whole, [0, 1]);
+  await headHasLanes(lossy, [0]);
+
+  // Step 7. Everything that lanes had is there again, and the log goes on from where it was.
+  expect(linesAbout(whole, "log_restored").map(({ lane }) => lane).sort()).toEqual([0, 1, HEAD_LANE]);
+  expect(linesAbout(whole, "receipts_lost")).toEqual([]);
+  const now = new Map((await whole.records<{ lane: number; seq: number; body: string }>("receipts")).map(({ lane, seq, body }) => [`${lane}.${seq}`, body]));
+  expect(all.filter(({ lane, seq, body }) => now.get(`${lane}.${seq}`) !== body)).toEqual([]);
+  const checkpoint = await reader(whole).checkpoint();
+  const { body: consistency } = await gateward.get<{ proof: string[] }>(whole.admin, `/v1/log/${whole.name}.head/consistency?from=${kept.size}&to=${checkpoint.size}`);
+  expect(verifyConsistency(kept, checkpoint, consistency.proof.map((hash) => Buffer.from(hash, "base64")))).toBe(true);
+  expect(await exports.gateward(gateward.url, whole.admin, "receipts", "verify")).toMatchObject({ code: 0 });
+  const file = await exports.of(gateward.url, whole.admin);
+  expect(await exports.verify(file, whole.name)).toMatchObject({ verified: true });
+  // Of the registry's changes after the backup, the log has ids and hashes.
+  expect(linesOf(file).some((line) => line.type === "event" && line.event === null)).toBe(true);
+
+  // What the lane of the other tenant no longer had is lost, and everybody says which.
+  expect(linesAbout(lossy, "receipts_lost").map(({ detail }) => detail)).toEqual([`receipts ${CALLS + 1} to ${CALLS + LOST}`]);
+  const lost = await exports.gateward(gateward.url, lossy.admin, "receipts", "verify");
+  expect(lost).toMatchObject({ code: 1, said: expect.stringContaining(`${CALLS + 1}`) });
+  const report = await exports.verify(await exports.of(gateward.url, lossy.admin), lossy.name);
+  expect(report).toMatchObject({ verified: false });
+  expect(report.faults).toEqual([expect.objectContaining({ fault: "missing_receipt", first_receipt: CALLS + 1, last_receipt: CALLS + LOST })]);
+});
