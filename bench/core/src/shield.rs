@@ -39,7 +39,8 @@ pub fn operations() -> Vec<Operation> {
 fn inspected(name: &'static str, finds: bool, text: impl Fn() -> String + 'static) -> Operation {
     Operation::new(name, GATEWARD, move || {
         let (shield, value) = (Shield::new(gateward_policies::bundle().shield), parsed(&text()));
-        let inspect = move || shield.inspect(TENANT, &KEY, "", (black_box(&value), &Json::Null));
+        let inspect =
+            move || shield.inspect(TENANT, &KEY, ("", black_box(&value), &Json::Null), None);
         assert_eq!(!inspect().list.is_empty(), finds, "{name}: {:?}", inspect());
         inspect
     })

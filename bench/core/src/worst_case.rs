@@ -145,8 +145,8 @@ fn bodies() -> Vec<Operation> {
                 shield.inspect(
                     TENANT,
                     &ValueKey::new([7; 16]),
-                    "",
-                    (black_box(&value), &Json::Null),
+                    ("", black_box(&value), &Json::Null),
+                    None,
                 )
             }
         }),

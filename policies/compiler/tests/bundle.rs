@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use gateward_core::policy::bundle::{AnnotatedDecision, Bundle, Risk, entity_symbol, type_symbol};
+use gateward_core::shield::Shield;
 use gateward_policy_compiler::{
     ReadError, SourceFile, Sources, compile, compile_unvalidated, read_sources,
 };
@@ -55,6 +56,32 @@ fn policies_of_two_files_never_clash() {
             ("tenants/other/a#same", Some("other"), text.as_str()),
         ]
     );
+}
+
+#[test]
+fn an_overlay_adds_and_disables_rules_of_the_shield_for_its_tenant_alone() {
+    let rule = |id: &str, word: &str| {
+        format!(
+            r#"{{"id": "{id}", "category": "secret", "severity": "high", "sentence": "S.", "phrase": [["{word}"]],
+                "matches": ["{word}"], "passes": ["plugh"]}}"#
+        )
+    };
+    let file = |path: &str, text: String| SourceFile { path: path.to_owned(), text };
+    let base = format!(r#"{{"rules": [{}, {}]}}"#, rule("one", "xyzzy"), rule("two", "frobozz"));
+    let overlay = format!(r#"{{"rules": [{}], "disable": ["one"]}}"#, rule("mine", "grue"));
+    let mut sources = sources(&[]);
+    sources.shield =
+        vec![file("tenants/demo/shield.json", overlay), file("shield/base.json", base)];
+    let compiled = compile(&sources).unwrap();
+    let digest = compiled.digest().to_owned();
+    let shield = Shield::new(compiled.leak().shield);
+    for (tenant, expected) in [("demo", &["two", "mine"][..]), ("other", &["one", "two"])] {
+        let found = shield.matches(tenant, "xyzzy frobozz grue");
+        let rules: Vec<&str> = found.iter().map(|it| it.rule).collect();
+        assert_eq!(rules, expected, "{tenant}");
+    }
+    sources.shield.remove(0);
+    assert_ne!(compile(&sources).unwrap().digest(), digest);
 }
 
 #[test]

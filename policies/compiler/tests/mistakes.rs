@@ -47,6 +47,18 @@ fn compile_tools(text: &str) -> Result<Compiled, Vec<PolicyError>> {
     })
 }
 
+fn compile_shield(path: &str, text: &str) -> Result<Compiled, Vec<PolicyError>> {
+    let base = r#"{"rules": [{"id": "base-rule", "category": "secret", "severity": "high", "sentence": "S.",
+        "phrase": [["xyzzy"]], "matches": ["xyzzy"], "passes": ["plugh"]}]}"#;
+    compile(&Sources {
+        schema: SCHEMA.to_owned(),
+        velocity: String::new(),
+        shield: vec![file("shield/base.json", base), file(path, text)],
+        tools: Vec::new(),
+        policies: Vec::new(),
+    })
+}
+
 /// There must be exactly one message, and it must contain all `fragments`.
 #[track_caller]
 fn assert_refused(
@@ -61,6 +73,85 @@ fn assert_refused(
     assert!(told.starts_with(&format!("policies/{place}")), "{name}: {told:?}");
     for fragment in fragments {
         assert!(told.contains(fragment), "{name}: {told:?} lacks {fragment:?}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_rule_of_the_shield_is_told_with_its_line() {
+    const OVERLAY: &str = "tenants/demo/shield.json";
+    let rule = |id: &str, rest: &str| {
+        format!(
+            "{{\"rules\": [\n{{\"id\": \"{id}\", \"category\": \"secret\", \"severity\": \"high\", \"sentence\": \"S.\", {rest}}}]}}"
+        )
+    };
+    let examples = r#""matches": ["frobozz"], "passes": ["plugh"]"#;
+    let many: Vec<String> = (0..2_100).map(|at| format!("\"literal{at}\"")).collect();
+    let cases: &[(&str, &str, String, &str, &[&str])] = &[
+        (
+            "a rule of the base pack that does not exist is disabled",
+            OVERLAY,
+            r#"{"disable": ["no-such-rule"]}"#.to_owned(),
+            "tenants/demo/shield.json:1:",
+            &["no rule of the base pack is `no-such-rule`"],
+        ),
+        (
+            "the base pack disables a rule",
+            "shield/more.json",
+            r#"{"disable": ["base-rule"]}"#.to_owned(),
+            "shield/more.json:1:",
+            &["only a tenant's overlay can disable rules"],
+        ),
+        (
+            "two rules have one id",
+            OVERLAY,
+            rule("base-rule", &format!(r#""phrase": [["frobozz"]], {examples}"#)),
+            "tenants/demo/shield.json:2:",
+            &["two rules have this id"],
+        ),
+        (
+            "an example that must match does not",
+            OVERLAY,
+            rule(
+                "mine",
+                r#""phrase": [["frobozz"]], "matches": ["frobnicate"], "passes": ["plugh"]"#,
+            ),
+            "tenants/demo/shield.json:",
+            &["mine"],
+        ),
+        (
+            "an example that must pass matches",
+            OVERLAY,
+            rule(
+                "mine",
+                r#""phrase": [["frobozz"]], "matches": ["frobozz"], "passes": ["a frobozz"]"#,
+            ),
+            "tenants/demo/shield.json:",
+            &["mine"],
+        ),
+        (
+            "no example that must pass",
+            OVERLAY,
+            rule("mine", r#""phrase": [["frobozz"]], "matches": ["frobozz"], "passes": []"#),
+            "tenants/demo/shield.json:2:",
+            &["must have examples"],
+        ),
+        (
+            "an unknown member",
+            OVERLAY,
+            rule("mine", &format!(r#""phrase": [["frobozz"]], "regex": "a+", {examples}"#)),
+            "tenants/demo/shield.json:2:",
+            &["regex"],
+        ),
+        (
+            "rules that cost too much",
+            OVERLAY,
+            rule("mine", &format!(r#""phrase": [[{}, "frobozz"]], {examples}"#, many.join(","))),
+            "shield",
+            &["the rules cost too much", "at most 2000"],
+        ),
+    ];
+    for (name, path, text, place, fragments) in cases {
+        assert_refused(name, compile_shield(path, text), place, fragments);
     }
 }
 

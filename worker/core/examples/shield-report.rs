@@ -149,7 +149,7 @@ fn own(shield: &Shield, folder: &Path, misses: Option<&str>) -> Result<(), Box<d
                     _ => continue,
                 };
                 count.add(
-                    &shield.inspect("", &KEY, "", (&arguments, &Json::Null)),
+                    &shield.inspect("", &KEY, ("", &arguments, &Json::Null), None),
                     &finds,
                     part == "attacks",
                     &arguments,
@@ -185,7 +185,7 @@ fn public(
             for line in lines(&path)? {
                 let Some(text) = line.get("text") else { continue };
                 let categories = if is_attack { vec![category.clone()] } else { contains.clone() };
-                let findings = shield.inspect("", &KEY, "", (text, &Json::Null));
+                let findings = shield.inspect("", &KEY, ("", text, &Json::Null), None);
                 count.add(&findings, &categories, is_attack, text);
                 if category == "secret" && text.as_str().is_some_and(has_checksum) {
                     with_checksum.add(&findings, &categories, is_attack, text);

@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use gateward_core::json::{self, Json};
 use gateward_core::provenance::ValueKey;
-use gateward_core::shield::{Findings, Severity, Shield};
+use gateward_core::shield::{Category, Findings, Redaction, Severity, Shield};
 use proptest::prelude::*;
 use serde::Deserialize;
+use serde_json::json;
 
 const KEY: ValueKey = ValueKey::new([0; 16]);
 
@@ -45,7 +48,7 @@ fn inspect(shield: &Shield, line: &Line) -> Findings {
             Json::String(before + text.as_deref().unwrap())
         }
     };
-    shield.inspect("", &KEY, "", (&arguments, &Json::Null))
+    shield.inspect("", &KEY, ("", &arguments, &Json::Null), None)
 }
 
 /// For each file of a folder: lines whose expected category was found at any severity, or in which ordinary text was
@@ -86,30 +89,105 @@ fn the_corpora_are_found_as_well_as_they_were() {
     assert_eq!(counted, expected, "tests/shield/expected.json would be\n{shown}");
 }
 
-/// Each evasion that the shield claims to see through, on one attack.
+/// Each evasion that the shield claims to see through, on one attack, and the decodings that the finding names.
 #[test]
-fn an_attack_is_found_in_each_decoded_form() {
+fn an_attack_is_found_in_each_decoded_form_which_the_finding_names() {
     let shield = shield();
-    for text in [
-        "<script>alert(1)</script>",
-        "%3Cscript%3Ealert(1)%3C/script%3E",
-        "%253Cscript%253Ealert(1)%253C%252Fscript%253E",
-        "&lt;script&gt;alert&#40;1&#x29;&lt;/script&gt;",
-        r"\u003cscript\u003ealert(1)\u003c/script\u003e",
-        "%u003cscript%u003ealert(1)",
-        "%c0%bcscript%c0%bealert(1)",
-        "&#37;3Cscript&#37;3Ealert(1)",
-        "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==",
-        "3c7363726970743e616c6572742831293c2f7363726970743e",
-        "H4sIAAAAAAACA7MpTi7KLCixS8xJLSrRMNS00YcKAAB27ib+GQAAAA==",
-        "eJyzKU4uyiwosUvMSS0q0TDUtNGHCgAAdfMI6A==",
-        "＜script＞alert(1)＜/script＞",
-        "<ѕсriрt>alert(1)</ѕсriрt>",
-        "<scr\u{200b}ipt>ale\u{200d}rt(1)</script>",
-        "<ScRiPt\n>alert(1)</script>",
+    let in_utf_16 = "PABzAGMAcgBpAHAAdAA+AGEAbABlAHIAdAAoADEAKQA8AC8AcwBjAHIAaQBwAHQAPgA=";
+    for (text, decodings) in [
+        ("<script>alert(1)</script>", json!([])),
+        ("%3Cscript%3Ealert(1)%3C/script%3E", json!(["percent"])),
+        ("%253Cscript%253Ealert(1)%253C%252Fscript%253E", json!(["percent"])),
+        ("&lt;script&gt;alert&#40;1&#x29;&lt;/script&gt;", json!(["entities"])),
+        (r"\u003cscript\u003ealert(1)\u003c/script\u003e", json!(["escapes"])),
+        ("%u003cscript%u003ealert(1)", json!(["percent"])),
+        ("%c0%bcscript%c0%bealert(1)", json!(["percent"])),
+        ("&#37;3Cscript&#37;3Ealert(1)", json!(["entities", "percent"])),
+        ("PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==", json!(["base64"])),
+        ("3c7363726970743e616c6572742831293c2f7363726970743e", json!(["hexadecimal"])),
+        (
+            "H4sIAAAAAAACA7MpTi7KLCixS8xJLSrRMNS00YcKAAB27ib+GQAAAA==",
+            json!(["base64", "compressed"]),
+        ),
+        ("eJyzKU4uyiwosUvMSS0q0TDUtNGHCgAAdfMI6A==", json!(["base64", "compressed"])),
+        ("＜script＞alert(1)＜/script＞", json!(["letters"])),
+        ("<ѕсriрt>alert(1)</ѕсriрt>", json!(["letters"])),
+        ("<scr\u{200b}ipt>ale\u{200d}rt(1)</script>", json!(["letters"])),
+        ("<ScRiPt\n>alert(1)</script>", json!([])),
+        // One encoding within another.
+        ("UEhOamNtbHdkRDVoYkdWeWRDZ3hLVHd2YzJOeWFYQjBQZz09", json!(["base64", "base64"])),
+        ("PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg%3D%3D", json!(["percent", "base64"])),
+        ("JTNDc2NyaXB0JTNFYWxlcnQoMSklM0Mvc2NyaXB0JTNF", json!(["base64", "percent"])),
+        ("data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==", json!(["base64"])),
+        (in_utf_16, json!(["base64"])),
     ] {
-        let found = shield.matches("", text);
-        assert!(found.iter().any(|it| it.rule == "script-with-code"), "{text}: {found:?}");
+        for (value, pointer) in [
+            (json!({"a/b": [text]}), "/a~1b/0".to_owned()),
+            (json!({text: 1}), format!("/{}#key", text.replace('~', "~0").replace('/', "~1"))),
+        ] {
+            let value = json::parse(value.to_string().as_bytes()).unwrap();
+            let found = shield.inspect("", &KEY, ("", &value, &Json::Null), None);
+            let hit = found.list.iter().find(|it| it.rule == "script-with-code");
+            let hit = hit.unwrap_or_else(|| panic!("{text}: {found:?}"));
+            assert_eq!(serde_json::to_value(&hit.decodings).unwrap(), decodings, "{text}");
+            assert_eq!(hit.pointer, pointer);
+        }
+    }
+}
+
+/// No encoding ends the reading silently.
+#[test]
+fn what_is_encoded_too_often_counts_as_unread() {
+    let shield = shield();
+    let attack = "<script>alert(1)</script>".to_owned();
+    let base64 = |text: String| BASE64.encode(text);
+    let percent = |text: String| text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let entities = |text: String| text.replace('&', "&amp;").replace('<', "&lt;");
+    let encodings: [(&str, &dyn Fn(String) -> String); 3] =
+        [("base64", &base64), ("percent", &percent), ("entities", &entities)];
+    for (name, encode) in encodings {
+        for times in 1..6 {
+            let text = (0..times).fold(attack.clone(), |text, _| encode(text));
+            let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
+            let seen = found.list.iter().any(|it| it.rule == "script-with-code");
+            assert_eq!((seen, found.truncated), (times <= 3, times > 3), "{name} {times} times");
+        }
+    }
+}
+
+/// The name of a field says what its value is.
+#[test]
+fn a_secret_or_a_number_is_found_by_the_name_of_its_field() {
+    let shield = shield();
+    for (value, expected) in [
+        (r#"{"password":"kV7-xQ2.mZ9rT4w"}"#, Some(("assigned-secret", "/password"))),
+        (
+            r#"{"config":{"DB_API_KEY":"a8f5f167f44f4964e6c998dee827110c"}}"#,
+            Some(("assigned-secret", "/config/DB_API_KEY")),
+        ),
+        (r#"{"ssn":"078-05-1120"}"#, Some(("social-security-number", "/ssn"))),
+        (
+            r#"{"social_security_number":" 078-05-1120"}"#,
+            Some(("social-security-number", "/social_security_number")),
+        ),
+        (r#"{"password":"changeme"}"#, None),
+        (r#"{"password":"the password that I wrote down in 2024"}"#, None),
+        (r#"{"tokens":"a8f5f167f44f4964e6c998dee827110c"}"#, None),
+        (r#"{"commit":"a8f5f167f44f4964e6c998dee827110c"}"#, None),
+        (r#"{"room":"078-05-1120"}"#, None),
+    ] {
+        let value = json::parse(value.as_bytes()).unwrap();
+        let found = shield.inspect("", &KEY, ("", &value, &Json::Null), None);
+        let hit = found.list.first().map(|it| (it.rule.as_str(), it.pointer.as_str()));
+        assert_eq!(hit, expected, "{value:?}");
+        let redaction = Redaction {
+            shield: &shield,
+            tenant: "",
+            categories: &[Category::Secret, Category::PersonalData],
+        };
+        let (mut redacted, mut changed) = (value.clone(), Vec::new());
+        redaction.value(&mut redacted, &mut changed);
+        assert_eq!(changed.len(), usize::from(expected.is_some()), "{redacted:?}");
     }
 }
 
@@ -123,8 +201,8 @@ proptest! {
     ) {
         let shield = shield_once();
         let value = Json::String(text.clone());
-        let found = shield.inspect("", &KEY, "", (&value, &Json::Null));
-        prop_assert_eq!(&found, &shield.inspect("", &KEY, "", (&value, &Json::Null)));
+        let found = shield.inspect("", &KEY, ("", &value, &Json::Null), None);
+        prop_assert_eq!(&found, &shield.inspect("", &KEY, ("", &value, &Json::Null), None));
         for found in shield.matches("", &text) {
             if let Some(bytes) = found.bytes {
                 prop_assert!(text.get(bytes).is_some());
@@ -172,7 +250,7 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
         ("", "а\u{200b}b", ""),
     ] {
         let text = [begin, &repeated.repeat(BYTES / repeated.len()), end].concat();
-        let found = shield.inspect("", &KEY, "", (&Json::String(text), &Json::Null));
+        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
         assert!(found.list.len() < 100, "{repeated:?}");
     }
     let address = "http:///é http://Aé/ http://169.254.169.254/latest/";

@@ -37,8 +37,9 @@ pub fn look(
     }
     let key = &facts.config.value_key;
     let call = &command.call;
-    let texts = (&call.input, &command.beside);
-    let found = engine.shield().inspect(&command.tenant, key, &call.resource, texts);
+    let texts = (call.resource.as_str(), &call.input, &command.beside);
+    let roles = facts.records.tool.as_ref().and_then(|tool| tool.argument_roles.as_deref());
+    let found = engine.shield().inspect(&command.tenant, key, texts, roles);
     let verdict = Verdict::new(modes, found);
     let blocked = verdict.blocked().or_else(|| verdict.unredactable());
     let denial = blocked.map(|finding| denial(engine, tool, finding));

@@ -1,23 +1,27 @@
 //! Reads every text of a JSON value, in each of its forms.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
 use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
-use super::scan::{self, Matcher, Scan, TooCostly};
+use super::scan::{self, Context, Matcher, Scan, TooCostly};
 use crate::decode::binary::{self, Inflated};
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;
 use crate::json::Json;
-use crate::provenance::ValueKey;
 use crate::provenance::part::{MAX_READ_BYTES, Part, looks_like_json};
-use crate::shield::detect::is_line;
+use crate::provenance::{ArgumentRoles, Role, ValueKey};
+use crate::shield::detect::{Form, shell};
 use crate::shield::mode::{Category, Severity};
 
 /// Times that escapes are decoded: an encoding of an encoding of an encoding.
 const MAX_ROUNDS: usize = 3;
+
+/// Times that a text is decoded as a whole: base64 of base64 of base64, or base64 of data that was compressed twice.
+const MAX_LAYERS: usize = 3;
 
 /// Bytes of a call's arguments that are read: more than a request may have.
 const MAX_ARGUMENT_BYTES: usize = 512 * 1024;
@@ -27,6 +31,9 @@ const MAX_INFLATED_BYTES: usize = 128 * 1024;
 
 /// Bytes of base64 or hexadecimal digits that are decoded: shorter texts are words or ids.
 const MIN_ENCODED_BYTES: usize = 16;
+
+/// Bytes of the type in a URL with the scheme `data`.
+const MAX_TYPE_BYTES: usize = 128;
 
 /// The beginning of places that are not in the arguments. No JSON Pointer begins so.
 pub const BESIDE: &str = "request";
@@ -68,18 +75,21 @@ impl Shield {
     }
 
     /// What is in a call, by the rules that hold for a tenant: in its resource, its arguments, and what goes to the
-    /// server beside them.
+    /// server beside them. `roles`: what the arguments of the tool are for. If it has any, only an argument with the role
+    /// of content can be a document.
     #[must_use]
     pub fn inspect(
         &self,
         tenant: &str,
         key: &ValueKey,
-        resource: &str,
-        (arguments, beside): (&Json, &Json),
+        (resource, arguments, beside): (&str, &Json, &Json),
+        roles: Option<&ArgumentRoles>,
     ) -> Findings {
         let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_ARGUMENT_BYTES));
         inspection.text(resource, Path::ROOT, false);
+        inspection.roles = roles.filter(|roles| !roles.0.is_empty());
         inspection.value(arguments, Path::ROOT);
+        inspection.roles = None;
         inspection.value(beside, Path::Part(BESIDE));
         inspection.findings()
     }
@@ -104,19 +114,21 @@ impl Shield {
     /// The rules that match in one text.
     #[must_use]
     pub fn matches(&self, tenant: &str, text: &str) -> Vec<Match> {
-        self.matches_within(tenant, text, &mut Left::of(MAX_READ_BYTES)).unwrap_or_default()
+        let left = &mut Left::of(MAX_READ_BYTES);
+        self.matches_within(tenant, (None, text), left).unwrap_or_default()
     }
 
-    /// The same; `None` if the text was not read to its end within what is left.
+    /// The same, of the value of a field with this name; `None` if the text was not read to its end within what is left.
     #[must_use]
     pub(super) fn matches_within(
         &self,
         tenant: &str,
-        text: &str,
+        (name, text): (Option<&str>, &str),
         left: &mut Left,
     ) -> Option<Vec<Match>> {
         let mut inspection = self.begin(tenant, None, *left);
-        inspection.text(text, Path::ROOT, false);
+        let path = name.map_or(Path::ROOT, |name| Path::Field(&Path::ROOT, name));
+        inspection.text(text, path, false);
         *left = inspection.left;
         if inspection.truncated {
             return None;
@@ -140,6 +152,7 @@ impl Shield {
             rules: self.matcher.rules,
             tenant,
             key,
+            roles: None,
             scan: Scan::new(&self.matcher),
             found: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -178,6 +191,8 @@ struct Inspection<'v> {
     tenant: &'v str,
     /// The key of digests; `None` if each match is wanted, and no digest.
     key: Option<&'v ValueKey>,
+    /// What the arguments that are read are for.
+    roles: Option<&'v ArgumentRoles>,
     scan: Scan<'v>,
     /// By rule, place and, if each match is wanted, whether the text was decoded, and offset.
     found: BTreeMap<(u16, u32, (bool, usize)), Hit>,
@@ -215,23 +230,42 @@ impl Inspection<'_> {
         let text = text.get(..bound).unwrap_or_default();
         self.form(text, &[], path, is_key);
         let mut decodings = Vec::new();
-        if scan::may_be_encoded(text)
-            && let Some(decoded) = canonical(text, &mut decodings)
-        {
-            self.form(&decoded, &decodings, path, is_key);
-        }
-        if let Some(decoded) = self.binary(text, &mut decodings) {
-            self.form(&decoded, &decodings, path, is_key);
-            if let Some(decoded) = canonical(&decoded, &mut decodings) {
+        let mut current = Cow::Borrowed(text);
+        for layer in 0.. {
+            if scan::may_be_encoded(&current)
+                && let Some(decoded) = self.canonical(&current, &mut decodings)
+            {
                 self.form(&decoded, &decodings, path, is_key);
+                current = Cow::Owned(decoded);
             }
+            let Some(decoded) = self.binary(&current, &mut decodings) else { return };
+            if layer == MAX_LAYERS {
+                self.truncated = true;
+                return;
+            }
+            self.form(&decoded, &decodings, path, is_key);
+            current = Cow::Owned(decoded);
+        }
+    }
+
+    /// What a text is, by the role of its argument.
+    fn form_of(&self, text: &str, path: Path<'_>) -> Form {
+        let form = Form::of(text);
+        match self.roles {
+            // In other texts it makes no difference.
+            Some(roles) if form == Form::Document || shell::may_go_on(text) => {
+                let may_be_document = path.role(roles) == Some(Role::Content);
+                if may_be_document { form } else { Form::Argument }
+            }
+            _ => form,
         }
     }
 
     /// A text that is base64 or hexadecimal digits as a whole, decoded and decompressed.
     fn binary(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
         let joined: String;
-        let text = match text.trim() {
+        let text = text.trim();
+        let text = match data_of_url(text).unwrap_or(text) {
             text if text.contains('\n') => {
                 joined = text.split_ascii_whitespace().collect();
                 joined.as_str()
@@ -245,45 +279,85 @@ impl Inspection<'_> {
         if !encoded {
             return None;
         }
-        decodings.clear();
-        let bytes = match binary::hexadecimal(text) {
-            Some(bytes) => {
-                decodings.push(Decoding::Hexadecimal);
-                bytes
-            }
-            None => {
-                decodings.push(Decoding::Base64);
-                binary::base64(text)?
-            }
+        let (mut bytes, encoding) = match binary::hexadecimal(text) {
+            Some(bytes) => (bytes, Decoding::Hexadecimal),
+            None => (binary::base64(text)?, Decoding::Base64),
         };
-        match binary::inflate(&bytes, self.left.inflated) {
-            Inflated::Plain => readable(bytes),
-            Inflated::Data(data) => {
-                decodings.push(Decoding::Compressed);
-                self.left.inflated = self.left.inflated.saturating_sub(data.len());
-                readable(data)
-            }
-            Inflated::Unreadable => {
-                // It may have cost all that was left.
-                self.left.inflated = 0;
-                self.truncated = true;
-                None
+        decodings.push(encoding);
+        for layer in 0.. {
+            match binary::inflate(&bytes, self.left.inflated) {
+                Inflated::Plain => return readable(bytes),
+                Inflated::Data(data) if layer < MAX_LAYERS => {
+                    decodings.push(Decoding::Compressed);
+                    self.left.inflated = self.left.inflated.saturating_sub(data.len());
+                    bytes = data;
+                }
+                Inflated::Data(_) | Inflated::Unreadable => break,
             }
         }
+        // It may have cost all that was left.
+        self.left.inflated = 0;
+        self.truncated = true;
+        None
+    }
+
+    /// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
+    fn canonical(&mut self, text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
+        let kept = decodings.len();
+        let mut current: Option<String> = None;
+        for round in 0.. {
+            let before = current.as_deref().unwrap_or(text);
+            if !before.contains(['%', '&', '\\']) {
+                break;
+            }
+            let (decoded, found) = escapes::decode(before, Escapes::ALL);
+            if !found.any() {
+                break;
+            }
+            if round == MAX_ROUNDS {
+                self.truncated = true;
+                break;
+            }
+            for (is_found, decoding) in [
+                (found.percent, Decoding::Percent),
+                (found.entity, Decoding::Entities),
+                (found.backslash, Decoding::Escapes),
+            ] {
+                let so_far = decodings.get(kept..).unwrap_or_default();
+                if is_found && !so_far.contains(&decoding) {
+                    decodings.push(decoding);
+                }
+            }
+            current = Some(decoded);
+        }
+        let before = current.as_deref().unwrap_or(text);
+        if !before.is_ascii() {
+            let folded = letters::folded(before);
+            // Rules ignore case, so a form that differs in nothing else finds nothing else.
+            if !folded.eq_ignore_ascii_case(before) {
+                decodings.push(Decoding::Letters);
+                current = Some(folded);
+            }
+        }
+        current
     }
 
     fn form(&mut self, text: &str, decodings: &[Decoding], path: Path<'_>, is_key: bool) {
+        let form = self.form_of(text, path);
         let Self { scan, found, counts, rules, tenant, key, place, .. } = self;
-        let is_line = is_line(text);
         let is_decoded = !decodings.is_empty();
-        scan.text(text, is_decoded, &mut |number, bytes| {
+        let name = path.name().filter(|_| !is_key);
+        scan.text(text, Context { form, decoded: is_decoded, name }, &mut |number, bytes| {
             let Some(rule) = rules.rules.get(usize::from(number)) else { return };
             let holds = rule.tenant.is_none_or(|of| of == *tenant)
                 && !rules.disabled.contains(&(tenant, rule.id));
             if !holds {
                 return;
             }
-            let severity = if is_line { rule.severity } else { rule.in_documents };
+            let severity = match form {
+                Form::Document => rule.in_documents,
+                Form::Argument | Form::Line => rule.severity,
+            };
             let at = match key {
                 Some(_) => (false, 0),
                 None => (is_decoded, bytes.start),
@@ -329,49 +403,23 @@ impl Inspection<'_> {
     }
 }
 
-/// Decoded bytes as a text, if they look like one.
-fn readable(bytes: Vec<u8>) -> Option<String> {
-    let begin = bytes.get(..bytes.len().min(256)).unwrap_or_default();
-    let is_plain = |byte: &&u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    let looks_plain = begin.iter().filter(is_plain).count() * 4 >= begin.len() * 3;
-    match String::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        Err(error) => looks_plain.then(|| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    }
+/// The data of a URL with the scheme `data` (RFC 2397) that is in base64.
+fn data_of_url(text: &str) -> Option<&str> {
+    let (kind, data) = text.strip_prefix("data:")?.split_once(";base64,")?;
+    (kind.len() <= MAX_TYPE_BYTES).then_some(data)
 }
 
-/// The text with its escapes decoded, in plain letters; `None` if that is the text itself.
-fn canonical(text: &str, decodings: &mut Vec<Decoding>) -> Option<String> {
-    let kept = decodings.len();
-    let mut current: Option<String> = None;
-    for _ in 0..MAX_ROUNDS {
-        let before = current.as_deref().unwrap_or(text);
-        if !before.contains(['%', '&', '\\']) {
-            break;
-        }
-        let (decoded, found) = escapes::decode(before, Escapes::ALL);
-        for (is_found, decoding) in [
-            (found.percent, Decoding::Percent),
-            (found.entity, Decoding::Entities),
-            (found.backslash, Decoding::Escapes),
-        ] {
-            if is_found && !decodings.get(kept..).is_some_and(|so_far| so_far.contains(&decoding)) {
-                decodings.push(decoding);
-            }
-        }
-        if !found.any() {
-            break;
-        }
-        current = Some(decoded);
-    }
-    let before = current.as_deref().unwrap_or(text);
-    if !before.is_ascii() {
-        let folded = letters::folded(before);
-        // Rules ignore case, so a form that differs in nothing else finds nothing else.
-        if !folded.eq_ignore_ascii_case(before) {
-            decodings.push(Decoding::Letters);
-            current = Some(folded);
-        }
-    }
-    current
+/// Decoded bytes as a text, if they look like one. Zeros are left out, so the Latin letters of UTF-16 are read too.
+fn readable(bytes: Vec<u8>) -> Option<String> {
+    let begin = bytes.get(..bytes.len().min(256)).unwrap_or_default();
+    let of = |is: fn(&&u8) -> bool| begin.iter().filter(is).count();
+    let plain = of(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let zeros = of(|byte| **byte == 0);
+    let looks_plain = plain * 4 >= (begin.len() - zeros) * 3 && zeros <= plain + 1;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if looks_plain => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(_) => return None,
+    };
+    Some(if text.contains('\0') { text.replace('\0', "") } else { text })
 }

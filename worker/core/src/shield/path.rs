@@ -1,7 +1,10 @@
 //! The place of a text in a JSON value.
 
+use std::cmp::Reverse;
+
 use super::findings::MAX_POINTER_BYTES;
 use crate::json::Json;
+use crate::provenance::{ArgumentRoles, Role};
 
 /// The way to a value, from its end.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +26,46 @@ impl Path<'_> {
             pointer.push_str("#key");
         }
         pointer
+    }
+
+    /// The name of the field at whose end the way is.
+    pub const fn name(&self) -> Option<&str> {
+        match self {
+            Self::Field(_, name) => Some(name),
+            Self::Part(_) | Self::Item(..) => None,
+        }
+    }
+
+    /// The role that is registered for the place: of the pointers that lead to it or above it, the longest counts, and
+    /// among these one that names an item instead of writing `*`.
+    pub fn role(&self, roles: &ArgumentRoles) -> Option<Role> {
+        let mut steps = Vec::new();
+        let mut path = self;
+        while let Self::Field(parent, _) | Self::Item(parent, _) = path {
+            steps.push(path);
+            path = parent;
+        }
+        let matched = |pointer: &str| {
+            let mut way = steps.iter().rev();
+            let mut wanted = pointer.split('/').skip(1);
+            let leads = wanted.all(|wanted| way.next().is_some_and(|step| step.is(wanted)));
+            let stars = pointer.matches("/*").count();
+            leads.then_some((steps.len() - way.len(), Reverse(stars)))
+        };
+        let of = |(pointer, role): &(String, Role)| Some((matched(pointer)?, *role));
+        roles.0.iter().filter_map(of).max_by_key(|(how_far, _)| *how_far).map(|(_, role)| role)
+    }
+
+    /// Whether a step of a JSON Pointer, or `*`, is the last step of the way.
+    fn is(&self, step: &str) -> bool {
+        match self {
+            Self::Field(_, name) if step.contains('~') => {
+                step.replace("~1", "/").replace("~0", "~") == *name
+            }
+            Self::Field(_, name) => step == *name,
+            Self::Item(_, at) => step == "*" || step == itoa::Buffer::new().format(*at),
+            Self::Part(_) => false,
+        }
     }
 
     /// Returns whether there is room for more.
@@ -115,6 +158,26 @@ pub const fn has_digits(number: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_pointer_says_the_role_of_a_place() {
+        let roles = r#"{"/to":"sink","/edits/*/text":"content","/edits/0/text":"detail","/a~1b":"content"}"#;
+        let roles: ArgumentRoles = serde_json::from_str(roles).unwrap();
+        let root = Path::ROOT;
+        let edits = Path::Field(&root, "edits");
+        for (at, expected) in [(0, Some(Role::Detail)), (1, Some(Role::Content))] {
+            let item = Path::Item(&edits, at);
+            let text = Path::Field(&item, "text");
+            assert_eq!(text.role(&roles), expected);
+            assert_eq!(Path::Item(&text, 3).role(&roles), expected, "below it");
+            assert_eq!(item.role(&roles), None, "above it");
+        }
+        // `*` is for items, so nobody makes a destination content with a name that is a number.
+        let named = Path::Field(&edits, "1");
+        assert_eq!(Path::Field(&named, "text").role(&roles), None);
+        assert_eq!(Path::Field(&root, "a/b").role(&roles), Some(Role::Content));
+        assert_eq!(Path::Field(&root, "to").role(&roles), Some(Role::Sink));
+    }
 
     #[test]
     fn the_strings_of_a_text_that_is_not_quite_json_are_read() {

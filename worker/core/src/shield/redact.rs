@@ -35,13 +35,13 @@ impl Redaction<'_> {
 
     /// Replaces what is found in a call's arguments, keys included, and adds what was changed to `changed`.
     pub fn value(&self, value: &mut Json, changed: &mut Vec<Json>) {
-        self.within(value, changed, Origin::Call, &mut Left::of(MAX_READ_BYTES));
+        self.within(value, None, changed, Origin::Call, &mut Left::of(MAX_READ_BYTES));
     }
 
     /// A text of a call with a marker in place of what is found in it; `None` if nothing is.
     #[must_use]
     pub fn text(&self, text: &str) -> Option<String> {
-        self.marked(text, &mut Left::of(MAX_READ_BYTES))
+        self.marked(text, None, &mut Left::of(MAX_READ_BYTES))
     }
 
     /// The JSON of an answer with markers in place of what is found in it, also in texts that are JSON themselves.
@@ -49,7 +49,8 @@ impl Redaction<'_> {
     #[must_use]
     pub fn answer(&self, json: &str) -> Option<String> {
         let mut value = json::parse_definition(json.as_bytes()).ok()?;
-        self.within(&mut value, &mut Vec::new(), Origin::Answer, &mut Left::of(2 * MAX_READ_BYTES));
+        let left = &mut Left::of(2 * MAX_READ_BYTES);
+        self.within(&mut value, None, &mut Vec::new(), Origin::Answer, left);
         Some(value.canonical())
     }
 
@@ -59,32 +60,41 @@ impl Redaction<'_> {
         if looks_like_json(text) && json::parse_definition(text.as_bytes()).is_err() {
             return None;
         }
-        self.document(text, &mut Left::of(2 * MAX_READ_BYTES))
+        self.document(text, None, &mut Left::of(2 * MAX_READ_BYTES))
     }
 
-    fn within(&self, value: &mut Json, changed: &mut Vec<Json>, origin: Origin, left: &mut Left) {
+    /// `name`: the name of the field whose value it is.
+    fn within(
+        &self,
+        value: &mut Json,
+        name: Option<&str>,
+        changed: &mut Vec<Json>,
+        origin: Origin,
+        left: &mut Left,
+    ) {
         let redacted = match value {
             Json::String(text) => match origin {
-                Origin::Call | Origin::Document => self.marked(text, left),
-                Origin::Answer => self.document(text, left),
+                Origin::Call | Origin::Document => self.marked(text, name, left),
+                Origin::Answer => self.document(text, name, left),
             },
             Json::Integer(number) if has_digits(*number) => {
-                self.marked(itoa::Buffer::new().format(*number), left)
+                self.marked(itoa::Buffer::new().format(*number), name, left)
             }
-            Json::Verbatim(digits) => self.marked(digits, left),
+            Json::Verbatim(digits) => self.marked(digits, name, left),
             Json::Array(items) => {
-                items.iter_mut().for_each(|item| self.within(item, changed, origin, left));
+                items.iter_mut().for_each(|item| self.within(item, None, changed, origin, left));
                 None
             }
             Json::Object(fields) => {
                 let before = changed.len();
                 for (at, (name, field)) in fields.iter_mut().enumerate() {
-                    if let Some(redacted) = self.marked(name, left) {
+                    let redacted = self.marked(name, None, left);
+                    self.within(field, Some(name), changed, origin, left);
+                    if let Some(redacted) = redacted {
                         // Two keys with the same marker stay two.
                         let redacted = [&redacted, "#", itoa::Buffer::new().format(at)].concat();
                         changed.push(Json::String(std::mem::replace(name, redacted)));
                     }
-                    self.within(field, changed, origin, left);
                 }
                 if changed.len() > before {
                     fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
@@ -99,20 +109,20 @@ impl Redaction<'_> {
     }
 
     /// A text that may be JSON; `None` if nothing is found in it.
-    fn document(&self, text: &str, left: &mut Left) -> Option<String> {
+    fn document(&self, text: &str, name: Option<&str>, left: &mut Left) -> Option<String> {
         // What is found in the text itself may lie across several values.
         let value = json::parse_definition(text.as_bytes()).ok();
         let document = value.filter(is_nested).and_then(|mut value| {
             let mut changed = Vec::new();
-            self.within(&mut value, &mut changed, Origin::Document, left);
+            self.within(&mut value, None, &mut changed, Origin::Document, left);
             (!changed.is_empty()).then(|| value.canonical())
         });
-        self.marked(document.as_deref().unwrap_or(text), left).or(document)
+        self.marked(document.as_deref().unwrap_or(text), name, left).or(document)
     }
 
     /// A text in whose decoded form more is found is replaced as a whole, and so is one that cannot be read to its end.
-    fn marked(&self, text: &str, left: &mut Left) -> Option<String> {
-        let Some(mut found) = self.shield.matches_within(self.tenant, text, left) else {
+    fn marked(&self, text: &str, name: Option<&str>, left: &mut Left) -> Option<String> {
+        let Some(mut found) = self.shield.matches_within(self.tenant, (name, text), left) else {
             return Some(marker("unread"));
         };
         found.retain(|it| self.categories.contains(&it.category));

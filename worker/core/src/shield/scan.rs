@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use super::automaton::Automaton;
 use super::detect::{
-    self, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql, template,
+    self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
+    template,
 };
 use super::rule::{Check, Detector, Rule, Rules, Test, Token};
 use super::signs::Signs;
@@ -49,6 +50,10 @@ const ASSIGNED: [&str; 22] = [
 ];
 const WEB_TOKEN: &str = "eyj";
 const SOCIAL: [&str; 3] = ["ssn", "social security", "social-security"];
+
+/// Ends of the names of fields with a social security number.
+const SOCIAL_FIELDS: [&str; 5] =
+    ["ssn", "social_security", "socialsecurity", "social_security_number", "socialsecuritynumber"];
 
 /// What ends at a literal.
 #[derive(Debug, Clone, Copy)]
@@ -261,6 +266,16 @@ fn words(alternative: &str) -> (&str, bool, bool) {
     (literal, !open_begin && word(bytes.first()), !open_end && word(bytes.last()))
 }
 
+/// What is known of a text besides the text.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'c> {
+    pub form: Form,
+    /// Whether it is the decoded form of another text.
+    pub decoded: bool,
+    /// The name of the field whose value it is.
+    pub name: Option<&'c str>,
+}
+
 /// What a scan keeps from text to text.
 #[derive(Debug)]
 pub struct Scan<'m> {
@@ -288,12 +303,17 @@ impl<'m> Scan<'m> {
         Self { matcher, last: vec![Default::default(); matcher.steps], base: 1, steps: 0 }
     }
 
-    /// Calls `found` with each rule that matches in a text, and the bytes that matched. `decoded`: the text is the
-    /// decoded form of another one.
-    pub fn text(&mut self, text: &str, decoded: bool, found: &mut dyn FnMut(u16, Range<usize>)) {
+    /// Calls `found` with each rule that matches in a text, and the bytes that matched.
+    pub fn text(
+        &mut self,
+        text: &str,
+        context: Context<'_>,
+        found: &mut dyn FnMut(u16, Range<usize>),
+    ) {
         if text.len() < MIN_TEXT_BYTES {
             return;
         }
+        let Context { form, decoded, name } = context;
         let value = is_value(text);
         let signs = self.literals(text, value, found);
         let matcher = self.matcher;
@@ -310,7 +330,7 @@ impl<'m> Scan<'m> {
             template::find(text, report);
         }
         if signs.has(Signs::SHELL) {
-            shell::find(text, decoded, report);
+            shell::find(text, decoded, form, report);
         }
         self.steps = if signs.has(Signs::STEP) || path::may_have_escaped_steps(text) {
             path::find(text, decoded.then_some(self.steps), report)
@@ -338,6 +358,16 @@ impl<'m> Scan<'m> {
         }
         if signs.has(Signs::HIGH) {
             hidden::find(text, report);
+        }
+        if signs.has(Signs::DIGIT)
+            && let Some(name) = name
+        {
+            if detect::ends_with(name, &ASSIGNED) {
+                secret::find_value(text, report);
+            }
+            if detect::ends_with(name, &SOCIAL_FIELDS) {
+                personal::find_social_security(text, 0, report);
+            }
         }
     }
 

@@ -26,10 +26,47 @@ pub fn is_value(text: &str) -> bool {
     text.len() <= MAX_VALUE_BYTES && !text.trim().contains(char::is_whitespace)
 }
 
-/// Whether a text is short, and no more than a line and the beginning of another.
-#[must_use]
-pub fn is_line(text: &str) -> bool {
-    text.len() <= MAX_VALUE_BYTES && text.trim().split('\n').nth(2).is_none()
+/// What a text is, as far as that decides how grave it is what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An argument that is registered as something else than content. It is neither a document nor a command line, and
+    /// its length says nothing: who attacks can make it longer.
+    Argument,
+    /// A short text.
+    Line,
+    /// A long text. It may write about attacks.
+    Document,
+}
+
+impl Form {
+    /// The form of a text of which nothing else is known.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        if is_line(text) { Self::Line } else { Self::Document }
+    }
+}
+
+/// Whether a text is short, and no more than a line and the beginning of another. White space and comments between `/*`
+/// and `*/` count as one space, because anybody can add them.
+fn is_line(text: &str) -> bool {
+    let mut rest = text.trim().as_bytes();
+    let (mut bytes, mut lines) = (0, 1);
+    while let Some(byte) = rest.first() {
+        let space = match rest {
+            [b'/', b'*', comment @ ..] => {
+                comment.windows(2).position(|it| it == b"*/").map_or(rest.len(), |end| end + 4)
+            }
+            _ => rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count(),
+        };
+        let (skipped, after) = rest.split_at_checked(space.max(1)).unwrap_or((rest, &[]));
+        lines += usize::from(byte.is_ascii_whitespace() && skipped.contains(&b'\n'));
+        bytes += 1;
+        if bytes > MAX_VALUE_BYTES || lines > 2 {
+            return false;
+        }
+        rest = after;
+    }
+    true
 }
 
 /// Bytes of the longest word that a list may have.
@@ -45,6 +82,16 @@ pub fn position<T>(list: &[T], text: fn(&T) -> &str, word: &[u8]) -> Option<usiz
     list.binary_search_by(|known| text(known).as_bytes().cmp(lower)).ok()
 }
 
+/// Whether a name ends with one of these words, without regard to case.
+#[must_use]
+pub fn ends_with(name: &str, words: &[&str]) -> bool {
+    let name = name.as_bytes();
+    words.iter().any(|word| {
+        let end = name.len().checked_sub(word.len()).and_then(|at| name.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
 /// The byte before an offset.
 #[must_use]
 pub fn before(text: &[u8], at: usize) -> Option<u8> {
@@ -55,4 +102,31 @@ pub fn before(text: &[u8], at: usize) -> Option<u8> {
 #[must_use]
 pub const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_one_whatever_space_is_added() {
+        let padding = [" ".repeat(600), "\n".repeat(600), ["/*", &"x".repeat(600), "*/"].concat()];
+        for padding in &padding {
+            for text in [["1' or 1=1", padding].concat(), ["1'", padding, "or 1=1"].concat()] {
+                assert_eq!(Form::of(&text), Form::Line, "{text}");
+            }
+        }
+        for (text, form) in [
+            ("", Form::Line),
+            ("a\nb", Form::Line),
+            ("a\n\n\nb\n", Form::Line),
+            ("a\nb\nc", Form::Document),
+            ("/* not closed", Form::Line),
+            ("é\né", Form::Line),
+        ] {
+            assert_eq!(Form::of(text), form, "{text}");
+        }
+        assert_eq!(Form::of(&"a".repeat(513)), Form::Document);
+        assert_eq!(Form::of(&"a b ".repeat(129)), Form::Document);
+    }
 }

@@ -189,6 +189,16 @@ fn is_placeholder(password: &str) -> bool {
         || password.bytes().all(|byte| Some(byte) == password.bytes().next())
 }
 
+/// Reports the value of a field with a name such as `api_key`.
+pub fn find_value(text: &str, found: Found<'_>) {
+    let value = text.trim();
+    if value.len() <= MAX_ASSIGNED_BYTES && !value.contains(char::is_whitespace) && is_secret(value)
+    {
+        let begin = text.len() - text.trim_start().len();
+        found(Detector::SecretAssigned, begin..begin + value.len());
+    }
+}
+
 /// Reports what is assigned to a name such as `api_key`, which ends at `end`.
 pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
     let bytes = text.as_bytes();
@@ -230,18 +240,22 @@ pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
         })
         .count();
     let value = text.get(end + between..end + between + length).unwrap_or_default();
+    if is_secret(value) {
+        let begin = end + between;
+        found(Detector::SecretAssigned, begin..begin + length);
+    }
+}
+
+/// Whether a value that a name calls a secret is one: long, random, and no path.
+fn is_secret(value: &str) -> bool {
     let mixed = value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let path = value.starts_with(['/', '.', '$']) || value.matches('.').count() > 2;
-    if value.len() >= MIN_ASSIGNED_BYTES
+    value.len() >= MIN_ASSIGNED_BYTES
         && mixed
         && !path
         && is_random(value.as_bytes())
         && !is_placeholder(value)
-    {
-        let begin = end + between;
-        found(Detector::SecretAssigned, begin..begin + length);
-    }
 }
 
 #[cfg(test)]

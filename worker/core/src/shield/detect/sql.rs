@@ -6,7 +6,8 @@
 //!
 //! What sets an injection apart is that it ends the value around it: with a quote that was never opened, after a number
 //! or a bracket, or with a comment after it. Two words one after the other are prose, not SQL. A text that begins as a
-//! statement is the argument of a tool for SQL, and no injection.
+//! statement is the argument of a tool for SQL. In it, only a quote that opens a text which goes on as SQL is an injection:
+//! a first word is soon added.
 
 mod tokens;
 
@@ -123,8 +124,8 @@ pub struct Patterns {
     begins: [Option<Bits>; KINDS],
     /// For each word of bits what its first elements carry over into the next word, if they may be left out.
     carried: Bits,
-    /// For each last element its position and what the pattern finds.
-    finds: Vec<(usize, Detector)>,
+    /// For each last element its position, what the pattern finds, and whether the pattern begins with an opening quote.
+    finds: Vec<(usize, Detector, bool)>,
 }
 
 /// A bit for each element of the patterns.
@@ -178,7 +179,7 @@ impl Patterns {
                 at += 1;
             }
             set(&mut patterns.lasts, at - 1);
-            patterns.finds.push((at - 1, *detector));
+            patterns.finds.push((at - 1, *detector, pattern.starts_with("' ")));
         }
         let mut before = 0;
         for at in 0..WORDS_OF_BITS {
@@ -200,7 +201,7 @@ impl Patterns {
     /// The elements in use.
     #[must_use]
     pub fn bits(&self) -> usize {
-        self.finds.last().map_or(0, |(at, _)| at + 1)
+        self.finds.last().map_or(0, |(at, ..)| at + 1)
     }
 }
 
@@ -254,9 +255,7 @@ const fn kind_of(letter: u8) -> Kind {
 
 /// Reports what the patterns find in a text.
 pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
-    if begins_statement(text) {
-        return;
-    }
+    let is_statement = begins_statement(text);
     let mut matcher =
         Matcher { patterns, active: [0; WORDS_OF_BITS], begun: false, ends: [0; WORDS_OF_BITS] };
     matcher.step(Kind::Start);
@@ -269,8 +268,10 @@ pub fn find(patterns: &Patterns, text: &str, found: Found<'_>) {
         }
     }
     matcher.step(Kind::End);
-    for (at, detector) in &patterns.finds {
-        if matcher.ends.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1) {
+    for (at, detector, leaves_quote) in &patterns.finds {
+        if matcher.ends.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+            && (*leaves_quote || !is_statement)
+        {
             found(*detector, 0..if end == 0 { text.len() } else { end });
         }
     }
@@ -314,7 +315,7 @@ pub fn leaves_quotes(text: &str) -> bool {
     false
 }
 
-/// Whether a text is a whole statement: what a tool for SQL takes.
+/// Whether a text begins as a statement: what a tool for SQL takes.
 fn begins_statement(text: &str) -> bool {
     let text = text.trim_start();
     let word = text.get(..text.bytes().take_while(u8::is_ascii_alphabetic).count());
@@ -442,6 +443,9 @@ mod tests {
             "1'or'1'='1",
             "' or true--",
             "' /*!50000union*/ select 1",
+            "update ' or 1=1--",
+            "select x' union select password from users--",
+            "select ' or 1=1 or ''='",
         ] {
             assert!(finds(text), "{text}");
         }
@@ -453,6 +457,7 @@ mod tests {
             "O'Brien and d'Artagnan",
             "I don't think so, and you can't either",
             "SELECT a FROM b WHERE c = 'd' OR 1=1 UNION ALL SELECT e FROM f",
+            "SELECT split(a, ';') FROM b WHERE c = ',' OR d LIKE '%--%'; -- all",
             "if x == 'a' and y == 'b': pass",
             "status = 'open' and priority = 'high'",
             "Please select the union that you belong to and order by Friday",
