@@ -129,7 +129,7 @@ async function prove(url: string, administratorToken: string): Promise<void> {
       (error: unknown) => error,
     );
     if (!(found instanceof CommandFailed)) throw new Error("the forged export verifies");
-    console.log(`With one denial changed to an approval:\n${found.message}`);
+    console.log(`With one denial changed to an approval:\n${found.printed}${found.message}`);
   } finally {
     rmSync(directory, { recursive: true });
   }

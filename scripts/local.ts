@@ -58,9 +58,12 @@ export function buildCommandLine(): void {
 export class CommandFailed extends Error {
   /** The API's code, if the API refused. */
   readonly code: string | undefined;
+  /** What it printed before. */
+  readonly printed: string;
 
-  constructor(args: string[], stderr: string) {
+  constructor(args: string[], stderr: string, stdout: string) {
     super(`\`gateward ${args.join(" ")}\` failed: ${stderr.trim()}`);
+    this.printed = stdout;
     this.code = /^gateward: ([a-z_]+): /m.exec(stderr)?.[1];
   }
 }
@@ -83,7 +86,7 @@ export async function printedBy(url: string, args: string[], env: Record<string,
     return (await promisify(execFile)(COMMAND_LINE, args, options)).stdout;
   } catch (error) {
     const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
-    if (code !== PENDING) throw new CommandFailed(args, stderr === "" ? String(error) : stderr);
+    if (code !== PENDING) throw new CommandFailed(args, stderr === "" ? String(error) : stderr, stdout);
     process.stderr.write(stderr);
     return stdout;
   }

@@ -18,11 +18,11 @@ const GATEWARD = "127.0.0.1:8787";
 const EXAMPLE_SERVER_PORT = "39101";
 const SET_UP = `const { setUpDemo } = await import(process.argv[1]); await setUpDemo(process.argv[2]);`;
 
-/** Runs the blocks against a new Gateward. */
-export async function runOnDemo(blocks: Block[], limitMs: number): Promise<(Printed | undefined)[]> {
+/** Runs the blocks against a new Gateward, with these secrets in addition. */
+export async function runOnDemo(blocks: Block[], limitMs: number, secrets: Record<string, string> = {}): Promise<(Printed | undefined)[]> {
   const directory = mkdtempSync(join(tmpdir(), "gateward-docs-"));
   // Pages wait for a flush by the clock: a busy machine must not be late.
-  const gateward = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: 100 } });
+  const gateward = await Gateward.start({ vars: { FLUSH_INTERVAL_MS: 100 }, secrets: { TOKEN_MAC_KEY: MAC_KEY, BOOTSTRAP_SECRET, ...secrets } });
   const front = await frontOf(gateward.url);
   try {
     makeSandbox(directory);

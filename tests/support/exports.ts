@@ -34,6 +34,8 @@ export interface Report {
   logs: { log: string; receipts: number; first_receipt: number | null; last_receipt: number | null; size: number; root: string }[];
   cosignatures: unknown[];
   notes: { log: string; note: string }[];
+  /** What `verify.py` printed; undefined if it was not run. */
+  other: string | undefined;
 }
 
 function run(program: string, args: string[], variables: Record<string, string> = {}): Promise<Run & { stdout: string }> {
@@ -93,11 +95,10 @@ export class Exports {
       throw new Error(`\`gateward verify\` ended with ${found.code}: ${found.said}`);
     }
     if (report.verified !== (found.code === 0)) throw new Error(`\`gateward verify\` ended with ${found.code}, and said ${found.said}`);
-    if (PYTHON !== undefined) {
-      const other = await run(PYTHON, ["-B", "tests/verifier/verify.py", ...args]);
-      if (other.code !== found.code) throw new Error(`the programs disagree:\n${found.said}\n${other.said}`);
-    }
-    return report;
+    if (PYTHON === undefined) return { ...report, other: undefined };
+    const other = await run(PYTHON, ["-B", "tests/verifier/verify.py", ...args]);
+    if (other.code !== found.code) throw new Error(`the programs disagree:\n${found.said}\n${other.said}`);
+    return { ...report, other: other.said };
   }
 }
 

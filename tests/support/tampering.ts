@@ -2,7 +2,7 @@
 import { type Entry, type Line, linesOf, originOf } from "./exports.ts";
 import type { Gateward } from "./gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "./receipts.ts";
-import { leafHash, type Signer, treeHash, treeHeadText } from "./tlog.ts";
+import { leafHash, Note, parseTreeHead, type Signer, treeHash, treeHeadText } from "./tlog.ts";
 
 /** The body with another link. */
 export const linked = (body: string, previous: string) => body.replace(/"prev_hash":"[0-9a-f]{64}"/, `"prev_hash":"${previous}"`);
@@ -35,8 +35,19 @@ export async function rewrite(gateward: Gateward, tenant: string, lane: number, 
 }
 
 type Members = { [member: string]: JsonValue };
+const membersOf = ({ body }: Entry) => JSON.parse(body) as Members;
 
-/** An export that somebody changes. */
+/** A checkpoint of a lane in the head log. */
+export interface Embedded {
+  entry: Entry;
+  /** The number of the head log's receipt that has it. */
+  receipt: number;
+  /** The first receipt of the lane that it covers and the checkpoint before it does not. */
+  from: number;
+  size: number;
+}
+
+/** An export that somebody changes. Each of its logs begins with receipt 1. */
 export class Forgery {
   lines: Line[];
 
@@ -44,25 +55,53 @@ export class Forgery {
     this.lines = linesOf(file);
   }
 
+  /** The number of a line. */
+  numberOf(line: Line): number {
+    return this.lines.indexOf(line) + 1;
+  }
+
   entries(log: string): Entry[] {
     return this.lines.filter((line): line is Entry => line.type === "entry" && line.log === log);
   }
 
+  /** The entry with this receipt. */
+  entry(log: string, receipt: number): Entry {
+    return found(this.entries(log)[receipt - 1]);
+  }
+
+  /** The last checkpoint of a log. */
+  last(log: string): Final {
+    return found(this.lines.find((line): line is Final => line.type === "checkpoint" && line.log === log));
+  }
+
+  /** The checkpoints of a lane in the head log. */
+  checkpointsOf(head: string, lane: number): Embedded[] {
+    let from = 1;
+    return this.entries(head).flatMap((entry) => {
+      const { of_lane, checkpoint, seq } = membersOf(entry);
+      if (of_lane !== lane) return [];
+      const { size } = parseTreeHead(new Note(String(checkpoint)).text);
+      const embedded = { entry, receipt: Number(seq), from, size };
+      from = size + 1;
+      return [embedded];
+    });
+  }
+
   /** Changes the members of an entry's body. */
-  edit(entry: Entry | undefined, change: (body: Members) => void): void {
-    if (entry === undefined) throw new Error("the export does not have this entry");
-    const body = JSON.parse(entry.body) as Members;
+  edit(entry: Entry, change: (body: Members) => void): void {
+    const body = membersOf(entry);
     change(body);
     entry.body = canonicalize(body);
   }
 
-  /** The entries of the head log that have a checkpoint of this lane. */
-  checkpointsOf(head: string, lane: number): Entry[] {
-    return this.entries(head).filter(({ body }) => (JSON.parse(body) as Members).of_lane === lane);
-  }
-
   remove(removed: (line: Line) => boolean): void {
     this.lines = this.lines.filter((line) => !removed(line));
+  }
+
+  /** Moves a line, or adds it, behind or before another one. */
+  put(line: Line, where: "before" | "behind", other: Line): void {
+    this.remove((it) => it === line);
+    this.lines.splice(this.lines.indexOf(other) + (where === "before" ? 0 : 1), 0, line);
   }
 
   /** Computes everything again that needs no key: the numbers, the links, the hashes of events, and the count. */
@@ -71,8 +110,7 @@ export class Forgery {
     this.lines.forEach((line, at) => {
       if (line.type === "log") links.set(line.log, { index: line.begin, first: line.first, previous: line.prev_hash });
       if (line.type !== "entry") return;
-      const link = links.get(line.log);
-      if (link === undefined) throw new Error(`an entry of ${line.log} precedes its log line`);
+      const link = found(links.get(line.log));
       const next = this.lines[at + 1];
       line.index = link.index;
       this.edit(line, (body) => {
@@ -89,20 +127,25 @@ export class Forgery {
     if (end?.type === "end") end.entries = this.lines.filter(({ type }) => type === "entry" || type === "missing").length;
   }
 
-  /** A checkpoint of the entries of a log that are in the export, from its first on. */
-  checkpoint(log: string, signer: Signer, size = this.entries(log).length): string {
-    const leaves = this.entries(log).slice(0, size).map(({ body }) => leafHash(Buffer.from(body)));
-    const text = treeHeadText({ origin: originOf(log), size, root: treeHash(leaves) });
-    return `${text}\n${signer.sign(text)}`;
+  /** The tree of the first entries of a log. */
+  root(log: string, size: number): Buffer {
+    return treeHash(this.entries(log).slice(0, size).map(({ body }) => leafHash(Buffer.from(body))));
   }
 
-  /** Puts a checkpoint in the place of the log's final one. */
-  sign(log: string, signer: Signer): void {
-    const note = this.checkpoint(log, signer);
-    for (const line of this.lines) if (line.type === "checkpoint" && line.log === log) line.note = note;
+  /** A checkpoint of the entries of a log that are in the export. */
+  checkpoint(log: string, signer: Signer, size = this.entries(log).length): string {
+    const text = treeHeadText({ origin: originOf(log), size, root: this.root(log, size) });
+    return `${text}\n${signer.sign(text)}`;
   }
 
   text(): string {
     return this.lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   }
+}
+
+type Final = Extract<Line, { type: "checkpoint" }>;
+
+function found<T>(line: T | undefined): T {
+  if (line === undefined) throw new Error("the export does not have it");
+  return line;
 }
