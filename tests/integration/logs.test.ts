@@ -301,4 +301,23 @@ describe("the head log", () => {
       return checkpoint.size > count && new Note(checkpoint.note).signaturesOf([key]).length === 1;
     });
   });
+
+  test("takes a change of the registry that it could not read at first, without anything else that happens", async () => {
+    const tenant = await gateward.tenant();
+    const failed = () => gateward.lines().some(({ event, tenant: of }) => event === "head_log_not_told" && of === tenant.name);
+    const events = async () => (await bodies(tenant, HEAD_LANE)).map(({ body }) => (JSON.parse(body) as { event_id?: string }).event_id);
+    await tenant.api.change("POST", "/v1/groups", { group: "first" });
+    await eventually("the head log has begun", async () => (await events()).length > 0);
+    // A time that no reader takes.
+    const broken = "UPDATE audit_events SET at_ms = -at_ms WHERE tenant = NEW.tenant AND event_id = NEW.event_id";
+    await gateward.execute(`CREATE TRIGGER unreadable AFTER INSERT ON audit_events WHEN NEW.tenant = '${tenant.name}' BEGIN ${broken}; END`);
+    await tenant.api.change("POST", "/v1/groups", { group: "auditors" });
+    await eventually("the head log cannot read it", async () => failed());
+    await gateward.execute("DROP TRIGGER unreadable");
+    const [event] = await gateward.rows<{ event_id: string }>(
+      "UPDATE audit_events SET at_ms = -at_ms WHERE tenant = ?1 AND at_ms < 0 RETURNING event_id",
+      tenant.name,
+    );
+    await eventually("the head log has it", async () => (await events()).includes(event?.event_id));
+  });
 });

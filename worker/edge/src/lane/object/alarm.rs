@@ -63,9 +63,7 @@ impl GateLane {
     /// One run. Returns when the next one is due.
     async fn flush_due(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
         let interval_ms = settings.config.flush_interval_ms;
-        if let Err(Failure(error)) = self.include_new_events(settings).await {
-            self.log(Event::HeadLogNotTold, &error);
-        }
+        self.include_new_events(settings).await;
         let mut pause_ms = self.flush_once(settings).await;
         let (told, pushed, head_due_ms) = {
             let all = async {

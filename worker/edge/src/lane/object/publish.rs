@@ -34,8 +34,8 @@ const LOOK_AGAIN_MS: u64 = 100;
 /// Requests of a lane that may wait for a checkpoint at the same time: with more, looking would delay decisions.
 const MAX_WAITING: u32 = 64;
 
-/// The pause after publishing failed.
-const PUBLISH_RETRY_MS: u64 = 10_000;
+/// The pause after publishing failed, or after reading the registry's changes did.
+const RETRY_MS: u64 = 10_000;
 
 /// Statements that one comparison spends on writing rows again. A run of the alarm compares after each of its batches, and
 /// may send 1,000 statements to D1.
@@ -43,6 +43,12 @@ const MAX_REWRITES: usize = 50;
 
 /// Reads of the registry's changes in one run, of some 100 epochs each.
 const MAX_EVENT_READS: usize = 10;
+
+/// How long a pause still lasts. A clock that was set back does not make it longer.
+fn left_ms(until_ms: u64) -> u64 {
+    let left_ms = until_ms.saturating_sub(Date::now().as_millis());
+    if left_ms > RETRY_MS { 0 } else { left_ms }
+}
 
 impl GateLane {
     /// Writes a lane's checkpoint into the head log.
@@ -69,7 +75,7 @@ impl GateLane {
         };
         self.with_lane(|lane, storage| lane.adopt(storage, tenant, HEAD_LANE))?;
         // A run of the alarm may be under way, and may have read the changes before this one.
-        self.events_due.set(true);
+        self.events_due.set(Some(Date::now().as_millis()));
         self.arm(settings.config.flush_interval_ms).await?;
         Ok(LaneReply::Done)
     }
@@ -190,19 +196,13 @@ impl GateLane {
 
     /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.
     pub(super) async fn publish(&self, settings: &Settings) {
-        if self.publish_retry_ms() > 0 {
+        if left_ms(self.publish_after_ms.get()) > 0 {
             return;
         }
         if let Err(Failure(why)) = self.publish_now(settings).await {
             self.log(Event::LogNotPublished, &why);
-            self.publish_after_ms.set(Date::now().as_millis() + PUBLISH_RETRY_MS);
+            self.publish_after_ms.set(Date::now().as_millis() + RETRY_MS);
         }
-    }
-
-    /// How long publishing still pauses. A clock that was set back does not make it longer.
-    fn publish_retry_ms(&self) -> u64 {
-        let left_ms = self.publish_after_ms.get().saturating_sub(Date::now().as_millis());
-        if left_ms > PUBLISH_RETRY_MS { 0 } else { left_ms }
     }
 
     async fn publish_now(&self, settings: &Settings) -> Result<(), Failure> {
@@ -251,8 +251,11 @@ impl GateLane {
         settings.log_keys.as_ref()?;
         let waits =
             |lane: &Lane| lane.identity().is_some() && !lane.is_stopped() && lane.has_unpublished();
-        let waits = self.lane.borrow().as_ref().is_some_and(waits) || self.events_due.get();
-        waits.then(|| settings.config.flush_interval_ms.max(self.publish_retry_ms()))
+        let waits = self.lane.borrow().as_ref().is_some_and(waits);
+        let publish_ms = waits.then(|| left_ms(self.publish_after_ms.get()));
+        let events_ms = self.events_due.get().map(left_ms);
+        let pause_ms = [publish_ms, events_ms].into_iter().flatten().min()?;
+        Some(settings.config.flush_interval_ms.max(pause_ms))
     }
 
     /// Tells the tenant's head log of the newest checkpoint, if it was not told for a while. Returns when the next one is
@@ -312,12 +315,30 @@ impl GateLane {
         self.with_lane(|_, storage| Lane::note_told_head(storage, told))
     }
 
-    /// Writes what changed in the tenant's registry into the head log, if this is its lane.
-    pub(super) async fn include_new_events(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
-            return Ok(());
+    /// Writes what changed in the tenant's registry into the head log, if this is its lane. What fails is tried again after
+    /// a pause.
+    pub(super) async fn include_new_events(&self, settings: &Settings) {
+        if self.events_due.get().is_some_and(|due_ms| left_ms(due_ms) > 0) {
+            return;
+        }
+        // Before D1 is read, so that a change that comes meanwhile sets it again.
+        self.events_due.set(None);
+        let pause_ms = match self.include_events_now(settings).await {
+            Ok(true) => return,
+            Ok(false) => 0,
+            Err(Failure(why)) => {
+                self.log(Event::HeadLogNotTold, &why);
+                RETRY_MS
+            }
         };
-        self.events_due.set(false);
+        self.events_due.set(Some(Date::now().as_millis() + pause_ms));
+    }
+
+    /// Returns whether all events were read.
+    async fn include_events_now(&self, settings: &Settings) -> Result<bool, Failure> {
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(true);
+        };
         for _ in 0..MAX_EVENT_READS {
             let after = self.with_lane(|_, storage| Lane::events_through(storage))?;
             let (events, through, epoch) =
@@ -328,7 +349,7 @@ impl GateLane {
                 )));
             }
             if through == after {
-                return Ok(());
+                return Ok(true);
             }
             let now_ms = Date::now().as_millis();
             let included = self.with_lane(|lane, storage| {
@@ -342,8 +363,7 @@ impl GateLane {
             })?;
             included.map_err(|problem| Failure(problem.detail))?;
         }
-        self.events_due.set(true);
-        Ok(())
+        Ok(false)
     }
 
     /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Meanwhile no other

@@ -47,8 +47,8 @@ pub struct GateLane {
     pub(super) publish_after_ms: Cell<u64>,
     /// Requests that wait for a checkpoint.
     pub(super) waiting: Cell<u32>,
-    /// Of a head log: whether the registry may have changed since the events were read last.
-    pub(super) events_due: Cell<bool>,
+    /// Of a head log: when the registry's events are to be read; `None` if it did not change since they were read last.
+    pub(super) events_due: Cell<Option<u64>>,
     /// Of a head log: the size of the tree that witnesses were asked about last.
     pub(super) witnessed: Cell<u64>,
     /// Of a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, which would not have
@@ -91,7 +91,7 @@ impl GateLane {
             rewriting: Cell::new(None),
             publish_after_ms: Cell::new(0),
             waiting: Cell::new(0),
-            events_due: Cell::new(false),
+            events_due: Cell::new(None),
             witnessed: Cell::new(0),
             is_witnessing: Cell::new(false),
         }
