@@ -4,10 +4,11 @@
 
 mod support;
 
+use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::{
     Lane, LogKeys, LogName, Standing, StorageError, TileCursor, TreeHead, decode_hashes,
 };
-use gateward_core::receipt::ChainHead;
+use gateward_core::receipt::{ChainHead, HEAD_LANE};
 use gateward_core::tlog::{Edge, Hash, TILE_WIDTH, leaf_hash};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -259,4 +260,53 @@ fn a_version_without_trees_in_between_makes_no_second_history() {
     }
     let unpublished = gate.on_lane(|lane, storage| lane.unpublished(storage)).unwrap().unwrap();
     assert_eq!((unpublished.first, unpublished.tree.size), (306, 400));
+}
+
+/// Tells the head log of a lane's checkpoint; whether it was taken.
+fn tell(head: &Gate, size: u64) -> Result<bool, StorageError> {
+    let checkpoint = LaneCheckpoint {
+        tenant: support::TENANT.to_owned(),
+        of_lane: 0,
+        note: note(TreeHead { size, root: [7; 32] }),
+        first: 1,
+        pruned_through: 0,
+    };
+    let now_ms = head.now_ms.get();
+    let kept = head.on_lane(|lane, storage| {
+        lane.keep_checkpoint(storage, &head.config, &checkpoint, now_ms)
+    })?;
+    Ok(kept.is_ok())
+}
+
+#[test]
+fn the_head_log_has_a_lanes_checkpoints_in_order_whatever_fails() {
+    let mut broken = 0;
+    for fault in [Fault::Failed, Fault::Lost] {
+        for at in 0.. {
+            let mut head = Gate::new();
+            head.number = HEAD_LANE;
+            assert_eq!(tell(&head, 3), Ok(true));
+            head.storage.fault.set(Some((at, fault)));
+            drop(tell(&head, 5));
+            let was_hit = head.storage.fault.take().is_none();
+            head.evict();
+            // A message that was overtaken, and the one that failed.
+            drop(tell(&head, 4));
+            assert_eq!(tell(&head, 5), Ok(true), "{fault:?} {at}");
+            let sizes: Vec<u64> = head
+                .receipts()
+                .iter()
+                .map(|receipt| {
+                    let body: Value = serde_json::from_str(&receipt.body).unwrap();
+                    TreeHead::of_note(body["checkpoint"].as_str().unwrap()).unwrap().size
+                })
+                .collect();
+            assert!(sizes.is_sorted() && sizes.ends_with(&[5]), "{fault:?} {at}: {sizes:?}");
+            if !was_hit {
+                break;
+            }
+            broken += 1;
+        }
+    }
+    assert!(broken >= 4, "only {broken} writes were broken");
 }
