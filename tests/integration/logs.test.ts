@@ -290,7 +290,7 @@ describe("the head log", () => {
     });
     await reader(tenant, head).mirror();
     // A witness that misbehaves delays nothing, and the next checkpoint is cosigned again.
-    witness.misbehave({ kind: "garbage" }, 1);
+    witness.misbehave({ kind: "garbage" });
     await tenant.api.change("POST", "/v1/groups", { group: "second" });
     const count = (await entries()).length;
     await eventually("its answer was refused", async () => gateward.lines().some(({ event, tenant: of }) => event === "witness_failed" && of === tenant.name));
@@ -320,4 +320,44 @@ describe("the head log", () => {
     );
     await eventually("the head log has it", async () => (await events()).includes(event?.event_id));
   });
+
+  test("is always served with cosignatures while it grows, and a witness that failed is asked again when it does not", async () => {
+    const tenant = await gateward.tenant();
+    const head = `${tenant.name}.head`;
+    witness.trust(vkey(head));
+    const key = new VerifierKey(witness.vkey);
+    const served = async () => {
+      const { note, size } = await reader(tenant, head).checkpoint();
+      return { size, isCosigned: new Note(note).signaturesOf([key]).length === 1 };
+    };
+    const grow = (name: string) => tenant.api.change("POST", "/v1/groups", { group: name });
+    await grow("first");
+    await eventually("it is cosigned", async () => (await served().catch(() => undefined))?.isCosigned === true);
+    witness.misbehave({ kind: "slow", ms: 200 });
+    const growing = (async () => {
+      for (let at = 0; at < 10; at += 1) await grow(`g-${at}`);
+    })();
+    const sizes: number[] = [];
+    let isGrowing = true;
+    void growing.finally(() => {
+      isGrowing = false;
+    });
+    while (isGrowing) {
+      const { size, isCosigned } = await served();
+      expect(isCosigned, `of the size ${size}`).toBe(true);
+      sizes.push(size);
+    }
+    await growing;
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    witness.behave();
+    await eventually("all of it is cosigned", async () => (await served()).size >= 11 && (await served()).isCosigned);
+
+    witness.misbehave({ kind: "garbage" });
+    await grow("last");
+    await eventually("the last one has no cosignature", async () => !(await served()).isCosigned);
+    const { size } = await served();
+    witness.behave();
+    await eventually("it has one", async () => (await served()).isCosigned, 60_000);
+    expect((await served()).size).toBe(size);
+  }, 90_000);
 });

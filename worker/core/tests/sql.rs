@@ -429,6 +429,43 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
     }
 }
 
+#[test]
+fn a_cosigned_checkpoint_is_kept_until_witnesses_were_asked_about_a_newer_one() {
+    let database = support::database();
+    let row = || -> (String, String, String) {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(3)?, row.get(4)?));
+        database.query_row(d1::LOG_CHECKPOINT, params!["demo", 9], read).unwrap()
+    };
+    let publish = |note: &str, read: Option<&str>| {
+        let values = params!["demo", 9, note, 1, "", read];
+        let published = database.query_row(d1::PUBLISH, values, |row| row.get::<_, i64>(0));
+        assert!(published.is_ok(), "{note}");
+    };
+    let cosign = |note: &str, lines: &str| {
+        database.execute(d1::COSIGN, params!["demo", 9, note, lines]).unwrap();
+    };
+    let expect = |note: &str, cosignatures: &str, cosigned: &str| {
+        let text = str::to_owned;
+        assert_eq!(row(), (text(note), text(cosignatures), text(cosigned)));
+    };
+    publish("a", None);
+    expect("a", "", "");
+    cosign("a", "+w");
+    expect("a", "+w", "");
+    publish("b", Some("a"));
+    expect("b", "", "a+w");
+    // Nobody was asked about b.
+    publish("c", Some("b"));
+    expect("c", "", "a+w");
+    cosign("b", "+w");
+    expect("c", "", "a+w");
+    // No witness answered.
+    cosign("c", "");
+    expect("c", "", "");
+    publish("d", Some("c"));
+    expect("d", "", "");
+}
+
 /// The migrations before the one that made administrators subjects, and that one.
 fn migrations() -> (Vec<String>, String) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");

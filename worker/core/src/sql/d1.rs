@@ -221,7 +221,7 @@ pub const LANE_REPORTS: &str = lane_reports!("WHERE tenant = ?1", "?2");
 pub const LANE_REPORTS_OF_ALL: &str = concat!(lane_reports!("", "?1"), " LIMIT ?2");
 
 /// The newest checkpoint of a lane. Tenant, lane.
-pub const LOG_CHECKPOINT: &str = "SELECT note, first, leaves, cosignatures FROM log_checkpoints \
+pub const LOG_CHECKPOINT: &str = "SELECT note, first, leaves, cosignatures, cosigned FROM log_checkpoints \
      WHERE tenant = ?1 AND lane = ?2";
 
 /// A row if anybody may read the tenant's logs. Tenant.
@@ -233,16 +233,17 @@ pub const WRITE_TILES: &str = "INSERT INTO log_tiles (tenant, lane, level, numbe
      ON CONFLICT (tenant, lane, level, number) DO UPDATE SET root = excluded.root, \
        leaves = coalesce(excluded.leaves, leaves)";
 
-/// Replaces a lane's checkpoint, unless it is another one than the lane read. Tenant, lane, note, first, leaves, the note
-/// that was read or NULL.
+/// Replaces a lane's checkpoint, unless it is another one than the lane read. The one that witnesses cosigned is kept
+/// beside it. Tenant, lane, note, first, leaves, the note that was read or NULL.
 pub const PUBLISH: &str = "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) \
      SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 IS \
        (SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2) \
      ON CONFLICT (tenant, lane) DO UPDATE SET note = excluded.note, first = excluded.first, \
-       leaves = excluded.leaves, cosignatures = '' RETURNING 1 AS one";
+       leaves = excluded.leaves, cosigned = iif(cosignatures = '', cosigned, note || cosignatures), \
+       cosignatures = '' RETURNING 1 AS one";
 
-/// Sets the lines of witnesses for a checkpoint. Tenant, lane, note, the lines.
-pub const COSIGN: &str = "UPDATE log_checkpoints SET cosignatures = ?4 \
+/// Sets the lines of witnesses for a checkpoint, once they were asked about it. Tenant, lane, note, the lines.
+pub const COSIGN: &str = "UPDATE log_checkpoints SET cosignatures = ?4, cosigned = '' \
      WHERE tenant = ?1 AND lane = ?2 AND note = ?3";
 
 /// Tenant, lane, level, first number, how many.

@@ -65,13 +65,11 @@ impl GateLane {
         let interval_ms = settings.config.flush_interval_ms;
         self.include_new_events(settings).await;
         let mut pause_ms = self.flush_once(settings).await;
-        let (told, pushed, head_due_ms) = {
+        let (told, witnesses_due_ms, pushed, head_due_ms) = {
             let all = async {
                 let told = self.send_to_webhook(settings).await;
-                if let Err(Failure(error)) = self.ask_witnesses(settings).await {
-                    self.log(Event::WitnessFailed, &error);
-                }
-                (told, self.push_again().await, self.tell_head(settings).await)
+                let witnesses_due_ms = self.ask_witnesses(settings).await;
+                (told, witnesses_due_ms, self.push_again().await, self.tell_head(settings).await)
             };
             let mut all = pin!(all);
             loop {
@@ -107,7 +105,7 @@ impl GateLane {
         // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
         let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
-        let others = others.into_iter().chain([head_due_ms?.map(after)]);
+        let others = others.into_iter().chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)));
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 

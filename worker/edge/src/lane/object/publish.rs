@@ -44,10 +44,14 @@ const MAX_REWRITES: usize = 50;
 /// Reads of the registry's changes in one run, of some 100 epochs each.
 const MAX_EVENT_READS: usize = 10;
 
-/// How long a pause still lasts. A clock that was set back does not make it longer.
-fn left_ms(until_ms: u64) -> u64 {
+/// The pause after a witness failed. Each attempt can keep the head log from publishing for twice [`WITNESS_MS`], so it is
+/// a few times that.
+const WITNESS_RETRY_MS: u64 = 30_000;
+
+/// How long a pause of `most_ms` still lasts. A clock that was set back does not make it longer.
+fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
     let left_ms = until_ms.saturating_sub(Date::now().as_millis());
-    if left_ms > RETRY_MS { 0 } else { left_ms }
+    if left_ms > most_ms { 0 } else { left_ms }
 }
 
 impl GateLane {
@@ -196,7 +200,7 @@ impl GateLane {
 
     /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.
     pub(super) async fn publish(&self, settings: &Settings) {
-        if left_ms(self.publish_after_ms.get()) > 0 {
+        if left_ms(self.publish_after_ms.get(), RETRY_MS) > 0 {
             return;
         }
         if let Err(Failure(why)) = self.publish_now(settings).await {
@@ -252,8 +256,8 @@ impl GateLane {
         let waits =
             |lane: &Lane| lane.identity().is_some() && !lane.is_stopped() && lane.has_unpublished();
         let waits = self.lane.borrow().as_ref().is_some_and(waits);
-        let publish_ms = waits.then(|| left_ms(self.publish_after_ms.get()));
-        let events_ms = self.events_due.get().map(left_ms);
+        let publish_ms = waits.then(|| left_ms(self.publish_after_ms.get(), RETRY_MS));
+        let events_ms = self.events_due.get().map(|due_ms| left_ms(due_ms, RETRY_MS));
         let pause_ms = [publish_ms, events_ms].into_iter().flatten().min()?;
         Some(settings.config.flush_interval_ms.max(pause_ms))
     }
@@ -318,7 +322,7 @@ impl GateLane {
     /// Writes what changed in the tenant's registry into the head log, if this is its lane. What fails is tried again after
     /// a pause.
     pub(super) async fn include_new_events(&self, settings: &Settings) {
-        if self.events_due.get().is_some_and(|due_ms| left_ms(due_ms) > 0) {
+        if self.events_due.get().is_some_and(|due_ms| left_ms(due_ms, RETRY_MS) > 0) {
             return;
         }
         // Before D1 is read, so that a change that comes meanwhile sets it again.
@@ -366,39 +370,64 @@ impl GateLane {
         Ok(false)
     }
 
-    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Meanwhile no other
-    /// checkpoint is published, so that this one is not replaced before its cosignatures are there.
-    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(keys) = &settings.log_keys else { return Ok(()) };
-        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
-            return Ok(());
-        };
-        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(()) };
-        if settings.witnesses.is_empty() || self.witnessed.get() == tree.size {
-            return Ok(());
+    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Returns when witnesses
+    /// that failed are asked again.
+    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Option<u64> {
+        match self.ask_witnesses_if_due(settings).await {
+            Ok(again_ms) => again_ms,
+            Err(Failure(why)) => {
+                self.log(Event::WitnessFailed, &why);
+                Some(Date::now().as_millis() + WITNESS_RETRY_MS)
+            }
         }
-        let stored = logs::checkpoint(&self.env, &log).await;
+    }
+
+    async fn ask_witnesses_if_due(&self, settings: &Settings) -> Result<Option<u64>, Failure> {
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(None);
+        };
+        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(None) };
+        let (size, again_ms) = self.witnessed.get();
+        let waits = again_ms.is_none_or(|at_ms| left_ms(at_ms, WITNESS_RETRY_MS) > 0);
+        if settings.witnesses.is_empty() || (size == tree.size && waits) {
+            return Ok(again_ms);
+        }
+        // Before D1 is read. No other checkpoint is published meanwhile, so that this one is not replaced before its
+        // cosignatures are there.
+        self.is_witnessing.set(true);
+        let asked = self.ask_witnesses_of(settings, &log, tree).await;
+        self.is_witnessing.set(false);
+        let again_ms = (!asked?).then(|| Date::now().as_millis() + WITNESS_RETRY_MS);
+        self.witnessed.set((tree.size, again_ms));
+        Ok(again_ms)
+    }
+
+    /// Returns whether all witnesses have cosigned the tree.
+    async fn ask_witnesses_of(
+        &self,
+        settings: &Settings,
+        log: &LogName,
+        tree: TreeHead,
+    ) -> Result<bool, Failure> {
+        let Some(keys) = &settings.log_keys else { return Ok(true) };
+        let stored = logs::checkpoint(&self.env, log).await;
         let stored = stored.map_err(|problem| Failure(problem.detail))?;
-        let Some(stored) = stored.filter(|it| keys.open(&log, &it.note) == Some(tree)) else {
+        let Some(stored) = stored.filter(|it| keys.open(log, &it.note) == Some(tree)) else {
             return Err(Failure("D1 does not have the newest checkpoint".to_owned()));
         };
-        self.is_witnessing.set(true);
         let asked = join_all(settings.witnesses.iter().map(|witness| async {
             let cosigned = self.cosigned(settings, witness, &stored, tree).await;
             cosigned.map_err(|Failure(why)| {
                 self.log(Event::WitnessFailed, &format!("`{}`: {why}", witness.key.name()));
             })
         }));
-        let lines: String = asked.await.into_iter().flatten().collect();
-        let cosigned = match lines == stored.cosignatures {
-            true => Ok(()),
-            false => logs::cosign(&self.env, &log, &stored.note, &lines).await,
-        };
-        if cosigned.is_ok() {
-            self.witnessed.set(tree.size);
+        let asked = asked.await;
+        let all = asked.iter().all(Result::is_ok);
+        let lines: String = asked.into_iter().flatten().collect();
+        if lines != stored.cosignatures || !stored.cosigned.is_empty() {
+            logs::cosign(&self.env, log, &stored.note, &lines).await?;
         }
-        self.is_witnessing.set(false);
-        Ok(cosigned?)
+        Ok(all)
     }
 
     /// A witness's line for a checkpoint: the one that D1 has, or a new one.
