@@ -254,11 +254,13 @@ pub const LOG_ROOTS: &str = "SELECT number, root FROM log_tiles \
 pub const LOG_LEAVES: &str = "SELECT leaves FROM log_tiles \
      WHERE tenant = ?1 AND lane = ?2 AND level = 0 AND number = ?3";
 
-/// Forgets the leaves of tiles whose receipts were all deleted. Tenant, lane, the last receipt that was deleted. A
-/// bounded number of tiles each time: no more are newly covered by one batch of deletions.
+/// Forgets the leaves of tiles whose receipts are all deleted by the same transaction. It comes before [`SAVE_ANCHOR`],
+/// whose row still has the last receipt that was deleted before: so no tile is left over, and no older one is read.
+/// Tenant, lane, the last receipt that is deleted.
 pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant = ?1 AND lane = ?2 AND level = 0 \
      AND leaves IS NOT NULL AND number < (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 FROM log_checkpoints \
-       WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 - 4 \
+       WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (coalesce((SELECT seq FROM receipt_anchors \
+         WHERE tenant = ?1 AND lane = ?2), 0) + 1 - first) / 256 \
        FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2)";
 
 /// The last receipt in a range; 0 if there is none. Tenant, lane, first, last.
