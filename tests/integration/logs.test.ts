@@ -141,7 +141,8 @@ describe("a lane's log", () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
     await decide(token, 3);
-    const reply = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "wait=10" } });
+    const reply = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "respond-async, Wait = 99" } });
+    expect(reply.headers.get("preference-applied")).toBe("wait=10");
     const { log, receipt } = reply.body;
     const note = new Note(log?.checkpoint ?? "");
     const name = `${tenant.name}.lane-0`;
@@ -150,8 +151,8 @@ describe("a lane's log", () => {
     const [{ body } = { body: "" }] = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND seq = ?2 AND lane = 0", tenant.name, receipt?.seq ?? 0);
     const proof = (log?.inclusion.proof ?? []).map(base64);
     expect(verifyInclusion(log?.inclusion.index ?? -1, head.size, leafHash(Buffer.from(body)), proof, head.root)).toBe(true);
-    const plain = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "return=minimal" } });
-    expect(plain.body.log).toBeUndefined();
+    const plain = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "return=minimal; wait=5" } });
+    expect([plain.body.log, plain.headers.get("preference-applied")]).toEqual([undefined, null]);
   });
 });
 
