@@ -164,6 +164,14 @@ describe("a verification", () => {
     await sizeIs(tenant, `${tenant.name}.lane-0`, 6);
     const verify = async (to: number) => (await gateward.post<Verification>(tenant.admin, "/v1/receipts/verify", { lane: 0, from: 1, to })).body;
     expect(await verify(4)).toMatchObject({ verified: true, anchored: "checkpoint" });
+    // As if only a key that is gone had signed it.
+    const [stored] = await checkpoint(tenant);
+    const { text } = new Note(stored?.note ?? "");
+    const stale = `${text}\n${new Signer(origin(`${tenant.name}.lane-0`), ED25519, Buffer.alloc(32, 6)).sign(text)}`;
+    await setCheckpoint(tenant, { note: stale, leaves: stored?.leaves ?? "" });
+    expect(await verify(4)).toMatchObject({ verified: true, anchored: "nothing" });
+    expect(await verify(6)).toMatchObject({ verified: true, anchored: "head" });
+    await setCheckpoint(tenant, stored);
     // The last of them is changed, with its hash: nothing else in D1 shows it.
     const [row] = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND lane = 0 AND seq = 4", tenant.name);
     const body = row?.body.replace('"decision":"allow"', '"decision":"deny"') ?? "";
