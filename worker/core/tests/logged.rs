@@ -9,22 +9,23 @@ use gateward_core::lane::{
     Lane, LogKeys, LogName, Standing, StorageError, TileCursor, TreeHead, decode_hashes,
 };
 use gateward_core::receipt::{ChainHead, HEAD_LANE};
-use gateward_core::tlog::{Edge, Hash, TILE_WIDTH, leaf_hash};
+use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash};
 use proptest::prelude::*;
 use serde_json::Value;
 use support::{Fault, Gate, read_call};
 
-fn keys() -> LogKeys {
-    let var = |name: &str| match name {
-        "LOG_KEY" => Some("01".repeat(32)),
-        "LOG_ORIGIN" => Some("gateward.example".to_owned()),
-        _ => None,
-    };
-    LogKeys::read(var).unwrap().unwrap()
+fn note(tree: TreeHead) -> String {
+    note_of("gateward.example", "acme.lane-0", tree)
 }
 
-fn note(tree: TreeHead) -> String {
-    keys().sign(&LogName::parse("acme.lane-0").unwrap(), tree)
+/// A note of a log of some deployment.
+fn note_of(host: &str, log: &str, tree: TreeHead) -> String {
+    let var = |name: &str| match name {
+        "LOG_KEY" => Some("01".repeat(32)),
+        "LOG_ORIGIN" => Some(host.to_owned()),
+        _ => None,
+    };
+    LogKeys::read(var).unwrap().unwrap().sign(&LogName::parse(log).unwrap(), tree)
 }
 
 /// The trees of all sizes over these receipts, by size.
@@ -48,7 +49,7 @@ fn compare(gate: &Gate, note: Option<&str>) -> Standing {
 }
 
 fn publish(gate: &Gate, tree: TreeHead) {
-    gate.on_lane(|lane, storage| lane.note_published(storage, tree)).unwrap();
+    gate.on_lane(|lane, storage| lane.note_published(storage, Some(&note(tree)))).unwrap();
 }
 
 /// So many calls, and all of them in D1.
@@ -129,6 +130,40 @@ fn each_earlier_tree_is_known_and_no_other() {
     for wrong in [note(larger), "garbage".to_owned()] {
         assert!(matches!(compare(&gate, Some(&wrong)), Standing::Other { .. }));
     }
+}
+
+#[test]
+fn a_checkpoint_of_another_log_is_not_the_lanes_own_whatever_its_tree_is() {
+    let gate = Gate::new();
+    decided(&gate, 3);
+    let own = tree(&gate);
+    let elsewhere = note_of("other.example", "acme.lane-0", own);
+    publish(&gate, own);
+    for restart in [false, true] {
+        if restart {
+            gate.evict();
+        }
+        for other in [&elsewhere, &note_of("gateward.example", "acme.lane-1", own)] {
+            let standing = compare(&gate, Some(other));
+            assert!(matches!(standing, Standing::Other { .. }), "{restart}: {standing:?}");
+        }
+        assert_eq!(compare(&gate, Some(&note(own))), Standing::Same);
+    }
+    // What an earlier version noted has no origin: it is learnt from D1.
+    let read = "SELECT value FROM meta WHERE name = 'published'";
+    let noted: String = gate.storage.connection.query_row(read, [], |row| row.get(0)).unwrap();
+    let (tree, _) = noted.split_once(' ').unwrap();
+    let write = "UPDATE meta SET value = ?1 WHERE name = 'published'";
+    gate.storage.connection.execute(write, [tree]).unwrap();
+    gate.evict();
+    assert_eq!(compare(&gate, Some(&note(own))), Standing::Same);
+    assert!(matches!(compare(&gate, Some(&elsewhere)), Standing::Other { .. }));
+    // The operator changed the origin and deleted the row.
+    let none = TreeHead { size: 0, root: EMPTY_ROOT };
+    assert_eq!(compare(&gate, None), Standing::Restored { tree: none, from: 1 });
+    gate.on_lane(|lane, storage| lane.note_published(storage, None)).unwrap();
+    assert_eq!(compare(&gate, Some(&elsewhere)), Standing::Same);
+    assert!(matches!(compare(&gate, Some(&note(own))), Standing::Other { .. }));
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl GateLane {
                 }
                 Ok(())
             }
-            Standing::Restored { tree, from } => self.write_again(log, tree, from).await,
+            Standing::Restored { tree, from } => self.write_again(log, (note, tree), from).await,
         }
     }
 
@@ -163,7 +163,12 @@ impl GateLane {
 
     /// Writes the rows from `from` on to D1 again: a bounded number of them, and the others when it looks next. What is
     /// lost is told to the log.
-    async fn write_again(&self, log: &LogName, tree: TreeHead, from: u64) -> Result<(), Failure> {
+    async fn write_again(
+        &self,
+        log: &LogName,
+        (note, tree): (Option<&str>, TreeHead),
+        from: u64,
+    ) -> Result<(), Failure> {
         let kept = self.with_lane(|lane, storage| lane.first_kept(storage, from))?;
         let begun = self.rewriting.get().filter(|(size, _)| *size == tree.size);
         if begun.is_none() && kept > from {
@@ -176,7 +181,7 @@ impl GateLane {
         let mut next = begun.map_or(kept, |(_, next)| next);
         for _ in 0..MAX_REWRITES {
             let Some(rows) = self.with_lane(|_, storage| Lane::kept_rows(storage, next))? else {
-                return self.end_rewriting(tree, (kept, next));
+                return self.end_rewriting(note, (kept, next));
             };
             logs::write_rows(&self.env, log, &rows.rows).await?;
             next = rows.range.1 + 1;
@@ -185,7 +190,11 @@ impl GateLane {
         Ok(())
     }
 
-    fn end_rewriting(&self, tree: TreeHead, (kept, next): (u64, u64)) -> Result<(), Failure> {
+    fn end_rewriting(
+        &self,
+        note: Option<&str>,
+        (kept, next): (u64, u64),
+    ) -> Result<(), Failure> {
         let again = if next > kept {
             format!("receipts {kept} to {}", next - 1)
         } else {
@@ -193,7 +202,7 @@ impl GateLane {
         };
         self.log(Event::LogRestored, &again);
         // Until then, the lane writes again whatever it has when it looks next.
-        self.with_lane(|lane, storage| lane.note_published(storage, tree))?;
+        self.with_lane(|lane, storage| lane.note_published(storage, note))?;
         self.rewriting.set(None);
         Ok(())
     }
@@ -245,7 +254,7 @@ impl GateLane {
         if !logs::publish(&self.env, &log, tiles.as_deref(), what).await? {
             return Err(Failure("D1 has another checkpoint than the lane read".to_owned()));
         }
-        self.with_lane(|lane, storage| lane.note_published(storage, unpublished.tree))?;
+        self.with_lane(|lane, storage| lane.note_published(storage, Some(&note)))?;
         self.compared.replace(Some(Some(note)));
         Ok(())
     }
