@@ -68,7 +68,7 @@ pub use row::{
     ContainmentDetail, ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key,
     split_metrics,
 };
-pub use ruling::{Ruling, Tool};
+pub use ruling::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_BYTES, Ruling, Tool};
 pub use space::JournalSpace;
 pub use step::{Counted, Refused, Reply, Step};
 pub use taint_state::{MAX_TAINTED_RUNS, Taint, Tainted};

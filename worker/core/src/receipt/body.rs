@@ -18,6 +18,7 @@ use crate::json::{self, Json};
 use crate::provenance::Provenance;
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
+use crate::tlog::tile::MAX_ENTRY_BYTES;
 use crate::trust::SourceTrust;
 
 /// The version of every [`Body`]. Version 1 had one quorum for all approver groups.
@@ -26,6 +27,10 @@ pub const BODY_VERSION: u8 = 2;
 pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Bytes of a body: in a bundle of a log's entries, the length of each has two bytes. What a receipt holds is bounded so
+/// that no body is longer. The largest are bodies of decisions, by their resource, what the shield found, and sinks.
+pub const MAX_RECEIPT_BYTES: usize = MAX_ENTRY_BYTES;
 
 /// The body of a receipt. Its member `kind` selects the schema. Hashes are SHA-256 in lower-case
 /// hex. A text that does not apply is empty.
