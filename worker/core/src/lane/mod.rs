@@ -52,5 +52,5 @@ pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
 pub use state::{Answers, Called, Lane};
 pub use storage::{LaneSql, StorageError, Value};
-pub use tree::{TileCursor, TreeHead, decode_hashes, encode_hashes};
+pub use tree::{MAX_PUBLISHED_LEAVES, TileCursor, TreeHead, decode_hashes, encode_hashes};
 pub use witness::{MAX_WITNESSES, Witness};

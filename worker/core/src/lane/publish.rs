@@ -73,7 +73,8 @@ impl Lane {
     }
 
     /// Compares the note of the checkpoint in D1 with the lane's tree. If it is of no tree that the lane had, or has another
-    /// origin than what the lane published, the lane stops, until a checkpoint is there that is its own.
+    /// origin than what the lane published, the lane stops, until a checkpoint is there that is its own. `origin`: what the
+    /// lane would publish with, or empty; it counts if the lane does not know with what it published.
     ///
     /// # Errors
     ///
@@ -82,14 +83,14 @@ impl Lane {
         &mut self,
         storage: &impl LaneSql,
         note: Option<&str>,
+        origin: &str,
     ) -> Result<Standing, StorageError> {
         let stored = Published::of_note(note);
-        let (known, origin) = match &self.published {
-            None => (0, ""),
-            Some(known) => (known.tree.size, known.origin.as_str()),
-        };
+        let known = self.published_size();
+        let noted = self.published.as_ref().map_or("", |known| known.origin.as_str());
+        let (is_noted, own) = (!noted.is_empty(), if noted.is_empty() { origin } else { noted });
         let is_of_log = |stored: &Published| {
-            origin.is_empty() || stored.origin.is_empty() || stored.origin == origin
+            own.is_empty() || stored.origin.is_empty() || stored.origin == own
         };
         let standing = match stored.filter(is_of_log) {
             Some(stored) if self.published.as_ref() == Some(&stored) => Standing::Same,
@@ -100,7 +101,7 @@ impl Lane {
                     Standing::Restored { tree, from: self.tree.first + tree.size }
                 } else {
                     // It can be newer than the lane knows, if the lane died after it was published.
-                    if note.is_some() {
+                    if note.is_some() || is_noted {
                         self.note_published(storage, note)?;
                     }
                     Standing::Same

@@ -31,7 +31,7 @@ const MAX_TILES: u64 = 64;
 
 /// Leaves that one checkpoint adds at most. A lane that publishes an old tree for the first time does it in parts, and
 /// each takes some 50 statements of the 1,000 that one run may send to D1.
-pub(super) const MAX_PUBLISHED_LEAVES: u64 = 50 * MAX_TILES * TILE_WIDTH;
+pub const MAX_PUBLISHED_LEAVES: u64 = 50 * MAX_TILES * TILE_WIDTH;
 
 /// The name in `meta` under which the published checkpoint is kept.
 pub(super) const PUBLISHED: &str = "published";

@@ -121,7 +121,10 @@ impl GateLane {
         log: &LogName,
         note: Option<&str>,
     ) -> Result<(), Failure> {
-        let standing = self.with_lane(|lane, storage| lane.compare_published(storage, note))?;
+        let settings = settings(&self.env).map_err(|problem| Failure(problem.detail))?;
+        let origin = settings.log_keys.as_ref().map(|keys| keys.origin(log)).unwrap_or_default();
+        let standing =
+            self.with_lane(|lane, storage| lane.compare_published(storage, note, &origin))?;
         let is_same = standing == Standing::Same;
         self.compared.replace(is_same.then(|| note.map(str::to_owned)));
         match standing {
