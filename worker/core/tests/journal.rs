@@ -12,7 +12,7 @@ use gateward_core::gate::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_
 use gateward_core::provenance::{Level, Provenance, Reach, SinkOrigin};
 use gateward_core::receipt::{
     self, BODY_VERSION, Body, DECISION_KIND, DecisionBody, Ending, GENESIS, MAX_RECEIPT_BYTES,
-    OUTCOME_KIND, Obligations, OutcomeBody, Sealable as _, WarrantNote, seal,
+    OUTCOME_KIND, Obligations, OutcomeBody, WarrantNote, seal,
 };
 use gateward_core::shield::{
     Category, Decoding, Finding, MAX_FINDINGS, MAX_POINTER_BYTES, Noted, Severity,
@@ -275,9 +275,9 @@ fn the_largest_receipts_fit_an_entry_of_a_log() {
         time: &time,
         version: BODY_VERSION,
     });
-    for body in [decision, outcome] {
+    for (kind, body) in [("decision", decision), ("outcome", outcome)] {
         let (text, _) = seal(&body);
-        println!("the largest {} has {} bytes", body.kind(), text.len());
+        println!("the largest {kind} has {} bytes", text.len());
         assert!(text.len() <= MAX_RECEIPT_BYTES, "{} bytes", text.len());
         assert!(bundle([text.as_bytes()].into_iter()).is_some());
     }

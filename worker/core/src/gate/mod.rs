@@ -12,6 +12,7 @@ mod caller;
 mod conclude;
 pub mod config;
 mod containment;
+mod dead_letter;
 mod decide;
 mod draft;
 mod event;
@@ -50,6 +51,7 @@ pub use approval::{
     use_change,
 };
 pub use containment::Containment;
+pub use dead_letter::{DeadLetter, dead_letter};
 pub use decide::{decide, evaluate_policies, needs_tool};
 pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};

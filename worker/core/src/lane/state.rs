@@ -568,7 +568,12 @@ impl Lane {
             let mut statement = sql::INSERT;
             // Plain data always serializes.
             match entry.limits.as_deref() {
-                None => {}
+                None => {
+                    if let Some(step) = entry.gives_up {
+                        statement = sql::INSERT_DEAD_LETTER;
+                        values.push(integer(step)?);
+                    }
+                }
                 Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
                     statement = sql::INSERT_COUNTED;
                     values.extend(books.iter().flat_map(|(name, book)| {

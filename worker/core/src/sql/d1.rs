@@ -402,13 +402,6 @@ pub const APPROVALS_OF_GROUP: &str = "SELECT a.record FROM approval_groups g \
 pub const WEBHOOK: &str = "SELECT w.url, w.salt FROM webhooks w JOIN tenants t USING (tenant) \
      WHERE w.tenant = ?1 AND t.status <> 'deleted'";
 
-/// Messages that could not be delivered to a webhook. Tenant, lane, a JSON array of them, now.
-pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, \
-       kind, source, decision_id, detail) \
-     SELECT ?1, value->>'event_id', ?4, ?2, 'webhook_dead_lettered', 'webhook', \
-       value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
-     ON CONFLICT (tenant, event_id) DO NOTHING";
-
 /// Tenant.
 pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
 
@@ -503,7 +496,6 @@ pub const ALL: &[&str] = &[
     APPROVALS_OF_AGENT_AND_STATUS,
     APPROVALS_OF_GROUP,
     WEBHOOK,
-    WRITE_DEAD_LETTERS,
     PING,
     RETENTION,
     OLD_RECEIPTS,
