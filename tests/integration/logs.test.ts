@@ -141,7 +141,8 @@ describe("a lane's log", () => {
     const tenant = await gateward.tenant();
     const { token } = await tenant.agent();
     await decide(token, 3);
-    const reply = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "wait=10" } });
+    const reply = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "respond-async, Wait = 99" } });
+    expect(reply.headers.get("preference-applied")).toBe("wait=10");
     const { log, receipt } = reply.body;
     const note = new Note(log?.checkpoint ?? "");
     const name = `${tenant.name}.lane-0`;
@@ -150,8 +151,8 @@ describe("a lane's log", () => {
     const [{ body } = { body: "" }] = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND seq = ?2 AND lane = 0", tenant.name, receipt?.seq ?? 0);
     const proof = (log?.inclusion.proof ?? []).map(base64);
     expect(verifyInclusion(log?.inclusion.index ?? -1, head.size, leafHash(Buffer.from(body)), proof, head.root)).toBe(true);
-    const plain = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "return=minimal" } });
-    expect(plain.body.log).toBeUndefined();
+    const plain = await gateward.post<AuthorizeResponse>(token, "/v1/authorize", readCall(), { headers: { prefer: "return=minimal; wait=5" } });
+    expect([plain.body.log, plain.headers.get("preference-applied")]).toEqual([undefined, null]);
   });
 });
 
@@ -163,6 +164,14 @@ describe("a verification", () => {
     await sizeIs(tenant, `${tenant.name}.lane-0`, 6);
     const verify = async (to: number) => (await gateward.post<Verification>(tenant.admin, "/v1/receipts/verify", { lane: 0, from: 1, to })).body;
     expect(await verify(4)).toMatchObject({ verified: true, anchored: "checkpoint" });
+    // As if only a key that is gone had signed it.
+    const [stored] = await checkpoint(tenant);
+    const { text } = new Note(stored?.note ?? "");
+    const stale = `${text}\n${new Signer(origin(`${tenant.name}.lane-0`), ED25519, Buffer.alloc(32, 6)).sign(text)}`;
+    await setCheckpoint(tenant, { note: stale, leaves: stored?.leaves ?? "" });
+    expect(await verify(4)).toMatchObject({ verified: true, anchored: "nothing" });
+    expect(await verify(6)).toMatchObject({ verified: true, anchored: "head" });
+    await setCheckpoint(tenant, stored);
     // The last of them is changed, with its hash: nothing else in D1 shows it.
     const [row] = await gateward.rows<{ body: string }>("SELECT body FROM receipts WHERE tenant = ?1 AND lane = 0 AND seq = 4", tenant.name);
     const body = row?.body.replace('"decision":"allow"', '"decision":"deny"') ?? "";
@@ -290,7 +299,7 @@ describe("the head log", () => {
     });
     await reader(tenant, head).mirror();
     // A witness that misbehaves delays nothing, and the next checkpoint is cosigned again.
-    witness.misbehave({ kind: "garbage" }, 1);
+    witness.misbehave({ kind: "garbage" });
     await tenant.api.change("POST", "/v1/groups", { group: "second" });
     const count = (await entries()).length;
     await eventually("its answer was refused", async () => gateward.lines().some(({ event, tenant: of }) => event === "witness_failed" && of === tenant.name));
@@ -301,4 +310,63 @@ describe("the head log", () => {
       return checkpoint.size > count && new Note(checkpoint.note).signaturesOf([key]).length === 1;
     });
   });
+
+  test("takes a change of the registry that it could not read at first, without anything else that happens", async () => {
+    const tenant = await gateward.tenant();
+    const failed = () => gateward.lines().some(({ event, tenant: of }) => event === "head_log_not_told" && of === tenant.name);
+    const events = async () => (await bodies(tenant, HEAD_LANE)).map(({ body }) => (JSON.parse(body) as { event_id?: string }).event_id);
+    await tenant.api.change("POST", "/v1/groups", { group: "first" });
+    await eventually("the head log has begun", async () => (await events()).length > 0);
+    // A time that no reader takes.
+    const broken = "UPDATE audit_events SET at_ms = -at_ms WHERE tenant = NEW.tenant AND event_id = NEW.event_id";
+    await gateward.execute(`CREATE TRIGGER unreadable AFTER INSERT ON audit_events WHEN NEW.tenant = '${tenant.name}' BEGIN ${broken}; END`);
+    await tenant.api.change("POST", "/v1/groups", { group: "auditors" });
+    await eventually("the head log cannot read it", async () => failed());
+    await gateward.execute("DROP TRIGGER unreadable");
+    const [event] = await gateward.rows<{ event_id: string }>(
+      "UPDATE audit_events SET at_ms = -at_ms WHERE tenant = ?1 AND at_ms < 0 RETURNING event_id",
+      tenant.name,
+    );
+    await eventually("the head log has it", async () => (await events()).includes(event?.event_id));
+  });
+
+  test("is always served with cosignatures while it grows, and a witness that failed is asked again when it does not", async () => {
+    const tenant = await gateward.tenant();
+    const head = `${tenant.name}.head`;
+    witness.trust(vkey(head));
+    const key = new VerifierKey(witness.vkey);
+    const served = async () => {
+      const { note, size } = await reader(tenant, head).checkpoint();
+      return { size, isCosigned: new Note(note).signaturesOf([key]).length === 1 };
+    };
+    const grow = (name: string) => tenant.api.change("POST", "/v1/groups", { group: name });
+    await grow("first");
+    await eventually("it is cosigned", async () => (await served().catch(() => undefined))?.isCosigned === true);
+    witness.misbehave({ kind: "slow", ms: 200 });
+    const growing = (async () => {
+      for (let at = 0; at < 10; at += 1) await grow(`g-${at}`);
+    })();
+    const sizes: number[] = [];
+    let isGrowing = true;
+    void growing.finally(() => {
+      isGrowing = false;
+    });
+    while (isGrowing) {
+      const { size, isCosigned } = await served();
+      expect(isCosigned, `of the size ${size}`).toBe(true);
+      sizes.push(size);
+    }
+    await growing;
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    witness.behave();
+    await eventually("all of it is cosigned", async () => (await served()).size >= 11 && (await served()).isCosigned);
+
+    witness.misbehave({ kind: "garbage" });
+    await grow("last");
+    await eventually("the last one has no cosignature", async () => !(await served()).isCosigned);
+    const { size } = await served();
+    witness.behave();
+    await eventually("it has one", async () => (await served()).isCosigned, 60_000);
+    expect((await served()).size).toBe(size);
+  }, 90_000);
 });

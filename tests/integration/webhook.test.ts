@@ -111,7 +111,7 @@ describe("where local targets are allowed", () => {
     expect([receiver.at(path).length, receiver.at(`${path}-elsewhere`).length]).toEqual([1, 0]);
   });
 
-  test("what is never taken becomes an audit event, and waits no more", async () => {
+  test("what is never taken becomes a receipt and an audit event, and waits no more", async () => {
     const { tenant, agent, path } = await setting(gateward);
     await tenant.api.change("PUT", "/v1/webhook", { url: receiver.url(path) });
     receiver.answer = (_, response) => response.writeHead(503).end();
@@ -122,16 +122,20 @@ describe("where local targets are allowed", () => {
     await gateward.decide(agent.token, readCall());
     await told(gateward, tenant);
     expect(receiver.at(path)).toHaveLength(2);
+    await tenant.flushed();
     const page = await tenant.api.read<Page>("/v1/audit-events?kind=webhook_dead_lettered");
     const [event, ...more] = itemsOf<AuditEvent>(page);
     expect(more).toEqual([]);
     const { message, headers } = receiver.at(path)[0] ?? {};
     expect(event).toMatchObject({
-      event_id: "0.1.webhook_dead_lettered",
+      event_id: expect.stringMatching(/^0\.[0-9]+\.webhook_dead_lettered$/),
       lane: 0,
       decision_id: message?.data.approval.decision_id,
-      detail: { attempts: MAX_ATTEMPTS, webhook_id: headers?.["webhook-id"], payload: message },
+      detail: { attempts: MAX_ATTEMPTS, last_status: 503, webhook_id: headers?.["webhook-id"], payload: message },
     });
+    const receipts = await tenant.records<{ body: string }>("receipts");
+    const letters = receipts.map(({ body }) => JSON.parse(body) as Record<string, unknown>).filter(({ kind }) => kind === "dead_letter");
+    expect(letters).toMatchObject([{ approval_id: id, attempts: MAX_ATTEMPTS, last_status: 503, message_id: headers?.["webhook-id"] }]);
     expect(message?.data.approval.approval_id).toBe(id);
   });
 

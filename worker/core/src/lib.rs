@@ -22,6 +22,7 @@ pub mod merge_patch;
 pub mod name;
 pub mod network;
 pub mod percent;
+pub mod prefer;
 pub mod problem;
 pub mod scope;
 pub mod taint;

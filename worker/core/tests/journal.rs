@@ -4,8 +4,22 @@
 
 mod support;
 
+use gateward_core::approval::ApproverGroup;
+use gateward_core::bounds::{MAX_LABEL_BYTES, MAX_NAME_BYTES, MAX_RESOURCE_BYTES, MAX_TOOL_BYTES};
+use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::gate::config::JOURNAL_ROW_BYTES;
-use gateward_core::receipt::{self, GENESIS};
+use gateward_core::gate::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_BYTES};
+use gateward_core::provenance::{Level, Provenance, Reach, SinkOrigin};
+use gateward_core::receipt::{
+    self, BODY_VERSION, Body, DECISION_KIND, DecisionBody, Ending, GENESIS, MAX_RECEIPT_BYTES,
+    OUTCOME_KIND, Obligations, OutcomeBody, WarrantNote, seal,
+};
+use gateward_core::shield::{
+    Category, Decoding, Finding, MAX_FINDINGS, MAX_POINTER_BYTES, Noted, Severity,
+};
+use gateward_core::taint::{TaintExplanation, TaintingCall};
+use gateward_core::tlog::tile::bundle;
+use gateward_core::trust::SourceTrust;
 use serde_json::{Value, json};
 use support::{Gate, command, read_call, tool, with};
 
@@ -139,4 +153,132 @@ fn an_ordinary_row_takes_as_much_storage_as_is_reckoned_with() {
     let (_, body) = gate.call(&with(read_call(), largest));
     assert_eq!(body["decision"], "require_approval", "{body}");
     println!("the largest takes {} bytes", database_bytes(&gate) - before);
+}
+
+/// The longest text of so many bytes: each control character takes six in JSON.
+fn long(bytes: usize) -> String {
+    "\u{1}".repeat(bytes)
+}
+
+/// As much as the shield can say about one text or answer.
+fn most_found() -> Noted {
+    let longest = |text: Category| text.as_str().len();
+    let category = Category::ALL.into_iter().max_by_key(|it| longest(*it)).unwrap();
+    let finding = Finding {
+        category,
+        decodings: vec![Decoding::Hexadecimal; 7],
+        digest: "d".repeat(16),
+        length: u32::MAX,
+        pointer: long(MAX_POINTER_BYTES) + "#key",
+        // As long as an id of a rule in `policies/shield` may be.
+        rule: "r".repeat(128),
+        severity: Severity::Critical,
+    };
+    let redacts = Category::ALL.to_vec();
+    Noted { findings: vec![finding; MAX_FINDINGS], redacts, truncated: false }
+}
+
+#[test]
+fn the_largest_receipts_fit_an_entry_of_a_log() {
+    let (name, tool) = ("n".repeat(MAX_NAME_BYTES), "t".repeat(MAX_TOOL_BYTES));
+    let (hash, id) = ("0".repeat(64), "0".repeat(36));
+    let time = "2026-01-01T00:00:00.000Z".to_owned();
+    let policy = format!("tenants/{name}/{name}#{name}");
+    let mut policies = vec![policy; MAX_MATCHED_POLICIES];
+    policies.push("and 19984 more".to_owned());
+    let groups = vec![ApproverGroup { group: name.clone(), quorum: u8::MAX }; MAX_APPROVER_GROUPS];
+    // As a JSON array they have `MAX_REDACT_BYTES`.
+    let fields = vec!["f".repeat(128); 64];
+    assert_eq!(serde_json::to_string(&fields).unwrap().len(), MAX_REDACT_BYTES);
+    let sink = SinkOrigin {
+        call: Some(u32::MAX),
+        decision_id: Some(id.clone()),
+        level: Level::Instruction,
+        sink: long(100_000),
+        tool: Some(format!("{name}/{tool}")),
+    };
+    let provenance = Provenance {
+        instruction_known: false,
+        lowest: Level::Instruction,
+        reach: Reach::BySinks,
+        sinks: vec![sink; 64],
+    };
+    let provenance = provenance.bounded();
+    let taint = TaintExplanation {
+        call: Some(TaintingCall {
+            decision_id: id.clone(),
+            server: name.clone(),
+            tool: tool.clone(),
+        }),
+        ends_at: time.clone(),
+        last_at: time.clone(),
+        servers: vec![name.clone(); 4],
+        since: time.clone(),
+    };
+    let warrant = WarrantNote {
+        chain_hash: hash.clone(),
+        depth: usize::MAX,
+        id: "0".repeat(32),
+        root: hash.clone(),
+    };
+    let found = most_found();
+    let (resource, label) = (long(MAX_RESOURCE_BYTES), long(MAX_LABEL_BYTES));
+    let decision = Body::Decision(DecisionBody {
+        action_hash: &hash,
+        agent: &name,
+        approval_id: "appr_4095_9007199254740991",
+        bundle: &hash,
+        decision: Decision::RequireApproval,
+        decision_id: &id,
+        degraded_cause: Some("registry_unconfirmed"),
+        engine_mode: Some("degraded"),
+        epoch: u64::MAX,
+        key_id: &name,
+        kind: DECISION_KIND,
+        lane: u16::MAX,
+        matched_policies: &policies,
+        obligations: Obligations { approver_groups: &groups, redact_fields: &fields },
+        prev_hash: &hash,
+        provenance: Some(&provenance),
+        reason_code: ReasonCode::ApprovalInputTooLarge,
+        resource: &resource,
+        run: &label,
+        seq: u64::MAX,
+        server: &name,
+        shield: Some(&found),
+        taint: Some(&taint),
+        tenant: &name,
+        time: &time,
+        tool: &tool,
+        trust: SourceTrust::TrustedInternalUnsigned,
+        user: &label,
+        version: BODY_VERSION,
+        warrant: Some(&warrant),
+    });
+    let outcome = Body::Outcome(OutcomeBody {
+        agent: &name,
+        bytes: u64::MAX,
+        decision_hash: &hash,
+        decision_id: &id,
+        duration_ms: u64::MAX,
+        ending: Ending::UpstreamFailed,
+        kind: OUTCOME_KIND,
+        lane: u16::MAX,
+        prev_hash: &hash,
+        result_blocked: true,
+        result_sha256: &hash,
+        seq: u64::MAX,
+        server: &name,
+        shield: Some(&found),
+        status: u16::MAX,
+        tenant: &name,
+        time: &time,
+        version: BODY_VERSION,
+    });
+    for (kind, body) in [("decision", decision), ("outcome", outcome)] {
+        let (text, _) = seal(&body);
+        println!("the largest {kind} has {} bytes", text.len());
+        assert!(text.len() <= MAX_RECEIPT_BYTES, "{} bytes", text.len());
+        assert!(bundle([text.as_bytes()].into_iter()).is_some());
+    }
 }

@@ -1,29 +1,36 @@
 //! The lane's Merkle tree over its receipts: what it is after any history, and what the lane does if D1 has another one.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod support;
 
+use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::{
-    Lane, LogKeys, LogName, Standing, StorageError, TileCursor, TreeHead, decode_hashes,
+    Lane, LogKeys, LogName, MAX_PUBLISHED_LEAVES, Standing, StorageError, TileCursor, TreeHead,
+    decode_hashes, encode_hashes,
 };
-use gateward_core::receipt::ChainHead;
-use gateward_core::tlog::{Edge, Hash, TILE_WIDTH, leaf_hash};
+use gateward_core::receipt::{ChainHead, HEAD_LANE};
+use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash, node_hash};
+use gateward_core::sql::d1;
 use proptest::prelude::*;
-use serde_json::Value;
+use rusqlite::params;
+use serde_json::{Value, json};
 use support::{Fault, Gate, read_call};
 
-fn keys() -> LogKeys {
-    let var = |name: &str| match name {
-        "LOG_KEY" => Some("01".repeat(32)),
-        "LOG_ORIGIN" => Some("gateward.example".to_owned()),
-        _ => None,
-    };
-    LogKeys::read(var).unwrap().unwrap()
-}
+const ORIGIN: &str = "gateward.example/v1/log/acme.lane-0";
 
 fn note(tree: TreeHead) -> String {
-    keys().sign(&LogName::parse("acme.lane-0").unwrap(), tree)
+    note_of("gateward.example", "acme.lane-0", tree)
+}
+
+/// A note of a log of some deployment.
+fn note_of(host: &str, log: &str, tree: TreeHead) -> String {
+    let var = |name: &str| match name {
+        "LOG_KEY" => Some("01".repeat(32)),
+        "LOG_ORIGIN" => Some(host.to_owned()),
+        _ => None,
+    };
+    LogKeys::read(var).unwrap().unwrap().sign(&LogName::parse(log).unwrap(), tree)
 }
 
 /// The trees of all sizes over these receipts, by size.
@@ -43,11 +50,11 @@ fn tree(gate: &Gate) -> TreeHead {
 }
 
 fn compare(gate: &Gate, note: Option<&str>) -> Standing {
-    gate.on_lane(|lane, storage| lane.compare_published(storage, note)).unwrap()
+    gate.on_lane(|lane, storage| lane.compare_published(storage, note, ORIGIN)).unwrap()
 }
 
 fn publish(gate: &Gate, tree: TreeHead) {
-    gate.on_lane(|lane, storage| lane.note_published(storage, tree)).unwrap();
+    gate.on_lane(|lane, storage| lane.note_published(storage, Some(&note(tree)))).unwrap();
 }
 
 /// So many calls, and all of them in D1.
@@ -60,48 +67,205 @@ fn decided(gate: &Gate, calls: usize) {
     gate.flush_all();
 }
 
+/// Faults of one step: of which write of the lane, and of D1; whether each succeeds and is reported as failed.
+type Faults = (Option<(u32, bool)>, Option<bool>);
+
 /// An event of a history.
 #[derive(Debug, Clone)]
 enum Event {
     Call,
-    /// A write of the lane fails, and then D1.
-    Flush(Option<(u32, bool)>, Option<bool>),
+    Flush(Faults),
+    Publish(Faults),
+    /// D1 becomes what it was after an earlier event.
+    RestoreD1(prop::sample::Index),
+    /// Somebody writes a checkpoint into D1 that is not the lane's.
+    Forge(Forgery),
     Restart,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Forgery {
+    Root,
+    Size,
+    Origin,
+    Garbage,
+}
+
 fn event() -> impl Strategy<Value = Event> {
-    let lane = proptest::option::of((0_u32..12, any::<bool>()));
+    let faults = || {
+        let lane = proptest::option::weighted(0.3, (0_u32..12, any::<bool>()));
+        (lane, proptest::option::weighted(0.3, any::<bool>()))
+    };
+    let forgeries = [Forgery::Root, Forgery::Size, Forgery::Origin, Forgery::Garbage];
     prop_oneof![
-        6 => Just(Event::Call),
-        3 => (lane, proptest::option::of(any::<bool>())).prop_map(|(lane, d1)| Event::Flush(lane, d1)),
-        1 => Just(Event::Restart),
+        12 => Just(Event::Call),
+        6 => faults().prop_map(Event::Flush),
+        6 => faults().prop_map(Event::Publish),
+        2 => any::<prop::sample::Index>().prop_map(Event::RestoreD1),
+        1 => prop::sample::select(forgeries.to_vec()).prop_map(Event::Forge),
+        2 => Just(Event::Restart),
     ]
+}
+
+/// What the lane's object holds beside the lane (`worker/edge/src/lane/object/publish.rs`), and the lane's checkpoint in D1.
+struct Shell {
+    gate: Gate,
+    stored: Option<String>,
+    /// What D1 was after each event: the checkpoint, and the newest receipt.
+    states: Vec<(Option<String>, i64)>,
+    compared: Option<Option<String>>,
+    /// All trees that the lane signed, whether or not D1 got them.
+    signed: Vec<TreeHead>,
+}
+
+fn fault(is_lost: bool) -> Fault {
+    if is_lost { Fault::Lost } else { Fault::Failed }
+}
+
+impl Shell {
+    fn new() -> Self {
+        let states = vec![(None, 0)];
+        Self { gate: Gate::new(), stored: None, states, compared: None, signed: Vec::new() }
+    }
+
+    fn is_own(&self) -> bool {
+        self.stored.as_ref().is_none_or(|stored| self.signed.iter().any(|tree| note(*tree) == *stored))
+    }
+
+    fn look(&mut self) -> Result<(), StorageError> {
+        let stored = self.stored.as_deref();
+        let standing =
+            self.gate.on_lane(|lane, storage| lane.compare_published(storage, stored, ORIGIN))?;
+        self.compared = (standing == Standing::Same).then(|| self.stored.clone());
+        match standing {
+            Standing::Same => {}
+            Standing::Other { .. } => {
+                assert!(!self.is_own(), "its own checkpoint stopped the lane: {stored:?}");
+                assert!(self.gate.try_call(&support::command(&read_call())).is_err());
+            }
+            Standing::Restored { from, .. } => {
+                let mut next = self.gate.on_lane(|lane, storage| lane.first_kept(storage, from))?;
+                assert_eq!(next, from, "a row is lost");
+                while let Some(kept) =
+                    self.gate.on_lane(|_, storage| Lane::kept_rows(storage, next))?
+                {
+                    let rows = params![support::TENANT, 0, kept.rows];
+                    self.gate.database.execute(d1::FLUSH_ROWS, rows).unwrap();
+                    next = kept.range.1 + 1;
+                }
+                self.gate.on_lane(|lane, storage| lane.note_published(storage, stored))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, of_d1: Option<bool>) -> Result<(), StorageError> {
+        match self.gate.flush(of_d1.map(fault)) {
+            Ok(true) => self.look(),
+            _ => Ok(()),
+        }
+    }
+
+    fn publish(&mut self, of_d1: Option<bool>) -> Result<(), StorageError> {
+        if self.compared.is_none() {
+            self.look()?;
+        }
+        let Some(read) = self.compared.clone() else { return Ok(()) };
+        let unpublished = self.gate.on_lane(|lane, storage| lane.unpublished(storage))?;
+        let Some(unpublished) = unpublished else { return Ok(()) };
+        self.compared = None;
+        self.signed.push(unpublished.tree);
+        let note = note(unpublished.tree);
+        // As the statement does.
+        if of_d1 == Some(false) || self.stored != read {
+            return Ok(());
+        }
+        assert!(self.is_own(), "it wrote over {:?}", self.stored);
+        self.stored = Some(note.clone());
+        if of_d1 == Some(true) {
+            return Ok(());
+        }
+        self.gate.on_lane(|lane, storage| lane.note_published(storage, Some(&note)))?;
+        self.compared = Some(Some(note));
+        Ok(())
+    }
+
+    fn restore(&mut self, (stored, through): (Option<String>, i64)) {
+        self.stored = stored;
+        for table in ["receipts", "decisions"] {
+            let delete = format!("DELETE FROM {table} WHERE seq > ?1");
+            self.gate.database.execute(&delete, [through]).unwrap();
+        }
+    }
+
+    fn forge(&mut self, forgery: Forgery) {
+        let known = self.stored.as_deref().and_then(TreeHead::of_note);
+        let TreeHead { size, root } = known.unwrap_or(TreeHead { size: 0, root: EMPTY_ROOT });
+        self.stored = Some(match forgery {
+            Forgery::Root => note(TreeHead { size: size + 1, root: [7; 32] }),
+            Forgery::Size => note(TreeHead { size: size + 100_000, root }),
+            Forgery::Origin => note_of("other.example", "acme.lane-0", TreeHead { size, root }),
+            Forgery::Garbage => "garbage".to_owned(),
+        });
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_tree_has_each_receipt_once_whatever_fails(history in proptest::collection::vec(event(), 1..60)) {
-        let gate = Gate::new();
-        let fault = |lost: bool| if lost { Fault::Lost } else { Fault::Failed };
+    fn there_is_one_history_whatever_fails_and_whatever_becomes_of_d1(history in proptest::collection::vec(event(), 1..60)) {
+        let mut shell = Shell::new();
         for event in history {
-            gate.now_ms.set(gate.now_ms.get() + 1_000);
+            let now_ms = &shell.gate.now_ms;
+            now_ms.set(now_ms.get() + 1_000);
             match event {
-                Event::Call => drop(gate.call(&read_call())),
-                Event::Flush(lane, d1) => {
-                    gate.storage.fault.set(lane.map(|(at, lost)| (at, fault(lost))));
-                    let _ = gate.flush(d1.map(fault));
-                    gate.storage.fault.set(None);
+                Event::Call => drop(shell.gate.try_call(&support::command(&read_call()))),
+                Event::Flush((lane, of_d1)) | Event::Publish((lane, of_d1)) => {
+                    shell.gate.storage.fault.set(lane.map(|(at, is_lost)| (at, fault(is_lost))));
+                    let _ = match event {
+                        Event::Flush(_) => shell.flush(of_d1),
+                        _ => shell.publish(of_d1),
+                    };
+                    shell.gate.storage.fault.set(None);
                 }
-                Event::Restart => gate.evict(),
+                Event::RestoreD1(to) => shell.restore(to.get(&shell.states).clone()),
+                Event::Forge(forgery) => shell.forge(forgery),
+                Event::Restart => {
+                    shell.gate.evict();
+                    shell.compared = None;
+                }
+            }
+            let through = shell.gate.count("SELECT coalesce(max(seq), 0) FROM receipts");
+            if shell.is_own() {
+                shell.states.push((shell.stored.clone(), through));
             }
         }
-        gate.call(&read_call());
-        gate.flush_all();
-        prop_assert_eq!(Some(tree(&gate)), heads(&gate).last().copied());
-        gate.evict();
-        prop_assert_eq!(Some(tree(&gate)), heads(&gate).last().copied());
+        if !shell.is_own() {
+            // A person puts back what D1 had.
+            let state = shell.states.last().cloned().unwrap();
+            shell.restore(state);
+        }
+        shell.look().unwrap();
+        shell.gate.call(&read_call());
+        while shell.gate.flush(None).unwrap() {
+            shell.look().unwrap();
+        }
+        shell.look().unwrap();
+        shell.publish(None).unwrap();
+        let heads = heads(&shell.gate);
+        let newest = heads.last().copied().unwrap();
+        prop_assert_eq!(shell.stored.as_deref().and_then(TreeHead::of_note), Some(newest));
+        let in_d1 = shell.gate.count("SELECT count(*) FROM receipts");
+        prop_assert_eq!(in_d1 as u64, newest.size, "D1 has every receipt");
+        // Whatever the lane signed is of one history, also what D1 never got.
+        for signed in &shell.signed {
+            prop_assert!(heads.contains(signed), "{:?}", signed);
+        }
+        shell.gate.evict();
+        shell.compared = None;
+        shell.look().unwrap();
+        prop_assert_eq!(shell.compared, Some(shell.stored));
     }
 }
 
@@ -128,6 +292,46 @@ fn each_earlier_tree_is_known_and_no_other() {
     for wrong in [note(larger), "garbage".to_owned()] {
         assert!(matches!(compare(&gate, Some(&wrong)), Standing::Other { .. }));
     }
+}
+
+#[test]
+fn a_checkpoint_of_another_log_is_not_the_lanes_own_whatever_its_tree_is() {
+    let gate = Gate::new();
+    decided(&gate, 3);
+    let own = tree(&gate);
+    let elsewhere = note_of("other.example", "acme.lane-0", own);
+    publish(&gate, own);
+    for restart in [false, true] {
+        if restart {
+            gate.evict();
+        }
+        for other in [&elsewhere, &note_of("gateward.example", "acme.lane-1", own)] {
+            let standing = compare(&gate, Some(other));
+            assert!(matches!(standing, Standing::Other { .. }), "{restart}: {standing:?}");
+        }
+        assert_eq!(compare(&gate, Some(&note(own))), Standing::Same);
+    }
+    // What an earlier version noted has no origin.
+    let read = "SELECT value FROM meta WHERE name = 'published'";
+    let noted: String = gate.storage.connection.query_row(read, [], |row| row.get(0)).unwrap();
+    let (tree, _) = noted.split_once(' ').unwrap();
+    let write = "UPDATE meta SET value = ?1 WHERE name = 'published'";
+    gate.storage.connection.execute(write, [tree]).unwrap();
+    gate.evict();
+    assert!(matches!(compare(&gate, Some(&elsewhere)), Standing::Other { .. }));
+    assert_eq!(compare(&gate, Some(&note(own))), Standing::Same);
+    // The operator changed the origin: what D1 has is still what the lane published. Then somebody deleted the row.
+    let changed = |note: Option<&str>| {
+        let origin = "other.example/v1/log/acme.lane-0";
+        gate.on_lane(|lane, storage| lane.compare_published(storage, note, origin)).unwrap()
+    };
+    assert_eq!(changed(Some(&note(own))), Standing::Same);
+    assert!(matches!(changed(Some(&elsewhere)), Standing::Other { .. }));
+    let none = TreeHead { size: 0, root: EMPTY_ROOT };
+    assert_eq!(changed(None), Standing::Restored { tree: none, from: 1 });
+    gate.on_lane(|lane, storage| lane.note_published(storage, None)).unwrap();
+    assert_eq!(changed(Some(&elsewhere)), Standing::Same);
+    assert!(matches!(changed(Some(&note(own))), Standing::Other { .. }));
 }
 
 #[test]
@@ -259,4 +463,127 @@ fn a_version_without_trees_in_between_makes_no_second_history() {
     }
     let unpublished = gate.on_lane(|lane, storage| lane.unpublished(storage)).unwrap().unwrap();
     assert_eq!((unpublished.first, unpublished.tree.size), (306, 400));
+}
+
+/// Tells the head log of a lane's checkpoint; whether it was taken.
+fn tell(head: &Gate, size: u64) -> Result<bool, StorageError> {
+    let checkpoint = LaneCheckpoint {
+        tenant: support::TENANT.to_owned(),
+        of_lane: 0,
+        note: note(TreeHead { size, root: [7; 32] }),
+        first: 1,
+        pruned_through: 0,
+    };
+    let now_ms = head.now_ms.get();
+    let kept = head.on_lane(|lane, storage| {
+        lane.keep_checkpoint(storage, &head.config, &checkpoint, now_ms)
+    })?;
+    Ok(kept.is_ok())
+}
+
+#[test]
+fn the_head_log_has_a_lanes_checkpoints_in_order_whatever_fails() {
+    let mut broken = 0;
+    for fault in [Fault::Failed, Fault::Lost] {
+        for at in 0.. {
+            let mut head = Gate::new();
+            head.number = HEAD_LANE;
+            assert_eq!(tell(&head, 3), Ok(true));
+            head.storage.fault.set(Some((at, fault)));
+            drop(tell(&head, 5));
+            let was_hit = head.storage.fault.take().is_none();
+            head.evict();
+            // A message that was overtaken, and the one that failed.
+            drop(tell(&head, 4));
+            assert_eq!(tell(&head, 5), Ok(true), "{fault:?} {at}");
+            let sizes: Vec<u64> = head
+                .receipts()
+                .iter()
+                .map(|receipt| {
+                    let body: Value = serde_json::from_str(&receipt.body).unwrap();
+                    TreeHead::of_note(body["checkpoint"].as_str().unwrap()).unwrap().size
+                })
+                .collect();
+            assert!(sizes.is_sorted() && sizes.ends_with(&[5]), "{fault:?} {at}: {sizes:?}");
+            if !was_hit {
+                break;
+            }
+            broken += 1;
+        }
+    }
+    assert!(broken >= 4, "only {broken} writes were broken");
+}
+
+/// The perfect trees of a log whose entries are all the same, by their height.
+fn perfect() -> Vec<Hash> {
+    let mut hashes = vec![leaf_hash(b"the same")];
+    for height in 0..32 {
+        let below = hashes[height];
+        hashes.push(node_hash(&below, &below));
+    }
+    hashes
+}
+
+/// The tree of so many entries of that log.
+fn same(size: u64) -> Edge {
+    let heights = (0..32).rev().filter(|height| size >> height & 1 == 1);
+    let hashes = heights.map(|height| perfect()[height]).collect();
+    Edge::from_parts(size, hashes).unwrap()
+}
+
+#[test]
+fn a_large_tree_is_published_in_parts_that_end_with_a_full_tile() {
+    let head = |size: u64| TreeHead { size, root: same(size).root() };
+    let size = 2 * MAX_PUBLISHED_LEAVES + 556;
+    let gate = Gate::new();
+    decided(&gate, 1);
+    gate.evict();
+    // As if the lane had decided so many calls that are all the same.
+    let storage = &gate.storage.connection;
+    let leaves = vec![perfect()[0]; (size % TILE_WIDTH) as usize];
+    let stored = json!({
+        "first": 1, "size": size, "edge": encode_hashes(same(size).hashes()),
+        "leaves": encode_hashes(&leaves),
+    });
+    let set = "UPDATE meta SET value = ?2 WHERE name = ?1";
+    storage.execute(set, params!["tree", stored.to_string()]).unwrap();
+    storage.execute(set, params!["head", format!("{size}:{}", "0".repeat(64))]).unwrap();
+    storage.execute("DELETE FROM tiles", []).unwrap();
+    for level in 0..2 {
+        let tiles = "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2) \
+             INSERT INTO tiles (level, number, root) SELECT ?1, n, ?3 FROM n";
+        let full = (size >> (8 * (level + 1))) as i64;
+        let root = encode_hashes(&[perfect()[8 * (level + 1)]]);
+        storage.execute(tiles, params![level as i64, full, root]).unwrap();
+    }
+    // D1 has a small part of it.
+    let mut known = 300;
+    publish(&gate, head(known));
+    let parts = [256 + MAX_PUBLISHED_LEAVES, 256 + 2 * MAX_PUBLISHED_LEAVES, size];
+    for part in parts {
+        let unpublished = gate.on_lane(|lane, storage| lane.unpublished(storage)).unwrap().unwrap();
+        assert_eq!((unpublished.first, unpublished.tree), (1, head(part)));
+        let rest = (part % TILE_WIDTH) as usize;
+        assert_eq!(unpublished.leaves, encode_hashes(&vec![perfect()[0]; rest]), "{part}");
+        let mut cursor = TileCursor::between(known, part);
+        let (mut statements, mut numbers) = (0, [Vec::new(), Vec::new()]);
+        while let Some(tiles) =
+            gate.on_lane(|lane, storage| lane.next_tiles(storage, &mut cursor)).unwrap()
+        {
+            statements += 1;
+            for tile in serde_json::from_str::<Vec<Value>>(&tiles).unwrap() {
+                numbers[tile[0].as_u64().unwrap() as usize].push(tile[1].as_u64().unwrap());
+            }
+        }
+        for (level, numbers) in numbers.into_iter().enumerate() {
+            let full = |size: u64| size >> (8 * (level + 1));
+            assert!(numbers.into_iter().eq(full(known)..full(part)), "{part}, level {level}");
+        }
+        assert!(statements <= 52, "{statements} of the 1,000 that one run may send");
+        assert_eq!(compare(&gate, Some(&note(head(known)))), Standing::Same);
+        publish(&gate, head(part));
+        known = part;
+    }
+    assert_eq!(gate.on_lane(|lane, storage| lane.unpublished(storage)).unwrap(), None);
+    assert!(!gate.on_lane(|lane, _| Ok(lane.has_unpublished())).unwrap());
 }

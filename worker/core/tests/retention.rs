@@ -201,6 +201,7 @@ fn prune(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
     let through = params![TENANT, gate.number, anchor.seq as i64];
     let saved = params![TENANT, gate.number, anchor.seq as i64, anchor.hash];
     let old = params![TENANT, cutoff_ms as i64, MAX_PRUNED];
+    gate.database.execute(d1::PRUNE_LEAVES, through).unwrap();
     gate.database.execute(d1::SAVE_ANCHOR, saved).unwrap();
     gate.database.execute(d1::PRUNE_DECISIONS, through).unwrap();
     gate.database.execute(d1::PRUNE_RECEIPTS, through).unwrap();

@@ -429,6 +429,67 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
     }
 }
 
+#[test]
+fn a_cosigned_checkpoint_is_kept_until_witnesses_were_asked_about_a_newer_one() {
+    let database = support::database();
+    let row = || -> (String, String, String) {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(3)?, row.get(4)?));
+        database.query_row(d1::LOG_CHECKPOINT, params!["demo", 9], read).unwrap()
+    };
+    let publish = |note: &str, read: Option<&str>| {
+        let values = params!["demo", 9, note, 1, "", read];
+        let published = database.query_row(d1::PUBLISH, values, |row| row.get::<_, i64>(0));
+        assert!(published.is_ok(), "{note}");
+    };
+    let cosign = |note: &str, lines: &str| {
+        database.execute(d1::COSIGN, params!["demo", 9, note, lines]).unwrap();
+    };
+    let expect = |note: &str, cosignatures: &str, cosigned: &str| {
+        let text = str::to_owned;
+        assert_eq!(row(), (text(note), text(cosignatures), text(cosigned)));
+    };
+    publish("a", None);
+    expect("a", "", "");
+    cosign("a", "+w");
+    expect("a", "+w", "");
+    publish("b", Some("a"));
+    expect("b", "", "a+w");
+    // Nobody was asked about b.
+    publish("c", Some("b"));
+    expect("c", "", "a+w");
+    cosign("b", "+w");
+    expect("c", "", "a+w");
+    // No witness answered.
+    cosign("c", "");
+    expect("c", "", "");
+    publish("d", Some("c"));
+    expect("d", "", "");
+}
+
+#[test]
+fn a_deletion_forgets_the_leaves_of_every_tile_that_it_ends_however_many_failed_before() {
+    let database = support::database();
+    database
+        .execute_batch(
+            "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) VALUES ('demo', 0, '', 3, ''), ('demo', 1, '', 3, '');
+             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 19)
+             INSERT INTO log_tiles (tenant, lane, level, number, root, leaves)
+               SELECT 'demo', lane, level, n, '', 'leaves' FROM n, (SELECT 0 AS lane UNION SELECT 1), (SELECT 0 AS level UNION SELECT 1)",
+        )
+        .unwrap();
+    // Entry 0 is receipt 3. The deletions between these failed.
+    for (through, first) in [(2, 0), (257, 0), (258, 1), (600, 2), (4_098, 16), (4_098, 16), (4_355, 17)] {
+        database.execute(d1::PRUNE_LEAVES, params!["demo", 0, through]).unwrap();
+        database.execute(d1::SAVE_ANCHOR, params!["demo", 0, through, "h"]).unwrap();
+        let left = "SELECT lane || '.' || level || ': ' || min(number) || ' ' || count(*) FROM log_tiles \
+             WHERE leaves IS NOT NULL GROUP BY lane, level ORDER BY lane, level";
+        let mut left = database.prepare(left).unwrap();
+        let left: Vec<String> = left.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let own = format!("0.0: {first} {}", 20 - first);
+        assert_eq!(left, [&own, "0.1: 0 20", "1.0: 0 20", "1.1: 0 20"], "{through}");
+    }
+}
+
 /// The migrations before the one that made administrators subjects, and that one.
 fn migrations() -> (Vec<String>, String) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../d1-migrations");

@@ -8,8 +8,7 @@ use gateward_core::approval::{DecideCommand, Verdict};
 use gateward_core::lane::{
     DecideOutcome, Delivery, Lane, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS, StorageError,
 };
-use gateward_core::sql::d1;
-use rusqlite::params;
+use gateward_core::receipt::{self, GENESIS};
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, START_MS, TENANT, read_call, tool, with};
 
@@ -135,7 +134,7 @@ fn a_message_is_the_same_at_every_attempt() {
     let gate = gate();
     ask(&gate);
     let first = due(&gate);
-    gate.on_lane(|_, storage| Lane::delivery_failed(storage, &first[0], START_MS)).unwrap();
+    gate.on_lane(|_, storage| Lane::delivery_failed(storage, &first[0], 503, START_MS)).unwrap();
     assert_eq!(due(&gate), []);
     assert_eq!(next(&gate), Some(START_MS + 5_000));
     gate.now_ms.set(START_MS + 5_000);
@@ -206,7 +205,7 @@ fn what_was_taken_is_told_again_only_when_that_could_not_be_written() {
         ask(&gate);
         let failed = due(&gate);
         gate.storage.fault.set(Some((0, fault)));
-        let noted = |storage: &_| Lane::delivery_failed(storage, &failed[0], START_MS);
+        let noted = |storage: &_| Lane::delivery_failed(storage, &failed[0], 0, START_MS);
         assert!(gate.on_lane(|_, storage| noted(storage)).is_err());
         gate.now_ms.set(START_MS + 5_000);
         let due: Vec<u32> = due(&gate).iter().map(|due| due.attempts).collect();
@@ -223,7 +222,7 @@ fn exhaust(gate: &Gate) -> u32 {
         let deliveries = due(gate);
         assert!(!deliveries.is_empty(), "it would never end");
         for delivery in deliveries {
-            let failed = |storage: &_| Lane::delivery_failed(storage, &delivery, now_ms);
+            let failed = |storage: &_| Lane::delivery_failed(storage, &delivery, 503, now_ms);
             gate.on_lane(|_, storage| failed(storage)).unwrap();
             attempts += 1;
         }
@@ -231,53 +230,100 @@ fn exhaust(gate: &Gate) -> u32 {
     attempts
 }
 
-/// What `worker/edge/src/d1/webhooks.rs` does, with a fault on D1's side.
-fn bury(gate: &Gate, fault: Option<Fault>) -> usize {
-    let Some(dead) = gate.on_lane(|lane, storage| lane.dead_letters(storage)).unwrap() else {
-        return 0;
-    };
-    if fault == Some(Fault::Failed) {
-        return dead.seqs.len();
-    }
-    let values = params![TENANT, 0, dead.rows, gate.now_ms.get() as i64];
-    gate.database.execute(d1::WRITE_DEAD_LETTERS, values).unwrap();
-    if fault != Some(Fault::Lost) {
-        gate.on_lane(|_, storage| Lane::dead_lettered(storage, &dead.seqs)).unwrap();
-    }
-    dead.seqs.len()
+fn bury(gate: &Gate) -> Result<(), StorageError> {
+    let now_ms = gate.now_ms.get();
+    gate.on_lane(|lane, storage| lane.write_dead_letters(storage, &gate.config, now_ms))
+}
+
+/// The steps whose messages became dead letters, in the order of their receipts.
+fn buried(gate: &Gate) -> Vec<String> {
+    let bodies = gate.receipts().into_iter().map(|receipt| receipt.body);
+    let bodies = bodies.map(|body| serde_json::from_str::<Json>(&body).unwrap());
+    let dead = bodies.filter(|body| body["kind"] == "dead_letter");
+    dead.map(|body| body["message_id"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn what_is_never_taken_becomes_a_dead_letter_in_the_audit_once() {
+fn what_is_never_taken_becomes_a_dead_letter_with_a_receipt_and_an_audit_event() {
     let gate = gate();
     let id = ask(&gate);
     let message = body(&due(&gate)[0]);
-    assert_eq!(bury(&gate, None), 0, "it may still be taken");
+    bury(&gate).unwrap();
+    assert_eq!(buried(&gate).len(), 0, "it may still be taken");
     assert_eq!(exhaust(&gate), MAX_ATTEMPTS);
-    assert_eq!(next(&gate), Some(0), "D1 is to have it at once");
+    assert_eq!(next(&gate), Some(0), "it is to have a row at once");
     assert_eq!(due(&gate), []);
+    bury(&gate).unwrap();
+    bury(&gate).unwrap();
+    assert_eq!(next(&gate), None);
+    let receipts = gate.receipts();
+    assert_eq!(receipt::verify(&receipts, 1, Some(GENESIS)), Ok(()));
+    let letter: Json = serde_json::from_str(&receipts[1].body).unwrap();
+    let decision: Json = serde_json::from_str(&receipts[0].body).unwrap();
+    let expected = json!({
+        "agent": "coder", "approval_id": id, "attempts": MAX_ATTEMPTS,
+        "change": "approval_requested", "decision_id": decision["decision_id"],
+        "kind": "dead_letter", "lane": 0, "last_status": 503, "message_id": "msg_demo_0_1",
+        "prev_hash": receipts[0].receipt_hash, "seq": 2, "tenant": TENANT,
+        "time": letter["time"], "version": 2,
+    });
+    assert_eq!(letter, expected);
     gate.flush_all();
-    for fault in [Some(Fault::Failed), Some(Fault::Lost), Some(Fault::Lost), None] {
-        gate.evict();
-        assert_eq!(bury(&gate, fault), 1, "{fault:?}");
-    }
-    assert_eq!((bury(&gate, None), next(&gate)), (0, None));
     let event = gate.text(
-        "SELECT json_object('event_id', event_id, 'lane', lane, 'detail', json(detail), \
+        "SELECT json_object('event_id', event_id, 'lane', lane, 'source', source, 'detail', json(detail), \
            'of', decision_id = (SELECT decision_id FROM decisions)) \
          FROM audit_events WHERE kind = 'webhook_dead_lettered'",
     );
     let event: Json = serde_json::from_str(&event).unwrap();
-    let detail =
-        json!({"webhook_id": "msg_demo_0_1", "attempts": MAX_ATTEMPTS, "payload": message});
-    let expected =
-        json!({"event_id": "0.1.webhook_dead_lettered", "lane": 0, "detail": detail, "of": 1});
+    let detail = json!({
+        "webhook_id": "msg_demo_0_1", "attempts": MAX_ATTEMPTS, "last_status": 503, "payload": message,
+    });
+    let expected = json!({
+        "event_id": "0.2.webhook_dead_lettered", "lane": 0, "source": "webhook", "detail": detail, "of": 1,
+    });
     assert_eq!(event, expected);
-    assert_eq!(event["detail"]["payload"]["data"]["approval"]["approval_id"], json!(id));
-    assert_eq!(
-        gate.count("SELECT count(*) FROM audit_events WHERE kind = 'webhook_dead_lettered'"),
-        1
-    );
+    assert_eq!(gate.count("SELECT count(*) FROM audit_events WHERE kind LIKE '%dead%'"), 1);
+    assert_eq!(gate.count("SELECT count(*) FROM approvals"), 1);
+    let counted = "SELECT sum(count) FROM metric_counters WHERE metric = 'dead_letters'";
+    assert_eq!(gate.count(counted), 1);
+    let left = "SELECT count(*) FROM webhook_failures";
+    assert_eq!(gate.storage.connection.query_row(left, [], |row| row.get::<_, i64>(0)), Ok(0));
+}
+
+#[test]
+fn a_dead_letter_is_neither_lost_nor_written_twice_whatever_fails() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        for at in 0.. {
+            let gate = gate();
+            ask(&gate);
+            exhaust(&gate);
+            gate.storage.fault.set(Some((at, fault)));
+            drop(bury(&gate));
+            let was_hit = gate.storage.fault.take().is_none();
+            gate.evict();
+            bury(&gate).unwrap();
+            assert_eq!(buried(&gate), ["msg_demo_0_1"], "{fault:?} {at}");
+            assert_eq!(next(&gate), None);
+            if !was_hit {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dead_letter_waits_while_the_journal_is_full_and_is_written_though_the_storage_is() {
+    let mut gate = gate();
+    ask(&gate);
+    exhaust(&gate);
+    let rows = std::mem::replace(&mut gate.config.journal_hard_rows, 1);
+    bury(&gate).unwrap();
+    assert_eq!((buried(&gate).len(), next(&gate)), (0, Some(0)));
+    gate.config.journal_hard_rows = rows;
+    gate.storage.size_bytes.set(u64::MAX);
+    gate.evict();
+    bury(&gate).unwrap();
+    assert_eq!((buried(&gate).len(), next(&gate)), (1, None));
 }
 
 #[test]
@@ -294,7 +340,7 @@ fn a_batch_is_bounded_and_the_longest_due_come_first() {
     assert_eq!(first.len() as i64, MAX_DELIVERIES);
     assert_eq!(seqs(&first), [1, 2, 3, 4]);
     for delivery in &first {
-        let failed = |storage: &_| Lane::delivery_failed(storage, delivery, START_MS + 5);
+        let failed = |storage: &_| Lane::delivery_failed(storage, delivery, 503, START_MS + 5);
         gate.on_lane(|_, storage| failed(storage)).unwrap();
     }
     assert_eq!(seqs(&due(&gate)), [5, 6]);
@@ -309,7 +355,8 @@ fn without_a_webhook_what_was_written_by_then_is_forgotten() {
     ask(&gate);
     ask(&gate);
     gate.on_lane(|_, storage| Lane::forget_deliveries(storage, 2)).unwrap();
-    assert_eq!((due(&gate)[0].seq, bury(&gate, None)), (3, 0));
+    bury(&gate).unwrap();
+    assert_eq!((due(&gate)[0].seq, buried(&gate).len()), (3, 0));
 }
 
 #[test]
@@ -324,10 +371,8 @@ fn what_has_no_room_is_dead_lettered_the_oldest_first() {
         MAX_OUTBOX_ROWS + 3
     );
     gate.storage.connection.execute(&format!("{numbers} {copy}"), []).unwrap();
-    assert_eq!((bury(&gate, None), bury(&gate, None)), (3, 0));
-    assert_eq!(
-        gate.text("SELECT group_concat(event_id ORDER BY event_id) FROM audit_events"),
-        [1, 2, 3].map(|seq| format!("0.{seq}.webhook_dead_lettered")).join(",")
-    );
+    bury(&gate).unwrap();
+    bury(&gate).unwrap();
+    assert_eq!(buried(&gate), ["msg_demo_0_1", "msg_demo_0_2", "msg_demo_0_3"]);
     assert_eq!(due(&gate)[0].seq, 4);
 }

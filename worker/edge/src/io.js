@@ -79,9 +79,12 @@ export async function read(request, maxBytes, maxDroppedBytes, limitMs) {
  * The same response with another body.
  * @param {Response} response
  * @param {string} body
+ * @param {string | undefined} applied the preference that was honoured
  */
-export function withBody(response, body) {
-  return new Response(body, { status: response.status, headers: response.headers });
+export function withBody(response, body, applied) {
+  const headers = new Headers(response.headers);
+  if (applied !== undefined) headers.set("preference-applied", applied);
+  return new Response(body, { status: response.status, headers });
 }
 
 /** @param {Uint8Array[]} pieces */

@@ -26,7 +26,11 @@ extern "C" {
     pub fn respond_bytes(status: u16, fields: &str, body: &[u8]) -> Result<Response, JsValue>;
 
     #[wasm_bindgen(catch, js_name = withBody)]
-    pub fn with_body(response: &Response, body: &str) -> Result<Response, JsValue>;
+    pub fn with_body(
+        response: &Response,
+        body: &str,
+        applied: Option<String>,
+    ) -> Result<Response, JsValue>;
 
     /// `docs/openapi.json`, which core's types and routes generate.
     #[wasm_bindgen(catch)]

@@ -255,6 +255,7 @@ fn build_rows(
         approval: asked.map(|(_, input)| input),
         limits,
         windows: velocity::rows(draft, ruling.decision),
+        gives_up: None,
     };
     (response, entry, approval_entry)
 }

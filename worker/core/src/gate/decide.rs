@@ -229,15 +229,15 @@ fn judge_call(
         Purpose::Ask => ruling::without_effects(ruling),
         _ => approval::bound(draft, ruling),
     };
+    ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
     if let Some(taint) = &ruling.taint {
         let (scope, agent) = (scope(draft.command, draft.facts.records), &draft.command.call.agent);
         ruling.reason = [&ruling.reason, " ", &taint.sentences(scope, agent)].concat();
-        let origins = draft.provenance.as_ref().map(Provenance::sentences);
+        let origins = ruling.provenance.as_deref().map(Provenance::sentences);
         if let Some(origins) = origins.filter(|sentences| !sentences.is_empty()) {
             ruling.reason.extend([" ", &origins]);
         }
     }
-    ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));
     Ok(ruling)
 }
 

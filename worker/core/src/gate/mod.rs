@@ -12,6 +12,7 @@ mod caller;
 mod conclude;
 pub mod config;
 mod containment;
+mod dead_letter;
 mod decide;
 mod draft;
 mod event;
@@ -50,6 +51,7 @@ pub use approval::{
     use_change,
 };
 pub use containment::Containment;
+pub use dead_letter::{DeadLetter, dead_letter};
 pub use decide::{decide, evaluate_policies, needs_tool};
 pub use draft::observed_run;
 pub use event::{AgentCommand, LaneAction, TaintCommand, carry_out, taint};
@@ -68,7 +70,7 @@ pub use row::{
     ContainmentDetail, ContainmentRow, DecisionDetail, JournalEntry, JournalRow, scoped_key,
     split_metrics,
 };
-pub use ruling::{Ruling, Tool};
+pub use ruling::{MAX_APPROVER_GROUPS, MAX_MATCHED_POLICIES, MAX_REDACT_BYTES, Ruling, Tool};
 pub use space::JournalSpace;
 pub use step::{Counted, Refused, Reply, Step};
 pub use taint_state::{MAX_TAINTED_RUNS, Taint, Tainted};

@@ -36,13 +36,15 @@ pub struct JournalEntry {
     pub limits: Option<Box<Writes>>,
     /// The windows of policies that count it.
     pub windows: Vec<WindowRow>,
+    /// The step of which the message to the webhook is given up with this row.
+    pub gives_up: Option<u64>,
 }
 
 /// A row as D1 gets it: the members of every row, and those of its kind. Persisted: the triggers in
 /// `d1-migrations/` read the members by name.
 #[derive(Debug, Serialize)]
 pub struct JournalRow<'a, D> {
-    /// The receipt's kind; absent for a decision.
+    /// [`Sealable::row_kind`] of the receipt; absent for a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
     pub seq: u64,
@@ -179,7 +181,7 @@ impl Event<'_> {
         let seq = self.seq();
         let (receipt, hash) = receipt::seal(body);
         let row = JournalRow {
-            kind: Some(body.kind()),
+            kind: Some(body.row_kind()),
             seq,
             at_ms: self.at_ms,
             decision_id: self.decision_id,
@@ -200,6 +202,7 @@ impl Event<'_> {
             approval: None,
             limits: None,
             windows: Vec::new(),
+            gives_up: None,
             head: ChainHead { seq, hash },
         }
     }

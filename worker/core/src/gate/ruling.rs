@@ -9,6 +9,16 @@ use crate::provenance::Provenance;
 use crate::registry::{ServerRecord, TaintRule};
 use crate::taint::TaintExplanation;
 
+/// Policies that a ruling names. What it names goes into the receipt, which has at most
+/// [`crate::receipt::MAX_RECEIPT_BYTES`], and a bundle can have thousands of policies.
+pub const MAX_MATCHED_POLICIES: usize = 16;
+
+/// Groups that a call can wait for. More people would not decide in time.
+pub const MAX_APPROVER_GROUPS: usize = 32;
+
+/// Bytes of the fields that are redacted, as a JSON array: as many as one policy can ask for.
+pub const MAX_REDACT_BYTES: usize = 64 * (128 + 3) + 1;
+
 /// A registered, active tool, with what applies to this call of it.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -30,7 +40,7 @@ pub struct Ruling {
     pub decision: Decision,
     pub reason_code: ReasonCode,
     pub reason: String,
-    /// Policy ids, sorted.
+    /// Policy ids, sorted. If there are more than [`MAX_MATCHED_POLICIES`], the last text says how many more.
     pub matched_policies: Vec<String>,
     /// Sorted by group. Not empty exactly if the decision is `require_approval`.
     pub approver_groups: Vec<ApproverGroup>,
@@ -104,6 +114,16 @@ pub fn from_policies(evaluation: &Evaluation, tool: Tool, approval: Option<&Appr
     ruling.redact_fields =
         sorted(redacting.iter().flat_map(|p| p.annotations.redact_fields).copied());
     let needed = needed_groups(&approving);
+    let redacts_too_much = !ruling.redact_fields.is_empty()
+        && serde_json::to_string(&ruling.redact_fields)
+            .is_ok_and(|fields| fields.len() > MAX_REDACT_BYTES);
+    if redacts_too_much || needed.len() > MAX_APPROVER_GROUPS {
+        ruling.redact_fields = Vec::new();
+        ruling = ruled(ruling, Decision::Deny, ReasonCode::PolicyError, Vec::new());
+        "The policies ask for more approver groups or redacted fields than a receipt can hold."
+            .clone_into(&mut ruling.reason);
+        return ruling;
+    }
     let held_back = match approval {
         None => !approving.is_empty(),
         Some(approval) if needed.iter().all(|needed| approval.covers(needed)) => false,
@@ -161,7 +181,14 @@ fn needed_groups(approving: &[&'static PolicyRecord]) -> Vec<ApproverGroup> {
 }
 
 fn ids(policies: &[&'static PolicyRecord]) -> Vec<String> {
-    policies.iter().map(|policy| policy.id.to_owned()).collect()
+    let named = policies.iter().take(MAX_MATCHED_POLICIES);
+    let mut ids: Vec<String> = named.map(|policy| policy.id.to_owned()).collect();
+    let more = policies.len() - ids.len();
+    if more > 0 {
+        // No id has a space.
+        ids.push(format!("and {more} more"));
+    }
+    ids
 }
 
 /// Sets the decision. The reason is that of the deciding policies, if they have one.
@@ -185,4 +212,102 @@ fn sorted<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     texts.sort_unstable();
     texts.dedup();
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::bundle::Annotations;
+    use crate::registry::{ServerKind, ServerStatus, ServerTrust};
+
+    fn policy(number: usize, annotations: Annotations) -> &'static PolicyRecord {
+        let id = format!("base/many#p{number:05}").leak();
+        Box::leak(Box::new(PolicyRecord {
+            id,
+            text: "",
+            expressions: &[],
+            tenant: None,
+            forbid: false,
+            annotations,
+        }))
+    }
+
+    fn ruling(policies: Vec<&'static PolicyRecord>) -> Ruling {
+        let server = ServerRecord {
+            kind: ServerKind::Mcp,
+            trust: ServerTrust::Trusted,
+            status: ServerStatus::Active,
+            upstream: None,
+            instructions_sha256: None,
+            shield: None,
+            inspects_results: false,
+        };
+        let tool = Tool {
+            server,
+            risk: Risk::Low,
+            writes: false,
+            egress: false,
+            canary: false,
+            tainted: TaintRule::default(),
+        };
+        let evaluation = Evaluation { allowed: true, determining: policies, erring: Vec::new() };
+        from_policies(&evaluation, tool, None)
+    }
+
+    const PLAIN: Annotations = Annotations {
+        decision: AnnotatedDecision::Plain,
+        reason: None,
+        approver_group: None,
+        quorum: 1,
+        redact_fields: &[],
+    };
+
+    #[test]
+    fn a_ruling_names_a_bounded_number_of_policies_and_says_how_many_more_there_are() {
+        for (policies, named, last) in [
+            (1, 1, "base/many#p00000"),
+            (16, 16, "base/many#p00015"),
+            (17, 17, "and 1 more"),
+            (20_000, 17, "and 19984 more"),
+        ] {
+            let ruling = ruling((0..policies).map(|at| policy(at, PLAIN)).collect());
+            assert_eq!(ruling.decision, Decision::Allow);
+            let matched = &ruling.matched_policies;
+            assert_eq!((matched.len(), matched.last().map(String::as_str)), (named, Some(last)));
+        }
+    }
+
+    #[test]
+    fn a_call_with_more_obligations_than_a_receipt_can_hold_is_denied() {
+        let asking = |groups: usize| {
+            let of = |at| Annotations {
+                decision: AnnotatedDecision::RequireApproval,
+                approver_group: Some(format!("group-{at}").leak()),
+                ..PLAIN
+            };
+            ruling((0..groups).map(|at| policy(at, of(at))).collect())
+        };
+        let redacting = |fields: usize, bytes: usize| {
+            let of = |at| {
+                let field: &'static str = format!("{at:0>bytes$}").leak();
+                let redact_fields = Box::leak(Box::new([field]));
+                Annotations { decision: AnnotatedDecision::Redact, redact_fields, ..PLAIN }
+            };
+            ruling((0..fields).map(|at| policy(at, of(at))).collect())
+        };
+        for (what, ruling, decision) in [
+            ("groups", asking(32), Decision::RequireApproval),
+            ("too many groups", asking(33), Decision::Deny),
+            ("fields", redacting(64, 128), Decision::Redact),
+            ("short fields", redacting(500, 5), Decision::Redact),
+            ("too many fields", redacting(65, 128), Decision::Deny),
+        ] {
+            assert_eq!(ruling.decision, decision, "{what}");
+            if decision == Decision::Deny {
+                assert_eq!(ruling.reason_code, ReasonCode::PolicyError);
+                assert!(ruling.redact_fields.is_empty() && ruling.approver_groups.is_empty());
+                assert!(ruling.reason.contains("than a receipt can hold"));
+            }
+        }
+    }
 }

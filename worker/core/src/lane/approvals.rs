@@ -156,7 +156,7 @@ impl Lane {
         }
     }
 
-    fn state_of(
+    pub(super) fn state_of(
         &mut self,
         storage: &impl LaneSql,
         agent: &str,

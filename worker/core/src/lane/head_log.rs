@@ -65,13 +65,12 @@ impl Lane {
             let what = "the head log has a later checkpoint of this lane";
             return Ok(Err(Problem::new(ProblemCode::StateConflict, what)));
         };
-        let written = self.write_entry(storage, config, now_ms, |facts| {
+        // Before the entry: if the lane stops between the two, no older message may follow the entry. The same message
+        // may come again.
+        set_meta(storage, &name, format!("{}:{}", tree.size, checkpoint.pruned_through))?;
+        self.write_entry(storage, config, now_ms, |facts| {
             head_log::lane_checkpoint(facts, checkpoint)
-        })?;
-        if written.is_ok() {
-            set_meta(storage, &name, format!("{}:{}", tree.size, checkpoint.pruned_through))?;
-        }
-        Ok(written)
+        })
     }
 
     /// Writes an entry for each event, in the order of their epochs. The last of them is from the epoch `through`.

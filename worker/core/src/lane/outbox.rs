@@ -3,16 +3,16 @@
 //!
 //! INVARIANT (delivered at least once): the statement that writes a step also writes its message,
 //! so neither exists without the other. A message is deleted only when the receiver has taken it,
-//! when D1 has it as a dead letter, or when the tenant has no webhook.
+//! by the statement that writes its dead letter, or when the tenant has no webhook.
 //!
 //! Only D1 knows whether the tenant has a webhook, and the decision path does not ask.
 
-use serde_json::{Value as Json, json};
-
-use super::flush::MAX_FLUSH_BYTES;
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, parse_approval, unreadable, unsigned};
+use crate::approval::Approval;
 use crate::approval::webhook::Message;
+use crate::gate::config::Config;
+use crate::gate::{DeadLetter, dead_letter};
 use crate::sql::lane as sql;
 
 /// Messages that one alarm sends at the same time. An invocation has six connections on Cloudflare,
@@ -33,7 +33,7 @@ pub(super) const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 /// oldest. At about 2 KB each they take 20 MB.
 pub const MAX_OUTBOX_ROWS: u64 = 10_000;
 
-/// Dead letters of one batch. [`MAX_FLUSH_BYTES`] bounds it too.
+/// Dead letters that one alarm writes. Each is a row of the journal.
 const MAX_DEAD_LETTERS: i64 = 500;
 
 /// A message that is due.
@@ -46,12 +46,12 @@ pub struct Delivery {
     pub message: Message,
 }
 
-/// Messages that the lane gave up, on their way to D1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetters {
-    /// A JSON array.
-    pub rows: String,
-    pub seqs: Vec<u64>,
+/// A message as it is stored.
+struct Stored {
+    delivery: Delivery,
+    event: String,
+    approval: Approval,
+    last_status: u16,
 }
 
 /// The pause after this many failed attempts.
@@ -74,7 +74,7 @@ impl Lane {
     ) -> Result<Vec<Delivery>, StorageError> {
         let values = [integer(now_ms)?, Value::Integer(MAX_DELIVERIES)];
         let rows = self.messages(storage, sql::DUE_DELIVERIES, &values)?;
-        Ok(rows.into_iter().map(|(delivery, _)| delivery).collect())
+        Ok(rows.into_iter().map(|stored| stored.delivery).collect())
     }
 
     /// Deletes a message that the receiver has taken.
@@ -83,10 +83,11 @@ impl Lane {
     ///
     /// [`StorageError`]: then the message is sent again.
     pub fn delivered(storage: &impl LaneSql, delivery: &Delivery) -> Result<(), StorageError> {
-        drop_messages(storage, &[delivery.seq])
+        storage.exec(sql::DROP_MESSAGE, &[integer(delivery.seq)?]).map(drop)
     }
 
-    /// Records a failed attempt. The message is due again after a pause, or the lane gives up.
+    /// Records a failed attempt and the receiver's status, 0 if it did not answer. The message is due again after a pause,
+    /// or the lane gives up.
     ///
     /// # Errors
     ///
@@ -94,6 +95,7 @@ impl Lane {
     pub fn delivery_failed(
         storage: &impl LaneSql,
         delivery: &Delivery,
+        status: u16,
         now_ms: u64,
     ) -> Result<(), StorageError> {
         let attempts = delivery.attempts + 1;
@@ -102,7 +104,9 @@ impl Lane {
             false => Value::Null,
         };
         let values = [integer(delivery.seq)?, Value::Integer(attempts.into()), due];
-        storage.exec(sql::DELIVERY_FAILED, &values).map(drop)
+        storage.exec(sql::DELIVERY_FAILED, &values)?;
+        let status = [integer(delivery.seq)?, Value::Integer(status.into())];
+        storage.exec(sql::KEEP_FAILURE, &status).map(drop)
     }
 
     /// Deletes the messages of the steps up to `seq`, because the tenant has no webhook.
@@ -114,49 +118,38 @@ impl Lane {
         storage.exec(sql::FORGET_DELIVERIES, &[integer(seq)?]).map(drop)
     }
 
-    /// Some of the messages that the lane gave up, or that exceed the outbox; `None` if there are
-    /// none.
+    /// Writes rows for messages that the lane gave up, or that exceed the outbox, a bounded number of them. If the journal
+    /// is full, they wait for the next alarm.
     ///
     /// # Errors
     ///
-    /// [`StorageError`].
-    pub fn dead_letters(
-        &self,
+    /// [`StorageError`]: what has no row is still in the outbox.
+    pub fn write_dead_letters(
+        &mut self,
         storage: &impl LaneSql,
-    ) -> Result<Option<DeadLetters>, StorageError> {
+        config: &Config,
+        now_ms: u64,
+    ) -> Result<(), StorageError> {
+        let Some((tenant, lane)) = self.identity.clone() else { return Ok(()) };
         let values = [integer(MAX_OUTBOX_ROWS)?, Value::Integer(MAX_DEAD_LETTERS)];
-        let Some((_, lane)) = &self.identity else { return Ok(None) };
-        let dead = self.messages(storage, sql::DEAD_LETTERS, &values)?;
-        let (mut rows, mut seqs) = (String::from("["), Vec::new());
-        for (Delivery { seq, attempts, message: Message { id, body } }, decision_id) in dead {
-            let payload: Json =
-                serde_json::from_str(&body).map_err(|_| unreadable("a webhook's message"))?;
-            let row = json!({
-                "event_id": format!("{lane}.{seq}.webhook_dead_lettered"),
-                "decision_id": decision_id,
-                "detail": { "webhook_id": id, "attempts": attempts, "payload": payload },
-            });
-            let row = row.to_string();
-            if !seqs.is_empty() {
-                if rows.len() + row.len() > MAX_FLUSH_BYTES {
-                    break;
-                }
-                rows.push(',');
-            }
-            rows.push_str(&row);
-            seqs.push(seq);
+        for stored in self.messages(storage, sql::DEAD_LETTERS, &values)? {
+            let Stored { delivery, event, approval, last_status } = &stored;
+            let state = self.state_of(storage, &approval.agent, now_ms)?;
+            let letter = DeadLetter {
+                seq: delivery.seq,
+                event,
+                approval,
+                message: &delivery.message,
+                attempts: delivery.attempts,
+                last_status: *last_status,
+            };
+            let facts = self.event_facts(config, &state, now_ms);
+            let Some((entry, state)) = dead_letter(&facts, (&tenant, lane), &letter) else {
+                return Ok(());
+            };
+            self.journal(storage, entry, None, state, now_ms)?;
         }
-        rows.push(']');
-        Ok((!seqs.is_empty()).then_some(DeadLetters { rows, seqs }))
-    }
-
-    /// Deletes dead letters that D1 has.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`]: then they are written to D1 again, which is a no-op.
-    pub fn dead_lettered(storage: &impl LaneSql, seqs: &[u64]) -> Result<(), StorageError> {
-        drop_messages(storage, seqs)
+        Ok(())
     }
 
     /// When the next message is due, or was due; `None` if no message waits.
@@ -169,22 +162,22 @@ impl Lane {
         match rows.first().map(Vec::as_slice) {
             None => Ok(None),
             Some([Value::Integer(at_ms)]) => unsigned(*at_ms).map(Some),
-            // The lane gave it up, and D1 does not have it yet.
+            // The lane gave it up, and it has no row yet.
             Some([Value::Null]) => Ok(Some(0)),
             Some(_) => Err(unreadable("when a webhook's message is due")),
         }
     }
 
-    /// Messages, each with the decision of its approval.
     fn messages(
         &self,
         storage: &impl LaneSql,
         statement: &str,
         values: &[Value],
-    ) -> Result<Vec<(Delivery, String)>, StorageError> {
+    ) -> Result<Vec<Stored>, StorageError> {
         let Some((tenant, lane)) = &self.identity else { return Ok(Vec::new()) };
         let rows = storage.exec(statement, values)?.into_iter().map(|row| {
-            let [seq, at_ms, Value::Text(event), Value::Text(record), attempts] = row.as_slice()
+            let [seq, at_ms, Value::Text(event), Value::Text(record), attempts, status] =
+                row.as_slice()
             else {
                 return Err(unreadable("a webhook's message"));
             };
@@ -195,14 +188,12 @@ impl Lane {
             let (seq, at_ms, approval) = (number(seq)?, number(at_ms)?, parse_approval(record)?);
             let attempts = u32::try_from(number(attempts)?).unwrap_or(u32::MAX);
             let message = Message::of((tenant, *lane), (seq, at_ms), event, &approval);
-            Ok((Delivery { seq, attempts, message }, approval.decision_id))
+            let last_status = u16::try_from(number(status)?).unwrap_or_default();
+            let delivery = Delivery { seq, attempts, message };
+            Ok(Stored { delivery, event: event.clone(), approval, last_status })
         });
         rows.collect()
     }
-}
-
-fn drop_messages(storage: &impl LaneSql, seqs: &[u64]) -> Result<(), StorageError> {
-    storage.exec(sql::DROP_MESSAGES, &[Value::Text(json!(seqs).to_string())]).map(drop)
 }
 
 #[cfg(test)]

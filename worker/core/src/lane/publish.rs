@@ -9,10 +9,12 @@
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable, unsigned};
-use super::tree::{MAX_PUBLISHED_LEAVES, PUBLISHED, STOPPED, TileCursor, TreeHead, encode_hashes};
+use super::tree::{
+    MAX_PUBLISHED_LEAVES, PUBLISHED, Published, STOPPED, TileCursor, TreeHead, encode_hashes,
+};
 use crate::gate::split_metrics;
 use crate::sql::lane as sql;
-use crate::tlog::{EMPTY_ROOT, TILE_WIDTH};
+use crate::tlog::TILE_WIDTH;
 
 /// How long rows are kept after they were flushed.
 const KEPT_MS: u64 = 60 * 60 * 1_000;
@@ -35,7 +37,7 @@ pub enum Standing {
     Same,
     /// It is of this earlier tree: D1 was restored. The rows from a receipt on may be missing.
     Restored { tree: TreeHead, from: u64 },
-    /// It is of no tree that the lane had. The lane stopped now, or it had stopped before.
+    /// It is of no tree that the lane had, or of another log. The lane stopped now, or it had stopped before.
     Other { is_new: bool },
 }
 
@@ -64,14 +66,15 @@ impl Lane {
         match self.stopped {
             false => Ok(()),
             true => {
-                let why = "the lane stopped: D1's checkpoint is of another tree than the lane's";
+                let why = "the lane stopped: D1's checkpoint is not the lane's";
                 Err(StorageError(why.to_owned()))
             }
         }
     }
 
-    /// Compares the note of the checkpoint in D1 with the lane's tree. If it is of no tree that the lane had, the lane
-    /// stops, until a checkpoint is there that is.
+    /// Compares the note of the checkpoint in D1 with the lane's tree. If it is of no tree that the lane had, or has another
+    /// origin than what the lane published, the lane stops, until a checkpoint is there that is its own. `origin`: what the
+    /// lane would publish with, or empty; it counts if the lane does not know with what it published.
     ///
     /// # Errors
     ///
@@ -80,21 +83,26 @@ impl Lane {
         &mut self,
         storage: &impl LaneSql,
         note: Option<&str>,
+        origin: &str,
     ) -> Result<Standing, StorageError> {
-        let stored = match note {
-            None => Some(TreeHead { size: 0, root: EMPTY_ROOT }),
-            Some(note) => TreeHead::of_note(note),
+        let stored = Published::of_note(note);
+        let known = self.published_size();
+        let noted = self.published.as_ref().map_or("", |known| known.origin.as_str());
+        let (is_noted, own) = (!noted.is_empty(), if noted.is_empty() { origin } else { noted });
+        let is_of_log = |stored: &Published| {
+            own.is_empty() || stored.origin.is_empty() || stored.origin == own
         };
-        let known = self.published.map_or(0, |tree| tree.size);
-        let standing = match stored {
-            Some(stored) if self.published == Some(stored) => Standing::Same,
-            Some(stored) if self.tree.root_at(storage, stored.size)? == Some(stored.root) => {
-                if stored.size < known {
-                    Standing::Restored { tree: stored, from: self.tree.first + stored.size }
+        let standing = match stored.filter(is_of_log) {
+            Some(stored) if self.published.as_ref() == Some(&stored) => Standing::Same,
+            Some(Published { tree, .. })
+                if self.tree.root_at(storage, tree.size)? == Some(tree.root) =>
+            {
+                if tree.size < known {
+                    Standing::Restored { tree, from: self.tree.first + tree.size }
                 } else {
                     // It can be newer than the lane knows, if the lane died after it was published.
-                    if stored.size > known {
-                        self.note_published(storage, stored)?;
+                    if note.is_some() || is_noted {
+                        self.note_published(storage, note)?;
                     }
                     Standing::Same
                 }
@@ -131,7 +139,7 @@ impl Lane {
     ///
     /// [`StorageError`].
     pub fn unpublished(&self, storage: &impl LaneSql) -> Result<Option<Unpublished>, StorageError> {
-        let known = self.published.map_or(0, |published| published.size);
+        let known = self.published_size();
         let (first, size) = (self.tree.first, self.tree.edge.size());
         if size <= known {
             return Ok(None);
@@ -150,7 +158,11 @@ impl Lane {
     /// Whether D1 does not have a checkpoint of the whole tree.
     #[must_use]
     pub fn has_unpublished(&self) -> bool {
-        self.tree.edge.size() > self.published.map_or(0, |published| published.size)
+        self.tree.edge.size() > self.published_size()
+    }
+
+    fn published_size(&self) -> u64 {
+        self.published.as_ref().map_or(0, |published| published.tree.size)
     }
 
     /// Whether the lane stopped, because D1's checkpoint is of another tree.
@@ -168,27 +180,28 @@ impl Lane {
     /// The tree that D1 has a checkpoint of.
     #[must_use]
     pub fn published(&self) -> Option<TreeHead> {
-        self.published
+        self.published.as_ref().map(|published| published.tree)
     }
 
     /// The number of the newest receipt that a published checkpoint covers; 0 if there is none.
     #[must_use]
     pub fn published_through(&self) -> u64 {
-        self.published.map_or(0, |tree| self.tree.first - 1 + tree.size)
+        self.published.as_ref().map_or(0, |published| self.tree.first - 1 + published.tree.size)
     }
 
-    /// Notes what D1 has.
+    /// Notes the checkpoint that D1 has, or that it has none.
     ///
     /// # Errors
     ///
-    /// [`StorageError`].
+    /// [`StorageError`], also if it is not a checkpoint.
     pub fn note_published(
         &mut self,
         storage: &impl LaneSql,
-        tree: TreeHead,
+        note: Option<&str>,
     ) -> Result<(), StorageError> {
-        set_meta(storage, PUBLISHED, tree.encode())?;
-        self.published = Some(tree);
+        let published = Published::of_note(note).ok_or_else(|| unreadable("a checkpoint"))?;
+        set_meta(storage, PUBLISHED, published.encode())?;
+        self.published = Some(published);
         Ok(())
     }
 

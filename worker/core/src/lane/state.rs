@@ -12,7 +12,7 @@ use super::storage::{
     parse_head, parse_identity, parse_state, set_head, set_meta, snapshot, steps, stored_answer,
     tallies, unreadable, unsigned, write_count,
 };
-use super::tree::{Tree, TreeHead, publication};
+use super::tree::{Published, Tree, publication};
 use super::windows::{self, Windows};
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::locator;
@@ -102,7 +102,7 @@ pub struct Lane {
     /// The receipts that D1 has, as a Merkle tree.
     pub(super) tree: Tree,
     /// The tree that D1 has a checkpoint of.
-    pub(super) published: Option<TreeHead>,
+    pub(super) published: Option<Published>,
     /// Whether D1's checkpoint is of another tree. Then nothing is written.
     pub(super) stopped: bool,
     pub(super) storage_full: bool,
@@ -568,7 +568,12 @@ impl Lane {
             let mut statement = sql::INSERT;
             // Plain data always serializes.
             match entry.limits.as_deref() {
-                None => {}
+                None => {
+                    if let Some(step) = entry.gives_up {
+                        statement = sql::INSERT_DEAD_LETTER;
+                        values.push(integer(step)?);
+                    }
+                }
                 Some(Writes { books, reservation: None, settles: None }) if books.len() == 1 => {
                     statement = sql::INSERT_COUNTED;
                     values.extend(books.iter().flat_map(|(name, book)| {

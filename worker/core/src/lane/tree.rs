@@ -18,7 +18,7 @@ use super::storage::{
 use crate::sql::lane as sql;
 use crate::tlog::proof::{consistency, root};
 use crate::tlog::tile::nodes_of;
-use crate::tlog::{Checkpoint, Edge, Hash, Note, TILE_HEIGHT, TILE_WIDTH};
+use crate::tlog::{Checkpoint, EMPTY_ROOT, Edge, Hash, Note, TILE_HEIGHT, TILE_WIDTH};
 
 /// The name in `meta` under which the tree is kept.
 const TREE: &str = "tree";
@@ -31,9 +31,9 @@ const MAX_TILES: u64 = 64;
 
 /// Leaves that one checkpoint adds at most. A lane that publishes an old tree for the first time does it in parts, and
 /// each takes some 50 statements of the 1,000 that one run may send to D1.
-pub(super) const MAX_PUBLISHED_LEAVES: u64 = 50 * MAX_TILES * TILE_WIDTH;
+pub const MAX_PUBLISHED_LEAVES: u64 = 50 * MAX_TILES * TILE_WIDTH;
 
-/// The name in `meta` under which the published tree is kept.
+/// The name in `meta` under which the published checkpoint is kept.
 pub(super) const PUBLISHED: &str = "published";
 
 /// The name in `meta` of why the lane stopped; empty if it did not.
@@ -52,26 +52,54 @@ impl TreeHead {
         Some(Self { size: size.parse().ok()?, root: *decode_hashes(root)?.first()? })
     }
 
-    pub(super) fn encode(self) -> String {
+    fn encode(self) -> String {
         format!("{}:{}", self.size, encode_hashes(&[self.root]))
     }
 
     /// The tree of a signed note; `None` if it is not one.
     #[must_use]
     pub fn of_note(note: &str) -> Option<Self> {
-        let note = Note::parse(note).ok()?;
-        let checkpoint = Checkpoint::parse(note.text).ok()?;
-        Some(Self { size: checkpoint.size, root: checkpoint.root })
+        Published::of_note(Some(note)).map(|published| published.tree)
     }
 }
 
-/// The tree that D1 has a checkpoint of, and whether the lane stopped because that is of another tree.
+/// The checkpoint that D1 has of the lane's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Published {
+    pub tree: TreeHead,
+    /// Empty if it is not known: D1 has no checkpoint, or an earlier version noted it.
+    pub origin: String,
+}
+
+impl Published {
+    fn parse(text: &str) -> Option<Self> {
+        let (tree, origin) = text.split_once(' ').unwrap_or((text, ""));
+        Some(Self { tree: TreeHead::parse(tree)?, origin: origin.to_owned() })
+    }
+
+    pub fn encode(&self) -> String {
+        format!("{} {}", self.tree.encode(), self.origin)
+    }
+
+    /// What a signed note says; without a note, that there is nothing. `None` if it is not a checkpoint.
+    pub fn of_note(note: Option<&str>) -> Option<Self> {
+        let Some(note) = note else {
+            let tree = TreeHead { size: 0, root: EMPTY_ROOT };
+            return Some(Self { tree, origin: String::new() });
+        };
+        let note = Note::parse(note).ok()?;
+        let Checkpoint { origin, size, root } = Checkpoint::parse(note.text).ok()?;
+        Some(Self { tree: TreeHead { size, root }, origin: origin.into_owned() })
+    }
+}
+
+/// The checkpoint that D1 has, and whether the lane stopped because that is of another tree.
 pub(super) fn publication(
     storage: &impl LaneSql,
-) -> Result<(Option<TreeHead>, bool), StorageError> {
+) -> Result<(Option<Published>, bool), StorageError> {
     let published = meta(storage, PUBLISHED)?.filter(|text| !text.is_empty());
     let published = published
-        .map(|text| TreeHead::parse(&text).ok_or_else(|| unreadable("the published tree")));
+        .map(|text| Published::parse(&text).ok_or_else(|| unreadable("the published tree")));
     let stopped = meta(storage, STOPPED)?.is_some_and(|why| !why.is_empty());
     Ok((published.transpose()?, stopped))
 }

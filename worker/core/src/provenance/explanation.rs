@@ -8,6 +8,10 @@ use super::roles::Reach;
 /// Sinks that an explanation names: those of the lowest levels come first.
 pub const MAX_EXPLAINED_SINKS: usize = 16;
 
+/// Bytes of a sink's pointer in JSON, as far as it is kept. A registered pointer has at most 256, and each of its stars
+/// becomes a number of up to four digits. Without registered ones, the caller names the arguments.
+const MAX_SHOWN_BYTES: usize = 384;
+
 /// Sinks that a reason has a sentence for. The others stand in the explanation's list.
 const MAX_SENTENCES: usize = 4;
 
@@ -36,7 +40,8 @@ pub struct SinkOrigin {
     #[schema(value_type = String)]
     pub decision_id: Option<String>,
     pub level: Level,
-    /// A JSON Pointer to the argument. `#links` after it: a link or address inside of a content.
+    /// A JSON Pointer to the argument, shortened. `#links` after it: a link or address inside of a content. `…` at its
+    /// end: it is longer.
     pub sink: String,
     /// The tool of that call, as `server/tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,11 +83,32 @@ impl SinkOrigin {
     }
 }
 
+/// A pointer of at most [`MAX_SHOWN_BYTES`].
+fn shortened(mut pointer: String) -> String {
+    let mut bytes = 0;
+    let end = pointer.char_indices().find_map(|(at, c)| {
+        bytes += match c {
+            '"' | '\\' => 2,
+            c if c.is_control() => 6,
+            c => c.len_utf8(),
+        };
+        (bytes > MAX_SHOWN_BYTES).then_some(at)
+    });
+    if let Some(end) = end {
+        pointer.truncate(end);
+        pointer.push('…');
+    }
+    pointer
+}
+
 impl Provenance {
-    /// The same with at most [`MAX_EXPLAINED_SINKS`] sinks.
+    /// The same with at most [`MAX_EXPLAINED_SINKS`] sinks, whose pointers are not longer than [`MAX_SHOWN_BYTES`].
     #[must_use]
     pub fn bounded(mut self) -> Self {
         self.sinks.truncate(MAX_EXPLAINED_SINKS);
+        for origin in &mut self.sinks {
+            origin.sink = shortened(std::mem::take(&mut origin.sink));
+        }
         self
     }
 
@@ -100,5 +126,28 @@ impl Provenance {
             .take(MAX_SENTENCES)
             .map(|it| format!("`{}` was {}.", it.sink, it.words(self.instruction_known)));
         sentences.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_pointer_is_shortened_and_says_so() {
+        let long = MAX_SHOWN_BYTES;
+        for (pointer, expected) in [
+            ("/to".to_owned(), "/to".to_owned()),
+            ("a".repeat(long), "a".repeat(long)),
+            ("a".repeat(long + 1), "a".repeat(long) + "…"),
+            ("é".repeat(long), "é".repeat(long / 2) + "…"),
+            ("\"".repeat(long), "\"".repeat(long / 2) + "…"),
+            ("\u{1}".repeat(long), "\u{1}".repeat(long / 6) + "…"),
+        ] {
+            let short = shortened(pointer);
+            assert_eq!(short, expected);
+            let json = serde_json::to_string(&short).unwrap();
+            assert!(json.len() <= MAX_SHOWN_BYTES + "\"…\"".len(), "{json}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::json::{self, Json};
 use crate::provenance::Provenance;
 use crate::shield::Noted;
 use crate::taint::TaintExplanation;
+use crate::tlog::tile::MAX_ENTRY_BYTES;
 use crate::trust::SourceTrust;
 
 /// The version of every [`Body`]. Version 1 had one quorum for all approver groups.
@@ -26,6 +27,10 @@ pub const BODY_VERSION: u8 = 2;
 pub const CANON_VERSION: &str = "rfc8785";
 /// The previous hash of a lane's first receipt.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Bytes of a body: in a bundle of a log's entries, the length of each has two bytes. What a receipt holds is bounded so
+/// that no body is longer. The largest are bodies of decisions, by their resource, what the shield found, and sinks.
+pub const MAX_RECEIPT_BYTES: usize = MAX_ENTRY_BYTES;
 
 /// The body of a receipt. Its member `kind` selects the schema. Hashes are SHA-256 in lower-case
 /// hex. A text that does not apply is empty.
@@ -36,6 +41,7 @@ pub const GENESIS: &str = "00000000000000000000000000000000000000000000000000000
     discriminator(property_name = "kind", mapping(
         ("decision" = "#/components/schemas/DecisionReceiptBody"),
         ("approval" = "#/components/schemas/ApprovalReceiptBody"),
+        ("dead_letter" = "#/components/schemas/DeadLetterReceiptBody"),
         ("outcome" = "#/components/schemas/OutcomeReceiptBody"),
         ("registry" = "#/components/schemas/RegistryReceiptBody"),
     ))
@@ -43,21 +49,23 @@ pub const GENESIS: &str = "00000000000000000000000000000000000000000000000000000
 pub enum Body<'a> {
     Decision(DecisionBody<'a>),
     Approval(ApprovalBody<'a>),
+    DeadLetter(DeadLetterBody<'a>),
     Outcome(OutcomeBody<'a>),
     Registry(RegistryBody<'a>),
 }
 
 /// What can be sealed: a body of a receipt.
 pub trait Sealable: Serialize {
-    /// Its member `kind`.
-    fn kind(&self) -> &'static str;
+    /// The kind of its journal row, by which D1's trigger distributes it. Not always the body's: the tables of D1 have a
+    /// closed list.
+    fn row_kind(&self) -> &'static str;
 }
 
 impl Sealable for Body<'_> {
-    fn kind(&self) -> &'static str {
+    fn row_kind(&self) -> &'static str {
         match self {
             Self::Decision(_) => DECISION_KIND,
-            Self::Approval(_) => APPROVAL_KIND,
+            Self::Approval(_) | Self::DeadLetter(_) => APPROVAL_KIND,
             Self::Outcome(_) => OUTCOME_KIND,
             Self::Registry(_) => REGISTRY_KIND,
         }
@@ -190,6 +198,42 @@ pub struct ApprovalBody<'a> {
     pub seq: u64,
     /// The status after the step.
     pub status: ApprovalStatus,
+    pub tenant: &'a str,
+    #[schema(format = DateTime)]
+    pub time: &'a str,
+    pub version: u8,
+}
+
+/// The `kind` of a [`DeadLetterBody`].
+pub const DEAD_LETTER_KIND: &str = "dead_letter";
+
+fn dead_letter_kind() -> Object {
+    only(DEAD_LETTER_KIND)
+}
+
+/// The receipt of a message to the webhook that was given up.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DeadLetterReceiptBody)]
+pub struct DeadLetterBody<'a> {
+    pub agent: &'a str,
+    /// The approval that the message was about.
+    pub approval_id: &'a str,
+    /// Failed attempts; fewer than 12 if too many messages waited.
+    pub attempts: u32,
+    /// The step that the message was about.
+    #[schema(value_type = ApprovalEvent)]
+    pub change: &'a str,
+    /// The decision that asked for the approval.
+    pub decision_id: &'a str,
+    #[schema(schema_with = dead_letter_kind)]
+    pub kind: &'a str,
+    pub lane: u16,
+    /// The receiver's HTTP status at the last attempt; 0 if it did not answer.
+    pub last_status: u16,
+    /// The message's `webhook-id`.
+    pub message_id: &'a str,
+    pub prev_hash: &'a str,
+    pub seq: u64,
     pub tenant: &'a str,
     #[schema(format = DateTime)]
     pub time: &'a str,
@@ -562,6 +606,29 @@ mod tests {
         }));
         assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
         let pinned = r#"{"action_hash":"a","administrator":"ada","agent":"bot","approval_id":"appr_3_6","change":"approval_approved","decision_id":"id","epoch":2,"key_id":"k","kind":"approval","lane":3,"prev_hash":"GENESIS","seq":7,"status":"approved","tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
+        assert_eq!(text, pinned.replace("GENESIS", GENESIS));
+    }
+
+    #[test]
+    fn a_dead_letters_body_is_canonical_as_written_and_its_format_is_unchanged() {
+        let (text, _) = seal(&Body::DeadLetter(DeadLetterBody {
+            agent: "bot",
+            approval_id: "appr_3_6",
+            attempts: 12,
+            change: "approval_requested",
+            decision_id: "id",
+            kind: DEAD_LETTER_KIND,
+            lane: 3,
+            last_status: 503,
+            message_id: "msg_t_3_6",
+            prev_hash: GENESIS,
+            seq: 7,
+            tenant: "t",
+            time: "2026-01-01T00:00:00.000Z",
+            version: BODY_VERSION,
+        }));
+        assert_eq!(json::parse(text.as_bytes()).unwrap().canonical(), text);
+        let pinned = r#"{"agent":"bot","approval_id":"appr_3_6","attempts":12,"change":"approval_requested","decision_id":"id","kind":"dead_letter","lane":3,"last_status":503,"message_id":"msg_t_3_6","prev_hash":"GENESIS","seq":7,"tenant":"t","time":"2026-01-01T00:00:00.000Z","version":2}"#;
         assert_eq!(text, pinned.replace("GENESIS", GENESIS));
     }
 

@@ -61,7 +61,7 @@ pub enum HeadBody<'a> {
 }
 
 impl Sealable for HeadBody<'_> {
-    fn kind(&self) -> &'static str {
+    fn row_kind(&self) -> &'static str {
         match self {
             Self::LaneCheckpoint(_) => LANE_CHECKPOINT_KIND,
             Self::RegistryEvent(_) => REGISTRY_EVENT_KIND,

@@ -25,7 +25,7 @@ pub mod scan;
 mod signs;
 mod verdict;
 
-pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS, Noted};
+pub use findings::{Decoding, Finding, Findings, MAX_FINDINGS, MAX_POINTER_BYTES, Noted};
 pub use inspect::{BESIDE, Shield};
 pub use mode::{Category, Mode, Modes, Severity};
 pub use redact::Redaction;

@@ -221,7 +221,7 @@ pub const LANE_REPORTS: &str = lane_reports!("WHERE tenant = ?1", "?2");
 pub const LANE_REPORTS_OF_ALL: &str = concat!(lane_reports!("", "?1"), " LIMIT ?2");
 
 /// The newest checkpoint of a lane. Tenant, lane.
-pub const LOG_CHECKPOINT: &str = "SELECT note, first, leaves, cosignatures FROM log_checkpoints \
+pub const LOG_CHECKPOINT: &str = "SELECT note, first, leaves, cosignatures, cosigned FROM log_checkpoints \
      WHERE tenant = ?1 AND lane = ?2";
 
 /// A row if anybody may read the tenant's logs. Tenant.
@@ -233,16 +233,17 @@ pub const WRITE_TILES: &str = "INSERT INTO log_tiles (tenant, lane, level, numbe
      ON CONFLICT (tenant, lane, level, number) DO UPDATE SET root = excluded.root, \
        leaves = coalesce(excluded.leaves, leaves)";
 
-/// Replaces a lane's checkpoint, unless it is another one than the lane read. Tenant, lane, note, first, leaves, the note
-/// that was read or NULL.
+/// Replaces a lane's checkpoint, unless it is another one than the lane read. The one that witnesses cosigned is kept
+/// beside it. Tenant, lane, note, first, leaves, the note that was read or NULL.
 pub const PUBLISH: &str = "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) \
      SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 IS \
        (SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2) \
      ON CONFLICT (tenant, lane) DO UPDATE SET note = excluded.note, first = excluded.first, \
-       leaves = excluded.leaves, cosignatures = '' RETURNING 1 AS one";
+       leaves = excluded.leaves, cosigned = iif(cosignatures = '', cosigned, note || cosignatures), \
+       cosignatures = '' RETURNING 1 AS one";
 
-/// Sets the lines of witnesses for a checkpoint. Tenant, lane, note, the lines.
-pub const COSIGN: &str = "UPDATE log_checkpoints SET cosignatures = ?4 \
+/// Sets the lines of witnesses for a checkpoint, once they were asked about it. Tenant, lane, note, the lines.
+pub const COSIGN: &str = "UPDATE log_checkpoints SET cosignatures = ?4, cosigned = '' \
      WHERE tenant = ?1 AND lane = ?2 AND note = ?3";
 
 /// Tenant, lane, level, first number, how many.
@@ -253,11 +254,13 @@ pub const LOG_ROOTS: &str = "SELECT number, root FROM log_tiles \
 pub const LOG_LEAVES: &str = "SELECT leaves FROM log_tiles \
      WHERE tenant = ?1 AND lane = ?2 AND level = 0 AND number = ?3";
 
-/// Forgets the leaves of tiles whose receipts were all deleted. Tenant, lane, the last receipt that was deleted. A
-/// bounded number of tiles each time: no more are newly covered by one batch of deletions.
+/// Forgets the leaves of tiles whose receipts are all deleted by the same transaction. It comes before [`SAVE_ANCHOR`],
+/// whose row still has the last receipt that was deleted before: so no tile is left over, and no older one is read.
+/// Tenant, lane, the last receipt that is deleted.
 pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant = ?1 AND lane = ?2 AND level = 0 \
      AND leaves IS NOT NULL AND number < (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 FROM log_checkpoints \
-       WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (CAST(?3 AS INTEGER) + 1 - first) / 256 - 4 \
+       WHERE tenant = ?1 AND lane = ?2) AND number >= (SELECT (coalesce((SELECT seq FROM receipt_anchors \
+         WHERE tenant = ?1 AND lane = ?2), 0) + 1 - first) / 256 \
        FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2)";
 
 /// The last receipt in a range; 0 if there is none. Tenant, lane, first, last.
@@ -399,13 +402,6 @@ pub const APPROVALS_OF_GROUP: &str = "SELECT a.record FROM approval_groups g \
 pub const WEBHOOK: &str = "SELECT w.url, w.salt FROM webhooks w JOIN tenants t USING (tenant) \
      WHERE w.tenant = ?1 AND t.status <> 'deleted'";
 
-/// Messages that could not be delivered to a webhook. Tenant, lane, a JSON array of them, now.
-pub const WRITE_DEAD_LETTERS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, \
-       kind, source, decision_id, detail) \
-     SELECT ?1, value->>'event_id', ?4, ?2, 'webhook_dead_lettered', 'webhook', \
-       value->>'decision_id', value->'detail' FROM json_each(?3) WHERE true \
-     ON CONFLICT (tenant, event_id) DO NOTHING";
-
 /// Tenant.
 pub const RETENTION: &str = "SELECT retention_days FROM tenants WHERE tenant = ?1";
 
@@ -500,7 +496,6 @@ pub const ALL: &[&str] = &[
     APPROVALS_OF_AGENT_AND_STATUS,
     APPROVALS_OF_GROUP,
     WEBHOOK,
-    WRITE_DEAD_LETTERS,
     PING,
     RETENTION,
     OLD_RECEIPTS,

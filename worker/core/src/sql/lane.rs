@@ -36,6 +36,22 @@ pub const SCHEMA: &[&str] = &[
        event TEXT NOT NULL, record TEXT NOT NULL, attempts INTEGER NOT NULL, \
        due_at_ms INTEGER) STRICT",
     "CREATE INDEX IF NOT EXISTS webhook_outbox_due ON webhook_outbox (due_at_ms)",
+    // The receiver's status at the last attempt of a message that waits; 0 if it did not answer.
+    "CREATE TABLE IF NOT EXISTS webhook_failures (seq INTEGER PRIMARY KEY, \
+       status INTEGER NOT NULL) STRICT",
+    "CREATE TRIGGER IF NOT EXISTS forget_failure AFTER DELETE ON webhook_outbox BEGIN \
+       DELETE FROM webhook_failures WHERE seq = OLD.seq; \
+     END",
+    // The row of a message that is given up, and the step that the message is of.
+    "CREATE VIEW IF NOT EXISTS dead_letters (seq, at_ms, receipt_hash, agent, state, \
+       request_key, fingerprint, nonce_key, row, step) \
+     AS SELECT 0, 0, '', '', '', '', '', '', '', 0 WHERE false",
+    "CREATE TRIGGER IF NOT EXISTS write_dead_letter INSTEAD OF INSERT ON dead_letters BEGIN \
+       INSERT INTO journal (seq, at_ms, receipt_hash, agent, state, request_key, fingerprint, \
+         nonce_key, row) VALUES (NEW.seq, NEW.at_ms, NEW.receipt_hash, NEW.agent, NEW.state, \
+         NEW.request_key, NEW.fingerprint, NEW.nonce_key, NEW.row); \
+       DELETE FROM webhook_outbox WHERE seq = NEW.step; \
+     END",
     // What was used of limits, by agent and by credential. day: when it was last used, in days since 1970. It is set
     // apart, and only if it changes: setting it to what it is would write the index's page.
     "CREATE TABLE IF NOT EXISTS limit_books (name TEXT NOT NULL PRIMARY KEY, \
@@ -184,6 +200,10 @@ pub const INSERT_LIMITED: &str = "INSERT INTO limited_rows (seq, at_ms, receipt_
 pub const INSERT_COUNTED: &str = "INSERT INTO counted_rows (seq, at_ms, receipt_hash, agent, \
      state, request_key, fingerprint, nonce_key, row, name, book) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+/// The journal's columns, and the step of which the message is given up.
+pub const INSERT_DEAD_LETTER: &str = "INSERT INTO dead_letters (seq, at_ms, receipt_hash, agent, \
+     state, request_key, fingerprint, nonce_key, row, step) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 /// Rows as [`INSERT_STEPS`] has them, which may be none, and windows: a JSON array of names, hours and records.
 pub const COUNT: &str = "INSERT INTO window_steps (steps, windows) VALUES (?1, ?2)";
 pub const WINDOW: &str = "SELECT record FROM windows WHERE name = ?1";
@@ -213,10 +233,12 @@ pub const NEXT_EXPIRY: &str =
 pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
      (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
 /// Messages that are due by now.
-pub const DUE_DELIVERIES: &str = "SELECT seq, at_ms, event, record, attempts \
+pub const DUE_DELIVERIES: &str = "SELECT seq, at_ms, event, record, attempts, 0 \
      FROM webhook_outbox WHERE due_at_ms <= ?1 ORDER BY due_at_ms, seq LIMIT ?2";
 /// Those that were given up, and those beyond a number of newer ones, a bounded number of them.
-pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts FROM webhook_outbox \
+pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts, \
+       coalesce((SELECT status FROM webhook_failures AS f WHERE f.seq = webhook_outbox.seq), 0) \
+     FROM webhook_outbox \
      WHERE seq IN (SELECT seq FROM webhook_outbox WHERE due_at_ms IS NULL \
        UNION ALL SELECT seq FROM (SELECT seq FROM webhook_outbox ORDER BY seq DESC \
          LIMIT -1 OFFSET ?1)) ORDER BY seq LIMIT ?2";
@@ -224,14 +246,15 @@ pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts FROM 
 pub const NEXT_DELIVERY: &str = "SELECT due_at_ms FROM webhook_outbox ORDER BY due_at_ms LIMIT 1";
 pub const DELIVERY_FAILED: &str =
     "UPDATE webhook_outbox SET attempts = ?2, due_at_ms = ?3 WHERE seq = ?1";
+/// Sequence number, status.
+pub const KEEP_FAILURE: &str = "INSERT INTO webhook_failures (seq, status) VALUES (?1, ?2) \
+     ON CONFLICT (seq) DO UPDATE SET status = excluded.status";
 /// Now, and the latest time at which a row can be due.
 pub const REPAIR_DELIVERIES: &str = "UPDATE webhook_outbox SET due_at_ms = ?1 WHERE due_at_ms > ?2";
 /// Now, and the latest time at which an approval can have been requested.
 pub const REPAIR_APPROVALS: &str = "UPDATE approvals SET expires_at_ms = ?1 \
      WHERE closed_at_ms IS NULL AND expires_at_ms > ?2 AND record->>'created_at_ms' > ?2";
-/// A JSON array of sequence numbers.
-pub const DROP_MESSAGES: &str =
-    "DELETE FROM webhook_outbox WHERE seq IN (SELECT value FROM json_each(?1))";
+pub const DROP_MESSAGE: &str = "DELETE FROM webhook_outbox WHERE seq = ?1";
 pub const FORGET_DELIVERIES: &str = "DELETE FROM webhook_outbox WHERE seq <= ?1";
 pub const AGENT_STATE: &str = "SELECT state FROM agents WHERE agent = ?1";
 pub const STORED_ANSWER: &str = "SELECT fingerprint, row->>'response' FROM journal \
@@ -373,6 +396,7 @@ pub const ALL: &[&str] = &[
     INSERT_STEPS,
     INSERT_LIMITED,
     INSERT_COUNTED,
+    INSERT_DEAD_LETTER,
     COUNT,
     WINDOW,
     EXPIRE_WINDOWS,
@@ -391,7 +415,8 @@ pub const ALL: &[&str] = &[
     DELIVERY_FAILED,
     REPAIR_DELIVERIES,
     REPAIR_APPROVALS,
-    DROP_MESSAGES,
+    DROP_MESSAGE,
+    KEEP_FAILURE,
     FORGET_DELIVERIES,
     AGENT_STATE,
     STORED_ANSWER,

@@ -32,6 +32,8 @@ pub struct StoredCheckpoint {
     leaves: String,
     /// Lines of witnesses.
     pub cosignatures: String,
+    /// The newest checkpoint with lines of witnesses, until they answered about the newest one; else empty.
+    pub cosigned: String,
 }
 
 #[derive(Deserialize)]

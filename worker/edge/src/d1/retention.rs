@@ -75,10 +75,10 @@ pub async fn prune(
     let old = before(tenant, cutoff_ms);
     let mut statements = Vec::new();
     if anchor.seq > 0 {
+        statements.push(statement(PRUNE_LEAVES, &through));
         statements.push(statement(SAVE_ANCHOR, &saved));
         statements.push(statement(PRUNE_DECISIONS, &through));
         statements.push(statement(PRUNE_RECEIPTS, &through));
-        statements.push(statement(PRUNE_LEAVES, &through));
     }
     statements.push(statement(PRUNE_APPROVAL_GROUPS, &old));
     statements.push(statement(PRUNE_APPROVALS, &old));

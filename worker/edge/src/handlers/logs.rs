@@ -4,6 +4,7 @@
 
 use gateward_core::lane::{LogName, encode_hashes};
 use gateward_core::log::{Event, Line};
+use gateward_core::prefer;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::{
     ConsistencyProof, HashedEvent, InclusionProof, Logged, RegistryEvents,
@@ -76,7 +77,14 @@ pub async fn answer(
             json(&ConsistencyProof { log: name.to_string(), from, to, proof }).map(Answer::Json)
         }
         _ => {
-            let note = [checkpoint.note, checkpoint.cosignatures].concat();
+            let StoredCheckpoint { note, cosignatures, cosigned, .. } = checkpoint;
+            // Until the witnesses answer about the newest checkpoint, readers get the one before, which they cosigned: the
+            // head log of a busy tenant has a new one every second.
+            let is_asked = cosigned.is_empty() || !cosignatures.is_empty();
+            let note = match is_asked || app.settings.witnesses.is_empty() {
+                true => [note, cosignatures].concat(),
+                false => cosigned,
+            };
             whole(Head::of_type(200, TEXT, &app.request_id).with(&note))
         }
     }
@@ -84,14 +92,12 @@ pub async fn answer(
 
 /// The seconds of the request's `Prefer: wait=…` (RFC 7240), at most [`MAX_WAIT_S`].
 pub fn preferred_wait_s(request: &Request) -> Option<u32> {
-    let prefer = request.header("prefer")?;
-    let mut preferences = prefer.split([',', ';']).map(str::trim);
-    let seconds = preferences.find_map(|preference| preference.strip_prefix("wait="))?;
-    Some(seconds.trim_matches('"').parse::<u32>().ok()?.min(MAX_WAIT_S))
+    let wait_s = prefer::wait_s(&request.header("prefer")?)?;
+    Some(wait_s.min(MAX_WAIT_S))
 }
 
 /// Waits until a checkpoint covers the receipt of a decision, and adds it to the lane's answer, with a proof. An answer
-/// without a receipt, and one whose checkpoint does not come in time, stays as it is.
+/// without a receipt stays as it is, and so does the body of one whose checkpoint does not come in time.
 pub async fn with_checkpoint(
     app: &App,
     tenant: &str,
@@ -112,6 +118,7 @@ pub async fn with_checkpoint(
     }
     let mut body = lane::client::text(&answer).await?;
     let decided = serde_json::from_str(&body).ok().and_then(|decided: Decided| decided.receipt);
+    let applied = decided.is_some().then(|| format!("wait={wait_s}"));
     if let Some(Position { lane, seq }) = decided {
         let log = LogName { tenant: tenant.to_owned(), lane };
         // The decision holds, whatever becomes of its checkpoint.
@@ -122,7 +129,7 @@ pub async fn with_checkpoint(
             body.extend([",\"log\":", &json(&logged)?, "}"]);
         }
     }
-    io::with_body(&answer, &body)
+    io::with_body(&answer, &body, applied)
         .map_err(|_| Problem::new(ProblemCode::Internal, "the response could not be written"))
 }
 

@@ -24,7 +24,7 @@ use crate::lane::sql::ObjectSql;
 use crate::settings::{Settings, settings};
 
 /// Batches that one alarm flushes. If rows are left, the next alarm is due at once; calls run in between.
-pub const MAX_BATCHES_PER_ALARM: usize = 8;
+const MAX_BATCHES_PER_ALARM: usize = 8;
 
 /// The longest pause between attempts while D1 fails.
 const MAX_BACKOFF_MS: u64 = 60_000;
@@ -63,17 +63,13 @@ impl GateLane {
     /// One run. Returns when the next one is due.
     async fn flush_due(&self, settings: &Settings) -> std::result::Result<Next, Failure> {
         let interval_ms = settings.config.flush_interval_ms;
-        if let Err(Failure(error)) = self.include_new_events(settings).await {
-            self.log(Event::HeadLogNotTold, &error);
-        }
+        self.include_new_events(settings).await;
         let mut pause_ms = self.flush_once(settings).await;
-        let (told, pushed, head_due_ms) = {
+        let (told, witnesses_due_ms, pushed, head_due_ms) = {
             let all = async {
                 let told = self.send_to_webhook(settings).await;
-                if let Err(Failure(error)) = self.ask_witnesses(settings).await {
-                    self.log(Event::WitnessFailed, &error);
-                }
-                (told, self.push_again().await, self.tell_head(settings).await)
+                let witnesses_due_ms = self.ask_witnesses(settings).await;
+                (told, witnesses_due_ms, self.push_again().await, self.tell_head(settings).await)
             };
             let mut all = pin!(all);
             loop {
@@ -108,8 +104,10 @@ impl GateLane {
         // A flush ends approvals and reservations. It can fail while the journal is full, so the next attempt waits
         // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
-        let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
-        let others = others.into_iter().chain([head_due_ms?.map(after)]);
+        // A message that was given up has no row yet if the journal is full.
+        let delivery_ms = delivery.map(|at_ms| if at_ms == 0 { interval_ms } else { after(at_ms) });
+        let others = [expiry_ms, delivery_ms, push.map(after), prune_at_ms.map(after)];
+        let others = others.into_iter().chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)));
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 

@@ -34,8 +34,8 @@ const LOOK_AGAIN_MS: u64 = 100;
 /// Requests of a lane that may wait for a checkpoint at the same time: with more, looking would delay decisions.
 const MAX_WAITING: u32 = 64;
 
-/// The pause after publishing failed.
-const PUBLISH_RETRY_MS: u64 = 10_000;
+/// The pause after publishing failed, or after reading the registry's changes did.
+const RETRY_MS: u64 = 10_000;
 
 /// Statements that one comparison spends on writing rows again. A run of the alarm compares after each of its batches, and
 /// may send 1,000 statements to D1.
@@ -43,6 +43,16 @@ const MAX_REWRITES: usize = 50;
 
 /// Reads of the registry's changes in one run, of some 100 epochs each.
 const MAX_EVENT_READS: usize = 10;
+
+/// The pause after a witness failed. Each attempt can keep the head log from publishing for twice [`WITNESS_MS`], so it is
+/// a few times that.
+const WITNESS_RETRY_MS: u64 = 30_000;
+
+/// How long a pause of `most_ms` still lasts. A clock that was set back does not make it longer.
+fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
+    let left_ms = until_ms.saturating_sub(Date::now().as_millis());
+    if left_ms > most_ms { 0 } else { left_ms }
+}
 
 impl GateLane {
     /// Writes a lane's checkpoint into the head log.
@@ -69,7 +79,7 @@ impl GateLane {
         };
         self.with_lane(|lane, storage| lane.adopt(storage, tenant, HEAD_LANE))?;
         // A run of the alarm may be under way, and may have read the changes before this one.
-        self.events_due.set(true);
+        self.events_due.set(Some(Date::now().as_millis()));
         self.arm(settings.config.flush_interval_ms).await?;
         Ok(LaneReply::Done)
     }
@@ -111,7 +121,10 @@ impl GateLane {
         log: &LogName,
         note: Option<&str>,
     ) -> Result<(), Failure> {
-        let standing = self.with_lane(|lane, storage| lane.compare_published(storage, note))?;
+        let settings = settings(&self.env).map_err(|problem| Failure(problem.detail))?;
+        let origin = settings.log_keys.as_ref().map(|keys| keys.origin(log)).unwrap_or_default();
+        let standing =
+            self.with_lane(|lane, storage| lane.compare_published(storage, note, &origin))?;
         let is_same = standing == Standing::Same;
         self.compared.replace(is_same.then(|| note.map(str::to_owned)));
         match standing {
@@ -125,7 +138,7 @@ impl GateLane {
                 }
                 Ok(())
             }
-            Standing::Restored { tree, from } => self.write_again(log, tree, from).await,
+            Standing::Restored { tree, from } => self.write_again(log, (note, tree), from).await,
         }
     }
 
@@ -153,7 +166,12 @@ impl GateLane {
 
     /// Writes the rows from `from` on to D1 again: a bounded number of them, and the others when it looks next. What is
     /// lost is told to the log.
-    async fn write_again(&self, log: &LogName, tree: TreeHead, from: u64) -> Result<(), Failure> {
+    async fn write_again(
+        &self,
+        log: &LogName,
+        (note, tree): (Option<&str>, TreeHead),
+        from: u64,
+    ) -> Result<(), Failure> {
         let kept = self.with_lane(|lane, storage| lane.first_kept(storage, from))?;
         let begun = self.rewriting.get().filter(|(size, _)| *size == tree.size);
         if begun.is_none() && kept > from {
@@ -166,7 +184,7 @@ impl GateLane {
         let mut next = begun.map_or(kept, |(_, next)| next);
         for _ in 0..MAX_REWRITES {
             let Some(rows) = self.with_lane(|_, storage| Lane::kept_rows(storage, next))? else {
-                return self.end_rewriting(tree, (kept, next));
+                return self.end_rewriting(note, (kept, next));
             };
             logs::write_rows(&self.env, log, &rows.rows).await?;
             next = rows.range.1 + 1;
@@ -175,7 +193,11 @@ impl GateLane {
         Ok(())
     }
 
-    fn end_rewriting(&self, tree: TreeHead, (kept, next): (u64, u64)) -> Result<(), Failure> {
+    fn end_rewriting(
+        &self,
+        note: Option<&str>,
+        (kept, next): (u64, u64),
+    ) -> Result<(), Failure> {
         let again = if next > kept {
             format!("receipts {kept} to {}", next - 1)
         } else {
@@ -183,26 +205,20 @@ impl GateLane {
         };
         self.log(Event::LogRestored, &again);
         // Until then, the lane writes again whatever it has when it looks next.
-        self.with_lane(|lane, storage| lane.note_published(storage, tree))?;
+        self.with_lane(|lane, storage| lane.note_published(storage, note))?;
         self.rewriting.set(None);
         Ok(())
     }
 
     /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.
     pub(super) async fn publish(&self, settings: &Settings) {
-        if self.publish_retry_ms() > 0 {
+        if left_ms(self.publish_after_ms.get(), RETRY_MS) > 0 {
             return;
         }
         if let Err(Failure(why)) = self.publish_now(settings).await {
             self.log(Event::LogNotPublished, &why);
-            self.publish_after_ms.set(Date::now().as_millis() + PUBLISH_RETRY_MS);
+            self.publish_after_ms.set(Date::now().as_millis() + RETRY_MS);
         }
-    }
-
-    /// How long publishing still pauses. A clock that was set back does not make it longer.
-    fn publish_retry_ms(&self) -> u64 {
-        let left_ms = self.publish_after_ms.get().saturating_sub(Date::now().as_millis());
-        if left_ms > PUBLISH_RETRY_MS { 0 } else { left_ms }
     }
 
     async fn publish_now(&self, settings: &Settings) -> Result<(), Failure> {
@@ -241,7 +257,7 @@ impl GateLane {
         if !logs::publish(&self.env, &log, tiles.as_deref(), what).await? {
             return Err(Failure("D1 has another checkpoint than the lane read".to_owned()));
         }
-        self.with_lane(|lane, storage| lane.note_published(storage, unpublished.tree))?;
+        self.with_lane(|lane, storage| lane.note_published(storage, Some(&note)))?;
         self.compared.replace(Some(Some(note)));
         Ok(())
     }
@@ -251,8 +267,11 @@ impl GateLane {
         settings.log_keys.as_ref()?;
         let waits =
             |lane: &Lane| lane.identity().is_some() && !lane.is_stopped() && lane.has_unpublished();
-        let waits = self.lane.borrow().as_ref().is_some_and(waits) || self.events_due.get();
-        waits.then(|| settings.config.flush_interval_ms.max(self.publish_retry_ms()))
+        let waits = self.lane.borrow().as_ref().is_some_and(waits);
+        let publish_ms = waits.then(|| left_ms(self.publish_after_ms.get(), RETRY_MS));
+        let events_ms = self.events_due.get().map(|due_ms| left_ms(due_ms, RETRY_MS));
+        let pause_ms = [publish_ms, events_ms].into_iter().flatten().min()?;
+        Some(settings.config.flush_interval_ms.max(pause_ms))
     }
 
     /// Tells the tenant's head log of the newest checkpoint, if it was not told for a while. Returns when the next one is
@@ -312,12 +331,30 @@ impl GateLane {
         self.with_lane(|_, storage| Lane::note_told_head(storage, told))
     }
 
-    /// Writes what changed in the tenant's registry into the head log, if this is its lane.
-    pub(super) async fn include_new_events(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
-            return Ok(());
+    /// Writes what changed in the tenant's registry into the head log, if this is its lane. What fails is tried again after
+    /// a pause.
+    pub(super) async fn include_new_events(&self, settings: &Settings) {
+        if self.events_due.get().is_some_and(|due_ms| left_ms(due_ms, RETRY_MS) > 0) {
+            return;
+        }
+        // Before D1 is read, so that a change that comes meanwhile sets it again.
+        self.events_due.set(None);
+        let pause_ms = match self.include_events_now(settings).await {
+            Ok(true) => return,
+            Ok(false) => 0,
+            Err(Failure(why)) => {
+                self.log(Event::HeadLogNotTold, &why);
+                RETRY_MS
+            }
         };
-        self.events_due.set(false);
+        self.events_due.set(Some(Date::now().as_millis() + pause_ms));
+    }
+
+    /// Returns whether all events were read.
+    async fn include_events_now(&self, settings: &Settings) -> Result<bool, Failure> {
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(true);
+        };
         for _ in 0..MAX_EVENT_READS {
             let after = self.with_lane(|_, storage| Lane::events_through(storage))?;
             let (events, through, epoch) =
@@ -328,7 +365,7 @@ impl GateLane {
                 )));
             }
             if through == after {
-                return Ok(());
+                return Ok(true);
             }
             let now_ms = Date::now().as_millis();
             let included = self.with_lane(|lane, storage| {
@@ -342,43 +379,67 @@ impl GateLane {
             })?;
             included.map_err(|problem| Failure(problem.detail))?;
         }
-        self.events_due.set(true);
-        Ok(())
+        Ok(false)
     }
 
-    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Meanwhile no other
-    /// checkpoint is published, so that this one is not replaced before its cosignatures are there.
-    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(keys) = &settings.log_keys else { return Ok(()) };
-        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
-            return Ok(());
-        };
-        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(()) };
-        if settings.witnesses.is_empty() || self.witnessed.get() == tree.size {
-            return Ok(());
+    /// Has the newest checkpoint of the head log cosigned by each witness that has not done it yet. Returns when witnesses
+    /// that failed are asked again.
+    pub(super) async fn ask_witnesses(&self, settings: &Settings) -> Option<u64> {
+        match self.ask_witnesses_if_due(settings).await {
+            Ok(again_ms) => again_ms,
+            Err(Failure(why)) => {
+                self.log(Event::WitnessFailed, &why);
+                Some(Date::now().as_millis() + WITNESS_RETRY_MS)
+            }
         }
-        let stored = logs::checkpoint(&self.env, &log).await;
+    }
+
+    async fn ask_witnesses_if_due(&self, settings: &Settings) -> Result<Option<u64>, Failure> {
+        let Some(log) = self.log_name()?.filter(|log| log.lane == HEAD_LANE) else {
+            return Ok(None);
+        };
+        let Some(tree) = self.with_lane(|lane, _| Ok(lane.published()))? else { return Ok(None) };
+        let (size, again_ms) = self.witnessed.get();
+        let waits = again_ms.is_none_or(|at_ms| left_ms(at_ms, WITNESS_RETRY_MS) > 0);
+        if settings.witnesses.is_empty() || (size == tree.size && waits) {
+            return Ok(again_ms);
+        }
+        // Before D1 is read. No other checkpoint is published meanwhile, so that this one is not replaced before its
+        // cosignatures are there.
+        self.is_witnessing.set(true);
+        let asked = self.ask_witnesses_of(settings, &log, tree).await;
+        self.is_witnessing.set(false);
+        let again_ms = (!asked?).then(|| Date::now().as_millis() + WITNESS_RETRY_MS);
+        self.witnessed.set((tree.size, again_ms));
+        Ok(again_ms)
+    }
+
+    /// Returns whether all witnesses have cosigned the tree.
+    async fn ask_witnesses_of(
+        &self,
+        settings: &Settings,
+        log: &LogName,
+        tree: TreeHead,
+    ) -> Result<bool, Failure> {
+        let Some(keys) = &settings.log_keys else { return Ok(true) };
+        let stored = logs::checkpoint(&self.env, log).await;
         let stored = stored.map_err(|problem| Failure(problem.detail))?;
-        let Some(stored) = stored.filter(|it| keys.open(&log, &it.note) == Some(tree)) else {
+        let Some(stored) = stored.filter(|it| keys.open(log, &it.note) == Some(tree)) else {
             return Err(Failure("D1 does not have the newest checkpoint".to_owned()));
         };
-        self.is_witnessing.set(true);
         let asked = join_all(settings.witnesses.iter().map(|witness| async {
             let cosigned = self.cosigned(settings, witness, &stored, tree).await;
             cosigned.map_err(|Failure(why)| {
                 self.log(Event::WitnessFailed, &format!("`{}`: {why}", witness.key.name()));
             })
         }));
-        let lines: String = asked.await.into_iter().flatten().collect();
-        let cosigned = match lines == stored.cosignatures {
-            true => Ok(()),
-            false => logs::cosign(&self.env, &log, &stored.note, &lines).await,
-        };
-        if cosigned.is_ok() {
-            self.witnessed.set(tree.size);
+        let asked = asked.await;
+        let all = asked.iter().all(Result::is_ok);
+        let lines: String = asked.into_iter().flatten().collect();
+        if lines != stored.cosignatures || !stored.cosigned.is_empty() {
+            logs::cosign(&self.env, log, &stored.note, &lines).await?;
         }
-        self.is_witnessing.set(false);
-        Ok(cosigned?)
+        Ok(all)
     }
 
     /// A witness's line for a checkpoint: the one that D1 has, or a new one.

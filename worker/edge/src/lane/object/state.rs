@@ -47,10 +47,10 @@ pub struct GateLane {
     pub(super) publish_after_ms: Cell<u64>,
     /// Requests that wait for a checkpoint.
     pub(super) waiting: Cell<u32>,
-    /// Of a head log: whether the registry may have changed since the events were read last.
-    pub(super) events_due: Cell<bool>,
-    /// Of a head log: the size of the tree that witnesses were asked about last.
-    pub(super) witnessed: Cell<u64>,
+    /// Of a head log: when the registry's events are to be read; `None` if it did not change since they were read last.
+    pub(super) events_due: Cell<Option<u64>>,
+    /// Of a head log: the size of the tree that witnesses were asked about last, and when those that failed are asked again.
+    pub(super) witnessed: Cell<(u64, Option<u64>)>,
     /// Of a head log: whether witnesses are being asked. Meanwhile no other checkpoint is published, which would not have
     /// their cosignatures.
     pub(super) is_witnessing: Cell<bool>,
@@ -91,8 +91,8 @@ impl GateLane {
             rewriting: Cell::new(None),
             publish_after_ms: Cell::new(0),
             waiting: Cell::new(0),
-            events_due: Cell::new(false),
-            witnessed: Cell::new(0),
+            events_due: Cell::new(None),
+            witnessed: Cell::new((0, None)),
             is_witnessing: Cell::new(false),
         }
     }

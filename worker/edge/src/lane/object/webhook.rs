@@ -10,77 +10,66 @@ use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
 use worker::Date;
 
-use super::alarm::MAX_BATCHES_PER_ALARM;
 use super::state::{Failure, GateLane};
 use crate::limits::WEBHOOK_MS;
 use crate::settings::Settings;
 use crate::{d1, io};
 
 impl GateLane {
-    /// Sends a bounded number of due messages concurrently, and writes the ones that were given up to D1 as
-    /// dead letters. A message stays in the outbox until its delivery, its failure or its dead letter is
-    /// written.
+    /// Sends a bounded number of due messages concurrently, and writes rows for those that were given up. A message stays
+    /// in the outbox until its delivery, its failure or its dead letter is written.
     pub(super) async fn send_to_webhook(&self, settings: &Settings) -> Result<(), Failure> {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
-        let Some((tenant, lane_number)) = identity else { return Ok(()) };
-        for _ in 0..MAX_BATCHES_PER_ALARM {
-            let dead = self.with_lane(|lane, storage| lane.dead_letters(storage))?;
-            let Some(dead) = dead else { break };
-            let now_ms = Date::now().as_millis();
-            d1::webhooks::write_dead_letters(&self.env, &tenant, lane_number, &dead, now_ms)
-                .await?;
-            self.with_lane(|lane, storage| {
-                Lane::dead_lettered(storage, &dead.seqs)?;
-                lane.tally(Series::DeadLetter, dead.seqs.len() as u64);
-                Ok(())
-            })?;
-        }
+        let Some((tenant, _)) = identity else { return Ok(()) };
         let now_ms = Date::now().as_millis();
+        let buried = self.with_lane(|lane, storage| {
+            lane.write_dead_letters(storage, &settings.config, now_ms)
+        });
         let (due, newest) = self.with_lane(|lane, storage| {
             Ok((lane.due_deliveries(storage, now_ms)?, lane.head().seq))
         })?;
         if due.is_empty() {
-            return Ok(());
+            return buried;
         }
         let webhook = d1::webhooks::of_tenant(&self.env, &tenant).await;
         let Some(webhook) = webhook.map_err(|problem| Failure(problem.detail))? else {
             return self.with_lane(|_, storage| Lane::forget_deliveries(storage, newest));
         };
         let told = join_all(due.iter().map(|delivery| async {
-            let taken = match send(settings, &tenant, &webhook, delivery).await {
-                Ok(()) => true,
-                Err(Failure(why)) => {
+            let failed = match send(settings, &tenant, &webhook, delivery).await {
+                Ok(()) => None,
+                Err((status, Failure(why))) => {
                     // Without its address, which may be secret.
                     self.log(
                         Event::WebhookNotDelivered,
                         &format!("`{}`: {why}", delivery.message.id),
                     );
-                    false
+                    Some(status)
                 }
             };
             let now_ms = Date::now().as_millis();
             self.with_lane(|lane, storage| {
-                lane.tally(Series::WebhookAttempt { delivered: taken }, 1);
-                match taken {
-                    true => Lane::delivered(storage, delivery),
-                    false => Lane::delivery_failed(storage, delivery, now_ms),
+                lane.tally(Series::WebhookAttempt { delivered: failed.is_none() }, 1);
+                match failed {
+                    None => Lane::delivered(storage, delivery),
+                    Some(status) => Lane::delivery_failed(storage, delivery, status, now_ms),
                 }
             })
         }));
-        told.await.into_iter().collect()
+        told.await.into_iter().chain([buried]).collect()
     }
 }
 
-/// One attempt to deliver a message.
+/// One attempt to deliver a message. An error has the receiver's status, 0 if it did not answer.
 async fn send(
     settings: &Settings,
     tenant: &str,
     webhook: &Webhook,
     delivery: &Delivery,
-) -> Result<(), Failure> {
+) -> Result<(), (u16, Failure)> {
     // Checked again: the rules or settings may have changed since the address was set.
     let target = Target::parse(&webhook.url, settings.local_targets);
-    let target = target.map_err(|must| Failure(format!("its address {must}")))?;
+    let target = target.map_err(|must| (0, Failure(format!("its address {must}"))))?;
     let message = &delivery.message;
     let mut fields = String::from("content-type\napplication/json\nuser-agent\ngateward\n");
     let now_ms = Date::now().as_millis();
@@ -93,9 +82,9 @@ async fn send(
     }
     .await;
     // A redirect is a failure, since its target was not checked.
-    match status.map(|status| status.as_f64()) {
-        Ok(Some(status)) if (200.0..300.0).contains(&status) => Ok(()),
-        Ok(status) => Err(Failure(format!("answered {}", status.unwrap_or_default()))),
-        Err(error) => Err(Failure::from(worker::Error::from(error))),
+    match status.map(|status| status.as_f64().unwrap_or_default() as u16) {
+        Ok(200..300) => Ok(()),
+        Ok(status) => Err((status, Failure(format!("answered {status}")))),
+        Err(error) => Err((0, Failure::from(worker::Error::from(error)))),
     }
 }
