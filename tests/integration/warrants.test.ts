@@ -264,6 +264,17 @@ test("a signed list revokes what it names, and an older one is refused", async (
   expect((await take(revocationList(ROOT, [], 1))).status, "an older one").toBe(409);
 });
 
+test("a signed list revokes for its own root only", async () => {
+  const other = new Key(8);
+  await tenant.api.create("/v1/warrant-roots", { root_id: "other", public_key: other.hex });
+  const chain = (by: Key) => Chain.root({ by, holder: ORCHESTRATOR, tools: { refund: {} } });
+  const [own, others] = [chain(ROOT), chain(other)];
+  const list = revocationList(other, [own.id, others.id], 1);
+  expect((await gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/other/revocation-list", { list })).status).toBe(200);
+  expect(await authorize(GOOD, own.headers(ORCHESTRATOR, "refund", GOOD))).toBe("policy_allow");
+  expect(await authorize(GOOD, others.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_revoked");
+});
+
 test("a key is one agent's", async () => {
   const { status } = await tenant.api.post("/v1/agents", { agent: "twin", environment: "production", public_key: ORCHESTRATOR.hex });
   expect(status).toBe(409);

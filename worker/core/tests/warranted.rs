@@ -130,7 +130,7 @@ fn code(gate: &Gate, command: &GateCommand) -> String {
 #[test]
 fn a_warrant_must_be_trusted_and_the_agents() {
     type Change = fn(&mut Gate);
-    let cases: [(&str, u8, Change, &str); 14] = [
+    let cases: [(&str, u8, Change, &str); 16] = [
         ("as it should be", 1, |_| {}, "policy_allow"),
         ("of a worker that nobody registered", 3, |_| {}, "policy_allow"),
         (
@@ -175,6 +175,18 @@ fn a_warrant_must_be_trusted_and_the_agents() {
         ("the last link is revoked", 3, |it| revoke(it, 3), "warrant_revoked"),
         ("the first link is revoked", 3, |it| revoke(it, 1), "warrant_revoked"),
         ("another warrant is revoked", 3, |it| revoke(it, 9), "policy_allow"),
+        (
+            "its root's list revokes it",
+            3,
+            |it| revoke_by(it, 3, &json!(secret(ROOT).public())),
+            "warrant_revoked",
+        ),
+        (
+            "another root's list names it",
+            3,
+            |it| revoke_by(it, 3, &json!(secret(9).public())),
+            "policy_allow",
+        ),
         ("too many links", 9, |_| {}, "warrant_chain_broken"),
         (
             "more links are accepted",
@@ -205,8 +217,13 @@ fn a_warrant_must_be_trusted_and_the_agents() {
 }
 
 fn revoke(gate: &mut Gate, number: u8) {
+    revoke_by(gate, number, &Value::Null);
+}
+
+/// `by`: the key of the root whose list revokes it, or null.
+fn revoke_by(gate: &mut Gate, number: u8, by: &Value) {
     let root = json!([{"id": "r", "public_key": secret(ROOT).public(), "allowed_servers": null}]);
-    gate.records.warrants = trusted(root, json!([hex::encode([number; 16])]));
+    gate.records.warrants = trusted(root, json!([[hex::encode([number; 16]), by]]));
 }
 
 #[test]

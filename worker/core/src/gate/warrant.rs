@@ -193,13 +193,11 @@ fn check_registry(
         let servers = root.allowed_servers.as_deref();
         servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(server)))
     });
-    if root.is_none() {
-        return refuse_for(ReasonCode::WarrantUntrusted);
-    }
+    let Some(root) = root else { return refuse_for(ReasonCode::WarrantUntrusted) };
     if records.agent.as_ref().and_then(|agent| agent.public_key.as_ref()) != Some(agent_key) {
         return refuse_for(ReasonCode::WarrantHolderUnknown);
     }
-    match records.warrants.first_revoked(ids) {
+    match records.warrants.first_revoked(&root.public_key, ids) {
         None => Ok(()),
         Some(_) => refuse_for(ReasonCode::WarrantRevoked),
     }
