@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Client, type Reply } from "../support/client.ts";
-import type { AuthorizeResponse } from "../support/api/types.gen.ts";
+import type { Agent, AuthorizeResponse } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";
 import { BOOTSTRAP_SECRET, eventually, type Gateward, MAC_KEY, type Tenant } from "../support/gateward.ts";
 import { builtModules, startWithProcess } from "../support/miniflare.ts";
@@ -273,6 +273,21 @@ test("a signed list revokes for its own root only", async () => {
   expect((await gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/other/revocation-list", { list })).status).toBe(200);
   expect(await authorize(GOOD, own.headers(ORCHESTRATOR, "refund", GOOD))).toBe("policy_allow");
   expect(await authorize(GOOD, others.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_revoked");
+});
+
+test("each answer that shows an agent with a key has its locator", async () => {
+  const key = new Key(6);
+  const fields = { agent: "located", environment: "production", public_key: key.hex };
+  const once = { idempotencyKey: "located" };
+  const { warrant_locator } = await tenant.api.change<Agent>("POST", "/v1/agents", fields, once);
+  expect(warrant_locator).toMatch(/^gwl_/);
+  const again = await tenant.api.change<Agent>("POST", "/v1/agents", fields, once);
+  expect(again.warrant_locator, "repeated").toBe(warrant_locator);
+  expect((await tenant.api.read<Agent>("/v1/agents/located")).warrant_locator).toBe(warrant_locator);
+  const patch = (public_key: string | null) => tenant.api.change<Agent>("PATCH", "/v1/agents/located", { public_key });
+  expect((await patch(null)).warrant_locator).toBeNull();
+  expect((await patch(new Key(7).hex)).warrant_locator).not.toBe(warrant_locator);
+  expect((await patch(key.hex)).warrant_locator).toBe(warrant_locator);
 });
 
 test("a key is one agent's", async () => {
