@@ -207,6 +207,13 @@ describe("without a credential", () => {
     }
     expect((await gateward.post(locator, "/v1/runs", { run_id: "r", instruction: "x" })).status).toBe(401);
     expect(await rows(), "strangers write no rows").toBe(before);
+    // What the worker refuses belongs to no tenant, what the lane refuses to the tenant.
+    await eventually("the audit has the reasons", async () => {
+      const events = await gateward.rows<{ kind: string; source: string }>("SELECT kind, source FROM audit_events WHERE kind LIKE 'warrant%'");
+      const lanes = events.filter(({ source }) => source === "@warrant").map(({ kind }) => kind);
+      const workers = events.filter(({ source }) => source !== "@warrant").map(({ kind }) => kind);
+      return lanes.includes("warrant_untrusted") && ["warrant_required", "warrant_proof_missing", "warrant_proof_invalid"].every((kind) => workers.includes(kind));
+    });
   });
 
   test("a revoked warrant identifies nobody", async () => {

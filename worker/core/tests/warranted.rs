@@ -475,31 +475,54 @@ fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
     }
 }
 
-/// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled.
+/// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled. The audit and
+/// metrics have the reason.
 #[test]
 fn a_warrant_that_does_not_hold_identifies_nobody() {
     type Change = fn(&mut Gate, &mut GateCommand);
-    let cases: [(&str, Change); 8] = [
-        ("no warrant", |_, call| call.warrant = None),
-        ("a refused one", |_, call| {
-            let refusal = Refusal::new(ReasonCode::WarrantExpired, "It has expired.");
-            call.warrant.as_mut().unwrap().judged = Judged::Refused(refusal);
-        }),
-        ("one that was not judged", |_, call| {
-            let presented = Presented { stack: vec![0x80], proof: None, approvals: vec![] };
-            call.warrant.as_mut().unwrap().judged = Judged::Later(presented);
-        }),
-        ("revoked", |gate, _| revoke(gate, 2)),
-        ("an untrusted root", |gate, _| gate.records.warrants = trusted(json!([]), json!([]))),
-        ("a void locator", |_, call| call.secret_hash = secret(WORKER).public().0),
-        ("an agent with another key", |gate, _| {
-            gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
-        }),
-        ("an agent without a key", |gate, _| {
-            gate.records.agent.as_mut().unwrap().public_key = None;
-        }),
+    let cases: [(&str, Change, &str); 8] = [
+        ("no warrant", |_, call| call.warrant = None, "warrant_required"),
+        (
+            "a refused one",
+            |_, call| {
+                let refusal = Refusal::new(ReasonCode::WarrantExpired, "It has expired.");
+                call.warrant.as_mut().unwrap().judged = Judged::Refused(refusal);
+            },
+            "warrant_expired",
+        ),
+        (
+            "one that was not judged",
+            |_, call| {
+                let presented = Presented { stack: vec![0x80], proof: None, approvals: vec![] };
+                call.warrant.as_mut().unwrap().judged = Judged::Later(presented);
+            },
+            "warrant_malformed",
+        ),
+        ("revoked", |gate, _| revoke(gate, 2), "warrant_revoked"),
+        (
+            "an untrusted root",
+            |gate, _| gate.records.warrants = trusted(json!([]), json!([])),
+            "warrant_untrusted",
+        ),
+        (
+            "a void locator",
+            |_, call| call.secret_hash = secret(WORKER).public().0,
+            "authentication_failed",
+        ),
+        (
+            "an agent with another key",
+            |gate, _| {
+                gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+            },
+            "authentication_failed",
+        ),
+        (
+            "an agent without a key",
+            |gate, _| gate.records.agent.as_mut().unwrap().public_key = None,
+            "authentication_failed",
+        ),
     ];
-    for (name, change) in cases {
+    for (name, change, kind) in cases {
         let mut gate = open(false, Some(SourceTrust::Unknown));
         let mut call = located(&read_call(), 3, now_s());
         change(&mut gate, &mut call);
@@ -507,6 +530,12 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         let reply = gate.try_call(&call).unwrap();
         assert_eq!((reply.status, reply.rate.is_none()), (401, true), "{name}: {}", reply.body);
         assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0), "{name}");
+        gate.flush_all();
+        let events = "SELECT group_concat(kind) FROM audit_events WHERE source = '@warrant'";
+        assert_eq!(gate.text(events), kind, "{name}");
+        let metric = "SELECT labels FROM metric_counters WHERE metric = 'failed_authentications'";
+        let reason = kind.replace("authentication_failed", "unauthorized");
+        assert_eq!(gate.text(metric), json!([reason]).to_string(), "{name}");
     }
 }
 

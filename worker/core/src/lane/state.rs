@@ -344,7 +344,7 @@ impl Lane {
         // Written before anything else, whatever the answer is: if a later write fails, the request
         // still cannot be used again.
         if let Some(key) = signature_nonce
-            && step.counted != Some(Counted::AuthenticationFailed)
+            && !step.counted.is_some_and(Counted::is_unknown_caller)
         {
             let expired = integer(self.clock.expired_ms(NONCE_MS))?;
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
@@ -367,7 +367,7 @@ impl Lane {
         }
         if let Some(counted) = step.counted {
             // A caller with only a locator says nothing about the agent.
-            let is_stranger = command.located && counted == Counted::AuthenticationFailed;
+            let is_stranger = command.located && counted.is_unknown_caller();
             let source = if is_stranger { locator::KEY_ID } else { &call.agent };
             self.count(storage, counted, source, now_ms)?;
         }
