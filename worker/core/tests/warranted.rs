@@ -6,11 +6,14 @@ mod support;
 
 use std::rc::Rc;
 
+use gateward_core::approval::Approval;
+use gateward_core::approval::webhook::Message;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::http_tool::Unresolved;
 use gateward_core::credential::locator;
 use gateward_core::decision::ReasonCode;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, credential};
+use gateward_core::lane::Lane;
 use gateward_core::registry::Warrants;
 use gateward_core::trust::SourceTrust;
 use gateward_core::warrant::chain::sha256;
@@ -355,6 +358,31 @@ fn a_receipt_says_nothing_about_a_warrant_that_was_refused() {
     let receipt: String =
         gate.database.query_row("SELECT body FROM receipts", [], |row| row.get(0)).unwrap();
     assert!(!receipt.contains("chain_hash"), "{receipt}");
+}
+
+#[test]
+fn an_approval_names_the_warrant_of_the_call_that_waits() {
+    let waits = with(read_call(), json!({"context": {"source_trust": "semi_trusted_customer"}}));
+    let of_worker = json!({"id": hex::encode([3; 16]), "holder": secret(WORKER).public()});
+    for (call, expected) in
+        [(warranted(&waits, 3, now_s()), of_worker), (command(&waits), Value::Null)]
+    {
+        let gate = gate(true);
+        let reply: Value = serde_json::from_str(&gate.try_call(&call).unwrap().body).unwrap();
+        let id = reply["approval"]["approval_id"].as_str().unwrap();
+        let held = gate.on_lane(|_, storage| Lane::approval(storage, id)).unwrap().unwrap();
+        let view = serde_json::to_value(held.approval.view(&held.input, START_MS, false)).unwrap();
+        assert_eq!(view["warrant"], expected);
+        let told = Message::of(("acme", 0), (1, START_MS), "approval_requested", &held.approval);
+        let told: Value = serde_json::from_str(&told.body).unwrap();
+        assert_eq!(told["data"]["approval"]["warrant"], expected);
+        // One that an older version stored.
+        let mut stored = serde_json::to_value(&held.approval).unwrap();
+        let member = stored.as_object_mut().unwrap().remove("warrant");
+        assert_eq!(member.unwrap_or_default(), expected);
+        let old: Approval = serde_json::from_value(stored).unwrap();
+        assert_eq!(old, Approval { warrant: None, ..held.approval });
+    }
 }
 
 #[test]

@@ -340,7 +340,7 @@ pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
     Some(WarrantNote {
         chain_hash: hex::encode(claim.chain_hash),
         depth: claim.ids.len().saturating_sub(1),
-        id: claim.ids.last().map(hex::encode).unwrap_or_default(),
+        id: claim.id(),
         root: claim.root.to_string(),
     })
 }
@@ -358,7 +358,7 @@ pub fn context(draft: &Draft<'_>) -> Value {
     Value::record(
         [
             ("present", Value::from(claim.is_some())),
-            ("id", text(|claim| claim.ids.last().map(hex::encode).unwrap_or_default())),
+            ("id", text(Claim::id)),
             ("root", text(|claim| claim.root.to_string())),
             ("issuer", text(|claim| claim.issuer.to_string())),
             ("holder", text(|claim| claim.holder.to_string())),

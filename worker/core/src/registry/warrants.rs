@@ -106,7 +106,12 @@ mod tests {
     fn of_a_chain_the_first_revoked_warrant_is_found() {
         let text = |byte: u8| hex::encode([byte; 16]);
         let revoked = json!([
-            [text(3), null], [text(2), null], [text(5), KEY], [text(6), OTHER], [text(7), KEY], [text(7), OTHER]
+            [text(3), null],
+            [text(2), null],
+            [text(5), KEY],
+            [text(6), OTHER],
+            [text(7), KEY],
+            [text(7), OTHER]
         ]);
         let warrants = read(json!({"roots": [], "revoked": revoked})).unwrap();
         for (chain, of_key, of_other) in [
