@@ -248,6 +248,21 @@ describe("without a credential", () => {
     expect(recorder.upstream.received).toHaveLength(1);
   });
 
+  test("strangers with somebody's chain are refused before the lane verifies more of them", async () => {
+    const own = new Key(5);
+    const { warrant_locator } = await tenant.api.agent("crowded", { public_key: own.hex });
+    const chain = Chain.root({ by: ROOT, holder: own, tools: { read: {} } });
+    const headers = { authorization: `Bearer ${warrant_locator}`, ...chain.headers(STRANGER, "read", { customer: "c-7" }) };
+    const read = () => fetch(new URL("/http/shop/customers/c-7/refunds", gateward.url), { headers });
+    // More than it verifies in a row, by so many that those that it verifies meanwhile do not matter.
+    const answers = await Promise.all(Array.from({ length: 200 }, read));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 401).length + refused.length).toBe(200);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(recorder.upstream.received).toEqual([]);
+  });
+
   test("a tenant that does not say so accepts none", async () => {
     await tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: null });
     const chain = task();

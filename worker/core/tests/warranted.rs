@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use gateward_core::approval::Approval;
 use gateward_core::approval::webhook::Message;
+use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::http_tool::Unresolved;
 use gateward_core::credential::locator;
@@ -73,6 +74,21 @@ fn chain(links: u8) -> Vec<Payload> {
 
 /// The call with a chain of so many links. The proof is of this time.
 fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
+    let mut command = unjudged(body, links, at_s);
+    let call = &command.call;
+    let judged = Call {
+        server: &call.server,
+        tool: &call.tool,
+        input: &call.input,
+        now_s: at_s,
+        agent_key: None,
+    };
+    command.warrant.as_mut().unwrap().judge(&judged, ANY_TOLERANCE, &mut Cache::default());
+    command
+}
+
+/// The same, left to the lane.
+fn unjudged(body: &Value, links: u8, at_s: u64) -> GateCommand {
     let chain = chain(links);
     let issuers = [ROOT, AGENT].into_iter().chain(std::iter::repeat(WORKER));
     let stack: Vec<_> = chain.iter().zip(issuers).map(|(it, by)| secret(by).issue(it)).collect();
@@ -84,16 +100,7 @@ fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
     let presented =
         Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: vec![] };
     let hash = sha256(&presented.stack);
-    let mut carried = Carried { hash, judged: Judged::Later(presented) };
-    let judged = Call {
-        server: &call.server,
-        tool: &call.tool,
-        input: &call.input,
-        now_s: at_s,
-        agent_key: None,
-    };
-    carried.judge(&judged, ANY_TOLERANCE, &mut Cache::default());
-    command.warrant = Some(carried);
+    command.warrant = Some(Carried { hash, judged: Judged::Later(presented) });
     command
 }
 
@@ -565,6 +572,53 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         let reason = kind.replace("authentication_failed", "unauthorized");
         assert_eq!(gate.text(metric), json!([reason]).to_string(), "{name}");
     }
+}
+
+/// Who read a chain on the way can make the lane verify only so much with it.
+#[test]
+fn strangers_are_charged_before_their_warrants_are_verified() {
+    let mut gate = open(false, Some(SourceTrust::Unknown));
+    gate.config.default_rate = Rate::new(1_000, 1.0);
+    let trusting = gate.records.clone();
+    let send = |gate: &Gate, number: u32, is_holder: bool| {
+        let call = with(read_call(), json!({"tool_call": {"parameters": {"n": number}}}));
+        let mut command = GateCommand {
+            located: true,
+            key_id: locator::KEY_ID.to_owned(),
+            secret_hash: secret(AGENT).public().0,
+            ..unjudged(&call, 3, now_s())
+        };
+        if let Some(Carried { judged: Judged::Later(presented), .. }) = &mut command.warrant
+            && !is_holder
+        {
+            presented.proof = Some(vec![1; 64]);
+        }
+        let now_ms = gate.now_ms.get();
+        let admitted = gate
+            .on_lane(|lane, storage| lane.admit(storage, &command, &gate.records, now_ms))
+            .unwrap();
+        admitted.map_or_else(
+            |problem| (problem.code.status(), problem.retry_after_s),
+            |()| (outcome(gate, &command).0, None),
+        )
+    };
+    // Nothing has to be verified to refuse a root that nobody registered, so it costs nothing.
+    gate.records.warrants = trusted(json!([]), json!([]));
+    assert!((0..101).all(|number| send(&gate, number, true) == (401, None)));
+    gate.records = trusting;
+    assert!((0..101).all(|number| send(&gate, number, true) == (200, None)), "known callers");
+    assert!((0..50).all(|number| send(&gate, number, false) == (401, None)));
+    assert_eq!(send(&gate, 101, true), (200, None), "a row between");
+    assert!((0..50).all(|number| send(&gate, number, false) == (401, None)));
+    assert_eq!(send(&gate, 0, false), (429, Some(1)));
+    assert_eq!(send(&gate, 102, true), (429, Some(1)), "nobody can tell that it is known");
+    gate.now_ms.set(START_MS + 1_000);
+    assert_eq!(send(&gate, 102, true), (200, None));
+    gate.flush_all();
+    let limited = "SELECT source FROM audit_events WHERE kind = 'rate_limited'";
+    assert_eq!(gate.text(limited), "@warrant");
+    let metric = "SELECT labels || count FROM metric_counters WHERE metric = 'limits_hit'";
+    assert_eq!(gate.text(metric), r#"["stranger_rate"]2"#);
 }
 
 #[test]
