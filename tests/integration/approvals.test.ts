@@ -174,6 +174,7 @@ describe("GET /v1/approvals/{id}", () => {
       source_trust: "semi_trusted_customer",
       taint: null,
       provenance: null,
+      warrant: null,
       reason: answer.reason,
       matched_policies: ["base/provenance#customer-writes-need-approval"],
       approver_groups: [{ group: SECURITY, quorum: 1 }],

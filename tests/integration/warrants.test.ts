@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Client, type Reply } from "../support/client.ts";
-import type { AuthorizeResponse } from "../support/api/types.gen.ts";
+import type { Agent, AuthorizeResponse } from "../support/api/types.gen.ts";
 import { Api } from "../support/administration.ts";
 import { BOOTSTRAP_SECRET, eventually, type Gateward, MAC_KEY, type Tenant } from "../support/gateward.ts";
 import { builtModules, startWithProcess } from "../support/miniflare.ts";
@@ -207,6 +207,13 @@ describe("without a credential", () => {
     }
     expect((await gateward.post(locator, "/v1/runs", { run_id: "r", instruction: "x" })).status).toBe(401);
     expect(await rows(), "strangers write no rows").toBe(before);
+    // What the worker refuses belongs to no tenant, what the lane refuses to the tenant.
+    await eventually("the audit has the reasons", async () => {
+      const events = await gateward.rows<{ kind: string; source: string }>("SELECT kind, source FROM audit_events WHERE kind LIKE 'warrant%'");
+      const lanes = events.filter(({ source }) => source === "@warrant").map(({ kind }) => kind);
+      const workers = events.filter(({ source }) => source !== "@warrant").map(({ kind }) => kind);
+      return lanes.includes("warrant_untrusted") && ["warrant_required", "warrant_proof_missing", "warrant_proof_invalid"].every((kind) => workers.includes(kind));
+    });
   });
 
   test("a revoked warrant identifies nobody", async () => {
@@ -241,6 +248,21 @@ describe("without a credential", () => {
     expect(recorder.upstream.received).toHaveLength(1);
   });
 
+  test("strangers with somebody's chain are refused before the lane verifies more of them", async () => {
+    const own = new Key(5);
+    const { warrant_locator } = await tenant.api.agent("crowded", { public_key: own.hex });
+    const chain = Chain.root({ by: ROOT, holder: own, tools: { read: {} } });
+    const headers = { authorization: `Bearer ${warrant_locator}`, ...chain.headers(STRANGER, "read", { customer: "c-7" }) };
+    const read = () => fetch(new URL("/http/shop/customers/c-7/refunds", gateward.url), { headers });
+    // More than it verifies in a row, by so many that those that it verifies meanwhile do not matter.
+    const answers = await Promise.all(Array.from({ length: 200 }, read));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 401).length + refused.length).toBe(200);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(recorder.upstream.received).toEqual([]);
+  });
+
   test("a tenant that does not say so accepts none", async () => {
     await tenant.api.change("PATCH", "/v1/settings", { warrant_alone_trust: null });
     const chain = task();
@@ -262,6 +284,32 @@ test("a signed list revokes what it names, and an older one is refused", async (
   expect((await take(revocationList(ROOT, [root.id], 2))).status, "the same list again").toBe(200);
   expect((await take(revocationList(ROOT, [], 2))).status, "another list of the same version").toBe(409);
   expect((await take(revocationList(ROOT, [], 1))).status, "an older one").toBe(409);
+});
+
+test("a signed list revokes for its own root only", async () => {
+  const other = new Key(8);
+  await tenant.api.create("/v1/warrant-roots", { root_id: "other", public_key: other.hex });
+  const chain = (by: Key) => Chain.root({ by, holder: ORCHESTRATOR, tools: { refund: {} } });
+  const [own, others] = [chain(ROOT), chain(other)];
+  const list = revocationList(other, [own.id, others.id], 1);
+  expect((await gateward.send("PUT", tenant.api.token, "/v1/warrant-roots/other/revocation-list", { list })).status).toBe(200);
+  expect(await authorize(GOOD, own.headers(ORCHESTRATOR, "refund", GOOD))).toBe("policy_allow");
+  expect(await authorize(GOOD, others.headers(ORCHESTRATOR, "refund", GOOD))).toBe("warrant_revoked");
+});
+
+test("each answer that shows an agent with a key has its locator", async () => {
+  const key = new Key(6);
+  const fields = { agent: "located", environment: "production", public_key: key.hex };
+  const once = { idempotencyKey: "located" };
+  const { warrant_locator } = await tenant.api.change<Agent>("POST", "/v1/agents", fields, once);
+  expect(warrant_locator).toMatch(/^gwl_/);
+  const again = await tenant.api.change<Agent>("POST", "/v1/agents", fields, once);
+  expect(again.warrant_locator, "repeated").toBe(warrant_locator);
+  expect((await tenant.api.read<Agent>("/v1/agents/located")).warrant_locator).toBe(warrant_locator);
+  const patch = (public_key: string | null) => tenant.api.change<Agent>("PATCH", "/v1/agents/located", { public_key });
+  expect((await patch(null)).warrant_locator).toBeNull();
+  expect((await patch(new Key(7).hex)).warrant_locator).not.toBe(warrant_locator);
+  expect((await patch(key.hex)).warrant_locator).toBe(warrant_locator);
 });
 
 test("a key is one agent's", async () => {

@@ -41,7 +41,7 @@ pub struct AgentRow {
     rate_capacity: Option<u32>,
     rate_refill_per_s: Option<f64>,
     quota_per_day: Option<u32>,
-    pub public_key: Option<PublicKey>,
+    public_key: Option<PublicKey>,
     warrant_required: bool,
     frozen: bool,
     quarantined: bool,
@@ -51,9 +51,6 @@ pub struct AgentRow {
     /// As of now, from the lane. Lists do not have it.
     #[serde(skip)]
     pub taint: Option<TaintExplanation>,
-    /// Written for the answer that shows one agent.
-    #[serde(skip)]
-    pub warrant_locator: Option<String>,
     deleted: bool,
     revision: u64,
     created_at_ms: Millis,
@@ -92,7 +89,7 @@ pub struct Agent {
     /// there too.
     taint: Option<TaintExplanation>,
     /// What callers send instead of a credential if they have a warrant of which the agent was the first holder. Null
-    /// without a `public_key`, in lists and in answers to changes.
+    /// without a `public_key`, and in lists.
     warrant_locator: Option<String>,
     revision: u64,
     #[schema(value_type = String, format = DateTime)]
@@ -140,7 +137,8 @@ impl Resource for AgentRow {
             public_key: self.public_key,
             warrant_required: self.warrant_required,
             taint: self.taint.clone(),
-            warrant_locator: self.warrant_locator.clone(),
+            // The worker writes it into an answer, because it has the key for it.
+            warrant_locator: None,
             revision: self.revision,
             created_at: self.created_at_ms,
             updated_at: self.updated_at_ms,
@@ -280,7 +278,6 @@ impl Write for CreateAgent {
             lane_quarantined: false,
             risk_steps: 0,
             taint: None,
-            warrant_locator: None,
             deleted: false,
             revision: 0,
             created_at_ms: Millis(at.now_ms),

@@ -1,11 +1,13 @@
 //! Revocations of warrants. A revoked warrant is denied, and with it each warrant that was delegated from it. A
-//! revocation cannot be lifted.
+//! revocation cannot be lifted. One that an administrator made holds for the chains of all roots, and is apart from those
+//! that came by roots' lists ([`crate::warrant_root`]).
 
 use gateward_core::bounds::{MAX_WARRANT_REVOCATIONS, WARRANT_REVOCATION_MS};
 use gateward_core::field::{Label, Millis};
 use gateward_core::problem::Problem;
 use gateward_core::registry::ChangedKey;
 use gateward_core::sql::administration::{self as sql, Statement};
+use gateward_core::warrant::key::PublicKey;
 use gateward_core::warrant::payload;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::json;
@@ -53,6 +55,7 @@ impl<'de> Deserialize<'de> for WarrantId {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WarrantRevocationRow {
     warrant_id: String,
+    root_key: Option<PublicKey>,
     reason: String,
     revoked_by: String,
     revoked_at_ms: Millis,
@@ -64,6 +67,10 @@ pub struct WarrantRevocationRow {
 pub struct WarrantRevocation {
     /// 32 lower-case hex digits.
     warrant_id: String,
+    /// The public key of the root whose list revoked the warrant. Then only chains of this root are denied. Null: the
+    /// revocation holds for chains of all roots.
+    #[schema(value_type = Option<String>)]
+    root_key: Option<PublicKey>,
     reason: String,
     /// The administrator's name.
     revoked_by: String,
@@ -80,7 +87,8 @@ impl Resource for WarrantRevocationRow {
     type View = WarrantRevocation;
 
     fn cursor(&self) -> String {
-        self.warrant_id.clone()
+        let root_key = self.root_key.map(|key| key.to_string());
+        [self.warrant_id.as_str(), root_key.as_deref().unwrap_or_default()].concat()
     }
 
     fn revision(&self) -> Option<u64> {
@@ -90,6 +98,7 @@ impl Resource for WarrantRevocationRow {
     fn view(&self, _: u64) -> WarrantRevocation {
         WarrantRevocation {
             warrant_id: self.warrant_id.clone(),
+            root_key: self.root_key,
             reason: self.reason.clone(),
             revoked_by: self.revoked_by.clone(),
             revoked_at: self.revoked_at_ms,
@@ -98,7 +107,7 @@ impl Resource for WarrantRevocationRow {
     }
 }
 
-/// Revokes a warrant. If it is revoked already, the first revocation stays as it is.
+/// Revokes a warrant, whatever its root is. If an administrator revoked it already, that revocation stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeWarrant {
@@ -122,6 +131,7 @@ impl Write for RevokeWarrant {
         }
         let row = WarrantRevocationRow {
             warrant_id: self.warrant_id.as_str().to_owned(),
+            root_key: None,
             reason: self.reason.as_deref().unwrap_or_default().to_owned(),
             revoked_by: at.issuer(),
             revoked_at_ms: Millis(at.now_ms),

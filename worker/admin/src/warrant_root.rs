@@ -249,7 +249,8 @@ impl<'de> Deserialize<'de> for SignedList {
     }
 }
 
-/// Revokes the warrants of a signed list. A list can add revocations, and lifts none.
+/// Revokes the warrants of a signed list. A list can add revocations, and lifts none. They hold only for chains of this
+/// root, because nobody else vouches for what is in the list.
 pub struct TakeRevocationList {
     pub root_id: Name,
     pub request: RevocationListRequest,
@@ -274,14 +275,20 @@ const KEPT_FREE: u64 = 500;
 struct Revoked {
     /// Revocations of the tenant that have not expired.
     count: u64,
-    /// Those of them that are in the list.
+    /// Those of them that earlier lists of the root made, of warrants that are in this list.
     listed: u64,
 }
 
 impl Write for TakeRevocationList {
     fn read(&self, at: &At<'_>) -> Statement {
         let root_id: &str = &self.root_id;
-        let values = vec![at.tenant.into(), root_id.into(), self.ids(), at.now_ms.into()];
+        let values = vec![
+            at.tenant.into(),
+            root_id.into(),
+            self.ids(),
+            at.now_ms.into(),
+            self.list().issuer.to_string().into(),
+        ];
         Statement::new(sql::LOAD_REVOCATION_LIST, values)
     }
 
@@ -326,6 +333,7 @@ impl Write for TakeRevocationList {
             at.issuer().into(),
             at.now_ms.into(),
             (at.now_ms + WARRANT_REVOCATION_MS).into(),
+            row.public_key.to_string().into(),
         ];
         change.statements.push(Statement::new(sql::EXPIRE_WARRANT_REVOCATIONS, expire));
         change.statements.push(Statement::new(sql::ADD_WARRANT_REVOCATIONS, add));

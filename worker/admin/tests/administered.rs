@@ -59,8 +59,12 @@ const LISTED: [&str; 2] = ["0190f3a05b7c7d1e8f2a3b4c5d6e7f80", "0190f3a05b7c7d1e
 fn list_of(ids: &[&str], version: u64) -> String {
     let mut secret = [0; 32];
     hex::decode_to_slice(SECRET, &mut secret).unwrap();
+    list_by(&Secret::new(secret), ids, version)
+}
+
+fn list_by(secret: &Secret, ids: &[&str], version: u64) -> String {
     let ids: Vec<_> = ids.iter().map(|id| id.parse().unwrap()).collect();
-    text::encode(&Secret::new(secret).revoke(&ids, version, "2026-01-01T00:00:00Z"))
+    text::encode(&secret.revoke(&ids, version, "2026-01-01T00:00:00Z"))
 }
 
 fn take_list(root: &str, list: &str) -> Ask {
@@ -1049,6 +1053,54 @@ fn a_tenant_has_so_many_roots_and_revocations_and_no_more() {
     registry.wait(1);
     assert!(revoke("b").unwrap().changed());
     assert_eq!(registry.list("/v1/warrant-revocations").len(), 2);
+}
+
+/// Whoever has the key of one root can neither revoke the warrants of another, nor keep others from revoking them.
+#[test]
+fn a_list_revokes_for_its_own_root_only() {
+    let registry = Registry::new();
+    let id = LISTED[0];
+    let keys = [1, 2].map(|number| Secret::new([number; 32]));
+    for (root, key) in ROOTS.iter().zip(&keys) {
+        let root = json!({"root_id": root, "public_key": key.public()});
+        assert!(registry.ask(&post("/v1/warrant-roots", root)).unwrap().changed());
+    }
+    let mut bytes = [0; 16];
+    hex::decode_to_slice(id, &mut bytes).unwrap();
+    let revoked = || {
+        let warrants = registry.load("a", "none", "s", "read").warrants.unwrap();
+        keys.each_ref().map(|key| warrants.first_revoked(&key.public(), &[bytes]).is_some())
+    };
+    let take = |at: usize| take_list(ROOTS[at], &list_by(&keys[at], &[id], 1));
+    assert_eq!(revoked(), [false, false]);
+    assert!(registry.ask(&take(0)).unwrap().changed());
+    assert_eq!(revoked(), [true, false]);
+    assert!(registry.ask(&take(1)).unwrap().changed());
+    assert_eq!(revoked(), [true, true]);
+    // A root's key is what counts, also after the root is gone.
+    assert!(registry.ask(&delete("/v1/warrant-roots/ops")).unwrap().changed());
+    assert_eq!(revoked(), [true, true]);
+
+    let path = format!("/v1/warrant-revocations/{id}");
+    let by = |body: &Json| body["root_key"].as_str().map(str::to_owned);
+    let known: Vec<_> = registry.list("/v1/warrant-revocations").iter().map(by).collect();
+    let mut expected: Vec<_> = keys.iter().map(|key| Some(key.public().to_string())).collect();
+    expected.sort();
+    assert_eq!(known, expected);
+    assert_eq!(by(&registry.ask(&get(&path)).unwrap().body), expected[0]);
+    // An administrator revokes it for all roots, and that is what is shown of the warrant.
+    let revoke = post("/v1/warrant-revocations", json!({"warrant_id": id}));
+    assert_eq!(registry.ask(&revoke).unwrap().effect, Effect::Created);
+    assert_eq!(by(&registry.ask(&get(&path)).unwrap().body), None);
+    expected.insert(0, None);
+    let (mut paged, mut cursor) = (Vec::new(), String::new());
+    while paged.len() < expected.len() {
+        let page = format!("/v1/warrant-revocations?limit=1&cursor={cursor}");
+        let body = registry.ask(&get(&page)).unwrap().body;
+        paged.push(by(&body["warrant_revocations"][0]));
+        cursor = body["next_cursor"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!((paged, cursor.as_str()), (expected, ""));
 }
 
 #[test]

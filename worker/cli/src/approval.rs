@@ -74,12 +74,16 @@ pub fn shown(approval: &Value) -> String {
         what.push(row("edited by", of_edited("by")));
         what.push(row("edited action_hash", of_edited("action_hash")));
     }
+    let mut who =
+        ["agent", "user_id", "run_id", "source_trust"].map(|name| field(approval, name)).to_vec();
+    if let Some(warrant) = approval.get("warrant").filter(|warrant| warrant.is_object()) {
+        who.extend(
+            [("warrant", "id"), ("holder", "holder")].map(|(name, of)| row(name, one(warrant, of))),
+        );
+    }
     let mut parts = vec![
         title(approval),
-        section(
-            "Who asks",
-            &["agent", "user_id", "run_id", "source_trust"].map(|name| field(approval, name)),
-        ),
+        section("Who asks", &who),
         section("What", &what),
         arguments(approval),
     ];
@@ -292,6 +296,23 @@ Why
         assert!(shown(&approval).contains(expected), "{}", shown(&approval));
         approval["provenance"] = Value::Null;
         assert!(!shown(&approval).contains("destinations"));
+    }
+
+    #[test]
+    fn an_approver_sees_whose_warrant_it_is() {
+        let mut approval = pending();
+        approval["warrant"] = json!({"id": "0f", "holder": "29\u{202e}"});
+        let expected = "
+  source_trust  semi_trusted_customer
+  warrant       0f
+  holder        29\\u{202e}
+
+What
+";
+        assert!(shown(&approval).contains(expected), "{}", shown(&approval));
+        // An older worker has no such member.
+        approval["warrant"] = Value::Null;
+        assert_eq!(shown(&approval), shown(&pending()));
     }
 
     #[test]

@@ -101,6 +101,12 @@ impl Bucket {
         left.is_some()
     }
 
+    /// Puts back tokens that were charged too early. Never more than the capacity can be taken at once: the next charge
+    /// sees to that.
+    pub fn give_back(&mut self, tokens: u32) {
+        self.micro = self.micro.saturating_add(u64::from(tokens) * MICRO);
+    }
+
     /// If the last charge is in the future, lets the refill start now. The tokens stay.
     pub fn repair_clock(&mut self, now_ms: u64) -> bool {
         repair_window(&mut self.at_ms, 1, now_ms)

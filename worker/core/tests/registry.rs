@@ -52,7 +52,7 @@ impl Stored {
     fn load(&self, with_lists: bool) -> Loaded {
         let at = |epoch: u64| epoch.to_string();
         let bans = json!([{"kind": "run", "subject": "r", "expires_at_ms": 1_000_000 + self.bans}]);
-        let warrants = json!({"roots": [], "revoked": [format!("{:032x}", self.warrants)]});
+        let warrants = json!({"roots": [], "revoked": [[format!("{:032x}", self.warrants), null]]});
         serde_json::from_value(json!({
             "tenant": {"status": "active", "epoch": self.epoch, "quota_per_day": self.tenant},
             "agent": {

@@ -232,7 +232,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
         json!({"subject_kind": kind, "subject": "*", "limit": limit})
     };
     let key = "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7";
-    let (revoked, expired) = ("0a".repeat(16), "0b".repeat(16));
+    let [revoked, expired, listed] = ["0a", "0b", "0c"].map(|byte| byte.repeat(16));
     let warrants = format!(
         r#"UPDATE tenants SET warrant_max_links = 12, warrant_proof_windows = 4, warrant_reads_once = 1,
           warrant_required = 0, warrant_alone_trust = 'untrusted_external', log_public = 1;
@@ -243,9 +243,11 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
           VALUES ('demo', 'b', '{key}', '["git*"]', 'active', 'ada', 1, 0, 0),
             ('demo', 'a', printf('%064d', 5), NULL, 'disabled', 'ada', 1, 0, 0),
             ('other', 'c', '{key}', NULL, 'active', 'ada', 1, 0, 0);
-        INSERT INTO warrant_revocations (tenant, warrant_id, reason, revoked_by, revoked_at_ms, expires_at_ms)
-          VALUES ('demo', '{revoked}', '', 'ada', 0, 100), ('demo', '{expired}', '', 'ada', 0, 99),
-            ('other', '{expired}', '', 'ada', 0, 100);"#
+        INSERT INTO warrant_revocations (tenant, warrant_id, reason, revoked_by, revoked_at_ms, expires_at_ms,
+            root_key)
+          VALUES ('demo', '{revoked}', '', 'ada', 0, 100, ''), ('demo', '{expired}', '', 'ada', 0, 99, ''),
+            ('demo', '{expired}', '', 'ada', 0, 99, '{key}'), ('demo', '{listed}', '', 'ada', 0, 100, '{key}'),
+            ('other', '{expired}', '', 'ada', 0, 100, '');"#
     );
     database.execute_batch(&warrants).unwrap();
     let expected = json!({
@@ -290,7 +292,7 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
         ],
         "warrants": {
             "roots": [{"id": "b", "public_key": key, "allowed_servers": ["git*"]}],
-            "revoked": [revoked],
+            "revoked": [[revoked, null], [listed, key]],
         },
     });
     let loaded = load(&database, "coder", "k1", "github", true);
@@ -307,8 +309,10 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(tenant.destinations.unwrap().hosts, ["a.example"]);
     let warrants = read.warrants.unwrap();
     assert_eq!(warrants.root(&key.parse().unwrap()).unwrap().id, "b");
-    let ids = [[11; 16], [10; 16]];
-    assert_eq!(warrants.first_revoked(&ids), Some([10; 16]));
+    let ids = [[11; 16], [12; 16], [10; 16]];
+    assert_eq!(warrants.first_revoked(&key.parse().unwrap(), &ids), Some([12; 16]));
+    let other = format!("{:064x}", 6).parse().unwrap();
+    assert_eq!(warrants.first_revoked(&other, &ids), Some([10; 16]));
     let tool = read.tool.unwrap();
     assert_eq!(tool.input_schema.as_deref(), Some(r#"{"type":"object"}"#));
     let roles = ArgumentRoles(vec![("/to".to_owned(), Role::Sink)]);

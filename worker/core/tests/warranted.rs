@@ -6,11 +6,15 @@ mod support;
 
 use std::rc::Rc;
 
+use gateward_core::approval::Approval;
+use gateward_core::approval::webhook::Message;
+use gateward_core::bucket::Rate;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::http_tool::Unresolved;
 use gateward_core::credential::locator;
 use gateward_core::decision::ReasonCode;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, credential};
+use gateward_core::lane::Lane;
 use gateward_core::registry::Warrants;
 use gateward_core::trust::SourceTrust;
 use gateward_core::warrant::chain::sha256;
@@ -70,6 +74,21 @@ fn chain(links: u8) -> Vec<Payload> {
 
 /// The call with a chain of so many links. The proof is of this time.
 fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
+    let mut command = unjudged(body, links, at_s);
+    let call = &command.call;
+    let judged = Call {
+        server: &call.server,
+        tool: &call.tool,
+        input: &call.input,
+        now_s: at_s,
+        agent_key: None,
+    };
+    command.warrant.as_mut().unwrap().judge(&judged, ANY_TOLERANCE, &mut Cache::default());
+    command
+}
+
+/// The same, left to the lane.
+fn unjudged(body: &Value, links: u8, at_s: u64) -> GateCommand {
     let chain = chain(links);
     let issuers = [ROOT, AGENT].into_iter().chain(std::iter::repeat(WORKER));
     let stack: Vec<_> = chain.iter().zip(issuers).map(|(it, by)| secret(by).issue(it)).collect();
@@ -81,16 +100,7 @@ fn warranted(body: &Value, links: u8, at_s: u64) -> GateCommand {
     let presented =
         Presented { stack: text::join(&stack), proof: Some(proof.to_vec()), approvals: vec![] };
     let hash = sha256(&presented.stack);
-    let mut carried = Carried { hash, judged: Judged::Later(presented) };
-    let judged = Call {
-        server: &call.server,
-        tool: &call.tool,
-        input: &call.input,
-        now_s: at_s,
-        agent_key: None,
-    };
-    carried.judge(&judged, ANY_TOLERANCE, &mut Cache::default());
-    command.warrant = Some(carried);
+    command.warrant = Some(Carried { hash, judged: Judged::Later(presented) });
     command
 }
 
@@ -130,7 +140,7 @@ fn code(gate: &Gate, command: &GateCommand) -> String {
 #[test]
 fn a_warrant_must_be_trusted_and_the_agents() {
     type Change = fn(&mut Gate);
-    let cases: [(&str, u8, Change, &str); 14] = [
+    let cases: [(&str, u8, Change, &str); 16] = [
         ("as it should be", 1, |_| {}, "policy_allow"),
         ("of a worker that nobody registered", 3, |_| {}, "policy_allow"),
         (
@@ -175,6 +185,18 @@ fn a_warrant_must_be_trusted_and_the_agents() {
         ("the last link is revoked", 3, |it| revoke(it, 3), "warrant_revoked"),
         ("the first link is revoked", 3, |it| revoke(it, 1), "warrant_revoked"),
         ("another warrant is revoked", 3, |it| revoke(it, 9), "policy_allow"),
+        (
+            "its root's list revokes it",
+            3,
+            |it| revoke_by(it, 3, &json!(secret(ROOT).public())),
+            "warrant_revoked",
+        ),
+        (
+            "another root's list names it",
+            3,
+            |it| revoke_by(it, 3, &json!(secret(9).public())),
+            "policy_allow",
+        ),
         ("too many links", 9, |_| {}, "warrant_chain_broken"),
         (
             "more links are accepted",
@@ -205,8 +227,13 @@ fn a_warrant_must_be_trusted_and_the_agents() {
 }
 
 fn revoke(gate: &mut Gate, number: u8) {
+    revoke_by(gate, number, &Value::Null);
+}
+
+/// `by`: the key of the root whose list revokes it, or null.
+fn revoke_by(gate: &mut Gate, number: u8, by: &Value) {
     let root = json!([{"id": "r", "public_key": secret(ROOT).public(), "allowed_servers": null}]);
-    gate.records.warrants = trusted(root, json!([hex::encode([number; 16])]));
+    gate.records.warrants = trusted(root, json!([[hex::encode([number; 16]), by]]));
 }
 
 #[test]
@@ -341,6 +368,31 @@ fn a_receipt_says_nothing_about_a_warrant_that_was_refused() {
 }
 
 #[test]
+fn an_approval_names_the_warrant_of_the_call_that_waits() {
+    let waits = with(read_call(), json!({"context": {"source_trust": "semi_trusted_customer"}}));
+    let of_worker = json!({"id": hex::encode([3; 16]), "holder": secret(WORKER).public()});
+    for (call, expected) in
+        [(warranted(&waits, 3, now_s()), of_worker), (command(&waits), Value::Null)]
+    {
+        let gate = gate(true);
+        let reply: Value = serde_json::from_str(&gate.try_call(&call).unwrap().body).unwrap();
+        let id = reply["approval"]["approval_id"].as_str().unwrap();
+        let held = gate.on_lane(|_, storage| Lane::approval(storage, id)).unwrap().unwrap();
+        let view = serde_json::to_value(held.approval.view(&held.input, START_MS, false)).unwrap();
+        assert_eq!(view["warrant"], expected);
+        let told = Message::of(("acme", 0), (1, START_MS), "approval_requested", &held.approval);
+        let told: Value = serde_json::from_str(&told.body).unwrap();
+        assert_eq!(told["data"]["approval"]["warrant"], expected);
+        // One that an older version stored.
+        let mut stored = serde_json::to_value(&held.approval).unwrap();
+        let member = stored.as_object_mut().unwrap().remove("warrant");
+        assert_eq!(member.unwrap_or_default(), expected);
+        let old: Approval = serde_json::from_value(stored).unwrap();
+        assert_eq!(old, Approval { warrant: None, ..held.approval });
+    }
+}
+
+#[test]
 fn a_stored_answer_ends_with_the_warrant() {
     let call = with(read_call(), json!({"request_id": "q"}));
     for (after_s, revoked, expected) in
@@ -458,31 +510,54 @@ fn a_call_that_the_warrant_of_a_known_holder_does_not_carry_is_a_denial() {
     }
 }
 
-/// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled.
+/// Such a caller is a stranger until its warrant holds: it is neither charged to the agent nor journalled. The audit and
+/// metrics have the reason.
 #[test]
 fn a_warrant_that_does_not_hold_identifies_nobody() {
     type Change = fn(&mut Gate, &mut GateCommand);
-    let cases: [(&str, Change); 8] = [
-        ("no warrant", |_, call| call.warrant = None),
-        ("a refused one", |_, call| {
-            let refusal = Refusal::new(ReasonCode::WarrantExpired, "It has expired.");
-            call.warrant.as_mut().unwrap().judged = Judged::Refused(refusal);
-        }),
-        ("one that was not judged", |_, call| {
-            let presented = Presented { stack: vec![0x80], proof: None, approvals: vec![] };
-            call.warrant.as_mut().unwrap().judged = Judged::Later(presented);
-        }),
-        ("revoked", |gate, _| revoke(gate, 2)),
-        ("an untrusted root", |gate, _| gate.records.warrants = trusted(json!([]), json!([]))),
-        ("a void locator", |_, call| call.secret_hash = secret(WORKER).public().0),
-        ("an agent with another key", |gate, _| {
-            gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
-        }),
-        ("an agent without a key", |gate, _| {
-            gate.records.agent.as_mut().unwrap().public_key = None;
-        }),
+    let cases: [(&str, Change, &str); 8] = [
+        ("no warrant", |_, call| call.warrant = None, "warrant_required"),
+        (
+            "a refused one",
+            |_, call| {
+                let refusal = Refusal::new(ReasonCode::WarrantExpired, "It has expired.");
+                call.warrant.as_mut().unwrap().judged = Judged::Refused(refusal);
+            },
+            "warrant_expired",
+        ),
+        (
+            "one that was not judged",
+            |_, call| {
+                let presented = Presented { stack: vec![0x80], proof: None, approvals: vec![] };
+                call.warrant.as_mut().unwrap().judged = Judged::Later(presented);
+            },
+            "warrant_malformed",
+        ),
+        ("revoked", |gate, _| revoke(gate, 2), "warrant_revoked"),
+        (
+            "an untrusted root",
+            |gate, _| gate.records.warrants = trusted(json!([]), json!([])),
+            "warrant_untrusted",
+        ),
+        (
+            "a void locator",
+            |_, call| call.secret_hash = secret(WORKER).public().0,
+            "authentication_failed",
+        ),
+        (
+            "an agent with another key",
+            |gate, _| {
+                gate.records.agent.as_mut().unwrap().public_key = Some(secret(WORKER).public());
+            },
+            "authentication_failed",
+        ),
+        (
+            "an agent without a key",
+            |gate, _| gate.records.agent.as_mut().unwrap().public_key = None,
+            "authentication_failed",
+        ),
     ];
-    for (name, change) in cases {
+    for (name, change, kind) in cases {
         let mut gate = open(false, Some(SourceTrust::Unknown));
         let mut call = located(&read_call(), 3, now_s());
         change(&mut gate, &mut call);
@@ -490,7 +565,60 @@ fn a_warrant_that_does_not_hold_identifies_nobody() {
         let reply = gate.try_call(&call).unwrap();
         assert_eq!((reply.status, reply.rate.is_none()), (401, true), "{name}: {}", reply.body);
         assert_eq!(gate.on_lane(|lane, _| Ok(lane.journal_rows())), Ok(0), "{name}");
+        gate.flush_all();
+        let events = "SELECT group_concat(kind) FROM audit_events WHERE source = '@warrant'";
+        assert_eq!(gate.text(events), kind, "{name}");
+        let metric = "SELECT labels FROM metric_counters WHERE metric = 'failed_authentications'";
+        let reason = kind.replace("authentication_failed", "unauthorized");
+        assert_eq!(gate.text(metric), json!([reason]).to_string(), "{name}");
     }
+}
+
+/// Who read a chain on the way can make the lane verify only so much with it.
+#[test]
+fn strangers_are_charged_before_their_warrants_are_verified() {
+    let mut gate = open(false, Some(SourceTrust::Unknown));
+    gate.config.default_rate = Rate::new(1_000, 1.0);
+    let trusting = gate.records.clone();
+    let send = |gate: &Gate, number: u32, is_holder: bool| {
+        let call = with(read_call(), json!({"tool_call": {"parameters": {"n": number}}}));
+        let mut command = GateCommand {
+            located: true,
+            key_id: locator::KEY_ID.to_owned(),
+            secret_hash: secret(AGENT).public().0,
+            ..unjudged(&call, 3, now_s())
+        };
+        if let Some(Carried { judged: Judged::Later(presented), .. }) = &mut command.warrant
+            && !is_holder
+        {
+            presented.proof = Some(vec![1; 64]);
+        }
+        let now_ms = gate.now_ms.get();
+        let admitted = gate
+            .on_lane(|lane, storage| lane.admit(storage, &command, &gate.records, now_ms))
+            .unwrap();
+        admitted.map_or_else(
+            |problem| (problem.code.status(), problem.retry_after_s),
+            |()| (outcome(gate, &command).0, None),
+        )
+    };
+    // Nothing has to be verified to refuse a root that nobody registered, so it costs nothing.
+    gate.records.warrants = trusted(json!([]), json!([]));
+    assert!((0..101).all(|number| send(&gate, number, true) == (401, None)));
+    gate.records = trusting;
+    assert!((0..101).all(|number| send(&gate, number, true) == (200, None)), "known callers");
+    assert!((0..50).all(|number| send(&gate, number, false) == (401, None)));
+    assert_eq!(send(&gate, 101, true), (200, None), "a row between");
+    assert!((0..50).all(|number| send(&gate, number, false) == (401, None)));
+    assert_eq!(send(&gate, 0, false), (429, Some(1)));
+    assert_eq!(send(&gate, 102, true), (429, Some(1)), "nobody can tell that it is known");
+    gate.now_ms.set(START_MS + 1_000);
+    assert_eq!(send(&gate, 102, true), (200, None));
+    gate.flush_all();
+    let limited = "SELECT source FROM audit_events WHERE kind = 'rate_limited'";
+    assert_eq!(gate.text(limited), "@warrant");
+    let metric = "SELECT labels || count FROM metric_counters WHERE metric = 'limits_hit'";
+    assert_eq!(gate.text(metric), r#"["stranger_rate"]2"#);
 }
 
 #[test]

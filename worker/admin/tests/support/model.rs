@@ -23,10 +23,10 @@ const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
 /// How long a warrant stays revoked: 91 days.
 const REVOKED_MS: u64 = 91 * 24 * 60 * 60 * 1_000;
 
-fn revocation(id: &str, reason: &str, now_ms: u64) -> Json {
+fn revocation(id: &str, root_key: &Json, reason: &str, now_ms: u64) -> Json {
     json!({
-        "warrant_id": id, "reason": reason, "revoked_by": "ada", "revoked_at": rfc3339(now_ms),
-        "expires_at": rfc3339(now_ms + REVOKED_MS),
+        "warrant_id": id, "root_key": root_key, "reason": reason, "revoked_by": "ada",
+        "revoked_at": rfc3339(now_ms), "expires_at": rfc3339(now_ms + REVOKED_MS),
     })
 }
 
@@ -54,6 +54,7 @@ pub struct Model {
     tools: Records,
     bans: Records,
     warrant_roots: Records,
+    /// By the warrant's id and the root's key.
     warrant_revocations: Records,
     /// Version and hash of the last list of each root.
     lists: BTreeMap<String, (u64, String)>,
@@ -400,9 +401,11 @@ impl Model {
                 self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
                 for id in list.revoked {
                     let reason = format!("on list {} of the root {name}", list.version);
-                    let added = revocation(&id.to_string(), &reason, now_ms);
+                    let key = &root["public_key"];
+                    let added = revocation(&id.to_string(), key, &reason, now_ms);
                     let expires_at = added["expires_at"].clone();
-                    self.warrant_revocations.entry(id.to_string()).or_insert(added)["expires_at"] =
+                    let of_root = format!("{id}{}", text(key));
+                    self.warrant_revocations.entry(of_root).or_insert(added)["expires_at"] =
                         expires_at;
                 }
                 root["revocation_list_version"] = json!(list.version);
@@ -425,7 +428,7 @@ impl Model {
                 }
                 self.warrant_revocations.retain(|_, known| !past(&known["expires_at"], now_ms));
                 let reason = body.get("reason").map_or("", |it| it.as_str().unwrap());
-                let revocation = revocation(&id, reason, now_ms);
+                let revocation = revocation(&id, &Json::Null, reason, now_ms);
                 self.warrant_revocations.insert(id, revocation.clone());
                 self.epoch += 1;
                 Ok((Effect::Created, revocation))
@@ -723,7 +726,9 @@ impl Model {
             "bans": bans.map(ban).collect::<Vec<_>>(),
             "warrants": {
                 "roots": roots.map(root).collect::<Vec<_>>(),
-                "revoked": revoked.map(|known| &known["warrant_id"]).collect::<Vec<_>>(),
+                "revoked": revoked
+                    .map(|known| [&known["warrant_id"], &known["root_key"]])
+                    .collect::<Vec<_>>(),
             },
         }))
         .unwrap()

@@ -7,6 +7,7 @@ use crate::table::Field;
 
 const FIELDS: &[Field] = &[
     Field::column("warrant_id"),
+    Field::detail("root_key").null("all roots"),
     Field::column("reason"),
     Field::column("revoked_by"),
     Field::column("revoked_at"),

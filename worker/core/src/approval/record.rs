@@ -100,6 +100,15 @@ pub struct Approver {
     pub at_ms: u64,
 }
 
+/// The warrant of a call that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalWarrant {
+    /// The id of the last link: 32 hex digits.
+    pub id: String,
+    /// The key of the last link's holder, who makes the call: 64 hex digits.
+    pub holder: String,
+}
+
 /// An approval without the call's arguments. Persisted in the lane, in its journal's rows and in
 /// D1: a new field needs a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,6 +140,9 @@ pub struct Approval {
     /// Where the destinations of the call came from, if that was looked up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
+    /// As the call had it. The action hash does not cover it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warrant: Option<ApprovalWarrant>,
     pub reason: String,
     pub matched_policies: Vec<String>,
     pub status: ApprovalStatus,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::record::{Approval, ApprovalInput, ApprovalStatus, ApproverGroup};
+use super::record::{Approval, ApprovalInput, ApprovalStatus, ApprovalWarrant, ApproverGroup};
 use crate::provenance::Provenance;
 use crate::taint::TaintExplanation;
 use crate::trust::SourceTrust;
@@ -39,6 +39,9 @@ pub struct ApprovalView<'a> {
     taint: Option<&'a TaintExplanation>,
     /// Where the destinations of the call came from; null if that was not looked up.
     provenance: Option<&'a Provenance>,
+    /// The warrant of the call that asked; null if it had none. The hash never covers it: the approval is good for the
+    /// same call of each holder of the agent's warrants, and of the agent itself.
+    warrant: Option<&'a ApprovalWarrant>,
     /// Why approval is needed.
     reason: &'a str,
     matched_policies: &'a [String],
@@ -126,6 +129,7 @@ impl Approval {
             source_trust: self.source_trust,
             taint: self.taint.as_ref(),
             provenance: self.provenance.as_ref(),
+            warrant: self.warrant.as_ref(),
             reason: &self.reason,
             matched_policies: &self.matched_policies,
             approver_groups: &self.approver_groups,

@@ -14,9 +14,9 @@ use super::row::{Event, JournalEntry};
 use super::ruling::Ruling;
 use super::space;
 use crate::approval::{
-    Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, ApproverGroup, CHANGE_APPROVAL_S,
-    ChangeCommand, DEFAULT_APPROVAL_S, DecideCommand, Decided, MAX_APPROVAL_INPUT_BYTES,
-    MAX_OPEN_APPROVALS, REGISTRY, REGISTRY_SERVER,
+    Approval, ApprovalEvent, ApprovalInput, ApprovalStatus, ApprovalWarrant, ApproverGroup,
+    CHANGE_APPROVAL_S, ChangeCommand, DEFAULT_APPROVAL_S, DecideCommand, Decided,
+    MAX_APPROVAL_INPUT_BYTES, MAX_OPEN_APPROVALS, REGISTRY, REGISTRY_SERVER,
 };
 use crate::decision::{Decision, ReasonCode};
 use crate::id;
@@ -151,6 +151,9 @@ pub fn ask(draft: &mut Draft<'_>, ruling: &Ruling, decision_id: &str) -> (Approv
         source_trust: draft.trust().effective,
         taint: ruling.taint.as_deref().cloned(),
         provenance: ruling.provenance.as_deref().cloned(),
+        warrant: draft
+            .warranted
+            .map(|claim| ApprovalWarrant { id: claim.id(), holder: claim.holder.to_string() }),
         reason: ruling.reason.clone(),
         matched_policies: ruling.matched_policies.clone(),
         status: ApprovalStatus::Pending,
@@ -341,6 +344,7 @@ pub fn ask_change(
         source_trust: SourceTrust::Unknown,
         taint: None,
         provenance: None,
+        warrant: None,
         reason: "It changes who can approve for a protected group.".to_owned(),
         matched_policies: Vec::new(),
         status: ApprovalStatus::Pending,

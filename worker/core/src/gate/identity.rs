@@ -65,7 +65,8 @@ pub fn verify<'a>(command: &GateCommand, facts: &Facts<'a>) -> Result<Identity<'
     if command.located
         && let Err(refusal) = warrant::identify(command, facts)
     {
-        return Err(refuse(ProblemCode::Unauthorized, &refusal.reason));
+        let problem = Problem::new(ProblemCode::Unauthorized, &refusal.reason);
+        return Err(Stop::Problem(problem, Some(Counted::WarrantRefused(refusal.code))));
     }
     if let Some(networks) = &credential.allowed_networks
         && !command.source_address.is_some_and(|at| networks.iter().any(|net| net.contains(at)))

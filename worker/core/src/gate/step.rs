@@ -3,6 +3,7 @@
 use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
+use crate::decision::ReasonCode;
 use crate::limit::lease::Need;
 use crate::limit::status::Status;
 use crate::metrics::Series;
@@ -14,6 +15,8 @@ use crate::velocity::shared::Look;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
     AuthenticationFailed,
+    /// A caller without a credential has a warrant that says nothing about who calls, for this reason.
+    WarrantRefused(ReasonCode),
     RateLimited,
     StatusDenied,
     TenantRowsExhausted,
@@ -31,6 +34,7 @@ impl Counted {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AuthenticationFailed => "authentication_failed",
+            Self::WarrantRefused(reason) => reason.code(),
             Self::RateLimited => "rate_limited",
             Self::StatusDenied => "status_denied",
             Self::TenantRowsExhausted => "tenant_rows_exhausted",
@@ -40,13 +44,17 @@ impl Counted {
             Self::ClockRepaired => "clock_repaired",
         }
     }
-}
 
-impl Counted {
     /// Whether metrics show it as an event. The others have a metric of their own.
     #[must_use]
     pub const fn is_event(self) -> bool {
-        !matches!(self, Self::AuthenticationFailed | Self::RateLimited | Self::DecidedDegraded)
+        !self.is_unknown_caller() && !matches!(self, Self::RateLimited | Self::DecidedDegraded)
+    }
+
+    /// Whether the request says nothing certain about who calls.
+    #[must_use]
+    pub const fn is_unknown_caller(self) -> bool {
+        matches!(self, Self::AuthenticationFailed | Self::WarrantRefused(_))
     }
 }
 
@@ -54,6 +62,7 @@ impl Counted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     Authentication(ProblemCode),
+    Warrant(ReasonCode),
     /// A limit's kind and id; the id is empty for the agent's own rate.
     Limit {
         kind: String,
@@ -65,6 +74,7 @@ impl Refused {
     pub(super) fn of(counted: Counted, problem: &Problem) -> Option<Self> {
         match counted {
             Counted::AuthenticationFailed => Some(Self::Authentication(problem.code)),
+            Counted::WarrantRefused(reason) => Some(Self::Warrant(reason)),
             Counted::RateLimited => {
                 let field = |name: &str| {
                     let limit = problem.violated_limit.as_ref()?;
@@ -82,7 +92,8 @@ impl Refused {
     #[must_use]
     pub fn series(&self) -> Series<'_> {
         match self {
-            Self::Authentication(code) => Series::FailedAuthentication(*code),
+            Self::Authentication(code) => Series::FailedAuthentication(code.code()),
+            Self::Warrant(reason) => Series::FailedAuthentication(reason.code()),
             Self::Limit { kind, limit } => Series::LimitHit { kind, limit },
         }
     }

@@ -45,8 +45,32 @@ pub fn agent_key(command: &GateCommand) -> Option<PublicKey> {
 /// links the tenant accepts.
 #[must_use]
 pub fn is_judged_by_lane(command: &GateCommand) -> bool {
-    let is_open = |carried: &Carried| matches!(carried.judged, Judged::Later(_));
-    !matches!(command.purpose, Purpose::Route(_)) && command.warrant.as_ref().is_some_and(is_open)
+    !matches!(command.purpose, Purpose::Route(_)) && left_to_lane(command).is_some()
+}
+
+fn left_to_lane(command: &GateCommand) -> Option<&Presented> {
+    match &command.warrant.as_ref()?.judged {
+        Judged::Later(presented) => Some(presented),
+        _ => None,
+    }
+}
+
+/// The warrant of a caller without a credential, if only the lane can verify that its proof says who calls.
+fn of_stranger(command: &GateCommand) -> Option<&Presented> {
+    left_to_lane(command).filter(|_| command.located)
+}
+
+/// Whether the lane has to verify signatures to find out who calls.
+#[must_use]
+pub fn is_from_stranger(command: &GateCommand) -> bool {
+    of_stranger(command).is_some()
+}
+
+/// Whether it has to after it looked at everything that it knows without that.
+#[must_use]
+pub fn may_be_known(command: &GateCommand, records: &CallRecords, now_ms: u64) -> bool {
+    let may_be = |presented| may_be_of_agent(presented, command, records, now_ms).is_ok();
+    of_stranger(command).is_some_and(may_be)
 }
 
 /// The warrant of a command, judged if the worker did not.
@@ -58,7 +82,7 @@ pub fn of_command(
     now_ms: u64,
 ) -> Option<Carried> {
     let mut carried = command.warrant.clone()?;
-    if let (true, Judged::Later(presented)) = (command.located, &carried.judged)
+    if let Some(presented) = of_stranger(command)
         && let Err(refusal) = may_be_of_agent(presented, command, records, now_ms)
     {
         return Some(Carried { judged: Judged::Refused(*refusal), ..carried });
@@ -101,9 +125,7 @@ pub fn may_identify(
     records: &CallRecords,
     now_ms: u64,
 ) -> bool {
-    let Some(Judged::Later(presented)) = command.warrant.as_ref().map(|it| &it.judged) else {
-        return false;
-    };
+    let Some(presented) = left_to_lane(command) else { return false };
     may_be_of_agent(presented, command, records, now_ms).is_ok()
         && warrant::chain_of(presented, agent_key(command), &engine.chains().borrow()).is_ok()
 }
@@ -193,13 +215,11 @@ fn check_registry(
         let servers = root.allowed_servers.as_deref();
         servers.is_none_or(|globs| globs.iter().any(|glob| glob.matches(server)))
     });
-    if root.is_none() {
-        return refuse_for(ReasonCode::WarrantUntrusted);
-    }
+    let Some(root) = root else { return refuse_for(ReasonCode::WarrantUntrusted) };
     if records.agent.as_ref().and_then(|agent| agent.public_key.as_ref()) != Some(agent_key) {
         return refuse_for(ReasonCode::WarrantHolderUnknown);
     }
-    match records.warrants.first_revoked(ids) {
+    match records.warrants.first_revoked(&root.public_key, ids) {
         None => Ok(()),
         Some(_) => refuse_for(ReasonCode::WarrantRevoked),
     }
@@ -342,7 +362,7 @@ pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
     Some(WarrantNote {
         chain_hash: hex::encode(claim.chain_hash),
         depth: claim.ids.len().saturating_sub(1),
-        id: claim.ids.last().map(hex::encode).unwrap_or_default(),
+        id: claim.id(),
         root: claim.root.to_string(),
     })
 }
@@ -360,7 +380,7 @@ pub fn context(draft: &Draft<'_>) -> Value {
     Value::record(
         [
             ("present", Value::from(claim.is_some())),
-            ("id", text(|claim| claim.ids.last().map(hex::encode).unwrap_or_default())),
+            ("id", text(Claim::id)),
             ("root", text(|claim| claim.root.to_string())),
             ("issuer", text(|claim| claim.issuer.to_string())),
             ("holder", text(|claim| claim.holder.to_string())),

@@ -352,6 +352,7 @@ mod tests {
             source_trust: SourceTrust::Unknown,
             taint: None,
             provenance: None,
+            warrant: None,
             reason: text("why"),
             matched_policies: vec![text("m")],
             status: ApprovalStatus::Pending,

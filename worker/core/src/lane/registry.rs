@@ -21,9 +21,9 @@ const EPOCH: &str = "epoch";
 const CONFIRMED: &str = "confirmed_at_ms";
 const SHAPE: &str = "records_shape";
 
-/// Raise it whenever a stored record gets a member that restricts calls: records of an older version lack it, and
-/// must not be used.
-const RECORDS_SHAPE: &str = "3";
+/// Raise it whenever a stored record gets a member that restricts calls, or another form: records of an older version
+/// lack it, and must not be used.
+const RECORDS_SHAPE: &str = "4";
 
 impl Lane {
     /// The epoch of the stored records, and when D1 last confirmed it.

@@ -14,6 +14,7 @@ use super::storage::{
 };
 use super::tree::{Published, Tree, publication};
 use super::windows::{self, Windows};
+use crate::bucket::{Bucket, Rate};
 use crate::call::command::{GateCommand, Purpose};
 use crate::credential::locator;
 use crate::gate::budget::Budget;
@@ -30,7 +31,7 @@ use crate::limit::book::Writes;
 use crate::limit::lease::{Answer, Need};
 use crate::metrics::{Series, Tallies};
 use crate::policy::PolicyEngine;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 use crate::provenance::run::storage_name;
 use crate::receipt::{ChainHead, GENESIS};
 use crate::registry::{CallRecords, TenantRecord};
@@ -41,6 +42,14 @@ use crate::warrant::Carried;
 /// Agents in memory. With more, those without a row after the checkpoint are dropped, and read
 /// again when they call. A state takes about 300 bytes.
 const MAX_AGENTS: usize = 20_000;
+
+/// Requests in a row for one agent, of callers without a credential, whose warrants a lane verifies although they may say
+/// nothing about who calls. A caller who turns out to be known uses none, but holds one while its records are read: as
+/// many may wait at once.
+const STRANGERS: u32 = 100;
+
+/// How many more it verifies each second. Each takes the lane about 1 ms.
+const STRANGERS_PER_S: f64 = 2.0;
 
 /// Agents with a count of their own within a minute.
 const MAX_COUNTED_AGENTS: usize = 1_024;
@@ -75,6 +84,8 @@ pub(super) struct Held {
     /// The sequence number of the agent's newest journal row since the lane has it in memory, else
     /// 0. Up to the checkpoint, the agent's snapshot is as new.
     pub(super) journalled: u64,
+    /// What callers are charged who may be strangers ([`Lane::admit`]). In memory only: who evicts the lane gets little.
+    strangers: Option<Bucket>,
 }
 
 /// See [`crate::lane`].
@@ -150,7 +161,8 @@ impl Lane {
             else {
                 return Err(unreadable("an agent's journal row"));
             };
-            let held = Held { state: parse_state(state)?, journalled: unsigned(*seq)? };
+            let state = parse_state(state)?;
+            let held = Held { state, journalled: unsigned(*seq)?, strangers: None };
             agents.insert(agent.clone(), held);
             found += unsigned(*rows)?;
         }
@@ -234,6 +246,40 @@ impl Lane {
                 Ok(())
             }
         }
+    }
+
+    /// Charges a caller without a credential before the lane verifies its warrant: somebody who read a chain that is
+    /// still valid can send it with any proof. To be asked once for each request, before [`Self::needs_tool`] and
+    /// [`Self::call`]. A caller who turns out to be known gets back what it was charged.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, the [`Problem`] for the caller.
+    pub fn admit(
+        &mut self,
+        storage: &impl LaneSql,
+        command: &GateCommand,
+        records: &CallRecords,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        if !warrant::may_be_known(command, records, now_ms) {
+            return Ok(Ok(()));
+        }
+        self.hold(storage, &command.call.agent, now_ms)?;
+        let Some(held) = self.agents.get_mut(&command.call.agent) else { return Ok(Ok(())) };
+        let rate = Rate::new(STRANGERS, STRANGERS_PER_S);
+        let bucket = held.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
+        bucket.repair_clock(now_ms);
+        if bucket.charge(rate, now_ms, 1) {
+            return Ok(Ok(()));
+        }
+        let retry_after_s = bucket.retry_after_s(rate, 1);
+        self.count(storage, Counted::RateLimited, locator::KEY_ID, now_ms)?;
+        self.tally(Series::LimitHit { kind: "stranger_rate", limit: "" }, 1);
+        let detail = "too many calls without a credential had warrants that did not say who calls; try again";
+        let mut problem = Problem::new(ProblemCode::RateLimited, detail);
+        problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
+        Ok(Err(problem))
     }
 
     /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: to this call.
@@ -335,6 +381,14 @@ impl Lane {
             }
             return Ok(Called::NotCounted(step.looks));
         }
+        let is_known = !step.counted.is_some_and(Counted::is_unknown_caller);
+        if is_known
+            && warrant::is_from_stranger(command)
+            && let Some(held) = self.agents.get_mut(&call.agent)
+            && let Some(bucket) = &mut held.strangers
+        {
+            bucket.give_back(1);
+        }
         if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
             (&mut step.entry, &command.purpose, &settled)
         {
@@ -344,7 +398,7 @@ impl Lane {
         // Written before anything else, whatever the answer is: if a later write fails, the request
         // still cannot be used again.
         if let Some(key) = signature_nonce
-            && step.counted != Some(Counted::AuthenticationFailed)
+            && is_known
         {
             let expired = integer(self.clock.expired_ms(NONCE_MS))?;
             let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
@@ -367,7 +421,7 @@ impl Lane {
         }
         if let Some(counted) = step.counted {
             // A caller with only a locator says nothing about the agent.
-            let is_stranger = command.located && counted == Counted::AuthenticationFailed;
+            let is_stranger = command.located && counted.is_unknown_caller();
             let source = if is_stranger { locator::KEY_ID } else { &call.agent };
             self.count(storage, counted, source, now_ms)?;
         }
@@ -596,7 +650,8 @@ impl Lane {
             self.limits.take(*limits);
         }
         self.windows.take(entry.windows);
-        self.agents.insert(entry.agent, Held { state, journalled: head.seq });
+        let strangers = self.agents.get(&entry.agent).and_then(|held| held.strangers);
+        self.agents.insert(entry.agent, Held { state, journalled: head.seq, strangers });
         self.head = head;
         self.latest_ms = self.latest_ms.max(now_ms);
         self.day.add(bytes);
@@ -617,7 +672,8 @@ impl Lane {
                 self.agents.retain(|_, held| held.journalled > self.checkpoint);
             }
             let state = snapshot(storage, agent)?.unwrap_or_default();
-            self.agents.insert(agent.to_owned(), Held { state, journalled: 0 });
+            let held = Held { state, journalled: 0, strangers: None };
+            self.agents.insert(agent.to_owned(), held);
         }
         let held = self.agents.get_mut(agent);
         if held.is_some_and(|held| held.state.repair_clock(now_ms)) {

@@ -91,7 +91,7 @@ metrics! {
     Events = "events", "gateward_events_total", Kind::Counter, ["event"], [],
         "Events that lanes count without writing each down.";
     FailedAuthentications = "failed_authentications", "gateward_failed_authentications_total", Kind::Counter, ["reason"], [],
-        "Requests with a credential that was refused.";
+        "Requests with a credential that was refused, or with a warrant and no credential that did not say who calls.";
     WebhookAttempts = "webhook_attempts", "gateward_webhook_attempts_total", Kind::Counter, ["outcome"], [],
         "Attempts to deliver a message to the webhook.";
     DeadLetters = "dead_letters", "gateward_dead_letters_total", Kind::Counter, [], [],

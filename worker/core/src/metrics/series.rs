@@ -6,7 +6,6 @@
 
 use super::list::{Kind, Metric};
 use crate::decision::{Decision, ReasonCode};
-use crate::problem::ProblemCode;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -100,7 +99,8 @@ pub enum Series<'a> {
     },
     /// The name of an event that is counted.
     Event(&'static str),
-    FailedAuthentication(ProblemCode),
+    /// The code of a problem, or the reason code of a refused warrant.
+    FailedAuthentication(&'static str),
     WebhookAttempt {
         delivered: bool,
     },
@@ -163,7 +163,7 @@ impl Series<'_> {
                 let observed = (self.bucket(duration_ms), duration_ms);
                 push(out, key, &[outcome.as_str()], &[server], Some(observed));
             }
-            Self::FailedAuthentication(code) => put(&[code.code()], &[]),
+            Self::FailedAuthentication(code) => put(&[code], &[]),
             Self::WebhookAttempt { delivered } => {
                 put(&[if delivered { "delivered" } else { "failed" }], &[]);
             }
@@ -276,7 +276,7 @@ mod tests {
             ),
             (Series::Event("status_denied"), r#"["events",["status_denied"],[]]"#),
             (
-                Series::FailedAuthentication(ProblemCode::Unauthorized),
+                Series::FailedAuthentication("unauthorized"),
                 r#"["failed_authentications",["unauthorized"],[]]"#,
             ),
             (Series::WebhookAttempt { delivered: false }, r#"["webhook_attempts",["failed"],[]]"#),

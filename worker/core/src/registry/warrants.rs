@@ -26,15 +26,17 @@ pub struct WarrantRoot {
 #[serde(try_from = "Read")]
 pub struct Warrants {
     roots: Vec<WarrantRoot>,
-    revoked: HashSet<[u8; 16]>,
+    /// With the key of the root whose list revoked it. Such a revocation holds only for chains of this root, so that the
+    /// holder of one root's key cannot revoke warrants of another root. `None` holds for all.
+    revoked: HashSet<([u8; 16], Option<PublicKey>)>,
 }
 
 /// The lists, as they are read.
 #[derive(Deserialize)]
 struct Read {
     roots: Vec<WarrantRoot>,
-    /// Ids, each of 32 hex digits.
-    revoked: Vec<String>,
+    /// Ids, each of 32 hex digits, with the keys of roots.
+    revoked: Vec<(String, Option<PublicKey>)>,
 }
 
 impl Warrants {
@@ -44,10 +46,11 @@ impl Warrants {
         self.roots.iter().find(|root| root.public_key == *key)
     }
 
-    /// The first of these warrants that is revoked.
+    /// The first warrant that is revoked, of a chain that begins with this root's key.
     #[must_use]
-    pub fn first_revoked(&self, ids: &[[u8; 16]]) -> Option<[u8; 16]> {
-        ids.iter().find(|id| self.revoked.contains(*id)).copied()
+    pub fn first_revoked(&self, root: &PublicKey, ids: &[[u8; 16]]) -> Option<[u8; 16]> {
+        let by = [None, Some(*root)];
+        ids.iter().find(|id| by.iter().any(|by| self.revoked.contains(&(**id, *by)))).copied()
     }
 }
 
@@ -61,13 +64,13 @@ impl TryFrom<Read> for Warrants {
         if revoked.len() > MAX_WARRANT_REVOCATIONS {
             return Err(format!("the tenant revoked more than {MAX_WARRANT_REVOCATIONS} warrants"));
         }
-        let id = |text: String| {
+        let read = |(text, by): (String, _)| {
             let mut id = [0; 16];
             hex::decode_to_slice(text, &mut id)
                 .map_err(|error| format!("a revocation: {error}"))?;
-            Ok(id)
+            Ok((id, by))
         };
-        Ok(Self { roots, revoked: revoked.into_iter().map(id).collect::<Result<_, String>>()? })
+        Ok(Self { roots, revoked: revoked.into_iter().map(read).collect::<Result<_, String>>()? })
     }
 }
 
@@ -102,22 +105,37 @@ mod tests {
     #[test]
     fn of_a_chain_the_first_revoked_warrant_is_found() {
         let text = |byte: u8| hex::encode([byte; 16]);
-        let warrants = read(json!({"roots": [], "revoked": [text(3), text(2)]})).unwrap();
-        for (chain, expected) in [
-            (vec![], None),
-            (vec![1, 4], None),
-            (vec![1, 2], Some(2)),
-            (vec![2, 3], Some(2)),
-            (vec![3, 2], Some(3)),
+        let revoked = json!([
+            [text(3), null],
+            [text(2), null],
+            [text(5), KEY],
+            [text(6), OTHER],
+            [text(7), KEY],
+            [text(7), OTHER]
+        ]);
+        let warrants = read(json!({"roots": [], "revoked": revoked})).unwrap();
+        for (chain, of_key, of_other) in [
+            (vec![], None, None),
+            (vec![1, 4], None, None),
+            (vec![1, 2], Some(2), Some(2)),
+            (vec![2, 3], Some(2), Some(2)),
+            (vec![3, 2], Some(3), Some(3)),
+            (vec![1, 5], Some(5), None),
+            (vec![6, 1], None, Some(6)),
+            (vec![5, 6, 3], Some(5), Some(6)),
+            (vec![7], Some(7), Some(7)),
         ] {
             let ids: Vec<[u8; 16]> = chain.iter().map(|byte| [*byte; 16]).collect();
-            assert_eq!(warrants.first_revoked(&ids), expected.map(|byte| [byte; 16]), "{chain:?}");
+            for (root, expected) in [(KEY, of_key), (OTHER, of_other)] {
+                let found = warrants.first_revoked(&root.parse().unwrap(), &ids);
+                assert_eq!(found, expected.map(|byte| [byte; 16]), "{root} {chain:?}");
+            }
         }
     }
 
     #[test]
     fn lists_that_are_too_long_or_malformed_are_unreadable() {
-        let id = |number: usize| format!("{number:032x}");
+        let id = |number: usize| json!([format!("{number:032x}"), null]);
         let ids = |count: usize| (0..count).map(id).collect::<Vec<_>>();
         let roots = |count: usize| vec![root(&Value::Null); count];
         assert!(read(json!({"roots": roots(64), "revoked": ids(4_000)})).is_ok());
@@ -126,8 +144,10 @@ mod tests {
             ("4001 revocations", json!({"roots": [], "revoked": ids(4_001)})),
             ("no roots", json!({"revoked": []})),
             ("no revocations", json!({"roots": []})),
-            ("a short id", json!({"roots": [], "revoked": ["00"]})),
-            ("no hex", json!({"roots": [], "revoked": ["g".repeat(32)]})),
+            ("a short id", json!({"roots": [], "revoked": [["00", null]]})),
+            ("no hex", json!({"roots": [], "revoked": [["g".repeat(32), null]]})),
+            ("no root or null", json!({"roots": [], "revoked": [["00".repeat(16)]]})),
+            ("no key of a root", json!({"roots": [], "revoked": [["00".repeat(16), "00"]]})),
             ("no glob", json!({"roots": [root(&json!(["*a*b*"]))], "revoked": []})),
             (
                 "no key",

@@ -266,8 +266,8 @@ macro_rules! warrant_root_row {
 
 macro_rules! warrant_revocation_row {
     () => {
-        "json_object('warrant_id', warrant_id, 'reason', reason, 'revoked_by', revoked_by, \
-           'revoked_at_ms', revoked_at_ms, 'expires_at_ms', expires_at_ms)"
+        "json_object('warrant_id', warrant_id, 'root_key', nullif(root_key, ''), 'reason', reason, \
+           'revoked_by', revoked_by, 'revoked_at_ms', revoked_at_ms, 'expires_at_ms', expires_at_ms)"
     };
 }
 
@@ -723,34 +723,36 @@ statements! {
     /// Tenant, root id.
     DELETE_WARRANT_ROOT = "DELETE FROM warrant_roots WHERE tenant = ?1 AND root_id = ?2";
 
-    /// Tenant, warrant id, now. A revocation that has expired is no record.
+    /// Tenant, warrant id, now. A revocation that has expired is no record, and neither is one of a root's list.
     LOAD_WARRANT_REVOCATION = epoch!(), "(SELECT ", warrant_revocation_row!(), " \
           FROM warrant_revocations \
-          WHERE tenant = ?1 AND warrant_id = ?2 AND expires_at_ms > ?3) AS record, \
+          WHERE tenant = ?1 AND warrant_id = ?2 AND root_key = '' AND expires_at_ms > ?3) AS record, \
         json_object('count', (SELECT count(*) FROM warrant_revocations \
           WHERE tenant = ?1 AND expires_at_ms > ?3)) AS extra";
-    /// Tenant, warrant id.
+    /// Tenant, warrant id. One that holds for all comes before those of roots' lists.
     READ_WARRANT_REVOCATION = "SELECT ", warrant_revocation_row!(), " AS record \
-        FROM warrant_revocations WHERE tenant = ?1 AND warrant_id = ?2";
-    /// Tenant, after, limit.
+        FROM warrant_revocations WHERE tenant = ?1 AND warrant_id = ?2 ORDER BY root_key LIMIT 1";
+    /// Tenant, after (warrant id and root key, joined), limit.
     LIST_WARRANT_REVOCATIONS = "SELECT ", warrant_revocation_row!(), " AS record \
-        FROM warrant_revocations WHERE tenant = ?1 AND warrant_id > ?2 \
-        ORDER BY warrant_id LIMIT ?3";
-    /// Tenant, warrant id, reason, revoked by, now, expiry.
+        FROM warrant_revocations \
+        WHERE tenant = ?1 AND (warrant_id, root_key) > (substr(?2, 1, 32), substr(?2, 33)) \
+        ORDER BY warrant_id, root_key LIMIT ?3";
+    /// For all roots. Tenant, warrant id, reason, revoked by, now, expiry.
     CREATE_WARRANT_REVOCATION = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
           revoked_by, revoked_at_ms, expires_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    /// Tenant, root id, warrant ids as a JSON array, now.
+    /// Tenant, root id, warrant ids as a JSON array, now, the root's key.
     LOAD_REVOCATION_LIST = epoch!(), "(SELECT ", warrant_root_row!(), " FROM warrant_roots \
           WHERE tenant = ?1 AND root_id = ?2) AS record, \
         (SELECT json_object('count', count(*), \
-            'listed', count(*) FILTER (WHERE warrant_id IN (SELECT value FROM json_each(?3)))) \
+            'listed', count(*) FILTER (WHERE root_key = ?5 AND warrant_id IN (SELECT value FROM json_each(?3)))) \
           FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?4) AS extra";
-    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry. Of a revocation that there is, only the
-    /// expiry changes.
+    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry, the root's key. Of a revocation that there
+    /// is, only the expiry changes.
     ADD_WARRANT_REVOCATIONS = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
-          revoked_by, revoked_at_ms, expires_at_ms) \
-        SELECT ?1, value, ?3, ?4, ?5, ?6 FROM json_each(?2) WHERE true \
-        ON CONFLICT (tenant, warrant_id) DO UPDATE SET expires_at_ms = max(expires_at_ms, excluded.expires_at_ms)";
+          revoked_by, revoked_at_ms, expires_at_ms, root_key) \
+        SELECT ?1, value, ?3, ?4, ?5, ?6, ?7 FROM json_each(?2) WHERE true \
+        ON CONFLICT (tenant, warrant_id, root_key) \
+        DO UPDATE SET expires_at_ms = max(expires_at_ms, excluded.expires_at_ms)";
     /// Tenant, now.
     EXPIRE_WARRANT_REVOCATIONS = "DELETE FROM warrant_revocations \
         WHERE tenant = ?1 AND expires_at_ms <= ?2";

@@ -86,8 +86,9 @@ pub const LOAD_RECORDS: &str = concat!(
          'public_key', public_key, 'allowed_servers', json(allowed_servers))) \
        FROM (SELECT root_id, public_key, allowed_servers FROM warrant_roots \
          WHERE tenant = ?1 AND status = 'active' LIMIT 65))), \
-       'revoked', json((SELECT json_group_array(warrant_id) FROM (SELECT warrant_id \
-         FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?7 LIMIT 4001)))), \
+       'revoked', json((SELECT json_group_array(json_array(warrant_id, nullif(root_key, ''))) \
+         FROM (SELECT warrant_id, root_key FROM warrant_revocations \
+           WHERE tenant = ?1 AND expires_at_ms > ?7 LIMIT 4001)))), \
        NULL) AS warrants"
 );
 

@@ -82,6 +82,14 @@ pub struct Claim {
     pub refusal: Option<Refusal>,
 }
 
+impl Claim {
+    /// The leaf's id, in hex.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.ids.last().map(hex::encode).unwrap_or_default()
+    }
+}
+
 /// One call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {

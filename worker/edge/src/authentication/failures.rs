@@ -1,4 +1,5 @@
-//! Counts requests with an invalid credential in the isolate's memory, and writes the counts to D1.
+//! Counts requests with an invalid credential, or with a warrant that says nothing about who calls, in the isolate's
+//! memory, and writes the counts to D1.
 //! Unauthenticated requests therefore wake no lane and do not write a row each.
 //!
 //! Each isolate adds its counts, so the row of a source and window holds their sum.
@@ -6,6 +7,8 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
 
+use gateward_core::decision::ReasonCode;
+use gateward_core::gate::Counted;
 use gateward_core::lane::audit::{AuditCount, AuditCounts};
 use gateward_core::log::{Event, Line};
 use gateward_core::metrics::Series;
@@ -17,8 +20,8 @@ use crate::d1;
 use crate::http::Request;
 use crate::log;
 
-/// Addresses that are counted separately within a minute. Unauthenticated requests write at most this many
-/// rows a minute.
+/// Addresses that are counted separately within a minute, for each reason. Unauthenticated requests write at most this
+/// many rows a minute, and one more for each reason.
 const MAX_COUNTED_ADDRESSES: usize = 64;
 
 thread_local! {
@@ -26,19 +29,27 @@ thread_local! {
     static COUNTS: RefCell<AuditCounts> =
         RefCell::new(AuditCounts::new(MAX_COUNTED_ADDRESSES, String::new()));
     /// For metrics: failures that are not written yet, by code. They are written with the counts.
-    static BY_REASON: RefCell<Vec<(ProblemCode, u64)>> = const { RefCell::new(Vec::new()) };
+    static BY_REASON: RefCell<Vec<(&'static str, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Counts one failure of the connecting address, and of its reason.
 pub fn count(request: &Request, app: &App, reason: ProblemCode) {
+    record(request, app, Counted::AuthenticationFailed.as_str(), reason.code());
+}
+
+/// The same for a caller without a credential.
+pub fn count_warrant(request: &Request, app: &App, reason: ReasonCode) {
+    record(request, app, Counted::WarrantRefused(reason).as_str(), reason.code());
+}
+
+fn record(request: &Request, app: &App, kind: &'static str, reason: &'static str) {
     BY_REASON.with_borrow_mut(|failures| match failures.iter_mut().find(|it| it.0 == reason) {
         Some((_, count)) => *count += 1,
         None => failures.push((reason, 1)),
     });
     let source = request.source_address().map_or("unknown".to_owned(), network);
     let now_ms = Date::now().as_millis();
-    let count =
-        COUNTS.with(|counts| counts.borrow_mut().record("authentication_failed", &source, now_ms));
+    let count = COUNTS.with_borrow_mut(|counts| counts.record(kind, &source, now_ms));
     write(app, count.into_iter().collect());
 }
 

@@ -14,6 +14,7 @@ use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::credential::run_token;
 use gateward_core::credential::signature::{self, SignatureNonce, SignedRequest, Verified};
 use gateward_core::credential::token::{self, Holder, Token};
+use gateward_core::decision::ReasonCode;
 use gateward_core::gate::warrant::agent_key;
 use gateward_core::json::Json;
 use gateward_core::log::{Event, Line, of_json};
@@ -171,23 +172,29 @@ pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(
     if !command.located {
         return Ok(());
     }
-    let refused = |reason: &str| Err(refuse(request, app, ProblemCode::Unauthorized, reason));
+    let refused = |code, reason: &str| {
+        failures::count_warrant(request, app, code);
+        Err(Problem::new(ProblemCode::Unauthorized, reason))
+    };
     let agent_key = match command.warrant.as_ref().map(|carried| &carried.judged) {
-        None => return refused(NO_CREDENTIAL),
-        Some(Judged::Refused(refusal)) => return refused(&refusal.reason),
+        None => return refused(ReasonCode::WarrantRequired, NO_CREDENTIAL),
+        Some(Judged::Refused(refusal)) => return refused(refusal.code, &refusal.reason),
         Some(Judged::Holds(claim)) => Some(claim.agent_key),
         // Only the lane knows the tool.
         Some(Judged::Later(presented)) => {
             let cache = app.settings.engine.chains().borrow();
             match warrant::chain_of(presented, agent_key(command), &cache) {
                 Ok(chain) => chain.agent_key().copied(),
-                Err(refusal) => return refused(&refusal.reason),
+                Err(refusal) => return refused(refusal.code, &refusal.reason),
             }
         }
     };
     match agent_key.is_some_and(|key| key.0 == command.secret_hash) {
         true => Ok(()),
-        false => refused("The first holder of the warrant is not the agent of the locator."),
+        false => {
+            let reason = "The first holder of the warrant is not the agent of the locator.";
+            refused(ReasonCode::WarrantHolderUnknown, reason)
+        }
     }
 }
 

@@ -680,8 +680,8 @@ pub(super) fn entry(operation: Operation) -> Entry {
                 .matching()
         }
         Operation::TakeRevocationList => {
-            let about = "Revokes the warrants of a list that is signed with the root's key. A list adds \
-                revocations and lifts none; an older version than the last one is refused.";
+            let about = "Revokes the warrants of a list that is signed with the root's key, for chains of this \
+                root. A list adds revocations and lifts none; an older version than the last one is refused.";
             Entry::new("warrants", "take_revocation_list", about)
                 .takes::<RevocationListRequest>()
                 .writes::<WarrantRootView>(&DONE)

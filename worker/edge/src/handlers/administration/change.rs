@@ -122,7 +122,7 @@ impl Change<'_> {
         }
         let (lanes, push) = (loaded.lanes.unwrap_or(0), EpochPush::whole(epoch));
         let pending = lane::client::push(env, self.tenant, lanes, &push).await;
-        respond(self.app, 200, answer, &pending, false).map(Some)
+        respond(self.app, self.tenant, 200, answer, &pending, false).map(Some)
     }
 
     /// Commits the change and pushes it to every lane. `None` when another change came first.
@@ -144,7 +144,7 @@ impl Change<'_> {
         let lanes = loaded.lanes.unwrap_or(0);
         let pending = lane::client::push(env, self.tenant, lanes, &push).await;
         self.carry_out_in_lane(&change.answer.body, epoch).await?;
-        respond(self.app, status, change.answer, &pending, false).map(Some)
+        respond(self.app, self.tenant, status, change.answer, &pending, false).map(Some)
     }
 
     /// The approval that the request names in its header.
@@ -224,7 +224,8 @@ impl Change<'_> {
         let pending = lane::client::push(&self.app.env, &kept.changed_tenant, lanes, &push).await;
         let body: Map<String, Json> = gateward_admin::read_record(&kept.body)?;
         self.carry_out_in_lane(&body, kept.epoch).await?;
-        respond(self.app, kept.status, Body { body, revision: None }, &pending, true).map(Some)
+        let body = Body { body, revision: None };
+        respond(self.app, self.tenant, kept.status, body, &pending, true).map(Some)
     }
 
     /// Has the agent's lane do its part of the change, if it has one. The lane compares epochs, so a

@@ -6,7 +6,6 @@ mod response;
 
 use gateward_admin::agent::AgentRow;
 use gateward_admin::api::request::{self as asking, Asked, RANDOM_BYTES};
-use gateward_core::credential::locator;
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::route::Route;
 use worker::Date;
@@ -56,7 +55,7 @@ pub async fn answer(
         Asked::One { statement, view } => {
             let rows = records(&app.env, &statement).await?;
             let row = rows.first().map(|row| row.record.as_str());
-            respond(app, 200, view(row, now_ms)?, &[], false)
+            respond(app, &caller.tenant, 200, view(row, now_ms)?, &[], false)
         }
         Asked::Agent(statement) => {
             let rows = records(&app.env, &statement).await?;
@@ -68,10 +67,7 @@ pub async fn answer(
                 lane::client::containment(env, tenant, agent.lane, &agent.agent, record).await?;
             (agent.lane_quarantined, agent.risk_steps) = (held.quarantined, held.risk_steps);
             agent.taint = held.taint;
-            agent.warrant_locator = agent.public_key.as_ref().map(|key| {
-                locator::issue(&app.settings.mac_keys, tenant, &agent.agent, agent.lane, key)
-            });
-            respond(app, 200, gateward_admin::view(&agent, now_ms)?, &[], false)
+            respond(app, tenant, 200, gateward_admin::view(&agent, now_ms)?, &[], false)
         }
         Asked::Page { within, statement, limit, view } => {
             if let Some((what, within)) = within

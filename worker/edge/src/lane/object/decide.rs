@@ -52,11 +52,12 @@ impl GateLane {
         let ttl_ms = settings.config.registry_ttl_ms;
         let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
         let mut looks = Looks::default();
+        let mut admitted = false;
         loop {
             let now_ms = Date::now().as_millis();
             let command = &*self.registry.borrow().routed(command);
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
-            match self.step(settings, command, held, (&answers, &looks), now_ms)? {
+            match self.step(settings, command, held, (&answers, &looks), &mut admitted, now_ms)? {
                 Stepped::Decided(reply) => {
                     if !reply.passes {
                         self.withdraw(command, &looks);
@@ -86,7 +87,7 @@ impl GateLane {
                 let reply = match is_away {
                     true => {
                         let told = (&mut answers, &mut looks);
-                        self.decide_unconfirmed(settings, command, told).await?
+                        self.decide_unconfirmed(settings, command, told, &mut admitted).await?
                     }
                     false => None,
                 };
@@ -104,6 +105,7 @@ impl GateLane {
         settings: &Settings,
         command: &GateCommand,
         (answers, looks): (&mut Answers<'_>, &mut Looks),
+        admitted: &mut bool,
     ) -> Result<Option<Reply>, Problem> {
         self.restore(command)?;
         let routed = &*self.registry.borrow().routed(command);
@@ -114,7 +116,7 @@ impl GateLane {
         for _ in 0..=MAX_ASKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
-            match self.step(settings, routed, held, (answers, looks), now_ms)? {
+            match self.step(settings, routed, held, (answers, looks), admitted, now_ms)? {
                 Stepped::Decided(reply) => return Ok(Some(reply)),
                 Stepped::NotCounted(asked) => *looks = self.look_at(routed, asked).await,
                 Stepped::NotLoaded => return Ok(None),
@@ -219,13 +221,14 @@ impl GateLane {
         })
     }
 
-    /// Steps 6 to 12, without an await.
+    /// Steps 6 to 12, without an await. `admitted`: whether the call went through [`Lane::admit`].
     fn step(
         &self,
         settings: &Settings,
         command: &GateCommand,
         held: Option<(CallRecords, bool)>,
         (answers, looks): (&Answers<'_>, &Looks),
+        admitted: &mut bool,
         now_ms: u64,
     ) -> Result<Stepped, Problem> {
         let (config, engine) = (&settings.config, &settings.engine);
@@ -233,23 +236,27 @@ impl GateLane {
         let answers = lane::Answers { leases: answers.as_slice(), looked: looks.answers() };
         let stepped = self.with_lane(|lane, storage| {
             lane.adopt(storage, &command.tenant, command.lane)?;
+            if !*admitted && let Err(problem) = lane.admit(storage, command, &records, now_ms)? {
+                return Ok(Err(problem));
+            }
+            *admitted = true;
             if !complete && lane.needs_tool(storage, (engine, config), command, &records, now_ms)? {
-                return Ok(Stepped::NotLoaded);
+                return Ok(Ok(Stepped::NotLoaded));
             }
             let called =
                 lane.call(storage, (engine, config), command, &records, answers, now_ms)?;
-            Ok(match called {
+            Ok(Ok(match called {
                 Called::Decided(reply) => Stepped::Decided(reply),
                 Called::NotCounted(looks) => Stepped::NotCounted(looks),
                 Called::NotLeased(needs) => {
                     let lanes = records.tenant.as_ref().and_then(|tenant| tenant.lanes);
                     Stepped::NotLeased(needs, lanes.unwrap_or(1))
                 }
-            })
+            }))
         });
-        stepped.map_err(|failure| {
+        stepped.unwrap_or_else(|failure| {
             log::write(&line(command, failure.0));
-            storage_failed()
+            Err(storage_failed())
         })
     }
 }
