@@ -31,13 +31,13 @@ fn timed<T>(sum: &mut Duration, run: impl FnOnce() -> T) -> T {
 /// What the lane does for its log at the end of a flush. Returns the note that D1 then has.
 fn publish(gate: &Gate, (keys, log): (&LogKeys, &LogName), published: Option<&str>) -> String {
     gate.on_lane(|lane, storage| {
-        assert_eq!(lane.compare_published(storage, published)?, Standing::Same);
+        assert_eq!(lane.compare_published(storage, published, "")?, Standing::Same);
         let known = lane.published().map_or(0, |tree| tree.size);
         let tree = lane.unpublished(storage)?.unwrap().tree;
         let mut cursor = TileCursor::between(known, tree.size);
         while lane.next_tiles(storage, &mut cursor)?.is_some() {}
         let note = keys.sign(log, tree);
-        lane.note_published(storage, tree)?;
+        lane.note_published(storage, Some(&note))?;
         Ok(note)
     })
     .unwrap()

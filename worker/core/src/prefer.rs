@@ -17,7 +17,8 @@ pub fn wait_s(header: &str) -> Option<u32> {
     });
     let mut values = preferences.filter_map(|preference| {
         // What follows a semicolon are parameters of the preference.
-        let preference = preference.split_once(';').map_or(preference, |(preference, _)| preference);
+        let preference =
+            preference.split_once(';').map_or(preference, |(preference, _)| preference);
         let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
         name.trim().eq_ignore_ascii_case("wait").then(|| value.trim())
     });

@@ -10,8 +10,8 @@ use gateward_core::lane::{
     decode_hashes, encode_hashes,
 };
 use gateward_core::receipt::{ChainHead, HEAD_LANE};
-use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash, node_hash};
 use gateward_core::sql::d1;
+use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash, node_hash};
 use proptest::prelude::*;
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -129,7 +129,9 @@ impl Shell {
     }
 
     fn is_own(&self) -> bool {
-        self.stored.as_ref().is_none_or(|stored| self.signed.iter().any(|tree| note(*tree) == *stored))
+        self.stored
+            .as_ref()
+            .is_none_or(|stored| self.signed.iter().any(|tree| note(*tree) == *stored))
     }
 
     fn look(&mut self) -> Result<(), StorageError> {

@@ -482,13 +482,16 @@ fn a_deletion_forgets_the_leaves_of_every_tile_that_it_ends_however_many_failed_
         )
         .unwrap();
     // Entry 0 is receipt 3. The deletions between these failed.
-    for (through, first) in [(2, 0), (257, 0), (258, 1), (600, 2), (4_098, 16), (4_098, 16), (4_355, 17)] {
+    for (through, first) in
+        [(2, 0), (257, 0), (258, 1), (600, 2), (4_098, 16), (4_098, 16), (4_355, 17)]
+    {
         database.execute(d1::PRUNE_LEAVES, params!["demo", 0, through]).unwrap();
         database.execute(d1::SAVE_ANCHOR, params!["demo", 0, through, "h"]).unwrap();
         let left = "SELECT lane || '.' || level || ': ' || min(number) || ' ' || count(*) FROM log_tiles \
              WHERE leaves IS NOT NULL GROUP BY lane, level ORDER BY lane, level";
         let mut left = database.prepare(left).unwrap();
-        let left: Vec<String> = left.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let left: Vec<String> =
+            left.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
         let own = format!("0.0: {first} {}", 20 - first);
         assert_eq!(left, [&own, "0.1: 0 20", "1.0: 0 20", "1.1: 0 20"], "{through}");
     }

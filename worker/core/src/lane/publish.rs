@@ -89,9 +89,8 @@ impl Lane {
         let known = self.published_size();
         let noted = self.published.as_ref().map_or("", |known| known.origin.as_str());
         let (is_noted, own) = (!noted.is_empty(), if noted.is_empty() { origin } else { noted });
-        let is_of_log = |stored: &Published| {
-            own.is_empty() || stored.origin.is_empty() || stored.origin == own
-        };
+        let is_of_log =
+            |stored: &Published| own.is_empty() || stored.origin.is_empty() || stored.origin == own;
         let standing = match stored.filter(is_of_log) {
             Some(stored) if self.published.as_ref() == Some(&stored) => Standing::Same,
             Some(Published { tree, .. })

@@ -107,7 +107,8 @@ impl GateLane {
         // A message that was given up has no row yet if the journal is full.
         let delivery_ms = delivery.map(|at_ms| if at_ms == 0 { interval_ms } else { after(at_ms) });
         let others = [expiry_ms, delivery_ms, push.map(after), prune_at_ms.map(after)];
-        let others = others.into_iter().chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)));
+        let others =
+            others.into_iter().chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)));
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 

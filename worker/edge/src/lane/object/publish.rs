@@ -193,11 +193,7 @@ impl GateLane {
         Ok(())
     }
 
-    fn end_rewriting(
-        &self,
-        note: Option<&str>,
-        (kept, next): (u64, u64),
-    ) -> Result<(), Failure> {
+    fn end_rewriting(&self, note: Option<&str>, (kept, next): (u64, u64)) -> Result<(), Failure> {
         let again = if next > kept {
             format!("receipts {kept} to {}", next - 1)
         } else {

@@ -22,9 +22,8 @@ impl GateLane {
         let identity = self.with_lane(|lane, _| Ok(lane.identity().cloned()))?;
         let Some((tenant, _)) = identity else { return Ok(()) };
         let now_ms = Date::now().as_millis();
-        let buried = self.with_lane(|lane, storage| {
-            lane.write_dead_letters(storage, &settings.config, now_ms)
-        });
+        let buried = self
+            .with_lane(|lane, storage| lane.write_dead_letters(storage, &settings.config, now_ms));
         let (due, newest) = self.with_lane(|lane, storage| {
             Ok((lane.due_deliveries(storage, now_ms)?, lane.head().seq))
         })?;
