@@ -16,6 +16,7 @@ use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
 use gateward_core::limit::Limit;
 use gateward_core::receipt::Ending;
+use gateward_core::registry::ServerKind;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, TENANT, command, read_call, with};
@@ -248,6 +249,40 @@ fn of_a_request_whose_body_is_not_seen_no_number_counts() {
         asks.forwarded = true;
         assert_eq!(answer(&gate, &asks).1["reason_code"], "policy_allow", "{method}");
     }
+}
+
+/// The policies of the demo tenant remove `email` and `phone`.
+#[test]
+fn a_call_that_a_gateway_would_have_to_redact_is_denied_and_uses_nothing() {
+    let mut gate = gate(vec![limit("q", json!({"kind": "quota", "max": "1", "window": "day"}))]);
+    let server = gate.records.server.as_mut().unwrap();
+    server.kind = ServerKind::Http;
+    server.shield = serde_json::from_value(json!({"personal_data": "redact"})).unwrap();
+    let asks = |sensitive: bool, id: &str| {
+        let call = json!({"tool_call": {"tool": "crm", "action": "get_customer"},
+            "context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": sensitive}});
+        let mut call = with(read_call(), call);
+        call["tool_call"]["parameters"] = json!({"customer_id": id});
+        let mut command = command(&call);
+        command.call.environment.clear();
+        command.call.route = Some(("GET".to_owned(), "/customers/c1".to_owned()));
+        command.purpose = Purpose::Routed("/customers/{customer_id}".to_owned());
+        command
+    };
+    for (command, code, end) in [
+        (asks(true, "c1"), "policy_redact", "A gateway cannot remove the fields `email`, `phone`."),
+        (asks(false, "a@b.example"), "shield_redact", "A gateway cannot replace them."),
+    ] {
+        let (_, denial) = answer(&gate, &command);
+        assert_eq!((&denial["decision"], &denial["reason_code"]), (&json!("deny"), &json!(code)));
+        assert_eq!(denial["redacted_fields"], json!([]));
+        assert!(denial["reason"].as_str().unwrap().ends_with(end), "{denial}");
+    }
+    assert!(passes(&gate, &asks(false, "c1")), "nothing was used");
+    assert_eq!(answer(&gate, &asks(false, "c1")).1["reason_code"], "quota_exhausted");
+    let forwarded = GateCommand { forwarded: true, ..asks(true, "c1") };
+    gate.records.agent.as_mut().unwrap().limits.clear();
+    assert_eq!(answer(&gate, &forwarded).1["decision"], "redact");
 }
 
 #[test]

@@ -227,6 +227,9 @@ fn judge_call(
     };
     let mut ruling = match draft.command.purpose {
         Purpose::Ask => ruling::without_effects(ruling),
+        Purpose::Routed(_) if ruling.decision == Decision::Redact && !draft.command.forwarded => {
+            ruling::without_redaction(ruling)
+        }
         _ => approval::bound(draft, ruling),
     };
     if let Some(taint) = &ruling.taint {
