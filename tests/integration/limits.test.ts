@@ -130,9 +130,9 @@ describe("a limit", () => {
     const { limit_id } = await limit({ agent: agent.name }, { kind: "hours", hours: [hours(-2, 2)], time_zone: zone });
     expect((await ask(agent, 1)).decision).toBe("allow");
     await tenant.api.change("PATCH", `/v1/limits/${limit_id}`, { rule: { hours: [hours(2, -2)] } });
-    expect((await ask(agent, 1)).reason_code).toBe("outside_hours");
+    expect(await ask(agent, 1)).toMatchObject({ reason_code: "outside_hours", violated_limits: [{ limit_id, retry_after_s: expect.any(Number) }] });
     await tenant.api.change("PATCH", `/v1/limits/${limit_id}`, { rule: { hours: [] } });
-    expect((await ask(agent, 1)).reason_code).toBe("outside_hours");
+    expect(await ask(agent, 1)).toMatchObject({ reason_code: "outside_hours", violated_limits: [{ limit_id, retry_after_s: null }] });
   });
 
   test("is told in headers by its id, and with what is left to the agent and to administrators", async () => {

@@ -122,6 +122,12 @@ fn a_limit_denies_with_a_code_and_says_what_is_left() {
         let reason = body.get("reason").or(body.get("detail")).unwrap();
         assert!(reason.as_str().unwrap().contains("The limit `l`") || code == "limit_unreadable");
     }
+    let night = limit("night", json!({"kind": "hours", "hours": ["00:00-06:00"]}));
+    let (_, body) = answer(&gate(vec![night]), &asked(json!(1)));
+    let reason = body["reason"].as_str().unwrap();
+    // The clock shows 11:06:40.
+    assert_eq!(body["violated_limits"][0]["retry_after_s"], 46_400);
+    assert!(reason.ends_with("Try again at 2026-11-19T00:00:00.000Z, in 46400 s."), "{reason}");
     let gate = gate(vec![amount(10)]);
     assert!(passes(&gate, &asked(json!("7.5"))));
     let (_, body) = answer(&gate, &asked(json!(3)));
