@@ -164,6 +164,17 @@ fn a_rotated_credential_counts_with_the_one_before() {
     assert!(!passes(&gate, &rotated));
 }
 
+#[test]
+fn a_call_that_is_too_many_uses_its_rate() {
+    let rate = limit("r", json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.001}));
+    let gate = gate(vec![rate, limit("c", json!({"kind": "concurrency", "max": "0"}))]);
+    let mut dry = forwarded(1);
+    dry.call.dry_run = true;
+    let calls = [&dry, &dry, &dry, &forwarded(1), &forwarded(1), &forwarded(1)];
+    let violated = calls.map(|call| answer(&gate, call).1["violated_limits"][0]["limit_id"].clone());
+    assert_eq!(violated, ["c", "c", "c", "c", "c", "r"]);
+}
+
 /// Attack: an agent uses its limits up, so that what it tries next does not quarantine it.
 #[test]
 fn a_canary_quarantines_whatever_is_left() {
