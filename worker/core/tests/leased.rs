@@ -533,6 +533,20 @@ fn a_grant_that_a_lane_lost_can_be_called_back() {
 }
 
 #[test]
+fn an_answer_says_what_is_left_only_with_a_lease() {
+    let mut gates = gates(&[shared("tenant", "*", quota(3))]);
+    let told = |gate: &Gate, call: &GateCommand| -> Vec<_> {
+        let reply = gate.try_call(call).unwrap();
+        reply.limits.iter().map(|it| (it.max, it.window_s, it.remaining)).collect()
+    };
+    gates[0].records.tool = support::tool(true, false);
+    let denied =
+        command(&with(read_call(), json!({"context": {"source_trust": "untrusted_external"}})));
+    assert_eq!(told(&gates[0], &denied), [(Some(whole(3)), Some(86_400), None)]);
+    assert_eq!(told(&gates[1], &asked()), [(Some(whole(3)), Some(86_400), Some(whole(2)))]);
+}
+
+#[test]
 fn a_call_without_a_counter_is_denied() {
     let gates = gates(&[shared("tenant", "*", quota(3))]);
     gates[0].counter_away.set(true);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
-use gateward_core::limit::Limit;
+use gateward_core::limit::{Amount, Limit};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::ServerKind;
 use proptest::prelude::*;
@@ -140,6 +140,25 @@ fn a_limit_denies_with_a_code_and_says_what_is_left() {
         (&json!("2.5"), &json!("10"))
     );
     assert!(passes(&gate, &asked(json!(2.5))));
+}
+
+#[test]
+fn an_answer_has_each_limit_with_a_number() {
+    let rules = [
+        ("h", json!({"kind": "hours", "hours": ["00:00-24:00"]})),
+        ("p", json!({"kind": "per_call", "max": "9", "pointer": "/n"})),
+        ("c", json!({"kind": "concurrency", "max": "3"})),
+        ("q", json!({"kind": "quota", "max": "5", "window": "day"})),
+        ("other", json!({"kind": "quota", "max": "5", "window": "day", "tools": ["mail/*"]})),
+    ];
+    let gate = gate(rules.into_iter().map(|(id, rule)| limit(id, rule)).collect());
+    let reply = gate.try_call(&asked(json!(1))).unwrap();
+    let told = reply.limits.iter().map(|it| (it.limit_id.as_str(), it.max, it.remaining));
+    let whole = |number: u64| Some(Amount::whole(number));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [("p", whole(9), None), ("c", whole(3), whole(3)), ("q", whole(5), whole(4))]
+    );
 }
 
 #[test]
