@@ -258,6 +258,7 @@ impl Book {
                 remaining: Some(left).filter(|_| limit.kind != Kind::Rate),
                 requested: Some(amount).filter(|_| limit.kind != Kind::Rate),
                 retry_after_s: retry_after_s.filter(|_| amount <= max),
+                shared: true,
                 ..*Violation::exceeded(limit)
             })),
         }
