@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "support/limit_model.rs"]
+mod limit_model;
 mod support;
 
 use std::rc::Rc;
@@ -14,9 +16,11 @@ use std::rc::Rc;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
+use gateward_core::limit::reservation::Ending as Settled;
 use gateward_core::limit::{Amount, Limit};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::ServerKind;
+use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, TENANT, command, read_call, with};
@@ -190,7 +194,8 @@ fn a_call_that_is_too_many_uses_its_rate() {
     let mut dry = forwarded(1);
     dry.call.dry_run = true;
     let calls = [&dry, &dry, &dry, &forwarded(1), &forwarded(1), &forwarded(1)];
-    let violated = calls.map(|call| answer(&gate, call).1["violated_limits"][0]["limit_id"].clone());
+    let violated =
+        calls.map(|call| answer(&gate, call).1["violated_limits"][0]["limit_id"].clone());
     assert_eq!(violated, ["c", "c", "c", "c", "c", "r"]);
 }
 
@@ -425,9 +430,12 @@ enum Event {
     Call { n: u64, forwarded: bool },
     Outcome { which: usize, effect: Effect },
     Alarm { after_ms: u64 },
+    Clock { by_ms: i64 },
     Evict,
     Fault { after: u32, lost: bool },
 }
+
+const HOUR: i64 = HOUR_MS.cast_signed();
 
 fn event() -> impl Strategy<Value = Event> {
     let effect = prop::sample::select(&[Effect::Succeeded, Effect::Failed, Effect::Unclear][..]);
@@ -435,6 +443,8 @@ fn event() -> impl Strategy<Value = Event> {
         5 => (0..40_u64, any::<bool>()).prop_map(|(n, forwarded)| Event::Call { n, forwarded }),
         3 => (any::<usize>(), effect).prop_map(|(which, effect)| Event::Outcome { which, effect }),
         1 => (0..90_000_u64).prop_map(|after_ms| Event::Alarm { after_ms }),
+        1 => (-HOUR..3 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
+        1 => (-36 * HOUR..72 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
         1 => Just(Event::Evict),
         2 => (0..3_u32, any::<bool>()).prop_map(|(after, lost)| Event::Fault { after, lost }),
     ]
@@ -457,37 +467,68 @@ fn is_reserved(gate: &Gate, decision_id: &str) -> bool {
     !gate.storage.exec("SELECT 1 FROM reservations WHERE decision_id = ?1", &id).unwrap().is_empty()
 }
 
+/// What the stored books have of a limit: what is used, or how many calls are in progress.
+fn stored(gate: &Gate, limit: &Limit) -> u64 {
+    let rows = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
+    let counters = rows.iter().flat_map(|row| match row.as_slice() {
+        [Value::Text(book)] => serde_json::from_str::<Vec<(String, Json)>>(book).unwrap(),
+        _ => panic!(),
+    });
+    let counter = counters.into_iter().find(|(counter, _)| **counter == *limit.counter);
+    counter.map_or(0, |(_, counter)| match counter["open"].as_u64() {
+        Some(open) => open,
+        None => counter["sum"]["used"].as_str().unwrap().parse().unwrap(),
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever write fails, or succeeds and is reported as failed, and whenever the lane starts again: the book
-    /// has what the rows in the journal say, and never more than the limit.
+    /// Whatever write fails, or succeeds and is reported as failed, whenever the lane starts again, and wherever the
+    /// clock jumps: the books have what the rows in the journal say, and never more than the limits.
     #[test]
-    fn the_book_has_what_the_journal_has(events in prop::collection::vec(event(), 1..60)) {
-        const MAX: u64 = 100;
-        let rule = json!({"kind": "amount", "max": MAX.to_string(), "pointer": "/n", "window": "month"});
-        let limits = vec![limit("amount", rule)];
-        let gate = gate(limits);
+    fn the_books_have_what_the_journal_has(
+        change_ms in prop::sample::select(CHANGES_MS.to_vec()),
+        events in prop::collection::vec(event(), 1..60),
+    ) {
+        let at_once = limit("at-once", json!({"kind": "concurrency", "max": "4"}));
+        let calls = limit("calls", json!({"kind": "quota", "max": "12", "window": "day", "time_zone": BERLIN}));
+        let sum = json!({"kind": "amount", "max": "100", "pointer": "/n", "window": "day"});
+        let sum = limit("sum", sum);
+        let cost = limit("cost", json!({"kind": "budget", "max": "9", "window": "hour", "time_zone": BERLIN}));
+        let mut models = [&at_once, &calls, &sum, &cost].map(Model::new);
+        let mut gate = gate(vec![at_once, calls, sum]);
+        gate.records.credential.as_mut().unwrap().limits = vec![cost];
+        gate.config.offset_s = zones;
+        let start_ms = change_ms - 2 * HOUR_MS;
+        gate.now_ms.set(start_ms);
         gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
-        let (mut used, mut known) = (0, 0);
-        let mut open: Vec<(Json, u64)> = Vec::new();
+        let mut known = 0;
+        let (mut open, mut held): (Vec<Json>, Vec<String>) = (Vec::new(), Vec::new());
         for event in events {
             match event {
                 Event::Call { n, forwarded: forwards } => {
+                    let call = Call { amount: n, cost: 1, forwarded: forwards };
                     let command = if forwards { forwarded(n) } else { asked(json!(n)) };
+                    let has_fault = gate.storage.fault.get().is_some();
                     let reply = gate.try_call(&command);
                     gate.storage.fault.set(None);
                     let new = rows(&gate).split_off(known);
-                    let passed = new.iter().filter(|(_, _, decision)| decision == "allow").count();
-                    prop_assert!(passed == 0 || used + n <= MAX);
-                    used += n * passed as u64;
-                    let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
-                    if forwards && passed == 1 && let Some(body) = body {
-                        open.push((body["decision"].clone(), n));
+                    let passed = new.into_iter().find(|(_, _, decision)| decision == "allow");
+                    let denies = models.iter().any(|model| model.denies(call, gate.now_ms.get()));
+                    prop_assert!(passed.is_none() || !denies);
+                    prop_assert!(has_fault || passed.is_some() || denies);
+                    if let Some((id, ..)) = passed {
+                        models.iter_mut().for_each(|model| model.take(&id, call, gate.now_ms.get()));
+                        if forwards {
+                            let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
+                            open.extend(body.map(|body| body["decision"].clone()));
+                            held.push(id);
+                        }
                     }
                 }
                 Event::Outcome { which, effect } if !open.is_empty() => {
-                    let (decision, n) = open.swap_remove(which % open.len());
+                    let decision = open.swap_remove(which % open.len());
                     let id = decision["decision_id"].as_str().unwrap();
                     let fault = gate.storage.fault.take();
                     let reserved = is_reserved(&gate, id);
@@ -499,8 +540,8 @@ proptest! {
                     gate.storage.fault.set(None);
                     let written = rows(&gate).split_off(known).iter().any(|(of, kind, _)| of == id && kind.is_some());
                     prop_assert_eq!(is_reserved(&gate, id), reserved && !written);
-                    if reserved && written && effect == Effect::Failed {
-                        used -= n;
+                    if reserved && written {
+                        models.iter_mut().for_each(|model| model.settle(id, effect.into()));
                     }
                 }
                 Event::Outcome { .. } => {}
@@ -509,6 +550,15 @@ proptest! {
                     let now_ms = gate.now_ms.get();
                     let _ = gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms));
                     gate.storage.fault.set(None);
+                    // All that it ended is unclear.
+                    for id in held.iter().filter(|id| !is_reserved(&gate, id)) {
+                        models.iter_mut().for_each(|model| model.settle(id, Settled::Unclear));
+                    }
+                }
+                Event::Clock { by_ms } => {
+                    // What is more than 31 days ahead is moved to the present.
+                    let to_ms = gate.now_ms.get().saturating_add_signed(by_ms);
+                    gate.now_ms.set(to_ms.clamp(start_ms, start_ms + 30 * DAY_MS));
                 }
                 Event::Evict => gate.evict(),
                 Event::Fault { after, lost } => {
@@ -518,13 +568,9 @@ proptest! {
                 }
             }
             known = rows(&gate).len();
-            let stored = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
-            let book = stored.first().map(|row| match row.as_slice() {
-                [Value::Text(book)] => serde_json::from_str::<Json>(book).unwrap(),
-                _ => panic!(),
-            });
-            let found = book.map_or(json!("0"), |book| book[0][1]["sum"]["used"].clone());
-            prop_assert_eq!(found, json!(used.to_string()));
+            for model in &models {
+                prop_assert_eq!(stored(&gate, &model.limit), model.sum());
+            }
         }
     }
 }
