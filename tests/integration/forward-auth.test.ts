@@ -182,7 +182,7 @@ describe("a request that is not allowed", () => {
     expect(told(reply)).toMatchObject({ "x-gateward-agent": "coder", "x-gateward-decision": "deny", "x-gateward-policies": "base/provenance#untrusted-never-writes" });
     expect(reply.body.detail).toMatch(/untrusted/);
     const redact = await ask({ ...nginx("GET", "/customers/c1"), "x-gateward-contains-sensitive-data": "true" });
-    expect(redact.headers.get("x-gateward-decision")).toBe("redact");
+    expect(redact.headers.get("x-gateward-decision")).toBe("deny");
     expect(redact.body.detail).toMatch(/cannot remove the fields `email`, `phone`/);
   });
 });

@@ -130,9 +130,18 @@ describe("a limit", () => {
     const { limit_id } = await limit({ agent: agent.name }, { kind: "hours", hours: [hours(-2, 2)], time_zone: zone });
     expect((await ask(agent, 1)).decision).toBe("allow");
     await tenant.api.change("PATCH", `/v1/limits/${limit_id}`, { rule: { hours: [hours(2, -2)] } });
-    expect((await ask(agent, 1)).reason_code).toBe("outside_hours");
+    expect(await ask(agent, 1)).toMatchObject({ reason_code: "outside_hours", violated_limits: [{ limit_id, retry_after_s: expect.any(Number) }] });
     await tenant.api.change("PATCH", `/v1/limits/${limit_id}`, { rule: { hours: [] } });
-    expect((await ask(agent, 1)).reason_code).toBe("outside_hours");
+    expect(await ask(agent, 1)).toMatchObject({ reason_code: "outside_hours", violated_limits: [{ limit_id, retry_after_s: null }] });
+  });
+
+  test("that is never used up is told as a policy alone, and hours are not told", async () => {
+    const agent = await tenant.agent("unused");
+    const { limit_id } = await limit({ agent: agent.name }, { kind: "per_call", max: "5.5", pointer: "/amount" });
+    await limit({ agent: agent.name }, { kind: "hours", hours: ["00:00-24:00"] });
+    const { headers } = await gateward.post(agent.token, "/v1/authorize", readCall({ agent: { id: agent.name }, tool_call: { tool: "bank", action: "refund", parameters: { amount: 4 } } }));
+    expect(headers.get("ratelimit-policy")).toBe(`"agent";q=100000;w=1000, "${limit_id}";q=5`);
+    expect(headers.get("ratelimit")).toMatch(/^"agent";r=\d+;t=\d+$/);
   });
 
   test("is told in headers by its id, and with what is left to the agent and to administrators", async () => {

@@ -533,6 +533,40 @@ fn a_grant_that_a_lane_lost_can_be_called_back() {
 }
 
 #[test]
+fn an_answer_says_what_is_left_only_with_a_lease() {
+    let mut gates = gates(&[shared("tenant", "*", quota(3))]);
+    let told = |gate: &Gate, call: &GateCommand| -> Vec<_> {
+        let reply = gate.try_call(call).unwrap();
+        reply.limits.iter().map(|it| (it.max, it.window_s, it.remaining)).collect()
+    };
+    gates[0].records.tool = support::tool(true, false);
+    let denied =
+        command(&with(read_call(), json!({"context": {"source_trust": "untrusted_external"}})));
+    assert_eq!(told(&gates[0], &denied), [(Some(whole(3)), Some(86_400), None)]);
+    assert_eq!(told(&gates[1], &asked()), [(Some(whole(3)), Some(86_400), Some(whole(2)))]);
+}
+
+/// Attack: an agent uses the tenant's limit up, so that others seem to misbehave.
+#[test]
+fn a_shared_limit_that_is_used_up_raises_no_risk() {
+    let per_call = json!({"kind": "per_call", "max": "1", "pointer": "/n"});
+    for (rule, away, raises) in
+        [(quota(0), false, false), (quota(9), true, false), (per_call, false, true)]
+    {
+        let mut gates = gates(&[shared("tenant", "*", rule)]);
+        gates[0].records.tenant.as_mut().unwrap().settings.risk_denials = Some(1);
+        gates[0].counter_away.set(away);
+        for _ in 0..4 {
+            assert_eq!(answer(&gates[0], &asked()).1["decision"], "deny");
+        }
+        let (tenant, now_ms) = (gates[0].records.tenant.as_ref().unwrap(), gates[0].now_ms.get());
+        let held =
+            gates[0].on_lane(|lane, storage| lane.containment(storage, "coder", tenant, now_ms));
+        assert_eq!(held.unwrap().risk_steps > 0, raises, "{away}");
+    }
+}
+
+#[test]
 fn a_call_without_a_counter_is_denied() {
     let gates = gates(&[shared("tenant", "*", quota(3))]);
     gates[0].counter_away.set(true);

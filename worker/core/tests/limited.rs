@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "support/limit_model.rs"]
+mod limit_model;
 mod support;
 
 use std::rc::Rc;
@@ -14,8 +16,11 @@ use std::rc::Rc;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{LaneSql as _, Value};
-use gateward_core::limit::Limit;
+use gateward_core::limit::reservation::Ending as Settled;
+use gateward_core::limit::{Amount, Limit};
 use gateward_core::receipt::Ending;
+use gateward_core::registry::ServerKind;
+use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use support::{Fault, Gate, TENANT, command, read_call, with};
@@ -121,6 +126,12 @@ fn a_limit_denies_with_a_code_and_says_what_is_left() {
         let reason = body.get("reason").or(body.get("detail")).unwrap();
         assert!(reason.as_str().unwrap().contains("The limit `l`") || code == "limit_unreadable");
     }
+    let night = limit("night", json!({"kind": "hours", "hours": ["00:00-06:00"]}));
+    let (_, body) = answer(&gate(vec![night]), &asked(json!(1)));
+    let reason = body["reason"].as_str().unwrap();
+    // The clock shows 11:06:40.
+    assert_eq!(body["violated_limits"][0]["retry_after_s"], 46_400);
+    assert!(reason.ends_with("Try again at 2026-11-19T00:00:00.000Z, in 46400 s."), "{reason}");
     let gate = gate(vec![amount(10)]);
     assert!(passes(&gate, &asked(json!("7.5"))));
     let (_, body) = answer(&gate, &asked(json!(3)));
@@ -133,6 +144,25 @@ fn a_limit_denies_with_a_code_and_says_what_is_left() {
         (&json!("2.5"), &json!("10"))
     );
     assert!(passes(&gate, &asked(json!(2.5))));
+}
+
+#[test]
+fn an_answer_has_each_limit_with_a_number() {
+    let rules = [
+        ("h", json!({"kind": "hours", "hours": ["00:00-24:00"]})),
+        ("p", json!({"kind": "per_call", "max": "9", "pointer": "/n"})),
+        ("c", json!({"kind": "concurrency", "max": "3"})),
+        ("q", json!({"kind": "quota", "max": "5", "window": "day"})),
+        ("other", json!({"kind": "quota", "max": "5", "window": "day", "tools": ["mail/*"]})),
+    ];
+    let gate = gate(rules.into_iter().map(|(id, rule)| limit(id, rule)).collect());
+    let reply = gate.try_call(&asked(json!(1))).unwrap();
+    let told = reply.limits.iter().map(|it| (it.limit_id.as_str(), it.max, it.remaining));
+    let whole = |number: u64| Some(Amount::whole(number));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [("p", whole(9), None), ("c", whole(3), whole(3)), ("q", whole(5), whole(4))]
+    );
 }
 
 #[test]
@@ -155,6 +185,18 @@ fn a_rotated_credential_counts_with_the_one_before() {
     rotated.key_id = "k2".to_owned();
     gate.evict();
     assert!(!passes(&gate, &rotated));
+}
+
+#[test]
+fn a_call_that_is_too_many_uses_its_rate() {
+    let rate = limit("r", json!({"kind": "rate", "capacity": 2, "refill_per_s": 0.001}));
+    let gate = gate(vec![rate, limit("c", json!({"kind": "concurrency", "max": "0"}))]);
+    let mut dry = forwarded(1);
+    dry.call.dry_run = true;
+    let calls = [&dry, &dry, &dry, &forwarded(1), &forwarded(1), &forwarded(1)];
+    let violated =
+        calls.map(|call| answer(&gate, call).1["violated_limits"][0]["limit_id"].clone());
+    assert_eq!(violated, ["c", "c", "c", "c", "c", "r"]);
 }
 
 /// Attack: an agent uses its limits up, so that what it tries next does not quarantine it.
@@ -248,6 +290,40 @@ fn of_a_request_whose_body_is_not_seen_no_number_counts() {
         asks.forwarded = true;
         assert_eq!(answer(&gate, &asks).1["reason_code"], "policy_allow", "{method}");
     }
+}
+
+/// The policies of the demo tenant remove `email` and `phone`.
+#[test]
+fn a_call_that_a_gateway_would_have_to_redact_is_denied_and_uses_nothing() {
+    let mut gate = gate(vec![limit("q", json!({"kind": "quota", "max": "1", "window": "day"}))]);
+    let server = gate.records.server.as_mut().unwrap();
+    server.kind = ServerKind::Http;
+    server.shield = serde_json::from_value(json!({"personal_data": "redact"})).unwrap();
+    let asks = |sensitive: bool, id: &str| {
+        let call = json!({"tool_call": {"tool": "crm", "action": "get_customer"},
+            "context": {"source_trust": "trusted_internal_signed", "contains_sensitive_data": sensitive}});
+        let mut call = with(read_call(), call);
+        call["tool_call"]["parameters"] = json!({"customer_id": id});
+        let mut command = command(&call);
+        command.call.environment.clear();
+        command.call.route = Some(("GET".to_owned(), "/customers/c1".to_owned()));
+        command.purpose = Purpose::Routed("/customers/{customer_id}".to_owned());
+        command
+    };
+    for (command, code, end) in [
+        (asks(true, "c1"), "policy_redact", "A gateway cannot remove the fields `email`, `phone`."),
+        (asks(false, "a@b.example"), "shield_redact", "A gateway cannot replace them."),
+    ] {
+        let (_, denial) = answer(&gate, &command);
+        assert_eq!((&denial["decision"], &denial["reason_code"]), (&json!("deny"), &json!(code)));
+        assert_eq!(denial["redacted_fields"], json!([]));
+        assert!(denial["reason"].as_str().unwrap().ends_with(end), "{denial}");
+    }
+    assert!(passes(&gate, &asks(false, "c1")), "nothing was used");
+    assert_eq!(answer(&gate, &asks(false, "c1")).1["reason_code"], "quota_exhausted");
+    let forwarded = GateCommand { forwarded: true, ..asks(true, "c1") };
+    gate.records.agent.as_mut().unwrap().limits.clear();
+    assert_eq!(answer(&gate, &forwarded).1["decision"], "redact");
 }
 
 #[test]
@@ -354,9 +430,12 @@ enum Event {
     Call { n: u64, forwarded: bool },
     Outcome { which: usize, effect: Effect },
     Alarm { after_ms: u64 },
+    Clock { by_ms: i64 },
     Evict,
     Fault { after: u32, lost: bool },
 }
+
+const HOUR: i64 = HOUR_MS.cast_signed();
 
 fn event() -> impl Strategy<Value = Event> {
     let effect = prop::sample::select(&[Effect::Succeeded, Effect::Failed, Effect::Unclear][..]);
@@ -364,6 +443,8 @@ fn event() -> impl Strategy<Value = Event> {
         5 => (0..40_u64, any::<bool>()).prop_map(|(n, forwarded)| Event::Call { n, forwarded }),
         3 => (any::<usize>(), effect).prop_map(|(which, effect)| Event::Outcome { which, effect }),
         1 => (0..90_000_u64).prop_map(|after_ms| Event::Alarm { after_ms }),
+        1 => (-HOUR..3 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
+        1 => (-36 * HOUR..72 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
         1 => Just(Event::Evict),
         2 => (0..3_u32, any::<bool>()).prop_map(|(after, lost)| Event::Fault { after, lost }),
     ]
@@ -386,37 +467,68 @@ fn is_reserved(gate: &Gate, decision_id: &str) -> bool {
     !gate.storage.exec("SELECT 1 FROM reservations WHERE decision_id = ?1", &id).unwrap().is_empty()
 }
 
+/// What the stored books have of a limit: what is used, or how many calls are in progress.
+fn stored(gate: &Gate, limit: &Limit) -> u64 {
+    let rows = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
+    let counters = rows.iter().flat_map(|row| match row.as_slice() {
+        [Value::Text(book)] => serde_json::from_str::<Vec<(String, Json)>>(book).unwrap(),
+        _ => panic!(),
+    });
+    let counter = counters.into_iter().find(|(counter, _)| **counter == *limit.counter);
+    counter.map_or(0, |(_, counter)| match counter["open"].as_u64() {
+        Some(open) => open,
+        None => counter["sum"]["used"].as_str().unwrap().parse().unwrap(),
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever write fails, or succeeds and is reported as failed, and whenever the lane starts again: the book
-    /// has what the rows in the journal say, and never more than the limit.
+    /// Whatever write fails, or succeeds and is reported as failed, whenever the lane starts again, and wherever the
+    /// clock jumps: the books have what the rows in the journal say, and never more than the limits.
     #[test]
-    fn the_book_has_what_the_journal_has(events in prop::collection::vec(event(), 1..60)) {
-        const MAX: u64 = 100;
-        let rule = json!({"kind": "amount", "max": MAX.to_string(), "pointer": "/n", "window": "month"});
-        let limits = vec![limit("amount", rule)];
-        let gate = gate(limits);
+    fn the_books_have_what_the_journal_has(
+        change_ms in prop::sample::select(CHANGES_MS.to_vec()),
+        events in prop::collection::vec(event(), 1..60),
+    ) {
+        let at_once = limit("at-once", json!({"kind": "concurrency", "max": "4"}));
+        let calls = limit("calls", json!({"kind": "quota", "max": "12", "window": "day", "time_zone": BERLIN}));
+        let sum = json!({"kind": "amount", "max": "100", "pointer": "/n", "window": "day"});
+        let sum = limit("sum", sum);
+        let cost = limit("cost", json!({"kind": "budget", "max": "9", "window": "hour", "time_zone": BERLIN}));
+        let mut models = [&at_once, &calls, &sum, &cost].map(Model::new);
+        let mut gate = gate(vec![at_once, calls, sum]);
+        gate.records.credential.as_mut().unwrap().limits = vec![cost];
+        gate.config.offset_s = zones;
+        let start_ms = change_ms - 2 * HOUR_MS;
+        gate.now_ms.set(start_ms);
         gate.on_lane(|lane, storage| lane.adopt(storage, TENANT, 0)).unwrap();
-        let (mut used, mut known) = (0, 0);
-        let mut open: Vec<(Json, u64)> = Vec::new();
+        let mut known = 0;
+        let (mut open, mut held): (Vec<Json>, Vec<String>) = (Vec::new(), Vec::new());
         for event in events {
             match event {
                 Event::Call { n, forwarded: forwards } => {
+                    let call = Call { amount: n, cost: 1, forwarded: forwards };
                     let command = if forwards { forwarded(n) } else { asked(json!(n)) };
+                    let has_fault = gate.storage.fault.get().is_some();
                     let reply = gate.try_call(&command);
                     gate.storage.fault.set(None);
                     let new = rows(&gate).split_off(known);
-                    let passed = new.iter().filter(|(_, _, decision)| decision == "allow").count();
-                    prop_assert!(passed == 0 || used + n <= MAX);
-                    used += n * passed as u64;
-                    let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
-                    if forwards && passed == 1 && let Some(body) = body {
-                        open.push((body["decision"].clone(), n));
+                    let passed = new.into_iter().find(|(_, _, decision)| decision == "allow");
+                    let denies = models.iter().any(|model| model.denies(call, gate.now_ms.get()));
+                    prop_assert!(passed.is_none() || !denies);
+                    prop_assert!(has_fault || passed.is_some() || denies);
+                    if let Some((id, ..)) = passed {
+                        models.iter_mut().for_each(|model| model.take(&id, call, gate.now_ms.get()));
+                        if forwards {
+                            let body = reply.ok().map(|reply| serde_json::from_str::<Json>(&reply.body).unwrap());
+                            open.extend(body.map(|body| body["decision"].clone()));
+                            held.push(id);
+                        }
                     }
                 }
                 Event::Outcome { which, effect } if !open.is_empty() => {
-                    let (decision, n) = open.swap_remove(which % open.len());
+                    let decision = open.swap_remove(which % open.len());
                     let id = decision["decision_id"].as_str().unwrap();
                     let fault = gate.storage.fault.take();
                     let reserved = is_reserved(&gate, id);
@@ -428,8 +540,8 @@ proptest! {
                     gate.storage.fault.set(None);
                     let written = rows(&gate).split_off(known).iter().any(|(of, kind, _)| of == id && kind.is_some());
                     prop_assert_eq!(is_reserved(&gate, id), reserved && !written);
-                    if reserved && written && effect == Effect::Failed {
-                        used -= n;
+                    if reserved && written {
+                        models.iter_mut().for_each(|model| model.settle(id, effect.into()));
                     }
                 }
                 Event::Outcome { .. } => {}
@@ -438,6 +550,15 @@ proptest! {
                     let now_ms = gate.now_ms.get();
                     let _ = gate.on_lane(|lane, storage| lane.end_reservations(storage, now_ms));
                     gate.storage.fault.set(None);
+                    // All that it ended is unclear.
+                    for id in held.iter().filter(|id| !is_reserved(&gate, id)) {
+                        models.iter_mut().for_each(|model| model.settle(id, Settled::Unclear));
+                    }
+                }
+                Event::Clock { by_ms } => {
+                    // What is more than 31 days ahead is moved to the present.
+                    let to_ms = gate.now_ms.get().saturating_add_signed(by_ms);
+                    gate.now_ms.set(to_ms.clamp(start_ms, start_ms + 30 * DAY_MS));
                 }
                 Event::Evict => gate.evict(),
                 Event::Fault { after, lost } => {
@@ -447,13 +568,9 @@ proptest! {
                 }
             }
             known = rows(&gate).len();
-            let stored = gate.storage.exec("SELECT record FROM limit_books", &[]).unwrap();
-            let book = stored.first().map(|row| match row.as_slice() {
-                [Value::Text(book)] => serde_json::from_str::<Json>(book).unwrap(),
-                _ => panic!(),
-            });
-            let found = book.map_or(json!("0"), |book| book[0][1]["sum"]["used"].clone());
-            prop_assert_eq!(found, json!(used.to_string()));
+            for model in &models {
+                prop_assert_eq!(stored(&gate, &model.limit), model.sum());
+            }
         }
     }
 }

@@ -2,21 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/limit_model.rs"]
+mod limit_model;
+
 use std::rc::Rc;
 
 use gateward_core::json::{self, Json};
 use gateward_core::limit::book::{self, At, Covered, Ledger, Usage};
 use gateward_core::limit::reservation::{Ending, Reservation, Take};
 use gateward_core::limit::status::status;
-use gateward_core::limit::window::utc_only;
 use gateward_core::limit::{Amount, Book, Kind, Limit, Violation};
+use limit_model::{BERLIN, CHANGES_MS, Call, DAY_MS, HOUR_MS, MINUTE_MS, Model, zones};
 use proptest::prelude::*;
 use serde_json::json;
 
 const START_MS: u64 = 1_800_000_000_000;
-const MINUTE_MS: u64 = 60_000;
 const WRITE: Covered = Covered { reads: false, writes: true };
-const DAY_MS: u64 = 1_440 * MINUTE_MS;
+/// What the tool costs.
+const COST: u64 = 3;
 
 fn limit(id: &str, definition: serde_json::Value) -> Rc<Limit> {
     serde_json::from_value(json!({"limit_id": id, "rule": definition})).map(Rc::new).unwrap()
@@ -31,23 +34,22 @@ fn input(amount: u64) -> Json {
 }
 
 fn at(now_ms: u64) -> At {
-    At { now_ms, offset_s: utc_only }
+    At { now_ms, offset_s: zones }
 }
 
-/// A book, and calls of one tool.
+const BOOKS: [&str; 2] = ["agent/bot", "credential/k1"];
+
+/// The books of an agent and of its credential, and calls of one tool.
+#[derive(Default)]
 struct Desk {
     limits: Vec<Rc<Limit>>,
-    book: Book,
+    of_credential: Vec<Rc<Limit>>,
+    books: [Book; 2],
 }
 
 impl Desk {
     fn new(limits: Vec<Rc<Limit>>) -> Self {
-        Self { limits, book: Book::default() }
-    }
-
-    fn ledger(&mut self) -> Ledger<'_> {
-        let book = std::mem::take(&mut self.book);
-        Ledger { name: "agent/bot".into(), limits: &self.limits, book, leased: None }
+        Self { limits, ..Self::default() }
     }
 
     /// What a call takes, if no limit denies it. `passes`: what the steps after the limits say.
@@ -57,14 +59,20 @@ impl Desk {
         (forwarded, passes): (bool, bool),
         now_ms: u64,
     ) -> Result<Vec<Take>, Box<Violation>> {
-        let usage = Usage { tool: "bank/refund", covered: WRITE, input, cost: whole(3), forwarded };
-        let mut ledgers = [self.ledger()];
+        let cost = whole(COST);
+        let usage = Usage { tool: "bank/refund", covered: WRITE, input, cost, forwarded };
+        let [of_agent, of_credential] = std::mem::take(&mut self.books);
+        let [agent, credential] = BOOKS.map(Rc::from);
+        let limits = &self.of_credential;
+        let mut ledgers = [
+            Ledger { name: agent, limits: &self.limits, book: of_agent, leased: None },
+            Ledger { name: credential, limits, book: of_credential, leased: None },
+        ];
         let checked = book::check(&mut ledgers, &usage, at(now_ms)).map(|checked| checked.takes);
         if let (Ok(takes), true) = (&checked, passes) {
             book::commit(&mut ledgers, takes, forwarded, at(now_ms));
         }
-        let [Ledger { book, .. }] = ledgers;
-        self.book = book;
+        self.books = ledgers.map(|ledger| ledger.book);
         checked
     }
 
@@ -77,19 +85,25 @@ impl Desk {
             forwarded: reserved,
             takes: takes.to_vec(),
         };
-        book::settle(("agent/bot", &mut self.book), &reservation, ending);
+        for (name, book) in BOOKS.into_iter().zip(&mut self.books) {
+            book::settle((name, book), &reservation, ending);
+        }
     }
 
     fn used(&self, id: &str, now_ms: u64) -> u64 {
-        let limit = self.limits.iter().find(|limit| limit.limit_id == id).unwrap();
-        let status = status(&self.book, limit, at(now_ms));
+        let mut limits = [&self.limits, &self.of_credential].into_iter().zip(&self.books);
+        let of_book = |(limits, book): (&Vec<Rc<Limit>>, _)| {
+            let limit = limits.iter().find(|limit| limit.limit_id == id)?;
+            Some(status(book, limit, at(now_ms)))
+        };
+        let status = limits.find_map(of_book).unwrap();
         let left = status.remaining.unwrap().as_whole().unwrap();
         status.max.unwrap().as_whole().unwrap() - left
     }
 
     fn restart(&mut self) {
-        let stored = serde_json::to_string(&self.book).unwrap();
-        self.book = serde_json::from_str(&stored).unwrap();
+        let stored = serde_json::to_string(&self.books).unwrap();
+        self.books = serde_json::from_str(&stored).unwrap();
     }
 }
 
@@ -269,6 +283,8 @@ enum Event {
     Restart,
 }
 
+const HOUR: i64 = HOUR_MS.cast_signed();
+
 fn event() -> impl Strategy<Value = Event> {
     let ending = prop_oneof![
         (0..60_u64).prop_map(|actual| Ending::Succeeded(Some(whole(actual)))),
@@ -281,69 +297,72 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(amount, forwarded, passes)| Event::Call { amount, forwarded, passes }),
         4 => (any::<usize>(), ending).prop_map(|(which, ending)| Event::Settle { which, ending }),
         2 => (-8_000..40_000_i64).prop_map(|by_ms| Event::Clock { by_ms }),
+        1 => (-HOUR..3 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
+        1 => (-36 * HOUR..72 * HOUR).prop_map(|by_ms| Event::Clock { by_ms }),
         1 => Just(Event::Restart),
     ]
-}
-
-/// One window as a list of what each call holds of it.
-#[derive(Default)]
-struct Model {
-    minute: u64,
-    held: Vec<(usize, u64)>,
-}
-
-impl Model {
-    fn sum(&self) -> u64 {
-        self.held.iter().map(|(_, amount)| amount).sum()
-    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever happens, the book has what the model has, and never more than the limit.
+    /// Whatever happens, also near the nights in which clocks are changed: the first limit that lacks something
+    /// denies, and the books have what the models have, and never more than the limits.
     #[test]
-    fn a_book_equals_its_model(events in prop::collection::vec(event(), 1..120)) {
-        const MAX: u64 = 100;
-        let definition = json!({"kind": "amount", "max": "100", "pointer": "/amount", "window": "minute"});
-        let mut desk = Desk::new(vec![limit("refunds", definition)]);
-        let (mut model, mut now_ms) = (Model::default(), START_MS);
-        let mut open: Vec<(usize, Vec<Take>, bool)> = Vec::new();
+    fn books_equal_their_models(
+        change_ms in prop::sample::select(CHANGES_MS.to_vec()),
+        events in prop::collection::vec(event(), 1..120),
+    ) {
+        let at_once = limit("at-once", json!({"kind": "concurrency", "max": "4"}));
+        let calls = json!({"kind": "quota", "max": "15", "window": "day", "time_zone": BERLIN});
+        let calls = limit("calls", calls);
+        let refunds = json!({"kind": "amount", "max": "100", "pointer": "/amount", "window": "minute"});
+        let refunds = limit("refunds", refunds);
+        let cost = json!({"kind": "budget", "max": "30", "window": "hour", "time_zone": BERLIN});
+        let cost = limit("cost", cost);
+        let of_credential = json!({"kind": "amount", "max": "250", "pointer": "/amount", "window": "day",
+                                   "time_zone": BERLIN});
+        let of_credential = limit("of-credential", of_credential);
+        // In the order in which they are checked.
+        let mut models = [&at_once, &calls, &refunds, &of_credential, &cost].map(Model::new);
+        let mut desk = Desk::new(vec![refunds, cost, calls, at_once]);
+        desk.of_credential = vec![of_credential];
+        let start_ms = change_ms - 2 * HOUR_MS;
+        let mut now_ms = start_ms;
+        let mut open: Vec<(String, Vec<Take>, bool)> = Vec::new();
         for (id, event) in events.into_iter().enumerate() {
             match event {
                 Event::Call { amount, forwarded, passes } => {
-                    let minute = now_ms / MINUTE_MS;
-                    let used = if minute > model.minute { 0 } else { model.sum() };
+                    let call = Call { amount, cost: COST, forwarded };
+                    let denies = models.iter().find(|model| model.denies(call, now_ms));
+                    let expected = denies.map(|model| model.limit.limit_id.clone());
                     let called = desk.call(&input(amount), (forwarded, passes), now_ms);
-                    prop_assert_eq!(called.is_ok(), used + amount <= MAX);
+                    let violated = called.as_ref().err().map(|found| found.limit_id.clone());
+                    prop_assert_eq!(violated, expected);
                     if let (Ok(takes), true) = (called, passes) {
-                        if minute > model.minute {
-                            model = Model { minute, held: Vec::new() };
-                        }
-                        model.held.push((id, amount));
+                        let id = id.to_string();
+                        models.iter_mut().for_each(|model| model.take(&id, call, now_ms));
                         open.push((id, takes, forwarded));
                     }
                 }
                 Event::Settle { which, ending } if !open.is_empty() => {
                     let (id, takes, forwarded) = open.swap_remove(which % open.len());
                     desk.settle(&takes, forwarded, ending);
-                    for (of, amount) in &mut model.held {
-                        if *of == id {
-                            *amount = match ending {
-                                Ending::Succeeded(Some(actual)) => actual.as_whole().unwrap().min(*amount),
-                                Ending::Succeeded(None) | Ending::Unclear => *amount,
-                                Ending::Failed => 0,
-                            };
-                        }
-                    }
+                    models.iter_mut().for_each(|model| model.settle(&id, ending));
                 }
                 Event::Settle { .. } => {}
-                Event::Clock { by_ms } => now_ms = now_ms.saturating_add_signed(by_ms),
+                Event::Clock { by_ms } => {
+                    // What is more than 31 days ahead is moved to the present.
+                    let to_ms = now_ms.saturating_add_signed(by_ms);
+                    now_ms = to_ms.clamp(start_ms, start_ms + 30 * DAY_MS);
+                }
                 Event::Restart => desk.restart(),
             }
-            let used = if now_ms / MINUTE_MS > model.minute { 0 } else { model.sum() };
-            prop_assert_eq!(desk.used("refunds", now_ms), used);
-            prop_assert!(used <= MAX);
+            for model in &models {
+                let used = model.used(now_ms);
+                prop_assert_eq!(desk.used(&model.limit.limit_id, now_ms), used);
+                prop_assert!(used <= model.max());
+            }
         }
     }
 }

@@ -329,9 +329,14 @@ impl Head {
             let most = 999_999_999_999_999;
             let floor = |amount: &Option<Amount>| amount.unwrap_or_default().floor().min(most);
             policies.push_str(&format!(", \"{limit_id}\";q={}", floor(max)));
-            states.push_str(&format!(", \"{limit_id}\";r={}", floor(remaining)));
-            if let (Some(window_s), Some(reset_s)) = (window_s, reset_s) {
+            if let Some(window_s) = window_s {
                 policies.push_str(&format!(";w={window_s}"));
+            }
+            if remaining.is_none() {
+                continue;
+            }
+            states.push_str(&format!(", \"{limit_id}\";r={}", floor(remaining)));
+            if let Some(reset_s) = reset_s {
                 states.push_str(&format!(";t={reset_s}"));
             }
         }

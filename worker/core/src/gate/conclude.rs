@@ -115,7 +115,9 @@ fn update_state<'a>(
         draft.agent.status_denied(ruling.reason_code, draft.facts.now_ms);
     }
     taint(draft, ruling, decision_id);
-    let containment = containment::settle(draft, own, decision_id);
+    // An agent that uses a shared limit up must not raise the risk tiers of others.
+    let is_own = ruling.violation.as_ref().is_none_or(|violation| !violation.shared);
+    let containment = containment::settle(draft, own.filter(|_| is_own), decision_id);
     let asks =
         ruling.decision == Decision::RequireApproval && draft.presented == Presented::Nothing;
     let asked = asks.then(|| approval::ask(draft, ruling, decision_id));

@@ -65,7 +65,11 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
             let body = problem.to_json(&command.http_request_id);
             let retry = problem.retry_after_s.map(u64::from);
             let refused = counted.and_then(|counted| Refused::of(counted, &problem));
-            Step { refused, ..draft.answer(problem.code.status(), body, retry, counted) }
+            let charged = match command.call.dry_run {
+                true => None,
+                false => limits::writes(&draft, false, ""),
+            };
+            Step { refused, charged, ..draft.answer(problem.code.status(), body, retry, counted) }
         }
         Err(Stop::Terminal(problem)) => {
             let body = problem.to_json(&command.http_request_id);
@@ -227,6 +231,9 @@ fn judge_call(
     };
     let mut ruling = match draft.command.purpose {
         Purpose::Ask => ruling::without_effects(ruling),
+        Purpose::Routed(_) if ruling.decision == Decision::Redact && !draft.command.forwarded => {
+            ruling::without_redaction(ruling)
+        }
         _ => approval::bound(draft, ruling),
     };
     ruling.provenance = draft.provenance.clone().map(|found| Box::new(found.bounded()));

@@ -189,6 +189,7 @@ impl<'a> Draft<'a> {
             entry: None,
             approval_entry: None,
             observation: None,
+            charged: None,
             counted,
             refused: None,
             needs: Vec::new(),

@@ -159,7 +159,7 @@ pub fn commit(draft: &mut Draft<'_>) {
     book::commit(&mut draft.ledgers, &draft.takes, reserves, at(draft.facts));
 }
 
-/// What the decision's row writes; `None` if no limit covers the call.
+/// What the call changes, for the decision's row; `None` if nothing.
 pub fn writes(draft: &Draft<'_>, passes: bool, decision_id: &str) -> Option<Box<Writes>> {
     let facts = draft.facts;
     let before = |ledger: &Ledger<'_>| match (&ledger.leased, facts.books.leases) {

@@ -163,6 +163,17 @@ pub fn without_effects(mut ruling: Ruling) -> Ruling {
     ruling
 }
 
+/// A gateway sends the request as it came, so what would pass without a part of its arguments does not pass.
+pub fn without_redaction(mut ruling: Ruling) -> Ruling {
+    ruling.decision = Decision::Deny;
+    let fields = std::mem::take(&mut ruling.redact_fields).join("`, `");
+    ruling.reason.push_str(&match fields.is_empty() {
+        true => " A gateway cannot replace them.".to_owned(),
+        false => format!(" A gateway cannot remove the fields `{fields}`."),
+    });
+    ruling
+}
+
 /// The groups that the policies ask for. If two policies ask for one group, the higher quorum
 /// counts.
 fn needed_groups(approving: &[&'static PolicyRecord]) -> Vec<ApproverGroup> {

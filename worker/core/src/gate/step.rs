@@ -4,6 +4,7 @@ use super::agent_state::AgentState;
 use super::row::JournalEntry;
 use crate::bucket::RateStatus;
 use crate::decision::ReasonCode;
+use crate::limit::book::Writes;
 use crate::limit::lease::Need;
 use crate::limit::status::Status;
 use crate::metrics::Series;
@@ -129,6 +130,8 @@ pub struct Step {
     pub approval_entry: Option<JournalEntry>,
     /// What the call adds to the values of its run. It is written before `entry`.
     pub observation: Option<Observation>,
+    /// What a request without a decision used of rates. As the agent's own rate, it is not written.
+    pub charged: Option<Box<Writes>>,
     /// What the audit counts.
     pub counted: Option<Counted>,
     /// What metrics count, if there was no decision.

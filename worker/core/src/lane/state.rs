@@ -417,6 +417,9 @@ impl Lane {
                 if let Some(held) = self.agents.get_mut(&call.agent) {
                     held.state = step.agent;
                 }
+                if let Some(charged) = step.charged {
+                    self.limits.take(*charged);
+                }
             }
         }
         if let Some(counted) = step.counted {

@@ -179,8 +179,14 @@ impl Book {
                 let Some(local) = Local::at(time_zone, at.now_ms, at.offset_s) else {
                     return Err(Violation::unreadable(limit));
                 };
-                let open = window::is_open(local, days.as_deref(), hours.as_deref());
-                return if open { Ok(Taken::Nothing) } else { Err(Violation::exceeded(limit)) };
+                let times = (days.as_deref(), hours.as_deref());
+                if window::is_open(local, times.0, times.1) {
+                    return Ok(Taken::Nothing);
+                }
+                let opens_ms = window::opens_at(time_zone, at.now_ms, times, at.offset_s);
+                let wait_ms = opens_ms.map(|opens_ms| opens_ms.saturating_sub(at.now_ms));
+                let retry_after_s = wait_ms.map(|wait_ms| wait_ms.div_ceil(1_000));
+                return Err(Box::new(Violation { retry_after_s, ..*Violation::exceeded(limit) }));
             }
             Rule::PerCall { max, measured } => {
                 return match numbers.of(measured) {
@@ -252,6 +258,7 @@ impl Book {
                 remaining: Some(left).filter(|_| limit.kind != Kind::Rate),
                 requested: Some(amount).filter(|_| limit.kind != Kind::Rate),
                 retry_after_s: retry_after_s.filter(|_| amount <= max),
+                shared: true,
                 ..*Violation::exceeded(limit)
             })),
         }

@@ -30,7 +30,7 @@ pub struct Status {
     pub window_s: Option<u64>,
 }
 
-/// The states of the limits that cover calls of a tool, but for those of which nothing is ever left or used up.
+/// The states of the limits that cover calls of a tool, but for those without a number.
 #[must_use]
 pub fn statuses(
     ledgers: &[Ledger<'_>],
@@ -40,11 +40,15 @@ pub fn statuses(
 ) -> Vec<Status> {
     let of_ledger = |ledger: &Ledger<'_>| {
         let covered = ledger.limits.iter().filter(|limit| limit.covers(tool, reads, writes));
-        // Of a lease that the lane does not have, it knows nothing.
-        let known = covered
-            .filter(|limit| ledger.leased.is_none() || ledger.book.lease(&limit.counter).is_some());
-        let states = known.map(|limit| status(&ledger.book, limit, at));
-        states.filter(|status| status.remaining.is_some()).collect::<Vec<_>>()
+        let states = covered.map(|limit| {
+            let mut status = status(&ledger.book, limit, at);
+            if ledger.leased.is_some() && ledger.book.lease(&limit.counter).is_none() {
+                // Without a lease, the lane does not know what is left.
+                status.remaining = None;
+            }
+            status
+        });
+        states.filter(|status| status.max.is_some()).collect::<Vec<_>>()
     };
     ledgers.iter().flat_map(of_ledger).collect()
 }

@@ -28,6 +28,9 @@ pub struct Violation {
     pub requested: Option<Amount>,
     /// Seconds after which the same call may pass; null if it never does.
     pub retry_after_s: Option<u64>,
+    /// Whether lanes share what is used up, so that other agents may have used it.
+    #[serde(skip)]
+    pub shared: bool,
 }
 
 text_enum! {
@@ -50,6 +53,7 @@ impl Violation {
             remaining: None,
             requested: None,
             retry_after_s: None,
+            shared: false,
         })
     }
 
@@ -59,7 +63,8 @@ impl Violation {
 
     pub(super) fn unavailable(limit: &Limit) -> Box<Self> {
         let retry_after_s = Some(RETRY_AFTER_UNAVAILABLE_S.into());
-        Box::new(Self { why: Why::Unavailable, retry_after_s, ..*Self::exceeded(limit) })
+        let why = Why::Unavailable;
+        Box::new(Self { why, retry_after_s, shared: true, ..*Self::exceeded(limit) })
     }
 
     /// What a model or a person can act on.

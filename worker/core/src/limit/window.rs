@@ -220,6 +220,62 @@ pub fn is_open(local: Local, days: Option<&[Day]>, hours: Option<&[Hours]>) -> b
     })
 }
 
+/// How many changes of a zone's clocks [`opens_at`] gets past. There are weeks between two of them, and without one
+/// the next opening is at most a week away.
+const MAX_CHANGES: usize = 4;
+
+/// The first time from now on that is on one of the days and in one of the parts. `None` if there is none, or if the
+/// zone is unknown.
+#[must_use]
+pub fn opens_at(
+    zone: &str,
+    now_ms: u64,
+    (days, hours): (Option<&[Day]>, Option<&[Hours]>),
+    offset_s: OffsetS,
+) -> Option<u64> {
+    let mut at_ms = now_ms / 1_000 * 1_000;
+    for _ in 0..MAX_CHANGES {
+        let local = Local::at(zone, at_ms, offset_s)?;
+        if is_open(local, days, hours) {
+            return Some(at_ms.max(now_ms));
+        }
+        let opens_ms = at_ms + 1_000 * until_open(local, days, hours)?;
+        let offset = offset_s(zone, at_ms);
+        if offset_s(zone, opens_ms) == offset {
+            return Some(opens_ms);
+        }
+        // The clocks are changed before. Finds the second, from which the search goes on.
+        let (mut before, mut after) = (at_ms, opens_ms);
+        while after - before > 1_000 {
+            let middle = before + (after - before) / 2_000 * 1_000;
+            match offset_s(zone, middle) == offset {
+                true => before = middle,
+                false => after = middle,
+            }
+        }
+        at_ms = after;
+    }
+    None
+}
+
+/// Seconds until a part of a day begins, by clocks that are not changed.
+fn until_open(local: Local, days: Option<&[Day]>, hours: Option<&[Hours]>) -> Option<u64> {
+    let midnight = local.seconds - local.seconds.rem_euclid(DAY_S);
+    // The part that was missed today begins again in a week.
+    (0..=7).find_map(|day| {
+        let begins = midnight + day * DAY_S;
+        let wait_s = |minute: u16| {
+            let start = begins + i64::from(minute) * MINUTE_S;
+            let is_later = start > local.seconds && is_open(Local { seconds: start }, days, hours);
+            is_later.then_some((start - local.seconds).unsigned_abs())
+        };
+        match hours {
+            None => wait_s(0),
+            Some(hours) => hours.iter().filter_map(|hours| wait_s(hours.from)).min(),
+        }
+    })
+}
+
 impl TryFrom<String> for Hours {
     type Error = &'static str;
 
@@ -333,7 +389,162 @@ mod tests {
         assert_eq!(String::from(night), "22:00-06:00");
     }
 
+    fn parts(texts: &[&str]) -> Vec<Hours> {
+        texts.iter().map(|text| Hours::try_from((*text).to_owned()).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_limit_that_is_closed_says_when_it_opens() {
+        use Day::{Friday, Monday, Sunday, Thursday};
+        let (office, night) = (&["09:00-17:00"][..], &["22:00-06:00"][..]);
+        // 23 November 2026 is a Monday. In Berlin, the clocks skip 02:00 to 03:00 on 29 March, and go through it
+        // twice on 25 October; both are Sundays.
+        for (days, hours, zone, now, opens) in [
+            (None, Some(office), "UTC", "2026-11-23T08:59:59.999Z", Some("2026-11-23T09:00:00Z")),
+            (
+                None,
+                Some(office),
+                "UTC",
+                "2026-11-23T09:00:00.500Z",
+                Some("2026-11-23T09:00:00.500Z"),
+            ),
+            (None, Some(office), "UTC", "2026-11-23T17:00:00Z", Some("2026-11-24T09:00:00Z")),
+            (
+                None,
+                Some(office),
+                "Europe/Berlin",
+                "2026-11-23T17:00:00Z",
+                Some("2026-11-24T08:00:00Z"),
+            ),
+            (
+                Some(&[Monday][..]),
+                Some(office),
+                "UTC",
+                "2026-11-23T17:00:00Z",
+                Some("2026-11-30T09:00:00Z"),
+            ),
+            (
+                Some(&[Monday, Friday][..]),
+                None,
+                "UTC",
+                "2026-11-24T00:00:00Z",
+                Some("2026-11-27T00:00:00Z"),
+            ),
+            // Across midnight: the part belongs to the day on which it begins.
+            (None, Some(night), "UTC", "2026-11-23T06:00:00Z", Some("2026-11-23T22:00:00Z")),
+            (
+                Some(&[Monday][..]),
+                Some(night),
+                "UTC",
+                "2026-11-24T06:00:00Z",
+                Some("2026-11-30T22:00:00Z"),
+            ),
+            (
+                Some(&[Monday][..]),
+                Some(night),
+                "UTC",
+                "2026-11-23T05:00:00Z",
+                Some("2026-11-23T22:00:00Z"),
+            ),
+            (
+                None,
+                Some(&["12:00-13:00", "09:00-10:00"][..]),
+                "UTC",
+                "2026-11-23T10:00:00Z",
+                Some("2026-11-23T12:00:00Z"),
+            ),
+            // The clocks are put forward.
+            (
+                None,
+                Some(office),
+                "Europe/Berlin",
+                "2026-03-28T16:00:00Z",
+                Some("2026-03-29T07:00:00Z"),
+            ),
+            (
+                None,
+                Some(&["02:30-04:00"][..]),
+                "Europe/Berlin",
+                "2026-03-29T00:00:00Z",
+                Some("2026-03-29T01:00:00Z"),
+            ),
+            (
+                Some(&[Sunday][..]),
+                Some(&["02:00-03:00"][..]),
+                "Europe/Berlin",
+                "2026-03-22T03:00:00Z",
+                Some("2026-04-05T00:00:00Z"),
+            ),
+            (
+                Some(&[Sunday, Thursday][..]),
+                Some(&["02:00-03:00"][..]),
+                "Europe/Berlin",
+                "2026-03-28T12:00:00Z",
+                Some("2026-04-02T00:00:00Z"),
+            ),
+            // The clocks are put back.
+            (
+                None,
+                Some(office),
+                "Europe/Berlin",
+                "2026-10-24T15:00:00Z",
+                Some("2026-10-25T08:00:00Z"),
+            ),
+            (
+                None,
+                Some(&["01:00-02:30"][..]),
+                "Europe/Berlin",
+                "2026-10-25T00:30:00Z",
+                Some("2026-10-25T01:00:00Z"),
+            ),
+            (
+                None,
+                Some(&["02:15-02:30"][..]),
+                "Europe/Berlin",
+                "2026-10-25T00:30:00Z",
+                Some("2026-10-25T01:15:00Z"),
+            ),
+            // Never.
+            (Some(&[][..]), None, "UTC", "2026-11-23T00:00:00Z", None),
+            (Some(&[][..]), Some(office), "UTC", "2026-11-23T00:00:00Z", None),
+            (None, Some(&[][..]), "UTC", "2026-11-23T00:00:00Z", None),
+            (None, Some(office), "Europe/Nowhere", "2026-11-23T00:00:00Z", None),
+        ] {
+            let of = hours.map(parts);
+            let found = opens_at(zone, ms(now), (days, of.as_deref()), berlin);
+            assert_eq!(found, opens.map(ms), "{days:?} {hours:?} {zone} {now}");
+        }
+    }
+
+    fn day() -> impl Strategy<Value = Day> {
+        prop::sample::select(Day::ALL.to_vec())
+    }
+
+    fn part() -> impl Strategy<Value = Hours> {
+        let minutes =
+            (0..DAY_MINUTES, 0..=DAY_MINUTES).prop_filter("two times", |(from, to)| from != to);
+        minutes.prop_map(|(from, to)| Hours { from, to })
+    }
+
     proptest! {
+        /// Near the days on which clocks are changed, it is open from the time that was said, and at no minute before.
+        #[test]
+        fn an_opening_is_the_first_one(
+            (begins, minute) in (prop::sample::select(&["2026-03-20T00:00:00Z", "2026-10-16T00:00:00Z"][..]), 0..12 * 1_440_u64),
+            days in prop::option::of(prop::collection::vec(day(), 0..4)),
+            hours in prop::option::weighted(0.9, prop::collection::vec(part(), 0..4)),
+        ) {
+            const LONGEST: u64 = 16 * 1_440;
+            let now_ms = ms(begins) + minute * 60_000;
+            let (days, hours) = (days.as_deref(), hours.as_deref());
+            let is_open = |at_ms: u64| {
+                is_open(Local::at("Europe/Berlin", at_ms, berlin).unwrap(), days, hours)
+            };
+            let found = opens_at("Europe/Berlin", now_ms, (days, hours), berlin);
+            let first = (0..LONGEST).map(|minutes| now_ms + minutes * 60_000).find(|at_ms| is_open(*at_ms));
+            prop_assert_eq!(found, first);
+        }
+
         /// Whatever the zone does, each instant is in exactly one window, and its number changes when it ends.
         #[test]
         fn windows_follow_each_other(

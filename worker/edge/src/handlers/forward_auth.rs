@@ -88,16 +88,8 @@ async fn judge<'a>(
 
 /// Why the gateway must not forward the request; `None` if it may.
 fn refusal(decision: &ProxyDecision) -> Option<Problem> {
-    let detail = match decision.decision {
-        Decision::Allow => return None,
-        Decision::Redact if decision.redacted_fields.is_empty() => {
-            format!("{} A gateway cannot replace them.", decision.reason)
-        }
-        Decision::Redact => {
-            let fields = decision.redacted_fields.join("`, `");
-            format!("{} A gateway cannot remove the fields `{fields}`.", decision.reason)
-        }
-        _ => decision.reason.clone(),
-    };
-    Some(Problem::new(ProblemCode::CallDenied, detail))
+    match decision.decision {
+        Decision::Allow => None,
+        _ => Some(Problem::new(ProblemCode::CallDenied, decision.reason.clone())),
+    }
 }

@@ -1,0 +1,69 @@
+// What was used of limits, after the drill of docs/operations.md, "Restoring D1": lanes and counters have it, and D1 has not.
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Limit, SubjectKind } from "../support/api/types.gen.ts";
+import { LOG_SECRETS } from "../support/exports.ts";
+import { eventually, Gateward, INSPECTABLE, outcomeOf, readCall, Tenant, type TestAgent } from "../support/gateward.ts";
+
+const state = mkdtempSync(join(tmpdir(), "gateward-limits-restore-"));
+const database = join(state, "d1");
+const backup = join(state, "backup");
+let gateward: Gateward;
+
+const start = (migrate = false) =>
+  Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50 }, secrets: LOG_SECRETS, state, migrate });
+
+beforeAll(async () => {
+  gateward = await start(true);
+});
+afterAll(async () => {
+  await gateward?.close();
+  rmSync(state, { recursive: true });
+});
+
+const ask = ({ token, name }: TestAgent) => gateward.decide(token, readCall({ agent: { id: name } }));
+
+async function expectAllowed(agents: TestAgent[], times: number): Promise<void> {
+  for (const agent of agents) for (let at = 0; at < times; at += 1) expect((await ask(agent)).decision).toBe("allow");
+}
+
+test("the quotas of an agent and of a tenant keep their counts when D1 is restored to an earlier time", async () => {
+  const tenant = await gateward.tenant({ lanes: 2 });
+  const [one, two] = [await tenant.agent("one", { lane: 0 }), await tenant.agent("two", { lane: 1 })];
+  const quota = (limit_id: string, subject_kind: SubjectKind, subject: string, max: string) =>
+    tenant.api.create<Limit>("/v1/limits", { limit_id, subject_kind, subject, rule: { kind: "quota", max, window: "month" } });
+  await quota("own", "agent", "one", "5");
+  await quota("shared", "tenant", "*", "8");
+  await expectAllowed([one, two], 2);
+  for (const lane of [0, 1]) await tenant.flushed(lane);
+
+  // A backup.
+  await gateward.close();
+  cpSync(database, backup, { recursive: true });
+  gateward = await start();
+
+  // What the restored D1 lacks.
+  await expectAllowed([one], 2);
+  const { name, administrator } = tenant;
+  await new Tenant(gateward, name, administrator).api.create("/v1/groups", { group: "late" });
+  const epochs = await gateward.rows<{ epoch: number }>("SELECT epoch FROM tenants WHERE tenant = ?1", name);
+
+  // D1 is lost and restored.
+  await gateward.close();
+  rmSync(database, { recursive: true });
+  cpSync(backup, database, { recursive: true });
+  gateward = await start();
+  for (const { epoch } of epochs) await gateward.execute("UPDATE tenants SET epoch = CAST(?2 AS INTEGER) WHERE tenant = ?1", name, epoch + 1);
+  for (const { token, name: id } of [one, two]) {
+    // A dry run uses nothing.
+    const dry = readCall({ agent: { id }, dry_run: true });
+    await eventually(`the lane of ${id} answers again`, async () => outcomeOf(await gateward.post(token, "/v1/authorize", dry)) === "allow");
+  }
+
+  await expectAllowed([one], 1);
+  expect(await ask(one)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "own", max: "5", remaining: "0" }] });
+  await expectAllowed([two], 1);
+  expect(await ask(two)).toMatchObject({ reason_code: "quota_exhausted", violated_limits: [{ limit_id: "shared", max: "8", remaining: "0" }] });
+});
