@@ -6,7 +6,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::number::inexact_numbers;
-use super::value::{Json, MAX_INTEGER, utf16_order};
+use super::value::{Json, MAX_INTEGER, sort_fields};
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES};
 
 /// Why a text is rejected. `ambiguous` is true for JSON that two readers could read differently
@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
             let value = map.next_value_seed(self.inner())?;
             fields.push((key, value));
         }
-        fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
+        sort_fields(&mut fields);
         for pair in fields.windows(2) {
             if let [(a, _), (b, _)] = pair
                 && a == b

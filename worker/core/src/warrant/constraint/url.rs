@@ -181,7 +181,7 @@ impl UrlSafe {
         let texts = |reader: &mut Reader<'_>| {
             reader.list(MAX_DOMAINS, |reader| reader.text().map(str::to_owned))
         };
-        reader.entries(9, |reader, name| {
+        reader.members(9, &mut |reader, name| {
             match name {
                 "schemes" => read.schemes = texts(reader)?,
                 "allow_domains" => {
