@@ -133,7 +133,7 @@ fn load(at: &At<'_>, limit_id: &str, (kind, subject): (&str, &str)) -> Statement
 
 /// Reads a rule. It must make sense, and its time zone must exist.
 fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Problem> {
-    let rule: Definition = parse_within("rule", text.as_bytes())?;
+    let rule: Definition = parse_within("rule", text)?;
     let refuse = |field: &str, must: &str| {
         let field = format!("rule.{field}");
         Err(Problem::field(&field, format!("`{field}`: {must}")))
