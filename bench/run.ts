@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { run } from "../scripts/local.ts";
+import { run } from "../tests/support/program.ts";
 import { PARTS } from "./parts.ts";
 import { buildRelease, releaseSize } from "./release.ts";
 import { writeReport } from "./report/generate.ts";

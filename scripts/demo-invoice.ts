@@ -12,9 +12,10 @@ import { type Arguments, objectOf, text } from "../tests/conformance/fixture-too
 import type { DecisionDetail, IssuedRun, ReceiptPage, ReceiptRecord } from "../tests/support/api/types.gen.ts";
 import { Client } from "../tests/support/client.ts";
 import { connect, PREFIX, textOf } from "../tests/support/mcp.ts";
+import { run } from "../tests/support/program.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { ADMINISTRATOR } from "./demo-tenant.ts";
-import { gateward, playDemo, run, showCommand, title } from "./local.ts";
+import { gateward, playDemo, showCommand, title } from "./local.ts";
 
 const SERVER = "office";
 const NUMBER = "2026-117";

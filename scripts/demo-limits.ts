@@ -18,9 +18,10 @@ import type { LimitState, LimitStates, Problem } from "../tests/support/api/type
 import { Client } from "../tests/support/client.ts";
 import { eventually } from "../tests/support/gateward.ts";
 import { builtModules, startWithProcess } from "../tests/support/miniflare.ts";
+import { run } from "../tests/support/program.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { type Answering, json, Upstream } from "../tests/support/upstream.ts";
-import { buildCommandLine, buildWorker, DEMO_TENANT, gateward, run, showCommand, title } from "./local.ts";
+import { buildCommandLine, buildWorker, DEMO_TENANT, gateward, showCommand, title } from "./local.ts";
 
 const AGENT = "billing";
 const MAX = 1_000;

@@ -11,10 +11,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Approval, DecisionPage, Verification } from "../tests/support/api/types.gen.ts";
 import { Client, type Reply } from "../tests/support/client.ts";
+import { run } from "../tests/support/program.ts";
 import { problemsOf } from "../tests/support/receipts.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { play as playScenario, SCENARIO } from "../tests/support/scenario.ts";
-import { ADMINISTRATOR_TOKEN, CommandFailed, DEMO_TENANT, gateward, playDemo, printedBy, run, textOf, title } from "./local.ts";
+import { ADMINISTRATOR_TOKEN, CommandFailed, DEMO_TENANT, gateward, playDemo, printedBy, textOf, title } from "./local.ts";
 
 /** How long a flush may take, several times its interval. */
 const FLUSH_LIMIT_MS = 30_000;

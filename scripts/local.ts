@@ -175,13 +175,3 @@ export async function playDemo(play: (url: string) => Promise<void>): Promise<vo
     await exited;
   }
 }
-
-/** Runs `main`. An error becomes one line and exit status 1. */
-export async function run(main: () => Promise<void>): Promise<void> {
-  try {
-    await main();
-  } catch (error) {
-    console.error(`gateward: ${error instanceof Error ? error.message : error}`);
-    process.exitCode = 1;
-  }
-}

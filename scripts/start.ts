@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { run } from "../tests/support/program.ts";
 import { ENVIRONMENT } from "../tests/support/registry.ts";
 import { setUpDemo } from "./demo-tenant.ts";
 import {
@@ -12,7 +13,6 @@ import {
   buildWorker,
   COMMAND_LINE,
   LOCAL,
-  run,
   textOf,
   untilReady,
   workerSecrets,

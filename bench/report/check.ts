@@ -1,6 +1,6 @@
 // `make bench-check`, which CI runs: counts instructions and the deployed worker's bytes, which are the same on every
 // machine, and fails if one stepped back or could not be computed.
-import { run } from "../../scripts/local.ts";
+import { run } from "../../tests/support/program.ts";
 import { buildInstructions, instructions } from "../core/instructions.ts";
 import { buildRelease, releaseSize } from "../release.ts";
 import { assertKept, judge, type Threshold, THRESHOLDS } from "./thresholds.ts";

@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { run } from "../../scripts/local.ts";
+import { run } from "../support/program.ts";
 import { load } from "./data.ts";
 import { type Configuration, Replay } from "./replay.ts";
 import { missed, type Run, table } from "./report.ts";

@@ -1,7 +1,8 @@
 // The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
 // hangs or is locked; its answers to a lane's load of records arrive late; the lanes that are named do not
 // get new epochs; worker and lanes speak different versions of their protocol; some requests to lanes wait
-// on their way until they are let go; alarms are lost; the clock is wrong; and a request hangs or throws.
+// on their way until they are let go; alarms are lost; the clock is wrong; a request hangs or throws; and the
+// Wasm module traps.
 // Requests to /_test/ control it. Worker and lanes share this module, and so its state.
 import { DurableObject } from "cloudflare:workers";
 import { clockIsAhead } from "./clock.js";
@@ -184,6 +185,10 @@ export default {
         return Response.json({});
       case "/_test/throw":
         context.waitUntil(Promise.reject(new Error("nobody catches this")));
+        return Response.json({});
+      case "/_test/trap":
+        // As the runtime reports a trap in a task of Wasm's.
+        dispatchEvent(new ErrorEvent("error", { error: new WebAssembly.RuntimeError("unreachable") }));
         return Response.json({});
       case "/_test/state":
         return Response.json({ loads, loads_waiting: loadsWaiting, held });

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use gateward_core::json;
 use serde_json::{Map, Value, json};
 
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// Sorts the tree, then writes it.
 const SORTED_VALUE: &str = "sorted_value";

@@ -11,7 +11,7 @@ use gateward_core::scope::Scope;
 use sha2_portable::{Digest as _, Sha256};
 
 use crate::decide::{self, Call, NOW_MS, SECRET};
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// Credentials in the lane's cache. It holds 10,000 at most.
 const KEYS: [usize; 4] = [1, 10, 100, 10_000];

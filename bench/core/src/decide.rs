@@ -22,8 +22,8 @@ use gateward_core::receipt::GENESIS;
 use gateward_core::registry::{CallRecords, Loaded};
 use serde_json::{Value, json};
 
+use crate::operation::{GATEWARD, Operation};
 use crate::plain_cedar::{self, PLAIN_CEDAR, Plain};
-use crate::{GATEWARD, Operation};
 
 pub const TENANT: &str = "demo";
 pub const SECRET: &str = "0123456789012345678901234567890123456789012";

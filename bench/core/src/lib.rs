@@ -14,6 +14,7 @@ mod credentials;
 mod decide;
 mod limits;
 mod metrics;
+mod operation;
 mod parts;
 mod plain_cedar;
 mod policy;
@@ -24,47 +25,7 @@ mod velocity;
 mod warrants;
 pub mod worst_case;
 
-use std::hint::black_box;
-
-/// Gateward's own operations, as opposed to a peer's.
-pub const GATEWARD: &str = "gateward";
-
-/// Runs the operation once.
-pub type Run = Box<dyn Fn()>;
-
-/// Something to measure.
-pub struct Operation {
-    pub name: String,
-    /// Whose implementation it is: [`GATEWARD`] or a peer that does the same work.
-    pub of: &'static str,
-    prepare: Box<dyn Fn() -> Run>,
-}
-
-impl Operation {
-    /// `prepare` builds what the operation needs, asserts its outcome and gives what is to be run.
-    fn new<F, T>(
-        name: impl Into<String>,
-        of: &'static str,
-        prepare: impl Fn() -> F + 'static,
-    ) -> Self
-    where
-        F: Fn() -> T + 'static,
-    {
-        let prepare = move || -> Run {
-            let run = prepare();
-            Box::new(move || drop(black_box(run())))
-        };
-        Self { name: name.into(), of, prepare: Box::new(prepare) }
-    }
-
-    /// # Panics
-    ///
-    /// When the operation does not come to what its name says.
-    #[must_use]
-    pub fn prepare(&self) -> Run {
-        (self.prepare)()
-    }
-}
+pub use operation::{GATEWARD, Operation, Run};
 
 /// Every operation; the peers of one follow it directly.
 #[must_use]

@@ -15,7 +15,7 @@ use gateward_core::limit::{Amount, Kind, Limit};
 use serde_json::json;
 
 use crate::decide::NOW_MS;
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 const TOOL: &str = "bank/send_money";
 const COVERED: Covered = Covered { reads: false, writes: true };

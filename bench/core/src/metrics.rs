@@ -6,7 +6,7 @@ use gateward_core::decision::{Decision, ReasonCode};
 use gateward_core::metrics::{CounterRow, KeyHash, Scrape, Series};
 use gateward_core::provenance::ValueKey;
 
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// The rows of a tenant with some forty tools.
 const ROWS: usize = 160;

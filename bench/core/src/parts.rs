@@ -20,7 +20,7 @@ use gateward_core::{id, json};
 use serde_json::Value;
 
 use crate::decide::{Call, NOW_MS, SECRET, TENANT};
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// A receipt in the middle of a long chain.
 const MID_SEQ: u64 = 5_000_000;

@@ -10,8 +10,8 @@ use gateward_core::policy::{CallEntities, Evaluation, PolicyEngine, PolicyReques
 use gateward_policy_compiler::{SourceFile, Sources, compile_unvalidated};
 use serde_json::json;
 
+use crate::operation::{GATEWARD, Operation};
 use crate::plain_cedar::{self, PLAIN_CEDAR, Plain};
-use crate::{GATEWARD, Operation};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 const COLD_SIZES: [usize; 3] = [10, 1_000, 10_000];

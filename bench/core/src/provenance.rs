@@ -9,7 +9,7 @@ use gateward_core::provenance::part::{MAX_READ_BYTES, Part};
 use gateward_core::provenance::result::MAX_RESULT_VALUES;
 use gateward_core::provenance::{Destinations, Hashes, Level, ValueKey};
 
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 const KEY: ValueKey = ValueKey::new([7; 16]);
 

@@ -8,7 +8,7 @@ use gateward_core::provenance::ValueKey;
 use gateward_core::shield::Shield;
 
 use crate::decide::TENANT;
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 const KEY: ValueKey = ValueKey::new([7; 16]);
 

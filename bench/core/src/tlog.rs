@@ -8,7 +8,7 @@ use gateward_core::tlog::{
 use gateward_core::warrant::chain::sha256;
 use gateward_core::warrant::mint::Secret;
 
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// Leaves of the tree before the operation.
 const SIZE: u64 = 1_000_000;

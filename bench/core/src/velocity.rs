@@ -9,7 +9,7 @@ use gateward_core::velocity::SlidingWindow;
 use gateward_core::velocity::window::PARTS_IN_STATE;
 
 use crate::decide::NOW_MS;
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 /// A minute, ten minutes and an hour.
 const WIDTHS_MS: [u64; 3] = [60_000, 600_000, 3_600_000];

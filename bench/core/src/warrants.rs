@@ -14,7 +14,7 @@ use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
 use gateward_core::warrant::{Cache, Call, Presented, Tolerance, judge, text};
 
 use crate::decide::NOW_MS;
-use crate::{GATEWARD, Operation};
+use crate::operation::{GATEWARD, Operation};
 
 const NOW_S: u64 = NOW_MS / 1_000;
 

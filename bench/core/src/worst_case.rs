@@ -35,7 +35,8 @@ use gateward_core::target::{MAX_TARGET_BYTES, Target};
 use gateward_core::{call, json};
 
 use crate::decide::{Call, TENANT};
-use crate::{GATEWARD, Operation, provenance, shield, warrants};
+use crate::operation::{GATEWARD, Operation};
+use crate::{provenance, shield, warrants};
 
 /// Bytes of all headers that the runtime takes.
 const HEADER_BYTES: usize = 128 * 1024;

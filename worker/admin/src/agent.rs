@@ -206,7 +206,7 @@ fn load(at: &At<'_>, agent: &str, key: Option<Ed25519Key>) -> Statement {
 
 /// What the statement that loads an agent counts.
 #[derive(Deserialize)]
-struct Around {
+struct AgentCounts {
     /// Agents of the tenant, up to one more than the bound.
     count: u64,
     /// Another agent that has the key.
@@ -214,8 +214,8 @@ struct Around {
 }
 
 /// A key names one agent: the lane of that agent remembers the proofs of its warrants.
-fn check_key(around: &Around) -> Result<(), Problem> {
-    match &around.with_key {
+fn check_key(counts: &AgentCounts) -> Result<(), Problem> {
+    match &counts.with_key {
         Some(agent) => Err(conflict(&format!("the agent `{agent}` has this public key"))),
         None => Ok(()),
     }
@@ -255,9 +255,9 @@ impl Write for CreateAgent {
         if let Some(row) = loaded.record::<AgentRow>()? {
             return Err(name_taken("agent", row.deleted));
         }
-        let around: Around = loaded.extra()?;
-        check_key(&around)?;
-        if around.count >= MAX_AGENTS {
+        let counts: AgentCounts = loaded.extra()?;
+        check_key(&counts)?;
+        if counts.count >= MAX_AGENTS {
             return Err(limit_reached("agents", MAX_AGENTS));
         }
         let row = AgentRow {

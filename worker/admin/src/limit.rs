@@ -107,7 +107,7 @@ pub struct LimitPatch {
 
 /// What the statement that loads a limit counts.
 #[derive(Deserialize)]
-struct Around {
+struct LimitCounts {
     /// Limits of the tenant, up to one more than the bound.
     count: u64,
     /// Limits of the same subject.
@@ -133,7 +133,7 @@ fn load(at: &At<'_>, limit_id: &str, (kind, subject): (&str, &str)) -> Statement
 
 /// Reads a rule. It must make sense, and its time zone must exist.
 fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Problem> {
-    let rule: Definition = parse_within("rule", text.as_bytes())?;
+    let rule: Definition = parse_within("rule", text)?;
     let refuse = |field: &str, must: &str| {
         let field = format!("rule.{field}");
         Err(Problem::field(&field, format!("`{field}`: {must}")))
@@ -158,9 +158,9 @@ impl Write for CreateLimit {
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let request = &self.request;
         let rule = rule(request.rule.get(), self.offset_s, at.now_ms)?;
-        let around: Around = loaded.extra()?;
+        let counts: LimitCounts = loaded.extra()?;
         let subject: &str = &request.subject;
-        if let Some(must) = refusal(request.subject_kind, subject, around.exists) {
+        if let Some(must) = refusal(request.subject_kind, subject, counts.exists) {
             return Err(Problem::field("subject", format!("`subject`: {must}")));
         }
         if RESERVED_IDS.contains(&&*request.limit_id) {
@@ -170,13 +170,13 @@ impl Write for CreateLimit {
             let detail = format!("there is a limit `{}`", &*request.limit_id);
             return Err(Problem::new(ProblemCode::NameTaken, detail));
         }
-        if around.count >= MAX_LIMITS as u64 {
+        if counts.count >= MAX_LIMITS as u64 {
             return Err(limit_reached("limits", MAX_LIMITS as u64));
         }
-        if around.of_subject >= MAX_LIMITS_OF_SUBJECT as u64 {
+        if counts.of_subject >= MAX_LIMITS_OF_SUBJECT as u64 {
             return Err(limit_reached("limits of one subject", MAX_LIMITS_OF_SUBJECT as u64));
         }
-        if request.subject_kind.is_shared() && around.shared >= MAX_SHARED_LIMITS as u64 {
+        if request.subject_kind.is_shared() && counts.shared >= MAX_SHARED_LIMITS as u64 {
             let what = "limits of the tenant, groups, tools, servers and users";
             return Err(limit_reached(what, MAX_SHARED_LIMITS as u64));
         }
@@ -185,7 +185,7 @@ impl Write for CreateLimit {
             subject_kind: request.subject_kind,
             subject: match request.subject_kind {
                 SubjectKind::Credential => {
-                    around.first_key_id.unwrap_or_else(|| subject.to_owned())
+                    counts.first_key_id.unwrap_or_else(|| subject.to_owned())
                 }
                 _ => subject.to_owned(),
             },

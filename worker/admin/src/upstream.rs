@@ -58,7 +58,7 @@ pub fn patched(
     }
     let stored = stored.map_or_else(|| "{}".to_owned(), |stored| json!(stored).to_string());
     let merged = merge_patch(&stored, patch.get()).map_err(unreadable)?;
-    let mut upstream: Upstream = parse_within(FIELD, merged.as_bytes())?;
+    let mut upstream: Upstream = parse_within(FIELD, &merged)?;
     check(&mut upstream, local_targets)?;
     Ok(upstream)
 }

@@ -24,7 +24,7 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // Checks the bounds on depth, values and keys. The bounds of numbers depend on their fields.
     let body_read = crate::json::parse_definition(body)?;
     require_object(&body_read)?;
-    parse_within("", body)
+    parse_within("", crate::json::utf8(body)?)
 }
 
 /// serde would read an array as the fields of a struct, in order.
@@ -43,8 +43,8 @@ fn require_object(body: &Json) -> Result<(), Problem> {
 /// # Errors
 ///
 /// `invalid_field`.
-pub fn parse_within<T: DeserializeOwned>(within: &str, text: &[u8]) -> Result<T, Problem> {
-    let mut json = serde_json::Deserializer::from_slice(text);
+pub fn parse_within<T: DeserializeOwned>(within: &str, text: &str) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         refused(within, path, &error.into_inner())

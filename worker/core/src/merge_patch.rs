@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::{RawValue, to_raw_value};
 
-type Members<'a> = BTreeMap<String, &'a RawValue>;
+type Members = BTreeMap<String, Box<RawValue>>;
 
 /// The document `target` after `patch`, both as JSON texts. Whatever the patch does not touch keeps
 /// its text, so no number loses digits. A key that is in an object twice counts once: callers refuse
@@ -22,21 +22,17 @@ fn merged(target: Option<&RawValue>, patch: &RawValue) -> serde_json::Result<Box
     if !is_object(patch) {
         return Ok(patch.to_owned());
     }
-    let members: Members<'_> = match target.filter(|target| is_object(target)) {
+    let mut members: Members = match target.filter(|target| is_object(target)) {
         Some(target) => serde_json::from_str(target.get())?,
         None => BTreeMap::new(),
     };
-    let mut after: BTreeMap<String, Box<RawValue>> =
-        members.iter().map(|(name, value)| (name.clone(), (*value).to_owned())).collect();
-    for (name, patch) in serde_json::from_str::<Members<'_>>(patch.get())? {
-        if patch.get() == "null" {
-            after.remove(&name);
-        } else {
-            let merged = merged(members.get(&name).copied(), patch)?;
-            after.insert(name, merged);
+    for (name, patch) in serde_json::from_str::<Members>(patch.get())? {
+        let before = members.remove(&name);
+        if patch.get() != "null" {
+            members.insert(name, merged(before.as_deref(), &patch)?);
         }
     }
-    to_raw_value(&after)
+    to_raw_value(&members)
 }
 
 fn is_object(value: &RawValue) -> bool {

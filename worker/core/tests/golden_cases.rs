@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::velocity::of_call;
 use gateward_core::limit::Amount;
-use gateward_core::policy::PolicyEngine;
+use gateward_core::policy::{CallEntities, PolicyRequest};
 use gateward_core::velocity::Reach;
 use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, compile, read_sources};
@@ -145,6 +145,30 @@ fn the_bundle_decides_every_golden_case_as_written() {
     );
 }
 
+/// `support::Gate` checks that each request conforms to the schema. This shows that it notices one that does not.
+#[test]
+#[should_panic(expected = "context")]
+fn a_request_that_lacks_the_context_of_the_schema_is_noticed() {
+    let entities = CallEntities {
+        tenant: "demo",
+        agent: "demo/coder",
+        groups: &[],
+        tool: "notes/list",
+        mutates: false,
+        egress: false,
+        canary: false,
+        server: "demo/notes",
+    };
+    let text = |name, value: &str| (name, value.into());
+    let request = PolicyRequest {
+        entities,
+        agent_attributes: vec![text("environment", "production"), text("risk_tier", "low")],
+        server_attributes: vec![text("trust", "trusted"), text("kind", "mcp")],
+        context: Vec::new(),
+    };
+    drop(support::engine(gateward_policies::bundle()).evaluate(request));
+}
+
 #[test]
 fn each_recipe_of_the_policy_guide_decides_its_cases_as_written() {
     let mut sources = read_sources(&Path::new(ROOT).join("policies")).unwrap();
@@ -159,7 +183,7 @@ fn each_recipe_of_the_policy_guide_decides_its_cases_as_written() {
         assert!(compiled.warnings().is_empty(), "{name}: {:?}", compiled.warnings());
         let bundle = compiled.leak();
         sources.policies.pop();
-        let gate = || Gate { engine: PolicyEngine::new(bundle), ..Gate::new() };
+        let gate = || Gate { engine: support::engine(bundle), ..Gate::new() };
         let (wrong, cases) = wrong_cases(&recipe.with_extension("json"), gate);
         assert!(cases >= 2 && wrong.is_empty(), "{}", wrong.join("\n"));
     }

@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "worker/edge/src",
     "worker/cli/src",
     "policies/compiler/src",
+    "bench/core/src",
 ];
 
 /// Crates whose top-level folders must not import each other in a circle either.

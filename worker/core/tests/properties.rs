@@ -8,9 +8,14 @@ use std::collections::HashMap;
 use gateward_core::bounds::{MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_NODES};
 use gateward_core::credential::token::{self, MacKeys};
 use gateward_core::lane::protocol::{LaneReply, LaneRequest};
+use gateward_core::policy::bundle::{ArgumentType, RecordType};
+use gateward_core::policy::risk::RiskTier;
 use gateward_core::receipt::{self, GENESIS};
+use gateward_core::registry::ServerTrust;
 use gateward_core::{call, json as gate_json};
+use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::{Value, json};
 use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
@@ -166,6 +171,39 @@ proptest! {
         }
     }
 
+    /// [`Gate`] checks each request to the policies against their schema. The first call can taint the second.
+    #[test]
+    fn a_call_of_any_tool_conforms_to_the_schema(
+        (tool, input) in call_of_a_tool(),
+        [mutates, egress, canary, untrusted, assigned] in any::<[bool; 5]>(),
+        tier in 0usize..3,
+    ) {
+        let mut gate = Gate::new();
+        gate.records.tool.as_mut().unwrap().egress = egress;
+        gate.records.tool.as_mut().unwrap().mutates = mutates;
+        gate.records.tool.as_mut().unwrap().canary = canary;
+        gate.records.agent.as_mut().unwrap().risk_tier = RiskTier::ALL[tier];
+        gate.records.credential.as_mut().unwrap().assigns_runs = assigned;
+        if untrusted {
+            gate.records.server.as_mut().unwrap().trust = ServerTrust::Untrusted;
+        }
+        let (server, name) = tool.split_once('/').unwrap();
+        let mut call = with(read_call(), json!({
+            "tool_call": {"tool": server, "action": name},
+            "trace": {"run_id": "r"},
+        }));
+        call["tool_call"]["parameters"] = input;
+        let command = command(&call);
+        for _ in 0..2 {
+            let reply = gate.try_call(&command).unwrap();
+            prop_assert_eq!(reply.status, 200, "{}", reply.body);
+            // The policies were asked.
+            for code in ["input_schema_mismatch", "input_invalid", "velocity_unreadable"] {
+                prop_assert!(!reply.body.contains(code), "{}", reply.body);
+            }
+        }
+    }
+
     /// A digest is of what is meant: reading the canonical form gives the same value.
     #[test]
     fn the_canonical_form_reads_back_as_itself(value in any_json()) {
@@ -176,6 +214,51 @@ proptest! {
             prop_assert_eq!(second, first);
         }
     }
+}
+
+/// A described tool, or one that is not, with arguments of its types and one that it does not name.
+fn call_of_a_tool() -> impl Strategy<Value = (&'static str, Value)> {
+    let described = gateward_policies::bundle().tools.iter().map(|tool| (tool.id, &tool.input));
+    let other = ("notes/list", &RecordType { fields: &[], open: true });
+    select(described.chain([other]).collect::<Vec<_>>())
+        .prop_flat_map(|(tool, types)| (Just(tool), arguments(types)))
+}
+
+fn arguments(types: &'static RecordType) -> BoxedStrategy<Value> {
+    let more = types.open.then(|| ("more", false, json_without_null().boxed()));
+    let fields = types.fields.iter();
+    let fields = fields.map(|field| (field.name, field.required, argument(&field.kind)));
+    let fields = fields.chain(more).map(|(name, required, value)| {
+        let value = option::weighted(if required { 1.0 } else { 0.5 }, value);
+        value.prop_map(move |value| value.map(|value| (name.to_owned(), value)))
+    });
+    fields
+        .collect::<Vec<_>>()
+        .prop_map(|fields| Value::Object(fields.into_iter().flatten().collect()))
+        .boxed()
+}
+
+fn argument(kind: &'static ArgumentType) -> BoxedStrategy<Value> {
+    match kind {
+        ArgumentType::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        ArgumentType::Long => any::<i32>().prop_map(Value::from).boxed(),
+        // Policies judge up to four decimals, and a window takes no negative amount.
+        ArgumentType::Decimal => any::<u16>().prop_map(|n| json!(f64::from(n) / 100.0)).boxed(),
+        ArgumentType::String => "\\PC{0,8}".prop_map(Value::from).boxed(),
+        ArgumentType::Set(item) => {
+            prop::collection::vec(argument(item), 0..3).prop_map(Value::from).boxed()
+        }
+        ArgumentType::Record(types) => arguments(types),
+    }
+}
+
+/// Values that every policy can judge.
+fn json_without_null() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!({"text": ["a", {"b": 1.5}]})),
+        any::<i32>().prop_map(Value::from),
+        "\\PC{0,8}".prop_map(Value::from),
+    ]
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

@@ -14,7 +14,7 @@ use crate::answer::{Answer, Answered, whole};
 use crate::app::App;
 use crate::authentication::failures;
 use crate::authentication::{authenticate, use_nonce, verify_mac};
-use crate::handlers::runs::Told;
+use crate::handlers::runs::HarnessReport;
 use crate::handlers::{
     administration, approvals, authorize, decisions, forward_auth, health, http_tools, limits,
     logs, mcp, metrics, receipts, runs,
@@ -81,13 +81,13 @@ async fn handle(request: &Rc<Request>, app: &App) -> Answered {
     match route.access {
         Access::Call => {
             let parameter = decoded(parameters)?.into_iter().next().unwrap_or_default();
-            let told = match route.operation {
-                Operation::StartRun => Told::Start,
-                Operation::ReportResult => Told::Result(parameter),
-                Operation::ReportOutcome => Told::Outcome(parameter),
+            let report = match route.operation {
+                Operation::StartRun => HarnessReport::Start,
+                Operation::ReportResult => HarnessReport::Result(parameter),
+                Operation::ReportOutcome => HarnessReport::Outcome(parameter),
                 _ => return authorize::authorize(request, app).await,
             };
-            return runs::tell(request, app, told).await;
+            return runs::record(request, app, report).await;
         }
         Access::Open => {
             return match route.operation {

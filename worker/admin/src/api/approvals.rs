@@ -159,9 +159,9 @@ mod tests {
             // The newer revision counts, wherever it comes from and in whatever order.
             (9, &[(8, 3, "used", A), (8, 2, "approved", A)], vec![(8, 3), (5, 1)], None),
             (9, &[(5, 0, "pending", A)], vec![(8, 1), (5, 1)], None),
-            // A page of D1 that is full leaves what stands behind it to the next page.
+            // If a page of D1 is full, approvals after its last one are left to the next page.
             (2, &[(4, 1, "pending", A)], vec![(8, 1), (5, 1)], Some(5)),
-            // What does not fit any more is the next page's.
+            // Approvals that do not fit are left to the next page.
             (2, &[(9, 1, "pending", A)], vec![(9, 1), (8, 1)], Some(8)),
         ] {
             assert_eq!(listed(&filter(limit), &stored, held), (expected, next), "{limit} {held:?}");

@@ -156,10 +156,10 @@ fn unknown(detail: &str) -> Problem {
 mod tests {
     use super::*;
 
-    type Told<'a> = Result<(String, String, String, String, u16), &'a str>;
+    type Parsed<'a> = Result<(String, String, String, String, u16), &'a str>;
 
     /// The original request for `method address` and these headers, or the code of the problem.
-    fn told(line: &str, headers: &[(&str, &str)]) -> Told<'static> {
+    fn parsed(line: &str, headers: &[(&str, &str)]) -> Parsed<'static> {
         let (method, address) = line.split_once(' ').unwrap();
         let (server_and_rest, query) = address.split_once('?').unwrap_or((address, ""));
         let end = server_and_rest.find('/').unwrap_or(server_and_rest.len());
@@ -203,20 +203,20 @@ mod tests {
                 expected.3.into(),
                 limited,
             );
-            assert_eq!(told(line, headers), Ok(expected), "{line} {headers:?}");
+            assert_eq!(parsed(line, headers), Ok(expected), "{line} {headers:?}");
         }
         // After a server's path, the query is the caller's, and the path stays as it was sent.
         let expected = ("crm".into(), "GET".into(), "//a/../b".into(), "server=x".into(), 429);
-        assert_eq!(told("GET crm//a/../b?server=x", &[]), Ok(expected));
+        assert_eq!(parsed("GET crm//a/../b?server=x", &[]), Ok(expected));
         let expected = ("crm".into(), "GET".into(), "".into(), "".into(), 403);
         let bare = [("X-Original-Method", "GET"), ("X-Original-URI", "")];
-        assert_eq!(told("GET crm", &bare), Ok(expected));
+        assert_eq!(parsed("GET crm", &bare), Ok(expected));
     }
 
     #[test]
     fn an_incomplete_or_contradictory_description_is_rejected() {
-        const UNKNOWN: Told<'static> = Err("original_request_unknown");
-        const CONFLICT: Told<'static> = Err("original_request_conflict");
+        const UNKNOWN: Parsed<'static> = Err("original_request_unknown");
+        const CONFLICT: Parsed<'static> = Err("original_request_conflict");
         let (method, uri) = (("X-Original-Method", "GET"), ("X-Original-URI", "/a"));
         let (other_method, other_uri) = (("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/a"));
         let long_uri = format!("/{}", "a".repeat(MAX_URI_BYTES));
@@ -247,7 +247,7 @@ mod tests {
             ("GET crm/a?b", &[method, uri], CONFLICT),
             ("GET crm/", &[method, uri], CONFLICT),
         ] {
-            assert_eq!(told(line, headers), expected, "{line} {headers:?}");
+            assert_eq!(parsed(line, headers), expected, "{line} {headers:?}");
         }
     }
 

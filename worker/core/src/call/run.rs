@@ -241,7 +241,8 @@ pub struct ReportRequest {
 /// `body_too_large`, `malformed_request` or `invalid_field`.
 pub fn parse_report(body: &[u8]) -> Result<Report, Problem> {
     within_bound(body)?;
-    serde_json::from_slice::<IgnoredAny>(body).map_err(|error| {
+    let body = json::utf8(body)?;
+    serde_json::from_str::<IgnoredAny>(body).map_err(|error| {
         let detail = format!("the body is not JSON: {error}");
         Problem::new(ProblemCode::MalformedRequest, detail)
     })?;

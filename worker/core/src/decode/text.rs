@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The texts that a reader may take bytes for. The first is UTF-8, with `?` for what is not, and without zeros: so the
-/// Latin letters of UTF-16 are read too. After a byte order mark, the other is UTF-16.
+/// The texts that a reader may decode these bytes to. The first is UTF-8: invalid bytes become `?`, and zeros are removed,
+/// so that Latin letters in UTF-16 can be read. If the bytes begin with a byte order mark of UTF-16, the second text is
+/// UTF-16.
 #[must_use]
 pub fn readings(bytes: &[u8]) -> Vec<Cow<'_, str>> {
     let plain = match exact(bytes) {
@@ -23,7 +24,7 @@ pub fn readings(bytes: &[u8]) -> Vec<Cow<'_, str>> {
     readings
 }
 
-/// The bytes as UTF-8 without zeros; `None` if they are not.
+/// The bytes as UTF-8; `None` if they are not valid, or contain a zero.
 #[must_use]
 pub fn exact(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))

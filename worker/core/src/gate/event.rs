@@ -63,8 +63,8 @@ struct EventDetail<'a> {
     containment: ContainmentRow<'a>,
 }
 
-/// What a row says about an event.
-struct Told<'a> {
+/// What an event's row and its receipt contain.
+struct EventFields<'a> {
     tenant: &'a str,
     lane: u16,
     agent: &'a str,
@@ -114,7 +114,7 @@ pub fn carry_out(
             (AgentEvent::Untainted, "", ContainmentDetail::Untainted { untainted: true })
         }
     };
-    let told = Told {
+    let fields = EventFields {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
@@ -125,7 +125,7 @@ pub fn carry_out(
         epoch: command.epoch,
         detail,
     };
-    let entry = entry(facts, &next, told, &[])?;
+    let entry = entry(facts, &next, fields, &[])?;
     Ok(Some((entry, next)))
 }
 
@@ -147,7 +147,7 @@ pub fn taint(
     }
     let mut next = AgentState { revision: state.revision + 1, ..state.clone() };
     next.taint.add(scope, server, None, command.period_ms, now_ms);
-    let told = Told {
+    let fields = EventFields {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.agent,
@@ -158,7 +158,7 @@ pub fn taint(
         epoch: 0,
         detail: ContainmentDetail::Tainted { server },
     };
-    let entry = entry(facts, &next, told, &[])?;
+    let entry = entry(facts, &next, fields, &[])?;
     Ok(Some((entry, next)))
 }
 
@@ -173,7 +173,7 @@ pub fn run_started(
     instruction_sha256: String,
 ) -> Result<JournalEntry, Problem> {
     let call = &command.call;
-    let told = Told {
+    let fields = EventFields {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &call.agent,
@@ -184,7 +184,7 @@ pub fn run_started(
         epoch: 0,
         detail: ContainmentDetail::RunStarted { run: &call.run_id, instruction_sha256 },
     };
-    entry(facts, facts.state, told, &[])
+    entry(facts, facts.state, fields, &[])
 }
 
 /// The row that says what a caller reported about its call.
@@ -197,7 +197,7 @@ pub fn outcome_reported(
     command: &GateCommand,
     reported: &ReportedOutcome,
 ) -> Result<JournalEntry, Problem> {
-    let told = Told {
+    let fields = EventFields {
         tenant: &command.tenant,
         lane: command.lane,
         agent: &command.call.agent,
@@ -211,13 +211,13 @@ pub fn outcome_reported(
             amount: reported.amount,
         },
     };
-    entry(facts, facts.state, told, &[metrics::of_report(reported.outcome)])
+    entry(facts, facts.state, fields, &[metrics::of_report(reported.outcome)])
 }
 
 fn entry(
     facts: &EventFacts<'_>,
     next: &AgentState,
-    told: Told<'_>,
+    fields: EventFields<'_>,
     metrics: &[Series<'_>],
 ) -> Result<JournalEntry, Problem> {
     // The row takes as much space as that of a read.
@@ -227,30 +227,30 @@ fn entry(
     let event = Event {
         head: facts.head,
         at_ms: facts.now_ms,
-        agent: told.agent,
+        agent: fields.agent,
         state: next,
-        decision_id: told.decision_id,
+        decision_id: fields.decision_id,
     };
     let body = Body::Registry(RegistryBody {
-        administrator: told.administrator,
-        agent: told.agent,
-        change: told.event,
-        decision_id: told.decision_id,
-        epoch: told.epoch,
+        administrator: fields.administrator,
+        agent: fields.agent,
+        change: fields.event,
+        decision_id: fields.decision_id,
+        epoch: fields.epoch,
         kind: REGISTRY_KIND,
-        lane: told.lane,
+        lane: fields.lane,
         prev_hash: &facts.head.hash,
         seq: event.seq(),
-        tenant: told.tenant,
+        tenant: fields.tenant,
         time: &event.time(),
         version: BODY_VERSION,
     });
     let containment = ContainmentRow {
         quarantined: next.quarantined,
         risk_steps: next.risk.stored_steps(),
-        event: Some(told.event.as_str()),
-        source: told.source,
-        detail: Some(told.detail),
+        event: Some(fields.event.as_str()),
+        source: fields.source,
+        detail: Some(fields.detail),
     };
     Ok(event.entry(&body, EventDetail { containment }, metrics))
 }

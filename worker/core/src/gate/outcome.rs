@@ -97,7 +97,7 @@ impl Effect {
             (Some(true), _) => Self::Failed,
             (Some(false), _) => Self::Succeeded,
             (None, Self::Failed) => Self::Failed,
-            // A complete answer that has none to the call.
+            // The response is complete, but has no result of this call.
             (None, Self::Succeeded) if matches!(ending, Ending::Complete) => Self::Unclear,
             (None, effect) => effect,
         }

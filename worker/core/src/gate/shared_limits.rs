@@ -92,7 +92,7 @@ fn subjects<'a>(
         }
         SubjectKind::Tool => {
             let tool = call.tool_id();
-            // Whoever invents tools counts nowhere: such calls are denied.
+            // A call of a tool that is not registered is denied. It must not make a counter.
             let counts = records.tool.is_some() && matches(&tool);
             one(tool, counts)
         }

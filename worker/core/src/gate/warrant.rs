@@ -235,9 +235,8 @@ fn accepts_alone(records: &CallRecords) -> Result<(), Box<Refusal>> {
     refuse(ReasonCode::WarrantUntrusted, reason)
 }
 
-/// Checks whether the warrant of a caller without a credential says who calls. Somebody who read a call on the way has
-/// its proof. So such a proof is good once whatever the call does, and later it identifies nobody; but a repeated
-/// request gets its stored answer.
+/// Checks whether the warrant identifies a caller without a credential. An attacker who reads a call on its way has its
+/// proof. So a proof identifies such a caller only once, even for a read. A repeated request gets its stored answer.
 pub fn identify(command: &GateCommand, facts: &Facts<'_>) -> Result<(), Box<Refusal>> {
     accepts_alone(facts.records)?;
     let claim = standing(command, facts)?;
@@ -253,8 +252,8 @@ fn used(claim: &Claim) -> String {
     format!("The proof was used: it is good once. From {next} on, the same call has another proof.")
 }
 
-/// What stands for the credential of a caller that has none: its warrant narrows what it may do. `None` if the tenant
-/// does not accept such callers, or if the agent has no key.
+/// The record that replaces the credential of a caller without one. It allows everything, because the warrant says what the
+/// caller may do. `None` if the tenant does not accept such callers, or if the agent has no key.
 #[must_use]
 pub fn credential(
     agent: &str,

@@ -18,6 +18,6 @@ pub use canonical::write_string;
 pub(crate) use confusable::folded;
 pub use confusable::{Names, begins_folded, is_confusable, same_folded};
 pub(crate) use number::decimal;
-pub use parse::{JsonError, parse, parse_definition};
-pub(crate) use value::utf16_order;
+pub use parse::{JsonError, parse, parse_definition, utf8};
 pub use value::{Json, MAX_INTEGER};
+pub(crate) use value::{sort_fields, utf16_order};

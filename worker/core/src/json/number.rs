@@ -51,8 +51,8 @@ fn is_held_exactly(text: &[u8]) -> bool {
     if text.len() <= SMALL && text.iter().all(u8::is_ascii_digit) {
         return true;
     }
-    let Ok(value) = serde_json::from_slice::<f64>(text) else { return true };
     let Ok(text) = std::str::from_utf8(text) else { return true };
+    let Ok(value) = serde_json::from_str::<f64>(text) else { return true };
     if value.abs() >= MAX_INTEGER as f64 {
         return text.trim_start_matches('-') == "9007199254740992";
     }

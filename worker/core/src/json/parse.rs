@@ -6,7 +6,7 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::number::inexact_numbers;
-use super::value::{Json, MAX_INTEGER, utf16_order};
+use super::value::{Json, MAX_INTEGER, sort_fields};
 use crate::bounds::{MAX_JSON_DEPTH, MAX_JSON_NODES};
 
 /// Why a text is rejected. `ambiguous` is true for JSON that two readers could read differently
@@ -27,6 +27,23 @@ impl std::error::Error for JsonError {}
 
 /// The prefix that marks an ambiguity inside of `serde_json`'s error type.
 const AMBIGUOUS: &str = "ambiguous: ";
+
+/// The text of a document. All readers of JSON start from a text, so that `serde_json`'s parser is compiled for one
+/// kind of input.
+///
+/// # Errors
+///
+/// The bytes are not UTF-8. The message has the line and column.
+pub fn utf8(bytes: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = before.split(|byte| *byte == b'\n').count();
+        let column = before.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len) + 1;
+        // serde_json's words for the same.
+        let message = format!("invalid unicode code point at line {line} column {column}");
+        JsonError { message, ambiguous: false }
+    })
+}
 
 /// Reads one document.
 ///
@@ -66,7 +83,7 @@ pub fn parse_definition(bytes: &[u8]) -> Result<Json, JsonError> {
 
 fn parse_with(bytes: &[u8], kept: &[(usize, String)]) -> Result<Json, JsonError> {
     let mut state = State { nodes: 0, numbers: 0, kept };
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let mut reader = serde_json::Deserializer::from_str(utf8(bytes)?);
     let value = ValueSeed { depth: 0, state: &mut state }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value));
@@ -192,7 +209,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
             let value = map.next_value_seed(self.inner())?;
             fields.push((key, value));
         }
-        fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
+        sort_fields(&mut fields);
         for pair in fields.windows(2) {
             if let [(a, _), (b, _)] = pair
                 && a == b
@@ -289,6 +306,8 @@ mod tests {
             let error = parse(text.as_bytes()).unwrap_err();
             assert!(!error.ambiguous && error.message.contains(expected), "{error}");
         }
+        let error = parse(b"{\"a\":\n \"b\xff\"}").unwrap_err();
+        assert_eq!(error.message, "invalid unicode code point at line 2 column 4");
         let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(parse(nested(MAX_JSON_DEPTH).as_bytes()).is_ok());
         assert!(parse(nested(MAX_JSON_DEPTH + 1).as_bytes()).is_err());

@@ -34,6 +34,11 @@ pub(crate) fn utf16_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
+/// Sorts fields as [`Json::Object`] requires. Not generic, so that it is compiled only once.
+pub(crate) fn sort_fields(fields: &mut [(String, Json)]) {
+    fields.sort_unstable_by(|(a, _), (b, _)| utf16_order(a, b));
+}
+
 impl Json {
     /// The field `key` of an object; `None` if this is not an object or has no such field.
     #[must_use]

@@ -55,7 +55,7 @@ impl Lane {
         let is_old = |it: &&StoredReceipt| sealed_ms(it).is_some_and(|at_ms| at_ms < cutoff_ms);
         let old = confirmed.iter().take(MAX_PRUNED as usize).take_while(is_old);
         let mut count = old.count();
-        // The head log goes in whole bundles, because its entries are read as bundles.
+        // Entries of the head log are read as bundles, so only whole bundles of it are deleted.
         if self.identity().is_some_and(|(_, lane)| *lane == HEAD_LANE) {
             let end = anchor.seq + count as u64;
             count = count.saturating_sub((end % TILE_WIDTH) as usize);

@@ -221,10 +221,10 @@ pub fn refusal(id: &str, method: &str, reason: &str) -> String {
 
 /// The body for these messages: an array if they were received as a batch.
 #[must_use]
-pub fn together(messages: &[String], batch: bool) -> String {
-    match messages {
-        [one] if !batch => one.clone(),
-        messages => raw::array(messages),
+pub fn together(mut messages: Vec<String>, batch: bool) -> String {
+    match messages.len() {
+        1 if !batch => messages.pop().unwrap_or_default(),
+        _ => raw::array(&messages),
     }
 }
 

@@ -14,6 +14,27 @@ use crate::shield::Redaction;
 /// The parameter of a stateless request with the client's responses to the server's requests.
 pub const INPUT_RESPONSES: &str = "inputResponses";
 
+/// The parameter of a stateless request with the server's state, sealed.
+const REQUEST_STATE: &str = "requestState";
+
+/// Checks a sealed `requestState`, so that one of another agent or server is refused before the call is decided.
+///
+/// # Errors
+///
+/// The `requestState` was not sealed for this agent and server.
+pub fn check_state(message: &Message, seal: &Seal<'_>) -> Result<(), RpcError> {
+    match message.params.get(REQUEST_STATE) {
+        Some(state) => opened(state.as_str(), seal).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The server's value. `sealed` is `None` if it is not a string.
+fn opened<'t>(sealed: Option<&'t str>, seal: &Seal<'_>) -> Result<&'t str, RpcError> {
+    let invalid = || RpcError::in_band(INVALID_PARAMS, "`requestState` must be a string");
+    seal.open(Handle::RequestState, sealed.ok_or_else(invalid)?)
+}
+
 /// The message's text as it is forwarded: without Gateward's own keys, without tasks, which Gateward does
 /// not support, without the redacted fields, and with markers in place of what the shield redacts; the values of both are
 /// added to `removed`. A sealed
@@ -45,10 +66,9 @@ pub fn rewrite(
             changed = true;
         }
     }
-    if params.get("requestState").is_some() {
-        let invalid = || RpcError::in_band(INVALID_PARAMS, "`requestState` must be a string");
-        let sealed = params.text("requestState").ok_or_else(invalid)?;
-        params.set("requestState", seal.open(Handle::RequestState, &sealed)?);
+    if params.get(REQUEST_STATE).is_some() {
+        let sealed = params.text(REQUEST_STATE);
+        params.set(REQUEST_STATE, opened(sealed.as_deref(), seal)?);
         changed = true;
     }
     for field in ["arguments", INPUT_RESPONSES] {
@@ -81,7 +101,7 @@ pub fn rewrite(
 mod tests {
     use super::*;
     use crate::credential::token::MacKeys;
-    use crate::json::Json;
+    use crate::json::{self, Json};
     use crate::mcp::message::Kind;
     use crate::shield::{Rules, Shield};
 
@@ -92,11 +112,12 @@ mod tests {
 
     fn message(method: &str, text: &str) -> Message {
         let (method, text) = (method.to_owned(), text.to_owned());
+        let params = json::parse(text.as_bytes()).unwrap().get("params").cloned();
         Message {
             kind: Kind::Request,
             id: "1".to_owned(),
             method,
-            params: Json::Null,
+            params: params.unwrap_or(Json::Null),
             parameters: Vec::new(),
             text,
         }
@@ -154,27 +175,19 @@ mod tests {
         ] {
             let text = of(method, params);
             let redacted = [redacted.to_owned()];
-            let forwarded = rewrite(
-                &message(method, &text),
-                &redacted,
-                nothing(),
-                &seal,
-                &mut Removed::default(),
-            );
+            let message = message(method, &text);
+            assert!(check_state(&message, &seal).is_ok(), "{text}");
+            let forwarded = rewrite(&message, &redacted, nothing(), &seal, &mut Removed::default());
             let expected = expected.map_or(text, |params| of(method, params).replace(" : ", ":"));
             assert_eq!(forwarded.unwrap(), expected);
         }
         for state in ["5", "null", "\"st\"", &format!("\"{state}x\"").replace("\"x", "x")] {
             let text = of("tools/call", &format!(r#"{{"requestState":{state}}}"#));
-            let error = rewrite(
-                &message("tools/call", &text),
-                &[],
-                nothing(),
-                &seal,
-                &mut Removed::default(),
-            )
-            .unwrap_err();
+            let message = message("tools/call", &text);
+            let error =
+                rewrite(&message, &[], nothing(), &seal, &mut Removed::default()).unwrap_err();
             assert_eq!((error.status, error.code), (200, INVALID_PARAMS), "{state}");
+            assert_eq!(check_state(&message, &seal).unwrap_err().message, error.message, "{state}");
         }
     }
 }

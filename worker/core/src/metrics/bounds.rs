@@ -1,4 +1,4 @@
-//! How much is kept and shown, and the names for what is not.
+//! How many series and reports are kept and shown, and the label values that stand in for the rest.
 
 /// Series with names that D1 keeps for one metric of a tenant. Prometheus's advice for a metric is a few hundred; a
 /// thousand covers a tenant with some hundred tools. `FLUSH_METRICS` in `sql/d1.rs` has the number too.

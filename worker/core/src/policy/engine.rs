@@ -145,6 +145,9 @@ pub struct PolicyEngine {
     schemas: RefCell<Schemas>,
     chains: RefCell<Cache>,
     shield: OnceCell<Shield>,
+    /// Sees what is evaluated. Tests check with it that every request conforms to the schema.
+    #[cfg(debug_assertions)]
+    pub inspect: Option<fn(&CallEntities<'_>, &Entities, &Context)>,
 }
 
 /// The cached slices, by [`Symbols::key`].
@@ -194,6 +197,8 @@ impl PolicyEngine {
             schemas: RefCell::default(),
             chains: RefCell::default(),
             shield: OnceCell::new(),
+            #[cfg(debug_assertions)]
+            inspect: None,
         }
     }
 
@@ -237,7 +242,12 @@ impl PolicyEngine {
             request;
         let slice = self.slice(&call)?;
         let entities = self.entities(&call, agent_attributes, server_attributes, &slice.named)?;
-        Ok(self.ask(&call, &entities, known(context), |evaluator| {
+        let context = known(context);
+        #[cfg(debug_assertions)]
+        if let Some(inspect) = self.inspect {
+            inspect(&call, &entities, &context);
+        }
+        Ok(self.ask(&call, &entities, context, |evaluator| {
             let (mut permits, mut forbids, mut erring) = (Vec::new(), Vec::new(), Vec::new());
             for rule in &slice.rules {
                 match rule.condition.as_ref().map_or(Some(true), |expr| holds(evaluator, expr)) {

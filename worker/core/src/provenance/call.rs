@@ -3,7 +3,7 @@
 use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
 use super::run::RunValues;
-use super::sinks::{Part, parts};
+use super::sinks::{Argument, arguments};
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey};
 use crate::json::Json;
 
@@ -44,15 +44,17 @@ impl Call<'_> {
     /// Looks up every sink. The sinks are complete; [`Provenance::bounded`] leaves the first of them.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        let (parts, more) = parts(self.roles, self.input);
+        let (arguments, more) = arguments(self.roles, self.input);
         let mut sinks: Vec<SinkOrigin> =
-            parts.iter().filter_map(|part| self.origin(part)).collect();
+            arguments.iter().filter_map(|argument| self.origin(argument)).collect();
         if more {
             sinks.push(SinkOrigin::new(String::new(), Level::Nowhere));
         }
         let reach = match self.reach {
             Reach::BySinks if sinks.is_empty() => Reach::Nobody,
-            Reach::BySinks if !more && parts.iter().all(|part| self.is_own(part)) => Reach::Tenant,
+            Reach::BySinks if !more && arguments.iter().all(|argument| self.is_own(argument)) => {
+                Reach::Tenant
+            }
             Reach::BySinks => Reach::Outside,
             registered => registered,
         };
@@ -69,25 +71,25 @@ impl Call<'_> {
     /// The hashes of all sinks, which an approver states by approving the call.
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
-        let (parts, _) = parts(self.roles, self.input);
-        let looked_at = parts.iter().filter(|part| part.role != Role::Detail);
-        looked_at.flat_map(|part| lookup::hashes(self.key, part.value)).collect()
+        let (arguments, _) = arguments(self.roles, self.input);
+        let looked_at = arguments.iter().filter(|argument| argument.role != Role::Detail);
+        looked_at.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect()
     }
 
-    /// Where a part's value came from; `None` if it names no destination.
-    fn origin(&self, part: &Part<'_>) -> Option<SinkOrigin> {
+    /// Where an argument's value came from; `None` if it names no destination.
+    fn origin(&self, argument: &Argument<'_>) -> Option<SinkOrigin> {
         let known = &OfRun(self.run);
-        let (found, sink) = match part.role {
+        let (found, sink) = match argument.role {
             Role::Detail | Role::Content => (
-                lookup::links(self.key, part.value, self.destinations, known)?,
-                [&part.pointer, "#links"].concat(),
+                lookup::links(self.key, argument.value, self.destinations, known)?,
+                [&argument.pointer, "#links"].concat(),
             ),
             Role::Sink => (
-                lookup::sink(self.key, (part.value, part.named), self.destinations, known)?,
-                part.pointer.clone(),
+                lookup::sink(self.key, (argument.value, argument.named), self.destinations, known)?,
+                argument.pointer.clone(),
             ),
         };
-        if found.level < Level::Instruction && self.is_planned(part) {
+        if found.level < Level::Instruction && self.is_planned(argument) {
             return Some(SinkOrigin::new(sink, Level::Instruction));
         }
         let mut origin = SinkOrigin::new(sink, found.level);
@@ -101,23 +103,23 @@ impl Call<'_> {
     }
 
     /// Whether the run's plan allows this value for this argument.
-    fn is_planned(&self, part: &Part<'_>) -> bool {
+    fn is_planned(&self, argument: &Argument<'_>) -> bool {
         let Some(run) = self.run else { return false };
         let planned = |value: &Json| {
-            let limited = || lookup::limited(self.key, self.tool, &part.pointer);
-            run.is_planned(lookup::planned(self.key, self.tool, &part.pointer, value))
+            let limited = || lookup::limited(self.key, self.tool, &argument.pointer);
+            run.is_planned(lookup::planned(self.key, self.tool, &argument.pointer, value))
                 || number(value).is_some_and(|number| run.is_within(limited(), number))
         };
-        planned(part.value)
-            || matches!(part.value, Json::Array(items) if !items.is_empty() && items.iter().all(planned))
+        planned(argument.value)
+            || matches!(argument.value, Json::Array(items) if !items.is_empty() && items.iter().all(planned))
     }
 
-    /// Whether a part names only destinations on the allow-list, or none.
-    fn is_own(&self, part: &Part<'_>) -> bool {
-        if part.role != Role::Sink {
+    /// Whether an argument names only destinations on the allow-list, or none.
+    fn is_own(&self, argument: &Argument<'_>) -> bool {
+        if argument.role != Role::Sink {
             return true;
         }
-        let value = (part.value, part.named);
+        let value = (argument.value, argument.named);
         let found = lookup::sink(self.key, value, self.destinations, &OfRun(None));
         found.is_none_or(|found| found.level == Level::Allowed)
     }

@@ -74,11 +74,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pointers<T> {
                 );
                 return Err(A::Error::custom(error));
             }
-            pointers.push((pointer, map.next_value()?));
-        }
-        pointers.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        if pointers.array_windows().any(|[(one, _), (other, _)]| one == other) {
-            return Err(A::Error::custom("must not have a pointer twice"));
+            // Inserted in order: few pointers, and no sort to compile for each type.
+            let value = map.next_value()?;
+            match pointers.binary_search_by(|(known, _)| known.cmp(&pointer)) {
+                Ok(_) => return Err(A::Error::custom("must not have a pointer twice")),
+                Err(at) => pointers.insert(at, (pointer, value)),
+            }
         }
         Ok(pointers)
     }

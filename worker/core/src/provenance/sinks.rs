@@ -10,13 +10,13 @@ pub const MAX_SINKS: usize = 64;
 /// Nesting of roles. Arguments are nested at most as deep as a request may be.
 const MAX_DEPTH: usize = 16;
 
-/// A part of the arguments that has a role.
+/// An argument that has a role, or a part of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part<'a> {
+pub struct Argument<'a> {
     /// A JSON Pointer (RFC 6901).
     pub pointer: String,
     pub role: Role,
-    /// Whether a pointer gives the role. Without one, a part is a sink.
+    /// Whether a pointer gives the role. Without one, an argument is a sink.
     pub named: bool,
     pub value: &'a Json,
 }
@@ -24,10 +24,10 @@ pub struct Part<'a> {
 /// The steps of a registered pointer that are left below a value, and its role.
 type Rule<'a> = (&'a str, Role);
 
-/// The parts of the arguments with their roles, in order. Returns whether there are
-/// more parts than [`MAX_SINKS`].
+/// The arguments with their roles, in order. Returns whether there are
+/// more than [`MAX_SINKS`].
 #[must_use]
-pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a>>, bool) {
+pub fn arguments<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Argument<'a>>, bool) {
     let roles = roles.map_or(&[][..], |roles| roles.0.as_slice());
     // Without any marked sink, each argument may be the destination.
     let marked = roles.iter().any(|(_, role)| *role == Role::Sink);
@@ -48,7 +48,7 @@ pub fn parts<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Part<'a
 
 /// Adds a value, or its members if rules name some of them. Returns false if there was no space.
 fn collect<'a>(
-    found: &mut Vec<Part<'a>>,
+    found: &mut Vec<Argument<'a>>,
     pointer: String,
     inherited: (Role, bool),
     value: &'a Json,
@@ -70,7 +70,7 @@ fn collect<'a>(
     if found.len() >= MAX_SINKS {
         return false;
     }
-    found.push(Part { pointer, role, named, value });
+    found.push(Argument { pointer, role, named, value });
     true
 }
 
@@ -123,11 +123,16 @@ mod tests {
     fn found(roles: Option<&str>, input: &str) -> String {
         let roles = roles.map(|text| serde_json::from_str::<ArgumentRoles>(text).unwrap());
         let input = json::parse(input.as_bytes()).unwrap();
-        let (parts, more) = parts(roles.as_ref(), &input);
-        let mut texts: Vec<String> = parts
+        let (arguments, more) = arguments(roles.as_ref(), &input);
+        let mut texts: Vec<String> = arguments
             .iter()
-            .map(|part| {
-                format!("{} {} {}", part.pointer, part.role.as_str(), part.value.canonical())
+            .map(|argument| {
+                format!(
+                    "{} {} {}",
+                    argument.pointer,
+                    argument.role.as_str(),
+                    argument.value.canonical()
+                )
             })
             .collect();
         texts.extend(more.then(|| "more".to_owned()));
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn more_parts_than_are_looked_up_are_reported() {
+    fn more_arguments_than_are_looked_up_are_reported() {
         let many: Vec<String> = (0..=MAX_SINKS).map(|n| format!(r#""a{n:03}":1"#)).collect();
         let input = format!("{{{}}}", many.join(","));
         assert!(found(None, &input).ends_with("more"));

@@ -28,8 +28,8 @@ pub fn cutoff_ms(retention_days: Option<u32>, now_ms: u64) -> u64 {
     now_ms.saturating_sub(u64::from(days).saturating_mul(DAY_MS))
 }
 
-/// Days that receipts of a lane are kept. The head log names nobody, and says which lanes there are: a short period for
-/// the others must not make it forget one.
+/// Days that receipts of a lane are kept. The head log lists the tenant's lanes and has no personal data. So it is kept for at
+/// least the default period: with a shorter one, it could lose the entry of a lane.
 #[must_use]
 pub fn receipt_days(lane: u16, retention_days: Option<u32>) -> Option<u32> {
     match lane {

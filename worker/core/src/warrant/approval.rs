@@ -33,7 +33,7 @@ impl<'a> Approval<'a> {
         }
         let (mut version, mut payload, mut approver, mut signature) = (None, None, None, None);
         let mut reader = Reader::new(bytes);
-        reader.entries(4, |reader, name| {
+        reader.members(4, &mut |reader, name| {
             match name {
                 "approval_version" => version = Some(reader.unsigned()?),
                 "payload" => payload = Some(reader.bytes()?),
@@ -61,7 +61,7 @@ impl Approved {
             (None, None, None, None);
         let (mut has_nonce, mut has_id) = (false, false);
         let mut reader = Reader::new(bytes);
-        reader.entries(7, |reader, name| {
+        reader.members(7, &mut |reader, name| {
             match name {
                 "version" => version = Some(reader.unsigned()?),
                 "request_hash" => request_hash = Some(reader.octets(32)?),
@@ -71,7 +71,7 @@ impl Approved {
                 "expires_at" => expires_at_s = Some(reader.unsigned()?),
                 "extensions" if reader.null() => {}
                 "extensions" => {
-                    reader.entries(MAX_EXTENSIONS, |reader, _| {
+                    reader.members(MAX_EXTENSIONS, &mut |reader, _| {
                         reader.octets(MAX_APPROVAL_BYTES).map(drop)
                     })?;
                 }

@@ -178,8 +178,10 @@ fn approvals_of_header(value: &str) -> Result<Vec<Vec<u8>>, Malformed> {
     }
     let bytes = text::decode(value)?;
     if bytes.first() == Some(&b'[') {
-        let texts: Vec<&str> = serde_json::from_slice(&bytes)
-            .map_err(|_| Malformed("the approvals are not a list of texts"))?;
+        let text = std::str::from_utf8(&bytes).ok();
+        let texts: Vec<&str> = text
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or(Malformed("the approvals are not a list of texts"))?;
         return approvals_of_texts(&texts);
     }
     let mut reader = Reader::new(&bytes);

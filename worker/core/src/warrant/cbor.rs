@@ -9,7 +9,7 @@
 use std::fmt;
 
 use super::bounds::MAX_NESTING;
-use crate::json::Json;
+use crate::json::{Json, sort_fields};
 
 /// The major types (RFC 8949, section 3.1), as the three upper bits of a head.
 mod major {
@@ -215,28 +215,53 @@ impl<'a> Reader<'a> {
         items.ok_or(Malformed("it is cut off"))
     }
 
-    /// The entries of a map from texts, in the order of the input, at most `most`.
+    /// Reads a map from texts, at most `most` entries: `read` gets each key and reads its value. Returns the keys
+    /// in order, each with its position in the input.
+    ///
+    /// Not generic, so that this and its sort are compiled only once.
     ///
     /// # Errors
     ///
-    /// It is no such map, a key occurs twice, or there are too many.
-    pub fn entries<T>(
+    /// It is no such map, a key occurs twice, there are too many entries, or `read` fails.
+    pub fn members(
         &mut self,
         most: usize,
-        mut read: impl FnMut(&mut Self, &'a str) -> Result<T, Malformed>,
-    ) -> Result<Vec<(&'a str, T)>, Malformed> {
+        read: &mut dyn FnMut(&mut Self, &'a str) -> Result<(), Malformed>,
+    ) -> Result<Vec<(&'a str, usize)>, Malformed> {
         let count = self.map()?;
         if count > most {
             return Err(Malformed("a map has too many entries"));
         }
-        let mut entries = Vec::new();
-        for _ in 0..count {
+        let mut keys = Vec::new();
+        for at in 0..count {
             let key = self.text()?;
-            entries.push((key, read(self, key)?));
+            keys.push((key, at));
+            read(self, key)?;
         }
-        entries.sort_by_key(|(key, _)| *key);
-        let twice = entries.iter().zip(entries.iter().skip(1)).any(|((a, _), (b, _))| a == b);
-        if twice { Err(Malformed("a key occurs twice")) } else { Ok(entries) }
+        keys.sort_unstable();
+        let twice = keys.array_windows().any(|[(a, _), (b, _)]| a == b);
+        if twice { Err(Malformed("a key occurs twice")) } else { Ok(keys) }
+    }
+
+    /// The entries of a map from texts, sorted by key, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::members`].
+    pub fn entries<T>(
+        &mut self,
+        most: usize,
+        read: fn(&mut Self, &'a str) -> Result<T, Malformed>,
+    ) -> Result<Vec<(&'a str, T)>, Malformed> {
+        let mut values = Vec::new();
+        let keys = self.members(most, &mut |reader, key| {
+            values.push(Some(read(reader, key)?));
+            Ok(())
+        })?;
+        Ok(keys
+            .into_iter()
+            .filter_map(|(key, at)| Some((key, values.get_mut(at)?.take()?)))
+            .collect())
     }
 
     /// The items of an array, at most `most`.
@@ -346,10 +371,12 @@ impl<'a> Reader<'a> {
                 self.list(usize::MAX, |reader| reader.nested(depth + 1)).map(Json::Array)
             }
             Some(major::MAP) => {
-                let entries = self.entries(usize::MAX, |reader, _| reader.nested(depth + 1))?;
-                let mut fields: Vec<(String, Json)> =
-                    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-                fields.sort_by(|(a, _), (b, _)| crate::json::utf16_order(a, b));
+                let mut fields = Vec::new();
+                self.members(usize::MAX, &mut |reader, key| {
+                    fields.push((key.to_owned(), reader.nested(depth + 1)?));
+                    Ok(())
+                })?;
+                sort_fields(&mut fields);
                 Ok(Json::Object(fields))
             }
             Some(major::SIMPLE) => match self.rest.first() {
@@ -505,7 +532,7 @@ impl Writer {
 #[must_use]
 pub fn sorted(fields: &[(String, Json)]) -> Vec<(&str, &Json)> {
     let mut fields: Vec<_> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    fields.sort_by_key(|(key, _)| *key);
+    fields.sort_unstable_by_key(|(key, _)| *key);
     fields
 }
 

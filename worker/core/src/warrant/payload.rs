@@ -143,7 +143,7 @@ impl Payload {
         let mut extensions: Vec<(&str, Vec<u8>)> =
             self.extensions.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         extensions.extend(self.gates.as_ref().map(|gates| (APPROVAL_GATES, gates.write())));
-        extensions.sort();
+        extensions.sort_unstable();
         let (tools, issuing) = match &self.powers {
             Powers::Execution(tools) => (tools.as_slice(), None),
             Powers::Issuer(issuing) => (&[][..], Some(issuing)),

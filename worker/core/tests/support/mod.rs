@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
+mod conforms;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,6 +22,7 @@ use gateward_core::limit::book::At;
 use gateward_core::limit::lease::{Answer, Need};
 use gateward_core::limit::window::utc_only;
 use gateward_core::policy::PolicyEngine;
+use gateward_core::policy::bundle::Bundle;
 use gateward_core::problem::Problem;
 use gateward_core::provenance::Reach;
 use gateward_core::provenance::ValueKey;
@@ -192,7 +195,7 @@ impl Gate {
             )
             .unwrap();
         Self {
-            engine: PolicyEngine::new(gateward_policies::bundle()),
+            engine: engine(gateward_policies::bundle()),
             config,
             storage: Storage::new(),
             database,
@@ -431,6 +434,13 @@ impl Gate {
     pub fn count(&self, query: &str) -> i64 {
         self.database.query_row(query, [], |row| row.get(0)).unwrap()
     }
+}
+
+/// An engine that checks each request. The bundle has the schema of the built one.
+pub fn engine(bundle: &'static Bundle) -> PolicyEngine {
+    let mut engine = PolicyEngine::new(bundle);
+    engine.inspect = Some(conforms::conforms);
+    engine
 }
 
 /// The demo's agent, its credential, and one of its tools.

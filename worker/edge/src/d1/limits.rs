@@ -12,7 +12,7 @@ use worker::Env;
 use super::read;
 
 #[derive(Deserialize)]
-struct Row {
+struct LimitsRow {
     lane: u16,
     of_agent: String,
     of_credential: String,
@@ -42,7 +42,7 @@ pub async fn of(
 ) -> Result<Option<Found>, Problem> {
     let key_id = key_id.map_or(JsValue::NULL, JsValue::from_str);
     let values = [tenant.into(), agent.into(), key_id];
-    let rows: Vec<Row> = read(env, LIMITS_OF, &values).await?;
+    let rows: Vec<LimitsRow> = read(env, LIMITS_OF, &values).await?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     Ok(Some(Found {
         lane: row.lane,

@@ -49,24 +49,24 @@ pub async fn outcome(
     decision_id: &str,
 ) -> Result<Option<String>, Problem> {
     #[derive(Deserialize)]
-    struct Row {
+    struct OutcomeRow {
         body: String,
     }
-    let rows: Vec<Row> = read(env, OUTCOME, &[tenant.into(), decision_id.into()]).await?;
+    let rows: Vec<OutcomeRow> = read(env, OUTCOME, &[tenant.into(), decision_id.into()]).await?;
     Ok(rows.into_iter().next().map(|row| row.body))
 }
 
 /// The same, searched in a JSON array of journal rows.
 pub fn outcome_in_journal(rows: &str, decision_id: &str) -> Result<Option<String>, Problem> {
     #[derive(Deserialize)]
-    struct Row {
+    struct JournalRow {
         #[serde(default)]
         kind: Option<String>,
         decision_id: String,
         receipt: String,
     }
-    let rows: Vec<Row> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
-    let outcome = |row: &Row| {
+    let rows: Vec<JournalRow> = serde_json::from_str(rows).map_err(|_| unreadable_journal())?;
+    let outcome = |row: &JournalRow| {
         row.kind.as_deref() == Some(receipt::OUTCOME_KIND) && row.decision_id == decision_id
     };
     Ok(rows.into_iter().find(outcome).map(|row| row.receipt))

@@ -100,7 +100,7 @@ pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) 
     request.require_json()?;
     // Refuses ambiguous JSON like every other route.
     gateward_core::json::parse(body)?;
-    let asked: VerifyRequest = serde_json::from_slice(body)
+    let asked: VerifyRequest = serde_json::from_str(gateward_core::json::utf8(body)?)
         .map_err(|error| Problem::new(ProblemCode::MalformedRequest, of_json(&error)))?;
     let lane = own_lane(caller, asked.lane)?;
     if asked.from == 0 || asked.to.is_some_and(|to| to < asked.from) {

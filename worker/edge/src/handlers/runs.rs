@@ -26,8 +26,8 @@ use crate::lane::client::Judged;
 /// the message to the lane.
 const BODY_FACTOR: usize = 4;
 
-/// What a caller tells about calls that are not Gateward's to see.
-pub enum Told {
+/// What a harness reports: that a run starts, or about calls that do not pass through Gateward.
+pub enum HarnessReport {
     /// A run starts, or its instruction is added to. The answer has a run credential.
     Start,
     /// A result that the caller got without Gateward, in this run.
@@ -44,16 +44,16 @@ struct Statement {
     answer: String,
 }
 
-/// Has the lane record what a caller tells. One function for all of it, because each one would be a state machine
+/// Has the lane record what a harness reports. One function for all of it, because each one would be a state machine
 /// of its own in the Wasm.
-pub async fn tell(request: &Request, app: &App, told: Told) -> Answered {
+pub async fn record(request: &Request, app: &App, report: HarnessReport) -> Answered {
     let (token, agent, lane) = harness(request, app)?;
     let Body { bytes, mut held } = request.json_body().await?;
     let signature = authentication::verify_signature(request, app, &token, &bytes, true)?;
     if !held.resize(BODY_FACTOR * bytes.len()) {
         return Err(Problem::overloaded());
     }
-    let Statement { purpose, call, status, answer } = read(app, &token, agent, told, &bytes)?;
+    let Statement { purpose, call, status, answer } = read(app, &token, agent, report, &bytes)?;
     let command = authentication::command(request, app, &token, lane, signature, purpose, call)?;
     if !held.resize(BODY_FACTOR * bytes.len() + command.heap_bytes()) {
         return Err(Problem::overloaded());
@@ -69,12 +69,12 @@ fn read(
     app: &App,
     token: &Token<'_>,
     agent: &str,
-    told: Told,
+    report: HarnessReport,
     body: &[u8],
 ) -> Result<Statement, Problem> {
     let of = (token.tenant, agent);
-    match told {
-        Told::Start => {
+    match report {
+        HarnessReport::Start => {
             let NewRun { run_id, start, expires_in_s } = run::parse_start(body)?;
             let run_id = run_id.unwrap_or_else(random_uuid);
             let expires_at_s = Date::now().as_millis() / 1_000 + u64::from(expires_in_s);
@@ -86,13 +86,13 @@ fn read(
             let answer = json(&IssuedRun { run_id, credential, expires_at })?;
             Ok(Statement { purpose: Purpose::StartRun(start), call, status: 201, answer })
         }
-        Told::Result(run_id) => {
+        HarnessReport::Result(run_id) => {
             let Report { server, tool, result } = run::parse_report(body)?;
             let call = of_run(&run_id, of, (&server, &tool))?;
             let answer = json(&Recorded { recorded: true })?;
             Ok(Statement { purpose: Purpose::Report(result), call, status: 200, answer })
         }
-        Told::Outcome(decision_id) => {
+        HarnessReport::Outcome(decision_id) => {
             let reported = ReportedOutcome::parse(decision_id, body)?;
             let call = Claims::default().call(of, ("", "", ""), Json::Object(Vec::new()));
             let answer = json(&Recorded { recorded: true })?;

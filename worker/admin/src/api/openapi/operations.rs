@@ -402,7 +402,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
         Operation::DeleteGroup => Entry::new(
             "groups",
             "delete_group",
-            "Deletes a group: nobody is in it any more, and its name is not given again.",
+            "Deletes a group and all its memberships. Its name cannot be used again.",
         )
         .writes::<Group>(&DONE)
         .unrevised()
@@ -569,7 +569,7 @@ pub(super) fn entry(operation: Operation) -> Entry {
                 .tagged()
         }
         Operation::PatchTool => {
-            Entry::new("tools", "patch_tool", "Changes what is said of a tool.")
+            Entry::new("tools", "patch_tool", "Changes a tool's registration.")
                 .takes::<ToolPatch>()
                 .writes::<ChangedTool>(&DONE)
                 .tagged()

@@ -151,7 +151,7 @@ impl Form {
     }
 }
 
-/// The normal form of a text as a text, for what is registered or tested.
+/// The normal form of a text as a `String`: for registered destinations, and for tests.
 #[must_use]
 pub fn normal(text: &str) -> Option<String> {
     String::from_utf8(Form::new().of(text)?.to_vec()).ok()

@@ -251,14 +251,13 @@ fn skip_body(id: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         id::REGEX => only(reader, "pattern", text),
         id::SHLEX => only(reader, "allow", |reader| reader.list(usize::MAX, text)).map(drop),
         id::CEL => {
-            let members = reader.entries(2, |reader, name| match name {
+            let members = reader.members(2, &mut |reader, name| match name {
                 "expression" => text(reader),
                 "parent_expression" if reader.null() => Ok(()),
                 "parent_expression" => text(reader),
                 _ => Err(Malformed("a constraint has an unknown member")),
             })?;
-            let is_expression = |(name, ()): &(&str, ())| *name == "expression";
-            match members.iter().any(is_expression) {
+            match members.iter().any(|(name, _)| *name == "expression") {
                 true => Ok(()),
                 false => Err(Malformed("a constraint lacks a member")),
             }
@@ -295,7 +294,7 @@ fn range(reader: &mut Reader<'_>) -> Result<Range, Malformed> {
         true => Ok(None),
         false => reader.finite().map(Some),
     };
-    reader.entries(4, |reader, name| {
+    reader.members(4, &mut |reader, name| {
         match name {
             "min" => min = bound(reader)?,
             "max" => max = bound(reader)?,
@@ -360,7 +359,7 @@ impl Arguments {
     /// It does not have the form, or has too many constraints.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (mut constraints, mut allow_unknown) = (None, false);
-        reader.entries(2, |reader, name| {
+        reader.members(2, &mut |reader, name| {
             match name {
                 "constraints" => {
                     let read =

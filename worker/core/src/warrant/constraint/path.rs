@@ -17,7 +17,7 @@ impl Subpath {
     /// It does not have the form.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (mut root, mut case_sensitive, mut allow_equal) = (None, true, true);
-        reader.entries(3, |reader, name| {
+        reader.members(3, &mut |reader, name| {
             match name {
                 "root" => root = Some(reader.text()?.to_owned()),
                 "case_sensitive" => case_sensitive = reader.flag()?,

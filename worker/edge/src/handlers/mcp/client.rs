@@ -259,7 +259,7 @@ impl McpClient {
     /// redacted, and an approval is for another call.
     pub async fn may_ask(&self, claims: &Claims, method: &str, params: Json) -> bool {
         self.count_server_request();
-        // Without a credential, only a call with a warrant identifies the agent, and this is none.
+        // A caller without a credential is identified by the warrant of each call. This request has no warrant.
         if self.server_asked_too_much() || self.template.located {
             return false;
         }

@@ -130,7 +130,7 @@ pub async fn exchange(
         let (status, body) = match answers.is_empty() {
             true if http_method == "DELETE" => (200, String::new()),
             true => (202, String::new()),
-            false => (200, core::together(&answers, batch)),
+            false => (200, core::together(answers, batch)),
         };
         return Ok(Answer::Message { head: rate.add_to(with_session(head(status))), body });
     }

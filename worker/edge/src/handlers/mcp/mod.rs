@@ -129,8 +129,7 @@ async fn post(
     sent.push(("content-type".to_owned(), JSON.to_owned()));
     sent.push(("accept".to_owned(), [JSON, ", ", EVENT_STREAM].concat()));
     let texts: Vec<String> = forwarded.iter_mut().map(|go| mem::take(&mut go.text)).collect();
-    let text = core::together(&texts, received.batch);
-    drop(texts);
+    let text = core::together(texts, received.batch);
     let decided: Vec<Rc<Passed>> = forwarded.iter().filter_map(|go| go.decided.clone()).collect();
     let mut rate = RateFields::default();
     let mut pending = Vec::new();
@@ -190,7 +189,7 @@ async fn judge_all(
     match refused {
         Some(refusal) if forwarded.is_empty() && answers.is_empty() => Err(refusal),
         Some(refusal) if forwarded.is_empty() => {
-            Err(Refusal { status: 200, body: core::together(&answers, true), ..refusal })
+            Err(Refusal { status: 200, body: core::together(answers, true), ..refusal })
         }
         _ => Ok((forwarded, answers)),
     }
@@ -419,10 +418,7 @@ async fn decide(
     let refuse = |error: RpcError| Refusal::new(client.era, &error.with_id(id));
     let asked = action::of(message).map_err(refuse)?;
     let what = [client.server(), "/", &asked.tool].concat();
-    // Refuses a sealed state of another agent or server before the call is decided.
-    let redaction = client.redaction(&[]);
-    forward::rewrite(message, &[], redaction, &client.seal(), &mut Removed::default())
-        .map_err(refuse)?;
+    forward::check_state(message, &client.seal()).map_err(refuse)?;
     let mut command =
         client.command(claims, Purpose::Forward, (&asked.tool, &asked.resource), asked.input);
     command.forwarded = true;

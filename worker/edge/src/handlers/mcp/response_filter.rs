@@ -159,7 +159,7 @@ impl ResponseFilter {
                 _ => return None,
             }
         }
-        self.is_done().then(|| core::together(&self.answers, batch))
+        self.is_done().then(|| core::together(std::mem::take(&mut self.answers), batch))
     }
 
     /// The filtered response to a request.

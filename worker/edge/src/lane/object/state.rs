@@ -38,8 +38,8 @@ pub struct GateLane {
     pub(super) failed_flushes: Cell<u32>,
     /// When the size of D1's database was last read, and whether it left room for records.
     pub(super) database_size: Cell<(u64, bool)>,
-    /// The note of D1's checkpoint, or that there is none, if the lane has found that it is of its own tree. `None`: it must
-    /// look before it publishes.
+    /// Outer `None`: the lane has not compared D1's checkpoint with its own tree, and must before it publishes. Inner `None`:
+    /// D1 has no checkpoint. Else the note of D1's checkpoint, which is of this tree.
     pub(super) compared: RefCell<Option<Option<String>>>,
     /// After a restore of D1: the size of its tree, and the next row to write again.
     pub(super) rewriting: Cell<Option<(u64, u64)>>,
