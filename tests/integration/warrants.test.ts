@@ -10,7 +10,8 @@ import { Api } from "../support/administration.ts";
 import { BOOTSTRAP_SECRET, eventually, type Gateward, MAC_KEY, type Tenant } from "../support/gateward.ts";
 import { builtModules, startWithProcess } from "../support/miniflare.ts";
 import { call, outcome, Recorder } from "../support/recorder.ts";
-import { anything, Chain, exact, type Input, Key, revocationList, upTo } from "../support/warrants.ts";
+import { mintLocator } from "../support/tokens.ts";
+import { anything, APPROVALS_HEADER, Chain, exact, type Input, Key, revocationList, upTo } from "../support/warrants.ts";
 
 const ROOT = new Key(1);
 const ORCHESTRATOR = new Key(2);
@@ -110,6 +111,25 @@ describe("POST /v1/authorize", () => {
     expect(await authorize(GOOD, chain.headers(WORKER, "refund", GOOD), member)).toBe("400 malformed_request");
     expect(await authorize(GOOD, { "x-tenuo-pop": "AA" })).toBe("400 malformed_request");
     expect(await authorize(GOOD, {}, { warrant: "AA" })).toBe("400 malformed_request");
+  });
+
+  test.each(Object.entries(APPROVALS_HEADER))("a call that needs approvals passes with those of its approvers, in %s", async (_, written) => {
+    const [first, second] = [new Key(11), new Key(12)];
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} }, approvers: [first, second] });
+    const send = (approvals: Buffer[]) =>
+      authorize(GOOD, { ...chain.headers(ORCHESTRATOR, "refund", GOOD), "x-tenuo-approvals": written(approvals) });
+    const by = (approver: Key, input = GOOD) => chain.approve(approver, "refund", input);
+    for (const [what, approvals] of [
+      ["none", []],
+      ["too few", [by(first)]],
+      ["one twice", [by(first), by(first)]],
+      ["of somebody else", [by(first), by(STRANGER)]],
+      ["of another call", [by(first), by(second, { ...GOOD, amount: 21 })]],
+    ] as const) {
+      expect(await send([...approvals]), what).toBe("warrant_approval_missing");
+    }
+    expect(await send([by(second), by(first)])).toBe("policy_allow");
+    expect(await authorize(GOOD, { ...chain.headers(ORCHESTRATOR, "refund", GOOD), "x-tenuo-approvals": "!" })).toBe("warrant_malformed");
   });
 
   test("a request that is repeated gets its answer, and the receipt names the chain", async () => {
@@ -214,6 +234,36 @@ describe("without a credential", () => {
       const workers = events.filter(({ source }) => source !== "@warrant").map(({ kind }) => kind);
       return lanes.includes("warrant_untrusted") && ["warrant_required", "warrant_proof_missing", "warrant_proof_invalid"].every((kind) => workers.includes(kind));
     });
+  });
+
+  test("a forged locator wakes no lane, and neither does a real one without a chain and a proof that hold", async () => {
+    const quiet = await gateward.tenant();
+    const of = (agent: string, key: Key, lane = 0, macKey = MAC_KEY) => mintLocator(macKey, quiet.name, agent, key.public, lane);
+    const real = of("coder", ORCHESTRATOR);
+    const cut = real.lastIndexOf(".");
+    const sealed = (locator: string) => `${locator.slice(0, locator.lastIndexOf("."))}${real.slice(cut)}`;
+    const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} } });
+    const good = chain.headers(ORCHESTRATOR, "refund", GOOD);
+    const others = Chain.root({ by: ROOT, holder: STRANGER, tools: { refund: {} } }).headers(STRANGER, "refund", GOOD);
+    const before = await gateward.laneIds();
+    for (const [what, locator, headers] of [
+      ["a seal of another key", of("coder", ORCHESTRATOR, 0, MAC_KEY.replace("a", "b")), good],
+      ["another seal", `${real.slice(0, -1)}${real.endsWith("0") ? "1" : "0"}`, good],
+      ["no seal", real.slice(0, cut), good],
+      ["another agent's name", sealed(of("other", ORCHESTRATOR)), good],
+      ["another lane", sealed(of("coder", ORCHESTRATOR, 1)), good],
+      ["another key", sealed(of("coder", STRANGER)), others],
+      ["no warrant", real, {}],
+      ["no proof", real, { "x-tenuo-warrant": chain.text }],
+      ["somebody else's proof", real, chain.headers(STRANGER, "refund", GOOD)],
+      ["somebody else's chain", real, others],
+    ] as const) {
+      expect(await saidTo(locator, GOOD, headers), what).toBe("401 unauthorized");
+      expect(await gateward.laneIds(), what).toEqual(before);
+    }
+    // Whether the root is registered, only the lane knows.
+    expect(await saidTo(real, GOOD, good)).toBe("401 unauthorized");
+    expect(await gateward.laneIds()).toHaveLength(before.length + 1);
   });
 
   test("a revoked warrant identifies nobody", async () => {

@@ -20,6 +20,13 @@ export function mintAdministratorToken(macKey: string, tenant: string): Credenti
   return mint(macKey, (keyId) => `gwa_${tenant}.${keyId}`);
 }
 
+/** The locator of an agent with this public key, which callers with a warrant and no credential send. */
+export function mintLocator(macKey: string, tenant: string, agent: string, key: Buffer, lane = 0): string {
+  const message = `gwl_${tenant}.${agent}.${lane}.${key.toString("base64url")}`;
+  const seal = createHmac("sha256", macKey).update(`locator:${message}`).digest().subarray(0, 16);
+  return `${message}.${seal.toString("hex")}`;
+}
+
 /** Whether `token` carries the MAC that `macKey` gives it. */
 export function hasValidMac(token: string, macKey: string): boolean {
   const dot = token.lastIndexOf(".");

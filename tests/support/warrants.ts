@@ -62,6 +62,8 @@ export interface Grant {
   by: Key;
   lifeS?: number;
   clearance?: number;
+  /** Each call of each tool needs the approval of all of these. */
+  approvers?: Key[];
 }
 
 let made = 0;
@@ -71,6 +73,7 @@ export class Chain {
   readonly #payloads: Buffer[] = [];
   readonly #envelopes: Buffer[] = [];
   #id = "";
+  #holder: Key | undefined;
   #expires = 0;
 
   static root(grant: Grant): Chain {
@@ -86,7 +89,7 @@ export class Chain {
     return chain.#add(grant);
   }
 
-  #add({ tools, holder, by, lifeS = 300, clearance }: Grant): Chain {
+  #add({ tools, holder, by, lifeS = 300, clearance, approvers }: Grant): Chain {
     const issued = Math.floor(Date.now() / 1000) - 5;
     const [parent] = this.#payloads.slice(-1);
     const expires = parent === undefined ? issued + lifeS : Math.min(issued + lifeS, this.#expires);
@@ -108,12 +111,19 @@ export class Chain {
       [8, 8],
     ]);
     if (parent !== undefined) payload.set(9, [...createHash("sha256").update(parent).digest()]);
+    if (approvers !== undefined) {
+      const gates = cbor(new Map(Object.keys(tools).map((tool): [string, Cbor] => [tool, new Map([["args", null]])])));
+      payload.set(10, new Map([["tenuo.approval_gates", [...gates]]]));
+      payload.set(15, approvers.map(key));
+      payload.set(16, approvers.length);
+    }
     if (clearance !== undefined) payload.set(17, clearance);
     payload.set(18, this.#payloads.length);
     const bytes = cbor(payload);
     this.#payloads.push(bytes);
     this.#envelopes.push(cbor([1, bytes, [1, by.sign(Buffer.from([1]), bytes)]]));
     this.#id = id.toString("hex");
+    this.#holder = holder;
     this.#expires = expires;
     return this;
   }
@@ -135,9 +145,30 @@ export class Chain {
   /** The proof of a call, of the window at this time. */
   prove(holder: Key, tool: string, input: Input, atMs = Date.now()): string {
     const seconds = Math.floor(atMs / 1000);
-    const pairs = Object.entries(input).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-    const statement = cbor([this.#id, tool, pairs.map(([name, value]): Cbor => [name, value]), seconds - (seconds % 30)]);
+    const pairs = sorted(input).map(([name, value]): Cbor => [name, value]);
+    const statement = cbor([this.#id, tool, pairs, seconds - (seconds % 30)]);
     return holder.sign("tenuo-pop-v1", statement).toString("base64url");
+  }
+
+  /** An approver's signature of a call, in CBOR. */
+  approve(approver: Key, tool: string, input: Input): Buffer {
+    if (this.#holder === undefined) throw new Error("the chain has no link");
+    const call: Cbor = [`tnu_wrt_${this.#id}`, tool, cbor(new Map(sorted(input))), this.#holder.public];
+    const now = Math.floor(Date.now() / 1000);
+    const payload = cbor(new Map<string, Cbor>([
+      ["version", 1],
+      ["request_hash", [...createHash("sha256").update(cbor(call)).digest()]],
+      ["nonce", [...Buffer.alloc(16)]],
+      ["external_id", ""],
+      ["approved_at", now - 5],
+      ["expires_at", now + 300],
+    ]));
+    return cbor(new Map<string, Cbor>([
+      ["approval_version", 1],
+      ["payload", payload],
+      ["approver_key", [1, approver.public]],
+      ["signature", [1, approver.sign("tenuo-approval-v1", Buffer.from([1]), payload)]],
+    ]));
   }
 
   /** The headers of a call. */
@@ -150,6 +181,16 @@ export class Chain {
     return { warrant: this.text, signature: this.prove(holder, tool, input) };
   }
 }
+
+function sorted(input: Input): [string, Cbor][] {
+  return Object.entries(input).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+/** The two forms of `X-Tenuo-Approvals` that clients send: those of the libraries in Rust and in Python. */
+export const APPROVALS_HEADER: Record<string, (approvals: Buffer[]) => string> = {
+  cbor: (approvals) => Buffer.concat([head(4, approvals.length), ...approvals]).toString("base64url"),
+  json: (approvals) => Buffer.from(JSON.stringify(approvals.map((approval) => approval.toString("base64")))).toString("base64"),
+};
 
 /** A signed list of revocations, in base64. */
 export function revocationList(by: Key, ids: string[], version: number): string {

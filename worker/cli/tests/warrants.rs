@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use gateward_core::warrant::revocation::{MAX_VERSION, RevocationList};
 use tenuo::constraints::{ConstraintSet, ConstraintValue, Exact, Range, Wildcard};
 use tenuo::{Authorizer, SigningKey, Warrant};
 
@@ -193,4 +194,19 @@ fn what_is_minted_there_works_here() {
     ]);
     let shown = printed(&["inspect", &narrower]);
     assert!(shown.contains("amount") && shown.contains("customer"), "{shown}");
+}
+
+/// A worker would refuse the list.
+#[test]
+fn a_list_of_revocations_has_a_version_that_is_accepted() {
+    let keys = Keys::new("revoke");
+    let revoke = |version: u64| {
+        let (version, id) = (version.to_string(), "0f".repeat(16));
+        run(&["revoke", "--key", &keys.file(ROOT), "--version", &version, &id])
+    };
+    let list = revoke(MAX_VERSION);
+    assert!(list.status.success(), "{}", String::from_utf8_lossy(&list.stderr));
+    let list = bytes(String::from_utf8(list.stdout).unwrap().trim());
+    assert_eq!(RevocationList::read(&list).unwrap().version, MAX_VERSION);
+    assert_eq!(revoke(MAX_VERSION + 1).status.code(), Some(2));
 }

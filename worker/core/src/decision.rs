@@ -53,9 +53,7 @@ impl Decision {
 macro_rules! reason_codes {
     ($($name:ident = $code:literal, $sentence:literal;)+) => {
         /// The reason for a decision, as a stable code. Programs compare the code; the sentence is for people.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
-        )]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ReasonCode {
             $($name,)+

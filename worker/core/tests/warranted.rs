@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gateward_core::approval::Approval;
@@ -15,6 +16,7 @@ use gateward_core::credential::locator;
 use gateward_core::decision::ReasonCode;
 use gateward_core::gate::warrant::{ANY_TOLERANCE, credential};
 use gateward_core::lane::Lane;
+use gateward_core::policy::PolicyEngine;
 use gateward_core::registry::Warrants;
 use gateward_core::trust::SourceTrust;
 use gateward_core::warrant::chain::sha256;
@@ -22,6 +24,7 @@ use gateward_core::warrant::constraint::Arguments;
 use gateward_core::warrant::mint::Secret;
 use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
 use gateward_core::warrant::{Cache, Call, Carried, Judged, Presented, Refusal, text};
+use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
 use support::{Fault, Gate, START_MS, command, read_call, tool, with};
 
@@ -354,6 +357,50 @@ fn the_receipt_names_the_warrant() {
     let expected = json!({"chain_hash": hash, "depth": 2, "id": hex::encode([3; 16]),
         "root": secret(ROOT).public()});
     assert_eq!(receipt["warrant"], expected);
+}
+
+/// One policy for each field, which matches only the value that it should have.
+#[test]
+fn policies_see_each_field_of_the_warrant() {
+    let [root, issuer, holder] = [ROOT, AGENT, WORKER].map(|number| secret(number).public());
+    let id = hex::encode([2; 16]);
+    let fields = [
+        ("present", " == true".to_owned(), " == false"),
+        ("id", format!(" == \"{id}\""), " == \"\""),
+        ("root", format!(" == \"{root}\""), " == \"\""),
+        ("issuer", format!(" == \"{issuer}\""), " == \"\""),
+        ("holder", format!(" == \"{holder}\""), " == \"\""),
+        ("depth", " == 1".to_owned(), " == 0"),
+        ("tools", ".contains(\"*\")".to_owned(), ".contains(\"*\") == false"),
+        ("clearance", " == 20".to_owned(), " == 0"),
+        ("expires_in_s", " == 3600".to_owned(), " == 0"),
+    ];
+    let policy = |id: &str, field: &str, says: &str| {
+        let when = format!("context.warrant.{field}{says}");
+        format!("@id(\"{id}-{field}\") permit (principal, action, resource) when {{ {when} }};\n")
+    };
+    let policies = fields.iter().map(|(field, with, without)| {
+        [policy("with", field, with), policy("without", field, without)].concat()
+    });
+    let policies = SourceFile { path: "base/x.cedar".to_owned(), text: policies.collect() };
+    let sources = Sources {
+        schema: include_str!("../../../policies/schema.cedarschema").to_owned(),
+        velocity: "{}".to_owned(),
+        shield: Vec::new(),
+        tools: Vec::new(),
+        policies: vec![policies],
+    };
+    let compiled = compile(&sources).unwrap_or_else(|mistakes| panic!("{mistakes:?}")).leak();
+    let gate = Gate { engine: PolicyEngine::new(compiled), ..gate(false) };
+    for (command, prefix) in
+        [(warranted(&read_call(), 2, now_s()), "with"), (command(&read_call()), "without")]
+    {
+        let reply: Value = serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap();
+        let matched: BTreeSet<String> =
+            serde_json::from_value(reply["matched_policies"].clone()).unwrap();
+        let expected = fields.iter().map(|(field, ..)| format!("base/x#{prefix}-{field}"));
+        assert_eq!(matched, expected.collect(), "{reply}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gateward_core::id::rfc3339;
 use gateward_core::warrant::payload::WarrantId;
+use gateward_core::warrant::revocation::MAX_VERSION;
 use gateward_core::warrant::text;
 
 use super::input::now_s;
@@ -23,7 +24,7 @@ pub struct Revoke {
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
     /// The list's version: higher than that of the list before it
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=MAX_VERSION))]
     version: u64,
     /// The ids: 32 hex digits, alone or after `tnu_wrt_`, or UUIDs
     #[arg(required = true)]

@@ -13,7 +13,7 @@ use crate::provenance::run::Observation;
 use crate::velocity::shared::Look;
 
 /// Events that the audit counts instead of journalling each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     AuthenticationFailed,
     /// A caller without a credential has a warrant that says nothing about who calls, for this reason.

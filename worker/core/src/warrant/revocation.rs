@@ -12,7 +12,7 @@ const LIST_CONTEXT: &[u8] = b"tenuo-srl-v1";
 pub const MAX_LISTED: usize = 4_000;
 
 /// The largest version: larger numbers are not exact in JSON.
-const MAX_VERSION: u64 = (1 << 53) - 1;
+pub const MAX_VERSION: u64 = (1 << 53) - 1;
 
 /// A list whose signature was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]

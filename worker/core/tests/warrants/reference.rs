@@ -8,7 +8,7 @@ use gateward_core::json::Json;
 use gateward_core::warrant::Presented;
 use tenuo::approval::{ApprovalPayload, SignedApproval};
 use tenuo::constraints::ConstraintValue;
-use tenuo::{Authorizer, SigningKey};
+use tenuo::{Authorizer, SigningKey, Warrant};
 
 /// A value as the reference has it.
 pub fn value(json: &Json) -> ConstraintValue {
@@ -30,6 +30,30 @@ fn arguments(input: &Json) -> HashMap<String, ConstraintValue> {
     fields.iter().map(|(key, field)| (key.clone(), value(field))).collect()
 }
 
+/// The warrants that were presented, from the root to the leaf.
+fn stack(presented: &Presented) -> Result<Vec<Warrant>, String> {
+    match tenuo::wire::decode_stack(&presented.stack) {
+        Ok(stack) => Ok(stack.0),
+        Err(_) => {
+            let warrant = tenuo::wire::decode(&presented.stack);
+            warrant.map(|warrant| vec![warrant]).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Whether what the root says alone allows the call: its constraints, or the tools and the bounds of what it can issue.
+pub fn root_allows(presented: &Presented, tool: &str, input: &Json) -> Result<(), String> {
+    let text = |error: tenuo::Error| error.to_string();
+    let (root, arguments) = (&stack(presented)?[0], arguments(input));
+    let Some(issuable) = root.issuable_tools() else {
+        return root.check_constraints(tool, &arguments).map_err(text);
+    };
+    if !issuable.iter().any(|it| it == tool || it == "*") {
+        return Err("it cannot issue the tool".to_owned());
+    }
+    root.constraint_bounds().map_or(Ok(()), |bounds| bounds.matches(&arguments)).map_err(text)
+}
+
 /// Whether the reference lets the call pass that has this root.
 pub fn allows(
     root: [u8; 32],
@@ -39,10 +63,7 @@ pub fn allows(
     now_s: u64,
 ) -> Result<(), String> {
     let text = |error: tenuo::Error| error.to_string();
-    let stack = match tenuo::wire::decode_stack(&presented.stack) {
-        Ok(stack) => stack.0,
-        Err(_) => vec![tenuo::wire::decode(&presented.stack).map_err(text)?],
-    };
+    let stack = stack(presented)?;
     let root = tenuo::PublicKey::from_bytes(&root).map_err(text)?;
     let authorizer = Authorizer::builder().trusted_root(root).build().map_err(text)?;
     let proof: Option<[u8; 64]> =
