@@ -96,8 +96,10 @@ pub struct Lane {
     /// The number of the next flush: higher than that of any before it, also before a restart.
     pub(super) flushes: u64,
     pub(super) tallies: Tallies,
-    /// Whether tallies were stored that D1 has not confirmed.
-    pub(super) tallies_due: bool,
+    /// Whether D1 has not confirmed the newest tallies, or has a report that was overtaken.
+    pub(super) report_due: bool,
+    /// Whether D1 has other receipts than the lane, as it answered to the last batch.
+    pub(super) differs: bool,
     pub(super) day: Day,
     /// The receipts that D1 has, as a Merkle tree.
     pub(super) tree: Tree,
@@ -185,8 +187,9 @@ impl Lane {
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             flushes: starts.saturating_mul(1 << 32),
             tallies: tallies(storage)?,
-            // They go with the next flush, which the rest of the storage may need.
-            tallies_due: false,
+            // Tallies go with the next flush, which the rest of the storage may need.
+            report_due: false,
+            differs: false,
             day: Day::start(storage)?,
             tree,
             published,

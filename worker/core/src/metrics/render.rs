@@ -237,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn buckets_become_cumulative_and_names_beyond_the_bound_are_other() {
+    fn buckets_become_cumulative_and_names_beyond_the_bound_are_one() {
         let counters = vec![
             row("", "failed_authentications", r#"["unauthorized"]"#, "[]", 2, 0),
             row("demo", "decisions", r#"["allow","policy_allow"]"#, r#"["git","a\"b"]"#, 3, 0),
-            row("demo", "decisions", r#"["deny","policy_forbid"]"#, r#"["other"]"#, 1, 0),
+            row("demo", "decisions", r#"["deny","policy_forbid"]"#, r#"["_other"]"#, 1, 0),
             row("demo", "from_the_future", "[]", "[]", 1, 0),
             row("demo", "proxied_ms", r#"["answered",50]"#, r#"["crm"]"#, 2, 60),
             row("demo", "proxied_ms", r#"["answered",10]"#, r#"["crm"]"#, 1, 5),
@@ -263,7 +263,7 @@ mod tests {
         let expected = r#"# HELP gateward_decisions_total Decisions that were written down.
 # TYPE gateward_decisions_total counter
 gateward_decisions_total{tenant="demo",decision="allow",reason="policy_allow",server="git",tool="a\"b"} 3
-gateward_decisions_total{tenant="demo",decision="deny",reason="policy_forbid",server="other",tool="other"} 1
+gateward_decisions_total{tenant="demo",decision="deny",reason="policy_forbid",server="_other",tool="_other"} 1
 # HELP gateward_proxied_request_duration_seconds Forwarded calls: time until the server's answer ended.
 # TYPE gateward_proxied_request_duration_seconds histogram
 gateward_proxied_request_duration_seconds_bucket{tenant="demo",outcome="answered",server="crm",le="0.01"} 1

@@ -177,7 +177,7 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
      INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
      SELECT ?1, metric, labels, CASE WHEN known THEN names WHEN place + (SELECT count(*) \
          FROM metric_counters AS c WHERE c.tenant = ?1 AND c.metric = placed.metric) <= 1000 \
-       THEN names ELSE json_array('other') END, sum(more), sum(observed) \
+       THEN names ELSE json_array('_other') END, sum(more), sum(observed) \
      FROM placed WHERE true GROUP BY 2, 3, 4 \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
        SET count = count + excluded.count, sum = sum + excluded.sum";

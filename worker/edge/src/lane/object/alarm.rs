@@ -45,10 +45,13 @@ enum Progress {
 impl GateLane {
     /// The next alarm is set, whatever fails.
     pub(super) async fn run_alarm(&self) -> Result<()> {
-        let due_ms = self.alarm_due_ms.get().unwrap_or(u64::MAX);
-        self.alarm_overdue_ms.set(Date::now().as_millis().saturating_sub(due_ms));
-        // First, in case this run dies: the runtime retries a failed alarm only a few times.
-        self.arm(MAX_BACKOFF_MS).await?;
+        // If storage fails, the flush fails too, and reports it.
+        let due_ms = self.with_lane(|_, storage| Lane::alarm_due(storage)).ok().flatten();
+        let overdue_ms = due_ms.map(|due_ms| Date::now().as_millis().saturating_sub(due_ms));
+        self.alarm_overdue_ms.set(overdue_ms.unwrap_or_default());
+        // First, in case this run dies: the runtime retries a failed alarm only a few times. When this run was due stays
+        // stored until it ends.
+        self.set_alarm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
         match self.flush_due(&settings).await {
@@ -117,12 +120,14 @@ impl GateLane {
     /// another reason is replaced by an earlier one.
     async fn arm_next(&self, Next { flush_ms, other_ms }: Next) -> Result<()> {
         let next_ms = [flush_ms, other_ms].into_iter().flatten().min();
-        if let (Some(next_ms), Some(_)) = (next_ms, flush_ms) {
-            return self.arm(next_ms).await;
-        }
+        // Before the await, so that a call meanwhile sets an alarm for its row.
         self.alarm_due_ms.set(None);
         match next_ms {
-            Some(next_ms) => self.state.storage().set_alarm(Duration::from_millis(next_ms)).await,
+            Some(next_ms) if flush_ms.is_some() => self.arm(next_ms).await,
+            Some(next_ms) => {
+                self.keep_due(next_ms);
+                self.state.storage().set_alarm(Duration::from_millis(next_ms)).await
+            }
             None => self.state.storage().delete_alarm().await,
         }
     }
@@ -160,6 +165,18 @@ impl GateLane {
     }
 
     pub(super) async fn arm(&self, pause_ms: u64) -> Result<()> {
+        self.keep_due(pause_ms);
+        self.set_alarm(pause_ms).await
+    }
+
+    /// Stores when the alarm is due, in one transaction with the alarm.
+    fn keep_due(&self, pause_ms: u64) {
+        let due_ms = Date::now().as_millis() + pause_ms;
+        // If it fails, only a gauge is wrong.
+        let _ = self.with_lane(|_, storage| Lane::set_alarm_due(storage, due_ms));
+    }
+
+    async fn set_alarm(&self, pause_ms: u64) -> Result<()> {
         self.alarm_due_ms.set(Some(Date::now().as_millis() + pause_ms));
         let set = self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await;
         if set.is_err() {
