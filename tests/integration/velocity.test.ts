@@ -101,8 +101,13 @@ describe("a window of the tenant", () => {
     await gateward.hold("looks");
     try {
       const customer = newCustomer();
-      const denied = await refund(0, customer);
-      expect(denied).toMatchObject({ decision: "deny", reason_code: "velocity_unavailable" });
+      const before = gateward.lines().length;
+      const denied = await Promise.all(Array.from({ length: 30 }, (_, call) => refund(call, customer)));
+      for (const answer of denied) expect(answer).toMatchObject({ decision: "deny", reason_code: "velocity_unavailable" });
+      const lines = gateward.lines().slice(before).filter(({ event }) => event === "window_not_answered");
+      // One a second.
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.length).toBeLessThan(denied.length);
       const { name, token } = agentOf(0);
       expect((await gateward.decide(token, readCall({ agent: { id: name } }))).decision).toBe("allow");
     } finally {
