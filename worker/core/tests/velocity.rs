@@ -7,8 +7,10 @@ mod support;
 use std::rc::Rc;
 
 use gateward_core::call::command::GateCommand;
+use gateward_core::gate::windows::Looked;
 use gateward_core::lane::{Answers, Called};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
 use support::{Fault, Gate, read_call, records, with};
@@ -20,7 +22,8 @@ const WINDOWS: &str = r#"{
   "denied": { "tools": ["*"], "counts": "denied", "window_s": 60, "reach": "agent" },
   "item": { "tools": ["notes/*"], "key": ["/n"], "sum": "/amount", "window_s": 3600, "reach": "agent" },
   "shared": { "tools": ["notes/*"], "key": ["/customer"], "sum": "/amount", "window_s": 3600, "reach": "tenant" },
-  "mail": { "tools": ["mail/*"], "key": ["/customer"], "window_s": 3600, "reach": "tenant" }
+  "mail": { "tools": ["mail/*"], "key": ["/customer"], "window_s": 3600, "reach": "tenant" },
+  "user": { "tools": ["users/*"], "key": ["user"], "window_s": 3600, "reach": "tenant" }
 }"#;
 
 const POLICIES: &str = r#"
@@ -288,14 +291,44 @@ fn a_flood_of_calls_is_charged_before_it_looks() {
     gate.records.agent.as_mut().unwrap().rate_refill_per_s = Some(0.001);
     let command = command(&arguments(json!({})));
     // Two calls at once: neither has an answer of the window yet.
-    let step = || {
-        let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
-        let answers = Answers::default();
-        gate.on_lane(|lane, storage| {
-            lane.call(storage, parts, &command, &gate.records, answers, now_ms)
-        })
+    assert!(matches!(step(&gate, &command, None), Called::NotCounted(_)));
+    let Called::Decided(reply) = step(&gate, &command, None) else {
+        panic!("the second call looks")
     };
-    assert!(matches!(step().unwrap(), Called::NotCounted(_)));
-    let Called::Decided(reply) = step().unwrap() else { panic!("the second call looks") };
     assert_eq!(reply.status, 429);
+}
+
+/// One step of a call, with what windows answered so far.
+fn step(gate: &Gate, command: &GateCommand, looked: Option<&Looked>) -> Called {
+    let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
+    let answers = Answers { looked, ..Answers::default() };
+    let called = gate.on_lane(|lane, storage| {
+        lane.call(storage, parts, command, &gate.records, answers, now_ms)
+    });
+    called.unwrap()
+}
+
+#[test]
+fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forgets() {
+    let mut gate = gate();
+    let users = with(call(arguments(json!({}))), json!({"tool_call": {"tool": "users"}}));
+    let mut command = support::command(&users);
+    command.call.user_id = "ann".to_owned();
+    let answer = |gate: &Gate, looks: &[Look]| -> Vec<_> {
+        looks.iter().map(|look| (look.row(), gate.look(Some("0.1"), look))).collect()
+    };
+    let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it looks") };
+    let mut looked = answer(&gate, &before);
+    // From now on, the credential is a harness's, whose word for the user counts.
+    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+    let Called::NotCounted(after) = step(&gate, &command, Some(&looked)) else {
+        panic!("it looks at the user's window")
+    };
+    assert_ne!(before, after);
+    looked.extend(answer(&gate, &after));
+    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+        panic!("everything is known")
+    };
+    assert!(reply.body.contains("policy_allow"), "{}", reply.body);
+    assert_eq!(reply.counted_in, [after[0].row()]);
 }

@@ -48,7 +48,7 @@ pub struct Windows<'a> {
     pub countings: &'a [Counting],
     /// The windows in the lane with rows of their own, by name: those of all countings.
     pub rows: Option<&'a HashMap<String, SlidingWindow>>,
-    /// `None`: the tenant's windows were not asked yet.
+    /// `None`: none of the tenant's windows was asked yet.
     pub looked: Option<&'a Looked>,
 }
 

@@ -55,7 +55,7 @@ pub enum Called {
     Decided(Reply),
     /// Nothing was written. The lane asks counters for this, and then calls again.
     NotLeased(Vec<Need>),
-    /// The same for windows that lanes share.
+    /// The same for windows that lanes share, those that were not asked yet.
     NotCounted(Vec<Look>),
 }
 

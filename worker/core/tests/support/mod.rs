@@ -230,7 +230,7 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        let (mut answers, mut looked, mut looks) = (Vec::new(), None, Vec::new());
+        let (mut answers, mut looked, mut looks) = (Vec::new(), None::<Vec<_>>, Vec::<Look>::new());
         self.entries.set(self.entries.get() + 1);
         let entry = format!("{}.{}", self.number, self.entries.get());
         let entry = (!command.call.dry_run).then_some(entry.as_str());
@@ -249,14 +249,16 @@ impl Gate {
                 }
                 Called::NotCounted(asked) => {
                     let answers = asked.iter().map(|look| (look.row(), self.look(entry, look)));
-                    looked = Some(answers.collect::<Vec<_>>());
-                    looks = asked;
+                    looked.get_or_insert_with(Vec::new).extend(answers);
+                    looks.extend(asked);
                 }
             }
         };
-        if let Some(entry) = entry.filter(|_| !reply.passes && !self.windows_away.get()) {
+        looks.retain(|look| !reply.counted_in.contains(&look.row()));
+        if let Some(entry) = entry.filter(|_| !self.windows_away.get()) {
             let windows = self.windows.borrow();
-            looks.iter().for_each(|look| Lane::withdraw(&*windows, entry, look).unwrap());
+            // Nobody waits for this, or looks whether it failed.
+            looks.iter().for_each(|look| drop(Lane::withdraw(&*windows, entry, look)));
         }
         self.on_lane(|lane, _| {
             for (name, answer) in &answers {

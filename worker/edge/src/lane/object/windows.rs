@@ -36,12 +36,14 @@ fn entry_of(lane: u16) -> String {
 }
 
 impl GateLane {
-    /// Looks at all of these windows at once, each in its object.
-    pub(super) async fn look_at(&self, command: &GateCommand, looks: Vec<Look>) -> Looks {
+    /// Looks at all of these windows at once, each in its object, and adds their answers.
+    pub(super) async fn look_at(&self, command: &GateCommand, asked: Vec<Look>, looks: &mut Looks) {
         let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
-        let entry = if counts { entry_of(command.lane) } else { String::new() };
-        let (tenant, call) = (command.tenant.as_str(), entry.as_str());
-        let asked = looks.iter().map(|look| async move {
+        if counts && looks.entry.is_empty() {
+            looks.entry = entry_of(command.lane);
+        }
+        let (tenant, call) = (command.tenant.as_str(), looks.entry.as_str());
+        let answers = asked.iter().map(|look| async move {
             let counted = client::look(&self.env, tenant, call, look).await;
             if let Err(problem) = &counted {
                 let detail = format!("`{}`: {}", look.window, problem.detail);
@@ -49,16 +51,18 @@ impl GateLane {
             }
             (look.row(), counted.ok())
         });
-        let answers = Some(join_all(asked).await);
-        Looks { entry, asked: looks, answers }
+        let answers = join_all(answers).await;
+        looks.answers.get_or_insert_default().extend(answers);
+        looks.asked.extend(asked);
     }
 
-    /// The call does not pass, so it does not count. Nobody waits for this: if it does not arrive, the call counts.
-    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks) {
+    /// The call counts only in these rows: in none if it does not pass, and not in those that were asked before the
+    /// registry changed. Nobody waits for this: if it does not arrive, the call counts.
+    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks, counted_in: &[String]) {
         if looks.entry.is_empty() {
             return;
         }
-        for look in &looks.asked {
+        for look in looks.asked.iter().filter(|look| !counted_in.contains(&look.row())) {
             let (env, look) = (self.env.clone(), look.clone());
             let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
             spawn_local(async move {
