@@ -107,6 +107,7 @@ describe("metrics", () => {
       ["gateward_lanes", {}, 1],
       ["gateward_journal_rows", {}, 0],
       ["gateward_reservations_open", {}, 0],
+      ["gateward_approvals_open", {}, 0],
     ] as const) {
       expect({ name, labels, value: samples.sum(name, labels) }).toEqual({ name, labels, value });
     }

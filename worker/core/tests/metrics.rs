@@ -284,6 +284,31 @@ fn a_report_has_the_rows_that_stay_while_d1_has_another_receipt() {
 }
 
 #[test]
+fn a_report_has_the_approvals_that_are_open() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let waits = with(
+        read_call(),
+        json!({"tool_call": {"mutates_state": true}, "context": {"source_trust": "semi_trusted_customer"}}),
+    );
+    let reported = |gate: &Gate| {
+        gate.flush_all();
+        gate.count("SELECT report->>'approvals_open' FROM lane_flushes")
+    };
+    for open in 1..=2 {
+        assert_eq!(gate.call(&waits).1["decision"], "require_approval");
+        assert_eq!(reported(&gate), open);
+    }
+    gate.evict();
+    gate.call(&read_call());
+    assert_eq!(reported(&gate), 2, "after a restart");
+    gate.now_ms.set(START_MS + 40 * 60_000);
+    let now_ms = gate.now_ms.get();
+    gate.on_lane(|lane, storage| lane.expire_approvals(storage, &gate.config, now_ms)).unwrap();
+    assert_eq!(reported(&gate), 0, "their time is over");
+}
+
+#[test]
 fn the_time_of_the_alarm_survives_the_lane() {
     let gate = Gate::new();
     let due = || gate.on_lane(|_, storage| Lane::alarm_due(storage)).unwrap();

@@ -110,6 +110,7 @@ pub struct Report {
     pub journal_rows: u64,
     /// Age of the oldest row of the batch.
     pub journal_age_ms: u64,
+    pub approvals_open: i64,
     pub reservations_open: usize,
     /// The epoch of the lane's cache; 0 if it has none.
     pub epoch: u64,
@@ -209,6 +210,16 @@ impl Lane {
         let due = range.is_some() || !count_keys.is_empty() || self.report_due;
         let left = self.journal_rows.saturating_sub(hashes.len() as u64);
         self.unsure = due;
+        let approvals_open = match self.approvals_open {
+            Some(open) => open,
+            None => {
+                let rows = storage.exec(sql::OPEN_APPROVALS, &[])?;
+                let Some([Value::Integer(open)]) = rows.first().map(Vec::as_slice) else {
+                    return Err(unreadable("the number of open approvals"));
+                };
+                *self.approvals_open.insert(*open)
+            }
+        };
         let counts = format!("[{}]", counts.join(","));
         Ok(due.then(|| FlushBatch {
             rows,
@@ -224,6 +235,7 @@ impl Lane {
                 number: self.flushes,
                 journal_rows: if self.differs { self.journal_rows } else { left },
                 journal_age_ms: now_ms - oldest_ms,
+                approvals_open,
                 reservations_open: self.limits.reservations.len(),
                 epoch: 0,
                 alarm_overdue_ms: 0,

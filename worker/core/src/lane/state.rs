@@ -92,6 +92,8 @@ pub struct Lane {
     pub(super) runs: Runs,
     pub(super) limits: Limits,
     pub(super) windows: Windows,
+    /// How many approvals were open when they were last counted; `None` after a step of one.
+    pub(super) approvals_open: Option<i64>,
     pub(super) counts: AuditCounts,
     /// The number of the next flush: higher than that of any before it, also before a restart.
     pub(super) flushes: u64,
@@ -184,6 +186,7 @@ impl Lane {
             runs: Runs::default(),
             limits: Limits::start(storage)?,
             windows: Windows::default(),
+            approvals_open: None,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             flushes: starts.saturating_mul(1 << 32),
             tallies: tallies(storage)?,
@@ -551,6 +554,7 @@ impl Lane {
         if !entry.windows.is_empty() || entry.approval.is_some() || next.is_some() {
             let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
             let steps = Value::Text(steps(&entries, now_ms));
+            self.approvals_open = None;
             match entry.windows.is_empty() {
                 true => storage.exec(sql::INSERT_STEPS, &[steps])?,
                 false => storage.exec(sql::COUNT, &[steps, windows::rows(&entry.windows)])?,

@@ -8,7 +8,7 @@ pub const MAX_SERIES_OF_METRIC: usize = 1_000;
 /// times. An operator's answer that has more says so.
 pub const MAX_RENDERED_SERIES: usize = 10_000;
 
-/// Tenants whose lanes' reports one answer shows. Each has nine gauges.
+/// Tenants whose lanes' reports one answer shows. Each has ten gauges.
 pub const MAX_RENDERED_TENANTS: usize = 1_000;
 
 const _: () = assert!(

@@ -205,6 +205,7 @@ macro_rules! lane_reports {
                max(iif(flushed_at_ms > ", $since, ", report->>'journal_age_ms', NULL)) AS journal_age_ms, \
                max(iif(flushed_at_ms > ", $since, ", report->>'epochs_behind', NULL)) AS epochs_behind, \
                max(iif(flushed_at_ms > ", $since, ", report->>'alarm_overdue_ms', NULL)) AS alarm_overdue_ms, \
+               sum(coalesce(report->>'approvals_open', 0)) AS approvals_open, \
                sum(coalesce(report->>'reservations_open', 0)) AS reservations_open, \
                min(iif(report->>'journal_rows' > 0, flushed_at_ms, NULL)) AS silent_since_ms, \
                max(flushed_at_ms) AS last_report_ms FROM lane_flushes ",

@@ -209,6 +209,7 @@ pub const DUE_APPROVALS: &str = "SELECT record FROM approvals \
 /// When the next open one is over.
 pub const NEXT_EXPIRY: &str =
     "SELECT coalesce(min(expires_at_ms), 0) FROM approvals WHERE closed_at_ms IS NULL";
+pub const OPEN_APPROVALS: &str = "SELECT count(*) FROM approvals WHERE closed_at_ms IS NULL";
 /// Closed ones that are past their time, a bounded number of them.
 pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
      (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
@@ -384,6 +385,7 @@ pub const ALL: &[&str] = &[
     APPROVAL,
     DUE_APPROVALS,
     NEXT_EXPIRY,
+    OPEN_APPROVALS,
     FORGET_APPROVALS,
     DUE_DELIVERIES,
     DEAD_LETTERS,
