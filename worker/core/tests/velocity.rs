@@ -8,12 +8,12 @@ use std::rc::Rc;
 
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::windows::Looked;
-use gateward_core::lane::{Answers, Called};
+use gateward_core::lane::{Answers, Called, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, read_call, records, with};
+use support::{Fault, Gate, START_MS, read_call, records, with};
 
 const SCHEMA: &str = include_str!("../../../policies/schema.cedarschema");
 
@@ -238,10 +238,58 @@ fn windows_that_are_over_are_deleted() {
         gate.flush_all();
     }
     assert_eq!(stored(&gate), 1);
-    let shared = gate.windows.borrow();
-    let left: i64 =
-        shared.connection.query_row("SELECT count(*) FROM windows", [], |row| row.get(0)).unwrap();
+}
+
+#[test]
+fn the_alarm_of_a_tenants_windows_deletes_those_that_are_over_and_then_is_not_set_again() {
+    let gate = gate();
+    for n in 0..3 {
+        passes(&gate, json!({"n": n, "customer": n}));
+    }
+    let alarm = |at_ms: u64| {
+        let windows = gate.windows.borrow();
+        // The object ended since the last alarm.
+        let mut object = Lane::start(&*windows).unwrap();
+        let next_ms = object.prune_windows(&*windows, at_ms).unwrap();
+        let left = "SELECT count(*) FROM windows";
+        let left: i64 = windows.connection.query_row(left, [], |row| row.get(0)).unwrap();
+        (next_ms, left)
+    };
+    let end_ms = START_MS + 3_600_000;
+    let first_ms = end_ms + PRUNE_WINDOWS_MS;
+    let (next_ms, left) = alarm(first_ms);
+    assert_eq!((next_ms, left), (Some(first_ms + 3_600_000), 3), "the clock may have jumped");
+    assert_eq!(alarm(first_ms + 3_600_000), (None, 0));
+    // Another one whose time is far off.
+    gate.now_ms.set(first_ms);
+    passes(&gate, json!({"n": 9, "customer": 9}));
+    let (next_ms, left) = alarm(first_ms + 3_600_000);
+    assert!(next_ms.is_some_and(|at_ms| at_ms >= first_ms + 2 * 3_600_000), "{next_ms:?}");
     assert_eq!(left, 1);
+}
+
+#[test]
+fn one_alarm_deletes_a_bounded_number_of_windows_and_the_next_one_is_due_at_once() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    let windows = gate.windows.borrow();
+    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500) \
+         INSERT INTO windows SELECT 'w/' || n, 1, '{\"window\":{\"slots\":[]}}' FROM n";
+    windows.connection.execute(many, []).unwrap();
+    let mut object = Lane::start(&*windows).unwrap();
+    let mut left = Vec::new();
+    for (at_ms, again) in [
+        (START_MS, false),
+        (START_MS + 3_600_000, true),
+        (START_MS + 3_600_001, true),
+        (START_MS + 3_600_002, false),
+    ] {
+        let next_ms = object.prune_windows(&*windows, at_ms).unwrap();
+        assert_eq!(next_ms == Some(at_ms), again, "{at_ms} {next_ms:?}");
+        let count = "SELECT count(*) FROM windows";
+        left.push(windows.connection.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap());
+    }
+    assert_eq!(left, [2501, 1501, 501, 1]);
 }
 
 #[test]

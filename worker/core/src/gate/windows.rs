@@ -7,7 +7,7 @@ use crate::velocity::shared::{Look, row_name};
 use crate::velocity::{Counted, Reach, SlidingWindow, Window};
 
 /// Milliseconds of an hour.
-const HOUR_MS: u64 = 3_600_000;
+pub const HOUR_MS: u64 = 3_600_000;
 
 /// A window that counts calls of the call's tool.
 #[derive(Debug, Clone, Copy)]

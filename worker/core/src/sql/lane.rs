@@ -190,6 +190,8 @@ pub const WINDOW: &str = "SELECT record FROM windows WHERE name = ?1";
 /// Windows that were over before an hour, a bounded number of them.
 pub const EXPIRE_WINDOWS: &str = "DELETE FROM windows WHERE name IN \
      (SELECT name FROM windows WHERE hour < ?1 ORDER BY hour LIMIT ?2)";
+/// The hour in which the first window is over.
+pub const OLDEST_WINDOW: &str = "SELECT hour FROM windows ORDER BY hour LIMIT 1";
 /// Today, books as a JSON array, and the reservation that ends.
 pub const SETTLE: &str =
     "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
@@ -377,6 +379,7 @@ pub const ALL: &[&str] = &[
     COUNT,
     WINDOW,
     EXPIRE_WINDOWS,
+    OLDEST_WINDOW,
     SETTLE,
     BOOK,
     BOOKS,

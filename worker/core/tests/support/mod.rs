@@ -191,6 +191,8 @@ impl Gate {
                  VALUES ('demo', 'coder', 0, 'production', 0), ('demo', 'support', 0, 'production', 0);",
             )
             .unwrap();
+        let windows = Storage::new();
+        Lane::start(&windows).unwrap();
         Self {
             engine: PolicyEngine::new(gateward_policies::bundle()),
             config,
@@ -203,7 +205,7 @@ impl Gate {
             counters: Rc::default(),
             counter_away: Cell::new(false),
             asks: Cell::new(0),
-            windows: Rc::new(RefCell::new(Storage::new())),
+            windows: Rc::new(RefCell::new(windows)),
             windows_away: Cell::new(false),
             entries: Cell::new(0),
         }
@@ -273,9 +275,7 @@ impl Gate {
         if self.windows_away.get() {
             return None;
         }
-        let windows = self.windows.borrow();
-        let mut object = Lane::start(&*windows).unwrap();
-        Some(object.look(&*windows, entry, look, self.now_ms.get()).unwrap())
+        Lane::look(&*self.windows.borrow(), entry, look, self.now_ms.get()).ok()
     }
 
     /// What `worker/edge/src/lane/object/leases.rs` does, for one call.

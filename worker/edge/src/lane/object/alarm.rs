@@ -1,5 +1,6 @@
 //! Step 13. The alarm flushes journal rows to D1, sends messages to the webhook, pushes epochs again to
-//! lanes that did not confirm them, and deletes records that are past their retention period.
+//! lanes that did not confirm them, and deletes records that are past their retention period. In an object that holds
+//! windows of a tenant, it deletes those that are over.
 //!
 //! INVARIANT (an alarm is never lost for good): a run sets the next alarm before it begins, and sets it
 //! again however it ends. Memory holds when the next alarm is due. An event that finds it overdue sets
@@ -91,10 +92,15 @@ impl GateLane {
         pushed?;
         let prune_at_ms = self.prune_if_due(settings).await?;
         let now_ms = Date::now().as_millis();
-        let (expiry, delivery, push) = self.with_lane(|lane, storage| {
+        let (expiry, delivery, push, windows) = self.with_lane(|lane, storage| {
             let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
             let expiry = expiry.into_iter().flatten().min();
-            Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?))
+            let windows = match lane.identity() {
+                None => lane.prune_windows(storage, now_ms)?,
+                // A lane's own are deleted by its flush.
+                Some(_) => None,
+            };
+            Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?, windows))
         })?;
         let delivery = match told {
             Ok(()) => delivery,
@@ -112,7 +118,7 @@ impl GateLane {
         // for at least the flush interval.
         let expiry_ms = expiry.map(|at_ms| after(at_ms).max(interval_ms));
         let others = [expiry_ms, delivery.map(after), push.map(after), prune_at_ms.map(after)];
-        let others = others.into_iter().chain([head_due_ms?.map(after)]);
+        let others = others.into_iter().chain([head_due_ms?.map(after), windows.map(after)]);
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 
@@ -155,6 +161,22 @@ impl GateLane {
             && let Err(error) = self.arm(0).await
         {
             self.log(Event::AlarmNotSet, &error.to_string());
+        }
+    }
+
+    /// Sets the alarm of an object that holds windows, unless one is due within this time. Memory does not hold it at
+    /// first and after a run.
+    pub(super) async fn arm_to_prune(&self, pause_ms: u64) -> Result<()> {
+        if self.alarm_due_ms.get().is_none() {
+            let set_ms = self.state.storage().get_alarm().await?;
+            self.alarm_due_ms.set(set_ms.and_then(|at_ms| u64::try_from(at_ms).ok()));
+        }
+        let now_ms = Date::now().as_millis();
+        // Alarms can be lost.
+        let in_time = now_ms.saturating_sub(MAX_BACKOFF_MS)..=now_ms + pause_ms;
+        match self.alarm_due_ms.get().is_some_and(|due_ms| in_time.contains(&due_ms)) {
+            true => Ok(()),
+            false => self.arm(pause_ms).await,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 use gateward_core::call::command::{GateCommand, Purpose};
-use gateward_core::lane::Lane;
 use gateward_core::lane::protocol::LaneReply;
+use gateward_core::lane::{Lane, PRUNE_WINDOWS_MS};
 use gateward_core::log::{Event, Line};
 use gateward_core::velocity::Counted;
 use gateward_core::velocity::shared::Look;
@@ -79,10 +79,16 @@ impl GateLane {
     }
 
     /// The object's side: what others have in the window. Counts the call too, unless its name is empty.
-    pub(super) fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
+    pub(super) async fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
         let now_ms = Date::now().as_millis();
         let entry = Some(entry).filter(|entry| !entry.is_empty());
-        let counted = self.with_lane(|lane, storage| lane.look(storage, entry, look, now_ms))?;
+        let counted = self.with_lane(|_, storage| Lane::look(storage, entry, look, now_ms))?;
+        if entry.is_some()
+            && let Err(error) = self.arm_to_prune(look.width_ms + PRUNE_WINDOWS_MS).await
+        {
+            // The next look sets it.
+            self.log(Event::AlarmNotSet, &error.to_string());
+        }
         Ok(LaneReply::Counted(counted))
     }
 
