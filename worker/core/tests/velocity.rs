@@ -6,14 +6,16 @@ mod support;
 
 use std::rc::Rc;
 
-use gateward_core::call::command::GateCommand;
+use gateward_core::approval::{DecideCommand, VerdictKind};
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::clock::CLOCK_TOLERANCE_MS;
 use gateward_core::gate::windows::Looked;
 use gateward_core::lane::{Answers, Called, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
 use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, START_MS, read_call, records, with};
+use support::{Fault, Gate, START_MS, TENANT, read_call, records, with};
 
 const SCHEMA: &str = include_str!("../../../policies/schema.cedarschema");
 
@@ -379,4 +381,155 @@ fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forg
     };
     assert!(reply.body.contains("policy_allow"), "{}", reply.body);
     assert_eq!(reply.counted_in, [after[0].row()]);
+}
+
+/// What others have in the tenant's window of a customer.
+fn in_window(gate: &Gate, change: Value) -> u64 {
+    let Called::NotCounted(looks) = step(gate, &command(&arguments(change)), None) else {
+        panic!("the window is asked")
+    };
+    gate.look(None, &looks[0]).unwrap().count
+}
+
+#[test]
+fn a_window_of_the_tenant_and_a_shared_limit_count_what_passes_both() {
+    let mut one = gate();
+    let two = other(&one);
+    let limit = json!({"limit_id": "l", "rule": {"kind": "quota", "max": "2", "window": "day"}});
+    let limit = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+    one.records.tenant.as_mut().unwrap().shared_limits =
+        [serde_json::from_value(limit).unwrap()].into();
+    passes(&one, json!({}));
+    passes(&two, json!({}));
+    assert_eq!(decide(&one, json!({})).0, "require_approval");
+    // What the window held back took nothing of the limit.
+    passes(&one, json!({"customer": "d"}));
+    let (_, body) = one.call(&call(arguments(json!({"customer": "e"}))));
+    assert_eq!(body["reason_code"], "quota_exhausted");
+    // What the limit denied is in no window.
+    assert_eq!(
+        ["c", "d", "e"].map(|customer| in_window(&two, json!({"customer": customer}))),
+        [2, 1, 0]
+    );
+}
+
+#[test]
+fn what_a_server_asks_reads_windows_and_counts_in_none() {
+    let mut gate = gate();
+    let server = json!({"kind": "mcp", "trust": "trusted", "status": "active",
+        "upstream": {"url": "https://api.example.com/"}});
+    gate.records.server = Some(serde_json::from_value(server).unwrap());
+    let mut asked = command(&arguments(json!({})));
+    asked.purpose = Purpose::Ask;
+    asked.call.environment.clear();
+    let answer = |gate: &Gate| -> String {
+        let body: Value = serde_json::from_str(&gate.try_call(&asked).unwrap().body).unwrap();
+        body["decision"]["reason_code"].as_str().unwrap().to_owned()
+    };
+    for _ in 0..8 {
+        assert_eq!(answer(&gate), "policy_allow");
+    }
+    assert_eq!(in_window(&gate, json!({})), 0);
+    for _ in 0..2 {
+        passes(&gate, json!({}));
+    }
+    assert_eq!(answer(&gate), "policy_allow", "it is no third call");
+    let Called::NotCounted(looks) = step(&gate, &command(&arguments(json!({}))), None) else {
+        panic!("the window is asked")
+    };
+    gate.look(Some("another"), &looks[0]).unwrap();
+    assert_eq!(answer(&gate), "policy_require_approval");
+}
+
+#[test]
+fn what_a_window_answered_is_good_if_d1_is_away_since() {
+    let mut gate = gate();
+    let command = command(&arguments(json!({})));
+    let Called::NotCounted(looks) = step(&gate, &command, None) else { panic!("it looks") };
+    let looked = [(looks[0].row(), gate.look(Some("0.1"), &looks[0]))];
+    gate.records.confirmed = false;
+    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+        panic!("everything is known")
+    };
+    assert!(reply.body.contains("degraded"), "{}", reply.body);
+    assert_eq!(reply.counted_in, [looks[0].row()]);
+}
+
+#[test]
+fn the_call_that_uses_an_approval_counts_once() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    passes(&gate, json!({}));
+    let (_, held) = gate.call(&call(arguments(json!({}))));
+    let id = held["approval"]["approval_id"].as_str().unwrap();
+    let (verdict, comment, action_hash) = VerdictKind::Approve.read(b"").unwrap();
+    let decision = DecideCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        approval_id: id.to_owned(),
+        administrator: "ada".to_owned(),
+        key_id: "ka".to_owned(),
+        issued_by: None,
+        http_request_id: "test".to_owned(),
+        groups: vec!["finance".to_owned()],
+        epoch: 1,
+        verdict,
+        comment,
+        action_hash,
+        if_match: None,
+    };
+    let now_ms = gate.now_ms.get();
+    let decided = gate
+        .on_lane(|lane, storage| lane.decide_approval(storage, &gate.config, &decision, 1, now_ms));
+    assert!(decided.unwrap().is_ok());
+    assert_eq!(in_window(&gate, json!({})), 2);
+    let uses = with(call(arguments(json!({}))), json!({"approval_id": id}));
+    assert_eq!(gate.call(&uses).1["reason_code"], "approval_granted");
+    assert_eq!(in_window(&gate, json!({})), 3);
+    assert_eq!(gate.call(&uses).1["decision"], "deny", "it is used up");
+    assert_eq!(in_window(&gate, json!({})), 3);
+}
+
+#[test]
+fn a_window_whose_storage_fails_denies_the_call_and_does_not_count_it() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        let gate = gate();
+        passes(&gate, json!({}));
+        gate.windows.borrow().fault.set(Some((0, fault)));
+        let (_, body) = gate.call(&call(arguments(json!({}))));
+        assert_eq!(body["reason_code"], "velocity_unavailable", "{fault:?}");
+        assert_eq!(in_window(&gate, json!({})), 1, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_withdrawal_that_fails_leaves_the_count_too_high() {
+    for (fault, counted) in [(Fault::Failed, 2), (Fault::Lost, 1)] {
+        let gate = gate();
+        passes(&gate, json!({}));
+        // The look is the first write.
+        gate.windows.borrow().fault.set(Some((1, fault)));
+        let denied =
+            with(call(arguments(json!({}))), json!({"context": {"source_trust": "unknown"}}));
+        assert_eq!(gate.call(&denied).1["reason"], "claimed");
+        assert_eq!(in_window(&gate, json!({})), counted, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_ahead_makes_no_window_forget_or_last_for_longer() {
+    for ahead_ms in [4_000, 20_000, 3_600_000, 400 * 24 * 3_600_000] {
+        let gate = gate();
+        gate.now_ms.set(START_MS + ahead_ms);
+        passes(&gate, json!({"amount": 50}));
+        passes(&gate, json!({"amount": 49}));
+        gate.now_ms.set(START_MS);
+        gate.evict();
+        assert_eq!(in_window(&gate, json!({})), 2, "{ahead_ms}");
+        // It is denied by the agent's window, and repairs the tenant's.
+        assert_eq!(decide(&gate, json!({"amount": 2})).1, "item", "{ahead_ms}");
+        gate.now_ms.set(START_MS + CLOCK_TOLERANCE_MS + 3_600_000);
+        assert_eq!(in_window(&gate, json!({})), 0, "{ahead_ms}");
+        passes(&gate, json!({"amount": 100}));
+    }
 }

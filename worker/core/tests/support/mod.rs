@@ -235,7 +235,8 @@ impl Gate {
         let (mut answers, mut looked, mut looks) = (Vec::new(), None::<Vec<_>>, Vec::<Look>::new());
         self.entries.set(self.entries.get() + 1);
         let entry = format!("{}.{}", self.number, self.entries.get());
-        let entry = (!command.call.dry_run).then_some(entry.as_str());
+        let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
+        let entry = counts.then_some(entry.as_str());
         let reply = loop {
             let called = self.on_lane(|lane, storage| {
                 let (engine, config, records) = (&self.engine, &self.config, &self.records);
