@@ -69,7 +69,9 @@ async function expected(name: string): Promise<object> {
         return `approval ${body.change} ${body.status} ${body.approval_id}`;
       case "outcome":
         return `outcome ${body.ending} ${body.status} ${body.result_sha256}`;
-      default:
+      case "dead_letter":
+        return `dead_letter ${body.change} ${body.message_id} ${body.attempts}`;
+      case "registry":
         return `${body.kind} ${body.change} ${body.administrator}`;
     }
   });

@@ -18,6 +18,7 @@ from gateward_client.models import (
     AuthorizeRequest,
     AuthorizeResponse,
     CreateAgent,
+    DeadLetterReceiptBody,
     DecisionPage,
     DecisionReceiptBody,
     OutcomeReceiptBody,
@@ -36,6 +37,8 @@ def said(body):
             return f"approval {body.change.value} {body.status.value} {body.approval_id}"
         case OutcomeReceiptBody():
             return f"outcome {body.ending.value} {body.status} {body.result_sha256}"
+        case DeadLetterReceiptBody():
+            return f"dead_letter {body.change.value} {body.message_id} {body.attempts}"
         case RegistryReceiptBody():
             return f"registry {body.change.value} {body.administrator}"
         case _:

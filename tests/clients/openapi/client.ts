@@ -16,6 +16,8 @@ function said(body: ReceiptBody): string {
       return `approval ${body.change} ${body.status} ${body.approval_id}`;
     case "outcome":
       return `outcome ${body.ending} ${body.status} ${body.result_sha256}`;
+    case "dead_letter":
+      return `dead_letter ${body.change} ${body.message_id} ${body.attempts}`;
     case "registry":
       return `registry ${body.change} ${body.administrator}`;
     default:
