@@ -35,11 +35,9 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     match judged {
         Ok(Judged::Ruling(ruling)) => {
             let mut step = conclude(draft, engine, &ruling);
-            let passes = ruling.decision.passes();
-            if passes {
-                step.reply.counted_in = velocity::shared_rows(facts);
-            }
+            step.reply.passes = ruling.decision.passes();
             if command.purpose != Purpose::Authorize {
+                let passes = ruling.decision.passes();
                 step.reply.body = proxy_body(facts, command, Some((&step.reply.body, passes)), &[]);
             }
             step

@@ -194,8 +194,6 @@ impl Gate {
                  VALUES ('demo', 'coder', 0, 'production', 0), ('demo', 'support', 0, 'production', 0);",
             )
             .unwrap();
-        let windows = Storage::new();
-        Lane::start(&windows).unwrap();
         Self {
             engine: engine(gateward_policies::bundle()),
             config,
@@ -208,7 +206,7 @@ impl Gate {
             counters: Rc::default(),
             counter_away: Cell::new(false),
             asks: Cell::new(0),
-            windows: Rc::new(RefCell::new(windows)),
+            windows: Rc::new(RefCell::new(Storage::new())),
             windows_away: Cell::new(false),
             entries: Cell::new(0),
         }
@@ -235,11 +233,10 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        let (mut answers, mut looked, mut looks) = (Vec::new(), None::<Vec<_>>, Vec::<Look>::new());
+        let (mut answers, mut looked, mut looks) = (Vec::new(), None, Vec::new());
         self.entries.set(self.entries.get() + 1);
         let entry = format!("{}.{}", self.number, self.entries.get());
-        let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
-        let entry = counts.then_some(entry.as_str());
+        let entry = (!command.call.dry_run).then_some(entry.as_str());
         let reply = loop {
             let called = self.on_lane(|lane, storage| {
                 let (engine, config, records) = (&self.engine, &self.config, &self.records);
@@ -255,16 +252,14 @@ impl Gate {
                 }
                 Called::NotCounted(asked) => {
                     let answers = asked.iter().map(|look| (look.row(), self.look(entry, look)));
-                    looked.get_or_insert_with(Vec::new).extend(answers);
-                    looks.extend(asked);
+                    looked = Some(answers.collect::<Vec<_>>());
+                    looks = asked;
                 }
             }
         };
-        looks.retain(|look| !reply.counted_in.contains(&look.row()));
-        if let Some(entry) = entry.filter(|_| !self.windows_away.get()) {
+        if let Some(entry) = entry.filter(|_| !reply.passes && !self.windows_away.get()) {
             let windows = self.windows.borrow();
-            // Nobody waits for this, or looks whether it failed.
-            looks.iter().for_each(|look| drop(Lane::withdraw(&*windows, entry, look)));
+            looks.iter().for_each(|look| Lane::withdraw(&*windows, entry, look).unwrap());
         }
         self.on_lane(|lane, _| {
             for (name, answer) in &answers {
@@ -279,7 +274,9 @@ impl Gate {
         if self.windows_away.get() {
             return None;
         }
-        Lane::look(&*self.windows.borrow(), entry, look, self.now_ms.get()).ok()
+        let windows = self.windows.borrow();
+        let mut object = Lane::start(&*windows).unwrap();
+        Some(object.look(&*windows, entry, look, self.now_ms.get()).unwrap())
     }
 
     /// What `worker/edge/src/lane/object/leases.rs` does, for one call.
