@@ -259,7 +259,7 @@ mod reference {
     use tenuo::{Authorizer, Signature, SigningKey, Warrant};
 
     use super::{NOW_S, presented, secret, stack};
-    use crate::Operation;
+    use crate::operation::Operation;
 
     const TENUO: &str = "tenuo";
 

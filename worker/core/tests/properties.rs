@@ -229,7 +229,10 @@ fn arguments(types: &'static RecordType) -> BoxedStrategy<Value> {
     let fields = types.fields.iter();
     let fields = fields.map(|field| (field.name, field.required, argument(&field.kind)));
     let fields = fields.chain(more).map(|(name, required, value)| {
-        let value = option::weighted(if required { 1.0 } else { 0.5 }, value);
+        let value = match required {
+            true => value.prop_map(Some).boxed(),
+            false => option::of(value).boxed(),
+        };
         value.prop_map(move |value| value.map(|value| (name.to_owned(), value)))
     });
     fields

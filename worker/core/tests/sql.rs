@@ -311,7 +311,8 @@ fn a_load_brings_the_records_of_one_call_and_the_lists_if_they_are_wanted() {
     assert_eq!(warrants.root(&key.parse().unwrap()).unwrap().id, "b");
     let ids = [[11; 16], [12; 16], [10; 16]];
     assert_eq!(warrants.first_revoked(&key.parse().unwrap(), &ids), Some([12; 16]));
-    let other = format!("{:064x}", 6).parse().unwrap();
+    let other = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    let other = other.parse().unwrap();
     assert_eq!(warrants.first_revoked(&other, &ids), Some([10; 16]));
     let tool = read.tool.unwrap();
     assert_eq!(tool.input_schema.as_deref(), Some(r#"{"type":"object"}"#));
