@@ -239,7 +239,7 @@ describe("without a credential", () => {
   test("a forged locator wakes no lane, and neither does a real one without a chain and a proof that hold", async () => {
     const quiet = await gateward.tenant();
     const of = (agent: string, key: Key, lane = 0, macKey = MAC_KEY) => mintLocator(macKey, quiet.name, agent, key.public, lane);
-    const real = of("coder", ORCHESTRATOR);
+    const real = of("orchestrator", ORCHESTRATOR);
     const cut = real.lastIndexOf(".");
     const sealed = (locator: string) => `${locator.slice(0, locator.lastIndexOf("."))}${real.slice(cut)}`;
     const chain = Chain.root({ by: ROOT, holder: ORCHESTRATOR, tools: { refund: {} } });
@@ -247,12 +247,12 @@ describe("without a credential", () => {
     const others = Chain.root({ by: ROOT, holder: STRANGER, tools: { refund: {} } }).headers(STRANGER, "refund", GOOD);
     const before = await gateward.laneIds();
     for (const [what, locator, headers] of [
-      ["a seal of another key", of("coder", ORCHESTRATOR, 0, MAC_KEY.replace("a", "b")), good],
+      ["a seal of another key", of("orchestrator", ORCHESTRATOR, 0, MAC_KEY.replace("a", "b")), good],
       ["another seal", `${real.slice(0, -1)}${real.endsWith("0") ? "1" : "0"}`, good],
       ["no seal", real.slice(0, cut), good],
       ["another agent's name", sealed(of("other", ORCHESTRATOR)), good],
-      ["another lane", sealed(of("coder", ORCHESTRATOR, 1)), good],
-      ["another key", sealed(of("coder", STRANGER)), others],
+      ["another lane", sealed(of("orchestrator", ORCHESTRATOR, 1)), good],
+      ["another key", sealed(of("orchestrator", STRANGER)), others],
       ["no warrant", real, {}],
       ["no proof", real, { "x-tenuo-warrant": chain.text }],
       ["somebody else's proof", real, chain.headers(STRANGER, "refund", GOOD)],
