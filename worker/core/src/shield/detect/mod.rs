@@ -26,15 +26,15 @@ pub fn is_value(text: &str) -> bool {
     text.len() <= MAX_VALUE_BYTES && !text.trim().contains(char::is_whitespace)
 }
 
-/// What a text is, as far as that decides how grave it is what it says.
+/// The form of a text. It decides the severity of findings in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// An argument that is registered as something else than content. It is neither a document nor a command line, and
-    /// its length says nothing: who attacks can make it longer.
+    /// An argument that is registered as something other than content. It is neither a document nor a command line. Its
+    /// length does not count, because an attacker can make it longer.
     Argument,
     /// A short text.
     Line,
-    /// A long text. It may write about attacks.
+    /// A long text. It may be about attacks.
     Document,
 }
 
