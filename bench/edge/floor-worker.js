@@ -318,7 +318,7 @@ export class GateLane extends DurableObject {
     const db = this.#db;
     const results = await db.batch([
       db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${added.join(",")}]`, "{}"),
-      db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows),
+      db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows, first > 1 ? first - 1 : null),
       db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report)),
       db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),
       db.prepare(d1.EPOCH).bind(TENANT),

@@ -408,7 +408,7 @@ fn a_row_that_older_code_journalled_is_flushed_and_its_approval_forgotten() {
             "action_hash": "0".repeat(64), "expires_at_ms": 6},
     });
     let rows = json!([row]).to_string();
-    gate.database.execute(d1::FLUSH_ROWS, rusqlite::params![TENANT, 0, rows]).unwrap();
+    gate.database.execute(d1::FLUSH_ROWS, rusqlite::params![TENANT, 0, rows, None::<i64>]).unwrap();
     assert_eq!(gate.count("SELECT count(*) FROM receipts"), 1);
     assert_eq!(gate.count("SELECT count(*) FROM approvals"), 0);
     assert_eq!(gate.count("SELECT count(*) FROM approval_groups"), 0);

@@ -118,14 +118,24 @@ struct Shell {
     signed: Vec<TreeHead>,
 }
 
+/// The tables of D1 that are restored with the checkpoint.
+const TABLES: [&str; 2] = ["receipts", "decisions"];
+
 fn fault(is_lost: bool) -> Fault {
     if is_lost { Fault::Lost } else { Fault::Failed }
 }
 
 impl Shell {
     fn new() -> Self {
+        let gate = Gate::new();
+        for table in TABLES {
+            let was = format!("CREATE TEMP TABLE was_{table} AS SELECT * FROM {table} WHERE false");
+            gate.database.execute(&was, []).unwrap();
+            let key = format!("CREATE UNIQUE INDEX temp.was_{table}_by_seq ON was_{table} (seq)");
+            gate.database.execute(&key, []).unwrap();
+        }
         let states = vec![(None, 0)];
-        Self { gate: Gate::new(), stored: None, states, compared: None, signed: Vec::new() }
+        Self { gate, stored: None, states, compared: None, signed: Vec::new() }
     }
 
     fn is_own(&self) -> bool {
@@ -145,16 +155,9 @@ impl Shell {
                 assert!(!self.is_own(), "its own checkpoint stopped the lane: {stored:?}");
                 assert!(self.gate.try_call(&support::command(&read_call())).is_err());
             }
-            Standing::Restored { from, .. } => {
-                let mut next = self.gate.on_lane(|lane, storage| lane.first_kept(storage, from))?;
-                assert_eq!(next, from, "a row is lost");
-                while let Some(kept) =
-                    self.gate.on_lane(|_, storage| Lane::kept_rows(storage, next))?
-                {
-                    let rows = params![support::TENANT, 0, kept.rows];
-                    self.gate.database.execute(d1::FLUSH_ROWS, rows).unwrap();
-                    next = kept.range.1 + 1;
-                }
+            Standing::Restored => {
+                let through = self.gate.on_lane(|lane, _| Ok(lane.flushed_through()))?;
+                self.gate.write_again(through)?;
                 self.gate.on_lane(|lane, storage| lane.note_published(storage, stored))?;
             }
         }
@@ -193,17 +196,25 @@ impl Shell {
     }
 
     fn restore(&mut self, (stored, through): (Option<String>, i64)) {
-        let published = self.gate.on_lane(|lane, _| Ok(lane.published())).unwrap();
-        let size = stored.as_deref().and_then(TreeHead::of_note).map_or(0, |tree| tree.size);
         self.stored = stored;
-        // The lane does not notice if D1 loses rows that no checkpoint covered yet.
-        if published.is_none_or(|published| size >= published.size) {
-            return;
-        }
-        for table in ["receipts", "decisions"] {
+        for table in TABLES {
             let delete = format!("DELETE FROM {table} WHERE seq > ?1");
             self.gate.database.execute(&delete, [through]).unwrap();
+            let insert =
+                format!("INSERT OR IGNORE INTO {table} SELECT * FROM was_{table} WHERE seq <= ?1");
+            self.gate.database.execute(&insert, [through]).unwrap();
         }
+    }
+
+    /// Keeps what D1 is now, so that it can be restored.
+    fn keep(&mut self) {
+        for table in TABLES {
+            let insert = format!("INSERT OR IGNORE INTO was_{table} SELECT * FROM {table}");
+            self.gate.database.execute(&insert, []).unwrap();
+        }
+        let through = self.gate.count("SELECT coalesce(max(seq), 0) FROM receipts");
+        assert_eq!(self.gate.count("SELECT count(*) FROM receipts"), through, "there is a gap");
+        self.states.push((self.stored.clone(), through));
     }
 
     fn forge(&mut self, forgery: Forgery) {
@@ -244,9 +255,8 @@ proptest! {
                     shell.compared = None;
                 }
             }
-            let through = shell.gate.count("SELECT coalesce(max(seq), 0) FROM receipts");
             if shell.is_own() {
-                shell.states.push((shell.stored.clone(), through));
+                shell.keep();
             }
         }
         if !shell.is_own() {
@@ -288,7 +298,7 @@ fn each_earlier_tree_is_known_and_no_other() {
     for head in &heads {
         let expected = match head.size {
             530 => Standing::Same,
-            size => Standing::Restored { tree: *head, from: size + 1 },
+            _ => Standing::Restored,
         };
         assert_eq!(compare(&gate, Some(&note(*head))), expected, "{}", head.size);
         let other = TreeHead { root: [7; 32], ..*head };
@@ -335,8 +345,7 @@ fn a_checkpoint_of_another_log_is_not_the_lanes_own_whatever_its_tree_is() {
     };
     assert_eq!(changed(Some(&note(own))), Standing::Same);
     assert!(matches!(changed(Some(&elsewhere)), Standing::Other { .. }));
-    let none = TreeHead { size: 0, root: EMPTY_ROOT };
-    assert_eq!(changed(None), Standing::Restored { tree: none, from: 1 });
+    assert_eq!(changed(None), Standing::Restored);
     gate.on_lane(|lane, storage| lane.note_published(storage, None)).unwrap();
     assert_eq!(changed(Some(&elsewhere)), Standing::Same);
     assert!(matches!(changed(Some(&note(own))), Standing::Other { .. }));

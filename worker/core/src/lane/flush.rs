@@ -38,6 +38,8 @@ pub struct FlushBatch {
     pub rows: String,
     /// The first and the last sequence number, if there are rows.
     pub range: Option<(u64, u64)>,
+    /// The receipt before them, which D1 took earlier. `None` if there is none, or if it was deleted because of its age.
+    pub before: Option<u64>,
     /// The sequence number and the hash of each row's receipt.
     pub hashes: Vec<(u64, String)>,
     /// The sequence number of each row, and the leaf of its receipt in the lane's tree.
@@ -124,6 +126,22 @@ impl Report {
     }
 }
 
+impl FlushBatch {
+    /// The first and the last receipt of which D1 is asked what it has; 0 if there are none.
+    #[must_use]
+    pub fn expected(&self) -> (u64, u64) {
+        let last = self.range.map(|(_, last)| last).or(self.before);
+        let first = self.before.or(self.range.map(|(first, _)| first));
+        (first.unwrap_or(0), last.unwrap_or(0))
+    }
+
+    /// The receipt before the batch if it is not in `stored`: then D1 was restored to an earlier time.
+    #[must_use]
+    pub fn missing_before(&self, stored: &[(u64, String)]) -> Option<u64> {
+        self.before.filter(|before| stored.first().is_none_or(|(first, _)| first != before))
+    }
+}
+
 /// The result of confirming a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmed {
@@ -202,6 +220,8 @@ impl Lane {
         }
         let range =
             hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
+        let through = self.flushed_through();
+        let before = (through > Self::anchor(storage)?.seq).then_some(through);
         self.flushes += 1;
         let due = range.is_some() || !count_keys.is_empty() || self.tallies_due;
         let journal_rows = self.journal_rows.saturating_sub(hashes.len() as u64);
@@ -210,6 +230,7 @@ impl Lane {
         Ok(due.then(|| FlushBatch {
             rows,
             range,
+            before,
             hashes,
             leaves,
             counts,
@@ -241,7 +262,13 @@ impl Lane {
             || self.tallies_due
     }
 
-    /// Deletes a batch that D1 has. `stored` is what D1 holds of the batch's receipts, in order.
+    /// The newest receipt that D1 took for certain.
+    #[must_use]
+    pub fn flushed_through(&self) -> u64 {
+        self.head.seq.saturating_sub(self.journal_rows)
+    }
+
+    /// Deletes a batch that D1 has. `stored` is what D1 holds of [`FlushBatch::expected`], in order.
     ///
     /// # Errors
     ///
@@ -257,9 +284,10 @@ impl Lane {
             storage.exec(sql::DROP_COUNT, &key)?;
         }
         self.tallies_due = false;
-        let Some((_, last)) = batch.range else { return Ok(Confirmed::Pruned) };
-        for (at, journalled) in batch.hashes.iter().enumerate() {
-            if stored.get(at) != Some(journalled) {
+        let Some((first, last)) = batch.range else { return Ok(Confirmed::Pruned) };
+        let mut stored = stored.iter().skip_while(|(seq, _)| *seq < first);
+        for journalled in &batch.hashes {
+            if stored.next() != Some(journalled) {
                 return Ok(Confirmed::HashDiffers { seq: journalled.0 });
             }
         }

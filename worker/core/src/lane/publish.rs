@@ -4,8 +4,8 @@
 //! not, either D1 or the lane's storage is not what it was. The lane then writes nothing more until a person has repaired
 //! what is wrong, because nobody could tell which of two histories is the true one.
 //!
-//! D1 can have an earlier checkpoint of the tree: it was restored. Then the lane writes again what it still has
-//! ([`Lane::kept_rows`]).
+//! D1 can lack rows that it took, or have an earlier checkpoint of the tree: it was restored. Then the lane writes again what
+//! it still has ([`Lane::kept_rows`]), before it confirms another batch or publishes.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable, unsigned};
@@ -35,8 +35,8 @@ const MAX_REWRITTEN_ROWS: i64 = 500;
 pub enum Standing {
     /// It is the one that the lane published last.
     Same,
-    /// It is of this earlier tree: D1 was restored. The rows from a receipt on may be missing.
-    Restored { tree: TreeHead, from: u64 },
+    /// It is of an earlier tree: D1 was restored, and may lack rows.
+    Restored,
     /// It is of no tree that the lane had, or of another log. The lane stopped now, or it had stopped before.
     Other { is_new: bool },
 }
@@ -97,7 +97,7 @@ impl Lane {
                 if self.tree.root_at(storage, tree.size)? == Some(tree.root) =>
             {
                 if tree.size < known {
-                    Standing::Restored { tree, from: self.tree.first + tree.size }
+                    Standing::Restored
                 } else {
                     // It can be newer than the lane knows, if the lane died after it was published.
                     if note.is_some() || is_noted {

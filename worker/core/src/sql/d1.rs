@@ -125,10 +125,12 @@ pub const LOAD_LISTING: &str = "SELECT t.epoch, (SELECT json_group_array(json_ob
 /// Tenant.
 pub const EPOCH: &str = "SELECT epoch FROM tenants WHERE tenant = ?1";
 
-/// Tenant, lane and a JSON array of journal rows: the trigger of `d1-migrations/0004_approvals.sql`
+/// Writes nothing if D1 lacks the receipt before the rows, so that it has a lane's receipts without a gap. Tenant, lane, a
+/// JSON array of journal rows, the receipt before them or null: the trigger of `d1-migrations/0004_approvals.sql`
 /// distributes each over the tables.
 pub const FLUSH_ROWS: &str = "INSERT INTO journal_rows (tenant, lane, row) \
-     SELECT ?1, ?2, value FROM json_each(?3)";
+     SELECT ?1, ?2, value FROM json_each(?3) WHERE ?4 IS NULL \
+       OR EXISTS (SELECT 1 FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq = ?4)";
 
 /// Tenant, lane, JSON array of audit counts.
 pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_ms, lane, kind, \
@@ -264,9 +266,9 @@ pub const PRUNE_LEAVES: &str = "UPDATE log_tiles SET leaves = NULL WHERE tenant 
          WHERE tenant = ?1 AND lane = ?2), 0) + 1 - first) / 256 \
        FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2)";
 
-/// The last receipt in a range; 0 if there is none. Tenant, lane, first, last.
-pub const LAST_IN_RANGE: &str = "SELECT coalesce(max(seq), 0) AS seq FROM receipts \
-     WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4";
+/// The newest receipt up to a number; 0 if there is none. Tenant, lane, the number.
+pub const LAST_RECEIPT: &str = "SELECT coalesce(max(seq), 0) AS seq FROM receipts \
+     WHERE tenant = ?1 AND lane = ?2 AND seq <= ?3";
 
 /// Events of a tenant's registry after an epoch, in order, and its epoch; at most 100. Tenant, epoch.
 pub const REGISTRY_EVENTS: &str = "WITH RECURSIVE epochs (epoch) AS (SELECT CAST(?2 AS INTEGER) + 1 \
@@ -467,7 +469,7 @@ pub const ALL: &[&str] = &[
     LOG_ROOTS,
     LOG_LEAVES,
     PRUNE_LEAVES,
-    LAST_IN_RANGE,
+    LAST_RECEIPT,
     REGISTRY_EVENTS,
     FLUSH_COUNTS,
     FLUSHED_THROUGH,

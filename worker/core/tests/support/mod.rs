@@ -353,11 +353,16 @@ impl Gate {
         let batch = self
             .on_lane(|lane, storage| lane.flush_batch(storage, &self.config, now_ms))
             .map_err(|e| e.to_string())?;
-        let Some(batch) = batch else { return Ok(false) };
+        let Some(mut batch) = batch else { return Ok(false) };
         if fault == Some(Fault::Failed) {
             return Err("injected".to_owned());
         }
-        let stored = self.write(&batch);
+        let mut stored = self.write(&batch);
+        if let Some(before) = batch.missing_before(&stored) {
+            self.write_again(before).map_err(|e| e.to_string())?;
+            batch.before = None;
+            stored = self.write(&batch);
+        }
         if fault == Some(Fault::Lost) {
             return Err("injected".to_owned());
         }
@@ -373,19 +378,37 @@ impl Gate {
         while self.flush(None).unwrap() {}
     }
 
+    /// What `write_again` of `worker/edge/src/lane/object/publish.rs` does. It fails at the lane's fault, and returns the
+    /// first row that it wrote, and the last.
+    pub fn write_again(&self, through: u64) -> Result<Option<(u64, u64)>, StorageError> {
+        let key = params![TENANT, self.number, through as i64];
+        let last: i64 =
+            self.database.query_row(d1::LAST_RECEIPT, key, |row| row.get(0)).unwrap();
+        let first =
+            self.on_lane(|lane, storage| lane.first_kept(storage, last as u64 + 1))?;
+        let mut next = first;
+        while let Some(kept) = self.on_lane(|_, storage| Lane::kept_rows(storage, next))? {
+            let rows = params![TENANT, self.number, kept.rows, None::<i64>];
+            self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
+            next = kept.range.1 + 1;
+        }
+        Ok((next > first).then(|| (first, next - 1)))
+    }
+
     /// What `worker/edge/src/d1/flush.rs` does.
     fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
         let totals = batch.report.totals.encode();
         let metrics = params![TENANT, self.number, batch.metrics, totals];
         self.database.execute(d1::FLUSH_METRICS, metrics).unwrap();
-        self.database.execute(d1::FLUSH_ROWS, params![TENANT, self.number, batch.rows]).unwrap();
+        let rows = params![TENANT, self.number, batch.rows, batch.before.map(|seq| seq as i64)];
+        self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
         self.database
             .execute(d1::FLUSH_COUNTS, params![TENANT, self.number, batch.counts])
             .unwrap();
         let (through, now_ms) = (batch.through as i64, self.now_ms.get() as i64);
         let through = params![TENANT, self.number, through, now_ms, batch.report.encode()];
         self.database.execute(d1::FLUSHED_THROUGH, through).unwrap();
-        let Some((first, last)) = batch.range else { return Vec::new() };
+        let (first, last) = batch.expected();
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
         hashes
             .query_map(params![TENANT, self.number, first as i64, last as i64], |row| {

@@ -16,7 +16,7 @@ use crate::limits::D1_BACKGROUND_MS;
 
 /// The contents of D1 after the batch.
 pub struct Flushed {
-    /// Sequence number and hash of each receipt in the batch's range.
+    /// Sequence number and hash of each receipt of [`FlushBatch::expected`] that D1 has.
     pub stored: Vec<(u64, String)>,
     /// The tenant's epoch. 0 if the tenant does not exist.
     pub epoch: u64,
@@ -61,7 +61,8 @@ pub async fn flush(
     // Before the rest: it adds only what D1 has not seen.
     let mut statements = vec![statement(FLUSH_METRICS, &metrics)];
     if batch.range.is_some() {
-        let rows = [tenant.clone(), lane.clone(), text(&batch.rows)];
+        let before = batch.before.map_or(JsValue::NULL, number);
+        let rows = [tenant.clone(), lane.clone(), text(&batch.rows), before];
         statements.push(statement(FLUSH_ROWS, &rows));
     }
     let report = text(&batch.report.encode());
@@ -71,7 +72,7 @@ pub async fn flush(
         let counts = [tenant.clone(), lane.clone(), text(&batch.counts)];
         statements.push(statement(FLUSH_COUNTS, &counts));
     }
-    let (first, last) = batch.range.unwrap_or((0, 0));
+    let (first, last) = batch.expected();
     statements.push(statement(LOG_CHECKPOINT, &[tenant.clone(), lane.clone()]));
     let range = [tenant.clone(), lane, number(first), number(last)];
     statements.push(statement(STORED_HASHES, &range));

@@ -6,7 +6,7 @@ use gateward_core::lane::{LogName, TreeHead, Unpublished, decode_hashes};
 use gateward_core::problem::{Problem, ProblemCode};
 use gateward_core::receipt::RegistryEvent;
 use gateward_core::sql::d1::{
-    COSIGN, EPOCH, FLUSH_ROWS, LAST_IN_RANGE, LOG_CHECKPOINT, LOG_IS_PUBLIC, LOG_LEAVES, LOG_ROOTS,
+    COSIGN, EPOCH, FLUSH_ROWS, LAST_RECEIPT, LOG_CHECKPOINT, LOG_IS_PUBLIC, LOG_LEAVES, LOG_ROOTS,
     PUBLISH, REGISTRY_EVENTS, WRITE_TILES,
 };
 use gateward_core::tlog::tile::nodes_of;
@@ -113,19 +113,19 @@ pub async fn cosign(env: &Env, log: &LogName, note: &str, lines: &str) -> Result
 /// Writes journal rows again, and reads nothing back. Writing a row again is a no-op.
 pub async fn write_rows(env: &Env, log: &LogName, rows: &str) -> Result<()> {
     let [tenant, lane] = key(log);
-    let again = statement(FLUSH_ROWS, &[tenant, lane, rows.into()]);
+    let again = statement(FLUSH_ROWS, &[tenant, lane, rows.into(), JsValue::NULL]);
     query(env, &[again], D1_BACKGROUND_MS).await.map(drop)
 }
 
-/// The last receipt in a range; 0 if there is none.
-pub async fn last_in_range(env: &Env, log: &LogName, (first, last): (u64, u64)) -> Result<u64> {
+/// The newest receipt that D1 has up to a number; 0 if it has none.
+pub async fn last_receipt(env: &Env, log: &LogName, through: u64) -> Result<u64> {
     #[derive(Deserialize)]
     struct Row {
         seq: u64,
     }
     let [tenant, lane] = key(log);
-    let range = statement(LAST_IN_RANGE, &[tenant, lane, number(first), number(last)]);
-    let answered = query(env, &[range], D1_BACKGROUND_MS).await?;
+    let newest = statement(LAST_RECEIPT, &[tenant, lane, number(through)]);
+    let answered = query(env, &[newest], D1_BACKGROUND_MS).await?;
     let found: Vec<Row> = rows(answered.first().map(Box::as_ref))?;
     Ok(found.first().map_or(0, |row| row.seq))
 }

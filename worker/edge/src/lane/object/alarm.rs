@@ -308,10 +308,10 @@ impl GateLane {
     }
 
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
-        self.look_again_if_needed().await?;
+        self.look_again_if_stopped().await?;
         let progress = self.flush_rows(settings).await?;
         self.publish(settings).await;
-        Ok(if self.is_rewriting() { Progress::More } else { progress })
+        Ok(progress)
     }
 
     async fn flush_rows(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
@@ -338,8 +338,19 @@ impl GateLane {
             batch.report.epoch = self.registry.borrow().epoch();
             batch.report.alarm_overdue_ms = self.alarm_overdue_ms.get();
             self.check_database_size(&settings.config, now_ms).await?;
-            let flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+            let mut flushed =
+                d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
+            let log = LogName { tenant: tenant.clone(), lane: lane_number };
+            if let Some(before) = batch.missing_before(&flushed.stored) {
+                if !self.write_again(&log, before).await? {
+                    return Ok(Progress::More);
+                }
+                // It may be lost.
+                batch.before = None;
+                flushed =
+                    d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+            }
             let confirmed = self.with_lane(|lane, storage| {
                 Lane::keep_records(storage, flushed.epoch, now_ms, &[])?;
                 lane.confirm_flushed(storage, &batch, &flushed.stored)
@@ -348,7 +359,6 @@ impl GateLane {
                 return Err(Failure(format!("receipt {seq} is not in D1 as it was journalled")));
             }
             if settings.log_keys.is_some() {
-                let log = LogName { tenant: tenant.clone(), lane: lane_number };
                 self.compare_published(&log, flushed.note.as_deref()).await?;
             }
         }

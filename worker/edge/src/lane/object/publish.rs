@@ -128,29 +128,29 @@ impl GateLane {
         let is_same = standing == Standing::Same;
         self.compared.replace(is_same.then(|| note.map(str::to_owned)));
         match standing {
-            Standing::Same => {
-                self.rewriting.set(None);
-                Ok(())
-            }
+            Standing::Same => Ok(()),
             Standing::Other { is_new } => {
                 if is_new {
                     self.log(Event::LogStopped, note.unwrap_or("D1 has no checkpoint"));
                 }
                 Ok(())
             }
-            Standing::Restored { tree, from } => self.write_again(log, (note, tree), from).await,
+            Standing::Restored => {
+                let through = self.with_lane(|lane, _| Ok(lane.flushed_through()))?;
+                // Until all is there, the lane knows a larger tree than D1 has, and looks again.
+                if self.write_again(log, through).await? {
+                    self.with_lane(|lane, storage| lane.note_published(storage, note))?;
+                }
+                Ok(())
+            }
         }
     }
 
     /// Compares D1's checkpoint again if the lane stopped: a person may have repaired it, and nothing is flushed meanwhile.
-    /// And if it is writing rows again.
-    pub(super) async fn look_again_if_needed(&self) -> Result<(), Failure> {
+    pub(super) async fn look_again_if_stopped(&self) -> Result<(), Failure> {
         let stopped = self.with_lane(|lane, _| Ok(lane.is_stopped()))?;
-        let Some(log) = self.log_name()? else { return Ok(()) };
-        match stopped || self.is_rewriting() {
-            true => self.look(&log).await,
-            false => Ok(()),
-        }
+        let Some(log) = self.log_name()?.filter(|_| stopped) else { return Ok(()) };
+        self.look(&log).await
     }
 
     async fn look(&self, log: &LogName) -> Result<(), Failure> {
@@ -159,51 +159,32 @@ impl GateLane {
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
     }
 
-    /// Whether rows are left to be written again.
-    pub(super) fn is_rewriting(&self) -> bool {
-        self.rewriting.get().is_some()
-    }
-
-    /// Writes the rows from `from` on to D1 again: a bounded number of them, and the others when it looks next. What is
-    /// lost is told to the log.
-    async fn write_again(
-        &self,
-        log: &LogName,
-        (note, tree): (Option<&str>, TreeHead),
-        from: u64,
-    ) -> Result<(), Failure> {
-        let kept = self.with_lane(|lane, storage| lane.first_kept(storage, from))?;
-        let begun = self.rewriting.get().filter(|(size, _)| *size == tree.size);
-        if begun.is_none() && kept > from {
-            let last = logs::last_in_range(&self.env, log, (from, kept - 1)).await?;
-            let first = from.max(last + 1);
-            if first < kept {
-                self.log(Event::ReceiptsLost, &format!("receipts {first} to {}", kept - 1));
-            }
+    /// Writes rows up to `through` that a restored D1 lacks again: a bounded number of them. Returns whether D1 now has all
+    /// that the lane had. What is lost is told to the log.
+    ///
+    /// D1 was restored to a time, so it lacks the newest rows. They are written in order, so that what D1 has tells where to
+    /// go on, whatever fails.
+    pub(super) async fn write_again(&self, log: &LogName, through: u64) -> Result<bool, Failure> {
+        let from = logs::last_receipt(&self.env, log, through).await? + 1;
+        let (anchor, first) = self.with_lane(|lane, storage| {
+            Ok((Lane::anchor(storage)?.seq, lane.first_kept(storage, from)?))
+        })?;
+        let from = from.max(anchor + 1);
+        let lost = through.min(first - 1);
+        if from <= lost {
+            self.log(Event::ReceiptsLost, &format!("receipts {from} to {lost}"));
         }
-        let mut next = begun.map_or(kept, |(_, next)| next);
+        let mut next = first;
         for _ in 0..MAX_REWRITES {
-            let Some(rows) = self.with_lane(|_, storage| Lane::kept_rows(storage, next))? else {
-                return self.end_rewriting(note, (kept, next));
-            };
+            let rows = self.with_lane(|_, storage| Lane::kept_rows(storage, next))?;
+            let Some(rows) = rows else { break };
             logs::write_rows(&self.env, log, &rows.rows).await?;
             next = rows.range.1 + 1;
-            self.rewriting.set(Some((tree.size, next)));
         }
-        Ok(())
-    }
-
-    fn end_rewriting(&self, note: Option<&str>, (kept, next): (u64, u64)) -> Result<(), Failure> {
-        let again = if next > kept {
-            format!("receipts {kept} to {}", next - 1)
-        } else {
-            "no receipts".to_owned()
-        };
-        self.log(Event::LogRestored, &again);
-        // Until then, the lane writes again whatever it has when it looks next.
-        self.with_lane(|lane, storage| lane.note_published(storage, note))?;
-        self.rewriting.set(None);
-        Ok(())
+        if next > first {
+            self.log(Event::LogRestored, &format!("receipts {first} to {}", next - 1));
+        }
+        Ok(next > through)
     }
 
     /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.

@@ -41,8 +41,6 @@ pub struct GateLane {
     /// Outer `None`: the lane has not compared D1's checkpoint with its own tree, and must before it publishes. Inner `None`:
     /// D1 has no checkpoint. Else the note of D1's checkpoint, which is of this tree.
     pub(super) compared: RefCell<Option<Option<String>>>,
-    /// After a restore of D1: the size of its tree, and the next row to write again.
-    pub(super) rewriting: Cell<Option<(u64, u64)>>,
     /// When publishing may be tried again after it failed.
     pub(super) publish_after_ms: Cell<u64>,
     /// Requests that wait for a checkpoint.
@@ -88,7 +86,6 @@ impl GateLane {
             failed_flushes: Cell::new(0),
             database_size: Cell::new((0, true)),
             compared: RefCell::default(),
-            rewriting: Cell::new(None),
             publish_after_ms: Cell::new(0),
             waiting: Cell::new(0),
             events_due: Cell::new(None),
