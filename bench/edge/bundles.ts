@@ -1,5 +1,5 @@
-// Builds Gateward with bundles of other sizes than the shipped one, to measure what policies cost. It copies
-// the sources, adds a generated file of policies, and builds as for a release.
+// Builds Gateward otherwise than it is shipped, to measure what a part of it costs: with bundles of other sizes, or with
+// files that are changed. It copies the sources, changes the copy, and builds as for a release.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -48,28 +48,54 @@ export function bundles(): Bundle[] {
 
 /** Builds them one after the other in the same place, and moves each result away. */
 export function buildBundles(): void {
-  for (const source of SOURCES) {
-    rmSync(join(COPY, source), { recursive: true, force: true });
-    cpSync(source, join(COPY, source), { recursive: true, preserveTimestamps: true });
-  }
-  if (!existsSync(join(COPY, "node_modules"))) symlinkSync(resolve("node_modules"), join(COPY, "node_modules"));
+  copySources();
   const shipped = shippedPolicies();
   for (const count of POLICIES) buildBundle(count, count - shipped);
 }
 
 function buildBundle(count: number, generated: number): void {
   writeFileSync(join(COPY, GENERATED), Array.from({ length: generated }, (_, at) => policy(at)).join("\n"));
-  const { GATEWARD_PREBUILT: _, CARGO_TARGET_DIR: __, ...environment } = process.env;
-  execFileSync("scripts/build-wasm.sh", { cwd: COPY, stdio: "inherit", env: { ...environment, GATEWARD_PROFILE: "release" } });
-  const wasm = readFileSync(join(COPY, BUILD, "index_bg.wasm"));
-  const held = wasm.toString("latin1").match(/generated#generated-\d+/g) ?? [];
+  const held = buildTo(buildOf(count)).match(/generated#generated-\d+/g) ?? [];
   if (new Set(held).size !== generated) throw new Error(`the bundle of ${count} policies has ${new Set(held).size} generated ones`);
-  rmSync(buildOf(count), { recursive: true, force: true });
-  cpSync(join(COPY, BUILD), buildOf(count), { recursive: true });
 }
 
 function buildOf(count: number): string {
   return join(ROOT, `${count}-policies`);
+}
+
+/** What becomes of a file's text. */
+export type Change = (text: string) => string;
+
+/** Builds with changed files, to a directory with this name. Returns the directory. */
+export function buildChanged(name: string, changes: Record<string, Change>): string {
+  copySources();
+  for (const [path, change] of Object.entries(changes)) {
+    const text = readFileSync(path, "utf8");
+    const changed = change(text);
+    if (changed === text) throw new Error(`${path} does not have what is to be changed`);
+    writeFileSync(join(COPY, path), changed);
+  }
+  const build = join(ROOT, name);
+  buildTo(build);
+  return build;
+}
+
+/** The copies are new to Cargo, which goes by their times: the last build may have been of changed ones. */
+function copySources(): void {
+  for (const source of SOURCES) {
+    rmSync(join(COPY, source), { recursive: true, force: true });
+    cpSync(source, join(COPY, source), { recursive: true });
+  }
+  if (!existsSync(join(COPY, "node_modules"))) symlinkSync(resolve("node_modules"), join(COPY, "node_modules"));
+}
+
+/** Builds the copy, and moves the result to a directory. Returns the Wasm as a text, to look for strings in it. */
+function buildTo(build: string): string {
+  const { GATEWARD_PREBUILT: _, CARGO_TARGET_DIR: __, ...environment } = process.env;
+  execFileSync("scripts/build-wasm.sh", { cwd: COPY, stdio: "inherit", env: { ...environment, GATEWARD_PROFILE: "release" } });
+  rmSync(build, { recursive: true, force: true });
+  cpSync(join(COPY, BUILD), build, { recursive: true });
+  return readFileSync(join(build, "index_bg.wasm"), "latin1");
 }
 
 /** A policy that no call of the demo's tenant can match. */

@@ -313,7 +313,7 @@ export class GateLane extends DurableObject {
 
     const rows = `[${texts.join(",")}]`;
     const added = [...metrics].map(([series, seqs]) => `[${series},[${seqs}]]`);
-    const report = { number: 1, journal_rows: 0, journal_age_ms: now - oldest, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
+    const report = { number: 1, journal_rows: 0, journal_age_ms: now - oldest, approvals_open: 0, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
     const results = await db.batch([

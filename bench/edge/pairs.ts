@@ -89,3 +89,9 @@ function accountOf(name: string): { pid: number; group: number; hundredths: numb
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number);
   return { pid: Number(name), group: fields[2] ?? NaN, hundredths: (fields[11] ?? 0) + (fields[12] ?? 0) };
 }
+
+/** The median over all pairs, whose rounds follow each other, of what a comparison of both rounds gives. */
+export function medianOfPairs(rounds: Round[], compare: (first: Round, second: Round) => number): number | undefined {
+  const compared = rounds.flatMap((round, at) => (at % 2 === 0 ? [compare(round, rounds[at + 1] ?? round)] : []));
+  return medianInterval(compared)?.median;
+}

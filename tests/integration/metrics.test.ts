@@ -11,6 +11,8 @@ import { Receiver } from "../support/receiver.ts";
 import { json, Upstream } from "../support/upstream.ts";
 
 const FLUSH_INTERVAL_MS = 50;
+/** How far the clock jumps over an alarm. */
+const LATE_MS = 5 * 60_000;
 
 /** A reader of a tenant's metrics, and of nothing else. */
 const reader = (tenant: Tenant): Promise<Api> => tenant.apiWith(["metrics:read"]);
@@ -105,6 +107,7 @@ describe("metrics", () => {
       ["gateward_lanes", {}, 1],
       ["gateward_journal_rows", {}, 0],
       ["gateward_reservations_open", {}, 0],
+      ["gateward_approvals_open", {}, 0],
     ] as const) {
       expect({ name, labels, value: samples.sum(name, labels) }).toEqual({ name, labels, value });
     }
@@ -261,6 +264,27 @@ describe("while D1 fails", () => {
     await reaches(gateward, api, DECISIONS, answers.length);
     const samples = await reaches(gateward, api, "gateward_flush_errors_total", 1);
     expect(samples.sum(DECISIONS)).toBe(answers.length);
+  });
+
+  test("an alarm is as late as it is, also if its object ended before it ran", async () => {
+    const tenant = await gateward.tenant();
+    const api = await reader(tenant);
+    const { token } = await tenant.agent();
+    // Failed flushes set the next alarm further and further ahead.
+    await gateward.databaseIs("failing", /journal_rows/);
+    await gateward.decide(token, readCall());
+    const lane = `${tenant.name}/0`;
+    const due = async () => Number((await gateward.laneRows<{ value: string }>(lane, "SELECT value FROM meta WHERE name = 'alarm_due'"))[0]?.value);
+    await eventually("the next alarm is two seconds away", async () => (await due()) > Date.now() + 2_000);
+    await gateward.evict(lane);
+    await gateward.clockIsAhead(LATE_MS);
+    await gateward.databaseIs("up");
+    try {
+      const samples = await reaches(gateward, api, "gateward_alarm_overdue_seconds", 1);
+      expect(samples.sum("gateward_alarm_overdue_seconds")).toBeGreaterThan(LATE_MS / 2_000);
+    } finally {
+      await gateward.clockIsAhead(0);
+    }
   });
 
   test("a scrape is answered 503", async () => {

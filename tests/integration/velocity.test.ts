@@ -2,9 +2,10 @@
 // an hour waits for finance (policies/velocity.json).
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthorizeResponse } from "../support/api/types.gen.ts";
-import { Gateward, HINDERED, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
+import { eventually, Gateward, HINDERED, readCall, type Tenant, type TestAgent } from "../support/gateward.ts";
 
 const LANES = 4;
+const HOUR_MS = 3_600_000;
 
 let gateward: Gateward;
 let demo: Tenant;
@@ -101,12 +102,51 @@ describe("a window of the tenant", () => {
     await gateward.hold("looks");
     try {
       const customer = newCustomer();
-      const denied = await refund(0, customer);
-      expect(denied).toMatchObject({ decision: "deny", reason_code: "velocity_unavailable" });
+      const before = gateward.lines().length;
+      const denied = await Promise.all(Array.from({ length: 30 }, (_, call) => refund(call, customer)));
+      for (const answer of denied) expect(answer).toMatchObject({ decision: "deny", reason_code: "velocity_unavailable" });
+      const lines = gateward.lines().slice(before).filter(({ event }) => event === "window_not_answered");
+      // One a second.
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.length).toBeLessThan(denied.length);
       const { name, token } = agentOf(0);
       expect((await gateward.decide(token, readCall({ agent: { id: name } }))).decision).toBe("allow");
     } finally {
       await gateward.release();
+    }
+  });
+
+  test("is deleted by its object's alarm once it is over", async () => {
+    const tenant = await gateward.tenant();
+    const { name, token } = await tenant.agent("refunder", { groups: ["support"] });
+    const rows = (object: number) => gateward.laneRows<{ name: string }>(`_windows/${tenant.name}/${object}`, "SELECT name FROM windows");
+    // When the object's alarm last looked at the clock.
+    const clock = async (object: number) => {
+      const [stored] = await gateward.laneRows<{ value: string }>(`_windows/${tenant.name}/${object}`, "SELECT value FROM meta WHERE name = 'clock'");
+      return Number(stored?.value.split(":")[0]);
+    };
+    const parameters = { customer_id: "c-1", amount: 20, currency: "EUR" };
+    const call = readCall({
+      agent: { id: name },
+      tool_call: { tool: "crm", action: "refund", mutates_state: true, parameters },
+      context: { source_trust: "trusted_internal_signed" },
+    });
+    // An alarm that is set by a clock that is behind runs at once. Windows are deleted by a time that the clock passed an
+    // hour before.
+    try {
+      await gateward.clockIsAhead(-8 * HOUR_MS);
+      expect((await gateward.decide(token, call)).decision).toBe("allow");
+      // An object that nobody asked has no such table.
+      const held = await Promise.all(Array.from({ length: 32 }, (_, object) => rows(object).catch(() => [])));
+      const object = held.findIndex((found) => found.length > 0);
+      const soonMs = Date.now() - 5 * HOUR_MS;
+      await gateward.clockIsAhead(-5 * HOUR_MS);
+      await eventually("the alarm runs", async () => (await clock(object)) >= soonMs);
+      expect(await rows(object)).toHaveLength(1);
+      await gateward.clockIsAhead(-3 * HOUR_MS);
+      await eventually("the window is deleted", async () => (await rows(object)).length === 0);
+    } finally {
+      await gateward.clockIsAhead(0);
     }
   });
 });

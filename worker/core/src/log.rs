@@ -99,6 +99,24 @@ events! {
     WitnessFailed = Warn, "witness_failed", "A witness did not cosign a checkpoint; it is asked again with the next one.";
 }
 
+impl Event {
+    /// Whether it is that D1 or another object does not answer. Then it happens with every request.
+    #[must_use]
+    pub const fn is_outage(self) -> bool {
+        matches!(
+            self,
+            Self::AuditCountLost
+                | Self::CallNotWithdrawn
+                | Self::DatabaseFailed
+                | Self::LaneUnavailable
+                | Self::LimitNotLeased
+                | Self::MetricsUnavailable
+                | Self::NonceNotWritten
+                | Self::WindowNotAnswered
+        )
+    }
+}
+
 /// A line. Absent members are left out.
 #[derive(Debug)]
 pub struct Line<'a> {

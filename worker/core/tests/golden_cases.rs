@@ -10,11 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gateward_core::call::command::GateCommand;
+use gateward_core::gate::AgentState;
 use gateward_core::gate::velocity::of_call;
+use gateward_core::gate::windows::hour;
 use gateward_core::limit::Amount;
-use gateward_core::policy::{CallEntities, PolicyRequest};
-use gateward_core::velocity::Reach;
+use gateward_core::policy::{CallEntities, PolicyEngine, PolicyRequest};
 use gateward_core::velocity::shared::Look;
+use gateward_core::velocity::window::PARTS_IN_ROW;
+use gateward_core::velocity::{Reach, SlidingWindow};
 use gateward_policy_compiler::{SourceFile, compile, read_sources};
 use serde_json::{Value, json};
 use support::{Gate, read_call, with};
@@ -71,20 +74,49 @@ fn decide(mut gate: Gate, case: &Value) -> Value {
     command.signed = true;
     text(&case["tenant"]).clone_into(&mut command.tenant);
     let windows = case["velocity"].as_object().into_iter().flatten();
-    windows.for_each(|(name, earlier)| count_earlier(&gate, &command, name, earlier));
+    let mut agent = AgentState::default();
+    // Makes the lane's tables.
+    gate.on_lane(|_, _| Ok(())).unwrap();
+    windows.for_each(|(name, earlier)| count_earlier(&gate, &command, &mut agent, name, earlier));
+    let snapshot = (&command.call.agent, agent.encode());
+    gate.storage.connection.execute("INSERT INTO agents VALUES (?1, ?2)", snapshot).unwrap();
     serde_json::from_str(&gate.try_call(&command).unwrap().body).unwrap()
 }
 
-/// Counts earlier calls in one of the tenant's windows: as many, and of the sum, as the case says.
-fn count_earlier(gate: &Gate, command: &GateCommand, name: &str, earlier: &Value) {
+/// Counts earlier calls in a window: as many, and of the sum, as the case says. It is where the gate reads it: in the
+/// agent's state, in the lane, or in an object of the tenant.
+fn count_earlier(
+    gate: &Gate,
+    command: &GateCommand,
+    agent: &mut AgentState,
+    name: &str,
+    earlier: &Value,
+) {
     let windows = of_call(&gate.engine, &gate.config.value_key, command, &gate.records);
-    let window = windows.iter().find(|counting| counting.window.name == name).unwrap();
-    assert_eq!(window.window.reach, Reach::Tenant, "{name}");
+    let counting = windows.iter().find(|counting| counting.window.name == name).unwrap();
+    let (now_ms, width_ms) = (gate.now_ms.get(), counting.window.width_ms);
     let sum: Option<Amount> = earlier["sum"].as_str().map(|sum| sum.parse().unwrap());
+    let mut window = SlidingWindow::default();
     for call in 0..earlier["count"].as_u64().unwrap() {
         // The first call has the whole sum.
         let amount = sum.map(|sum| if call == 0 { sum } else { Amount::ZERO });
-        gate.look(Some(&format!("earlier {call}")), &Look { amount, ..window.look() });
+        match counting.window.reach {
+            Reach::Agent => window.add(now_ms, width_ms, amount, PARTS_IN_ROW),
+            Reach::Tenant => {
+                let look = Look { amount, ..counting.look() };
+                gate.look(Some(&format!("earlier {call}")), &look).unwrap();
+            }
+        }
+    }
+    let record = serde_json::to_string(&window).unwrap();
+    match (counting.window.reach, counting.row()) {
+        (Reach::Tenant, _) => {}
+        (Reach::Agent, None) => agent.windows.push((counting.window.id.into(), window)),
+        (Reach::Agent, Some(row)) => {
+            let end = hour(window.ends_at_ms(width_ms)) as i64;
+            let insert = "INSERT INTO windows VALUES (?1, ?2, ?3)";
+            gate.storage.connection.execute(insert, (row, end, record)).unwrap();
+        }
     }
 }
 
@@ -187,4 +219,40 @@ fn each_recipe_of_the_policy_guide_decides_its_cases_as_written() {
         let (wrong, cases) = wrong_cases(&recipe.with_extension("json"), gate);
         assert!(cases >= 2 && wrong.is_empty(), "{}", wrong.join("\n"));
     }
+}
+
+#[test]
+fn a_case_sets_windows_wherever_they_are_kept() {
+    let mut sources = read_sources(&Path::new(ROOT).join("policies")).unwrap();
+    let of_agent = json!({"to_customer": {"tools": ["crm/refund"], "sum": "/amount", "key": ["/customer_id"],
+        "window_s": 60, "reach": "agent"}});
+    let windows = with(serde_json::from_str(&sources.velocity).unwrap(), of_agent);
+    sources.velocity = windows.to_string();
+    let policy = r#"@id("all") @reason("As the case says, and this call.")
+        forbid (principal, action == Action::"crm/refund", resource)
+        when {
+          context.velocity.calls_1m.count == 8 && context.velocity.refunds_to_customer.count == 2 &&
+          context.velocity.to_customer.count == 4 && context.velocity.to_customer.sum == decimal("50.5")
+        };"#;
+    let path = "tenants/demo/windows.cedar".to_owned();
+    sources.policies.push(SourceFile { path, text: policy.to_owned() });
+    let compiled = compile(&sources).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
+    let gate = Gate { engine: PolicyEngine::new(compiled.leak()), ..Gate::new() };
+    let case = json!({
+        "tenant": "demo",
+        "agent": {"name": "support", "environment": "production", "risk_tier": "low", "groups": ["support"]},
+        "server": {"name": "crm", "trust": "trusted", "kind": "mcp"},
+        "tool": {"name": "refund"},
+        "resource": "",
+        "source_trust": "trusted_internal_signed",
+        "sensitive": false,
+        "input": {"customer_id": "c-1", "amount": 20, "currency": "EUR"},
+        "velocity": {
+            "calls_1m": {"count": 7},
+            "refunds_to_customer": {"count": 1, "sum": "30.5"},
+            "to_customer": {"count": 3, "sum": "30.5"},
+        },
+    });
+    let answer = decide(gate, &case);
+    assert_eq!(answer["matched_policies"], json!(["tenants/demo/windows#all"]), "{answer}");
 }

@@ -7,7 +7,9 @@ mod support;
 use std::collections::BTreeMap;
 
 use gateward_core::credential::token::secret_hash;
+use gateward_core::lane::Lane;
 use gateward_core::metrics::{MAX_SERIES_OF_METRIC, Metric, OTHER, Series};
+use gateward_core::name::is_name;
 use gateward_core::sql::d1;
 use rusqlite::{Connection, params};
 use serde_json::{Value as Json, json};
@@ -213,8 +215,10 @@ fn series_with_names_are_bounded_and_the_rest_is_other() {
 }
 
 #[test]
-fn the_bound_in_the_statement_is_the_constant() {
+fn the_bound_and_the_name_in_the_statement_are_the_constants() {
     assert!(d1::FLUSH_METRICS.contains(&format!("<= {MAX_SERIES_OF_METRIC} ")));
+    assert!(d1::FLUSH_METRICS.contains(&format!("json_array('{OTHER}')")));
+    assert!(!is_name(OTHER), "a server of this name would share the series");
 }
 
 #[test]
@@ -256,6 +260,66 @@ fn a_lanes_report_says_how_it_was_at_its_flush() {
     let age: Option<i64> =
         gate.database.query_row(d1::LANE_REPORTS, later, |row| row.get("journal_age_ms")).unwrap();
     assert_eq!(age, None);
+}
+
+#[test]
+fn a_report_has_the_rows_that_stay_while_d1_has_another_receipt() {
+    let gate = Gate::new();
+    for _ in 0..3 {
+        gate.call(&read_call());
+    }
+    let reported = || gate.count("SELECT report->>'journal_rows' FROM lane_flushes");
+    // As somebody else would have written it.
+    let forged = "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, \
+         prev_receipt_hash, body) VALUES ('demo', 0, 2, 'decision', '', 0, hex(zeroblob(32)), hex(zeroblob(32)), '{}')";
+    gate.database.execute(forged, []).unwrap();
+    for expected in [0, 3, 3] {
+        assert_eq!(gate.flush(None), Err("receipt 2 differs".to_owned()));
+        assert_eq!(reported(), expected, "the first report counts on a confirmation");
+    }
+    gate.database.execute("DELETE FROM receipts", []).unwrap();
+    gate.flush_all();
+    assert_eq!(reported(), 0);
+    assert_eq!(counters(&gate.database).get(ALLOWED), Some(&3));
+}
+
+#[test]
+fn a_report_has_the_approvals_that_are_open() {
+    let mut gate = Gate::new();
+    gate.records.tool = tool(true, false);
+    let waits = with(
+        read_call(),
+        json!({"tool_call": {"mutates_state": true}, "context": {"source_trust": "semi_trusted_customer"}}),
+    );
+    let reported = |gate: &Gate| {
+        gate.flush_all();
+        gate.count("SELECT report->>'approvals_open' FROM lane_flushes")
+    };
+    for open in 1..=2 {
+        assert_eq!(gate.call(&waits).1["decision"], "require_approval");
+        assert_eq!(reported(&gate), open);
+    }
+    gate.evict();
+    gate.call(&read_call());
+    assert_eq!(reported(&gate), 2, "after a restart");
+    gate.now_ms.set(START_MS + 40 * 60_000);
+    let now_ms = gate.now_ms.get();
+    let expired = gate.on_lane(|lane, storage| {
+        lane.adopt(storage, TENANT, 0)?;
+        lane.expire_approvals(storage, &gate.config, now_ms)
+    });
+    expired.unwrap();
+    assert_eq!(reported(&gate), 0, "their time is over");
+}
+
+#[test]
+fn the_time_of_the_alarm_survives_the_lane() {
+    let gate = Gate::new();
+    let due = || gate.on_lane(|_, storage| Lane::alarm_due(storage)).unwrap();
+    assert_eq!(due(), None);
+    gate.on_lane(|_, storage| Lane::set_alarm_due(storage, START_MS)).unwrap();
+    gate.evict();
+    assert_eq!(due(), Some(START_MS));
 }
 
 #[test]

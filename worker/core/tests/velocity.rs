@@ -6,12 +6,16 @@ mod support;
 
 use std::rc::Rc;
 
-use gateward_core::call::command::GateCommand;
-use gateward_core::lane::{Answers, Called};
+use gateward_core::approval::{DecideCommand, VerdictKind};
+use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::clock::CLOCK_TOLERANCE_MS;
+use gateward_core::gate::windows::Looked;
+use gateward_core::lane::{Answers, Called, Lane, PRUNE_WINDOWS_MS};
 use gateward_core::policy::PolicyEngine;
+use gateward_core::velocity::shared::Look;
 use gateward_policy_compiler::{SourceFile, Sources, compile};
 use serde_json::{Value, json};
-use support::{Fault, Gate, read_call, records, with};
+use support::{Fault, Gate, START_MS, TENANT, read_call, records, with};
 
 const SCHEMA: &str = include_str!("../../../policies/schema.cedarschema");
 
@@ -20,7 +24,8 @@ const WINDOWS: &str = r#"{
   "denied": { "tools": ["*"], "counts": "denied", "window_s": 60, "reach": "agent" },
   "item": { "tools": ["notes/*"], "key": ["/n"], "sum": "/amount", "window_s": 3600, "reach": "agent" },
   "shared": { "tools": ["notes/*"], "key": ["/customer"], "sum": "/amount", "window_s": 3600, "reach": "tenant" },
-  "mail": { "tools": ["mail/*"], "key": ["/customer"], "window_s": 3600, "reach": "tenant" }
+  "mail": { "tools": ["mail/*"], "key": ["/customer"], "window_s": 3600, "reach": "tenant" },
+  "user": { "tools": ["users/*"], "key": ["user"], "window_s": 3600, "reach": "tenant" }
 }"#;
 
 const POLICIES: &str = r#"
@@ -235,10 +240,58 @@ fn windows_that_are_over_are_deleted() {
         gate.flush_all();
     }
     assert_eq!(stored(&gate), 1);
-    let shared = gate.windows.borrow();
-    let left: i64 =
-        shared.connection.query_row("SELECT count(*) FROM windows", [], |row| row.get(0)).unwrap();
+}
+
+#[test]
+fn the_alarm_of_a_tenants_windows_deletes_those_that_are_over_and_then_is_not_set_again() {
+    let gate = gate();
+    for n in 0..3 {
+        passes(&gate, json!({"n": n, "customer": n}));
+    }
+    let alarm = |at_ms: u64| {
+        let windows = gate.windows.borrow();
+        // The object ended since the last alarm.
+        let mut object = Lane::start(&*windows).unwrap();
+        let next_ms = object.prune_windows(&*windows, at_ms).unwrap();
+        let left = "SELECT count(*) FROM windows";
+        let left: i64 = windows.connection.query_row(left, [], |row| row.get(0)).unwrap();
+        (next_ms, left)
+    };
+    let end_ms = START_MS + 3_600_000;
+    let first_ms = end_ms + PRUNE_WINDOWS_MS;
+    let (next_ms, left) = alarm(first_ms);
+    assert_eq!((next_ms, left), (Some(first_ms + 3_600_000), 3), "the clock may have jumped");
+    assert_eq!(alarm(first_ms + 3_600_000), (None, 0));
+    // Another one whose time is far off.
+    gate.now_ms.set(first_ms);
+    passes(&gate, json!({"n": 9, "customer": 9}));
+    let (next_ms, left) = alarm(first_ms + 3_600_000);
+    assert!(next_ms.is_some_and(|at_ms| at_ms >= first_ms + 2 * 3_600_000), "{next_ms:?}");
     assert_eq!(left, 1);
+}
+
+#[test]
+fn one_alarm_deletes_a_bounded_number_of_windows_and_the_next_one_is_due_at_once() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    let windows = gate.windows.borrow();
+    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500) \
+         INSERT INTO windows SELECT 'w/' || n, 1, '{\"window\":{\"slots\":[]}}' FROM n";
+    windows.connection.execute(many, []).unwrap();
+    let mut object = Lane::start(&*windows).unwrap();
+    let mut left = Vec::new();
+    for (at_ms, again) in [
+        (START_MS, false),
+        (START_MS + 3_600_000, true),
+        (START_MS + 3_600_001, true),
+        (START_MS + 3_600_002, false),
+    ] {
+        let next_ms = object.prune_windows(&*windows, at_ms).unwrap();
+        assert_eq!(next_ms == Some(at_ms), again, "{at_ms} {next_ms:?}");
+        let count = "SELECT count(*) FROM windows";
+        left.push(windows.connection.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap());
+    }
+    assert_eq!(left, [2501, 1501, 501, 1]);
 }
 
 #[test]
@@ -288,14 +341,195 @@ fn a_flood_of_calls_is_charged_before_it_looks() {
     gate.records.agent.as_mut().unwrap().rate_refill_per_s = Some(0.001);
     let command = command(&arguments(json!({})));
     // Two calls at once: neither has an answer of the window yet.
-    let step = || {
-        let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
-        let answers = Answers::default();
-        gate.on_lane(|lane, storage| {
-            lane.call(storage, parts, &command, &gate.records, answers, now_ms)
-        })
+    assert!(matches!(step(&gate, &command, None), Called::NotCounted(_)));
+    let Called::Decided(reply) = step(&gate, &command, None) else {
+        panic!("the second call looks")
     };
-    assert!(matches!(step().unwrap(), Called::NotCounted(_)));
-    let Called::Decided(reply) = step().unwrap() else { panic!("the second call looks") };
     assert_eq!(reply.status, 429);
+}
+
+/// One step of a call, with what windows answered so far.
+fn step(gate: &Gate, command: &GateCommand, looked: Option<&Looked>) -> Called {
+    let (parts, now_ms) = ((&gate.engine, &gate.config), gate.now_ms.get());
+    let answers = Answers { looked, ..Answers::default() };
+    let called = gate.on_lane(|lane, storage| {
+        lane.call(storage, parts, command, &gate.records, answers, now_ms)
+    });
+    called.unwrap()
+}
+
+#[test]
+fn a_window_whose_key_the_registry_changed_is_asked_again_and_the_other_one_forgets() {
+    let mut gate = gate();
+    let users = with(call(arguments(json!({}))), json!({"tool_call": {"tool": "users"}}));
+    let mut command = support::command(&users);
+    command.call.user_id = "ann".to_owned();
+    let answer = |gate: &Gate, looks: &[Look]| -> Vec<_> {
+        looks.iter().map(|look| (look.row(), gate.look(Some("0.1"), look))).collect()
+    };
+    let Called::NotCounted(before) = step(&gate, &command, None) else { panic!("it looks") };
+    let mut looked = answer(&gate, &before);
+    // From now on, the credential is a harness's, whose word for the user counts.
+    gate.records.credential.as_mut().unwrap().assigns_runs = true;
+    let Called::NotCounted(after) = step(&gate, &command, Some(&looked)) else {
+        panic!("it looks at the user's window")
+    };
+    assert_ne!(before, after);
+    looked.extend(answer(&gate, &after));
+    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+        panic!("everything is known")
+    };
+    assert!(reply.body.contains("policy_allow"), "{}", reply.body);
+    assert_eq!(reply.counted_in, [after[0].row()]);
+}
+
+/// What others have in the tenant's window of a customer.
+fn in_window(gate: &Gate, change: Value) -> u64 {
+    let Called::NotCounted(looks) = step(gate, &command(&arguments(change)), None) else {
+        panic!("the window is asked")
+    };
+    gate.look(None, &looks[0]).unwrap().count
+}
+
+#[test]
+fn a_window_of_the_tenant_and_a_shared_limit_count_what_passes_both() {
+    let mut one = gate();
+    let two = other(&one);
+    let limit = json!({"limit_id": "l", "rule": {"kind": "quota", "max": "2", "window": "day"}});
+    let limit = json!({"subject_kind": "tenant", "subject": "*", "limit": limit});
+    one.records.tenant.as_mut().unwrap().shared_limits =
+        [serde_json::from_value(limit).unwrap()].into();
+    passes(&one, json!({}));
+    passes(&two, json!({}));
+    assert_eq!(decide(&one, json!({})).0, "require_approval");
+    // What the window held back took nothing of the limit.
+    passes(&one, json!({"customer": "d"}));
+    let (_, body) = one.call(&call(arguments(json!({"customer": "e"}))));
+    assert_eq!(body["reason_code"], "quota_exhausted");
+    // What the limit denied is in no window.
+    assert_eq!(
+        ["c", "d", "e"].map(|customer| in_window(&two, json!({"customer": customer}))),
+        [2, 1, 0]
+    );
+}
+
+#[test]
+fn what_a_server_asks_reads_windows_and_counts_in_none() {
+    let mut gate = gate();
+    let server = json!({"kind": "mcp", "trust": "trusted", "status": "active",
+        "upstream": {"url": "https://api.example.com/"}});
+    gate.records.server = Some(serde_json::from_value(server).unwrap());
+    let mut asked = command(&arguments(json!({})));
+    asked.purpose = Purpose::Ask;
+    asked.call.environment.clear();
+    let answer = |gate: &Gate| -> String {
+        let body: Value = serde_json::from_str(&gate.try_call(&asked).unwrap().body).unwrap();
+        body["decision"]["reason_code"].as_str().unwrap().to_owned()
+    };
+    for _ in 0..8 {
+        assert_eq!(answer(&gate), "policy_allow");
+    }
+    assert_eq!(in_window(&gate, json!({})), 0);
+    for _ in 0..2 {
+        passes(&gate, json!({}));
+    }
+    assert_eq!(answer(&gate), "policy_allow", "it is no third call");
+    let Called::NotCounted(looks) = step(&gate, &command(&arguments(json!({}))), None) else {
+        panic!("the window is asked")
+    };
+    gate.look(Some("another"), &looks[0]).unwrap();
+    assert_eq!(answer(&gate), "policy_require_approval");
+}
+
+#[test]
+fn what_a_window_answered_is_good_if_d1_is_away_since() {
+    let mut gate = gate();
+    let command = command(&arguments(json!({})));
+    let Called::NotCounted(looks) = step(&gate, &command, None) else { panic!("it looks") };
+    let looked = [(looks[0].row(), gate.look(Some("0.1"), &looks[0]))];
+    gate.records.confirmed = false;
+    let Called::Decided(reply) = step(&gate, &command, Some(&looked)) else {
+        panic!("everything is known")
+    };
+    assert!(reply.body.contains("degraded"), "{}", reply.body);
+    assert_eq!(reply.counted_in, [looks[0].row()]);
+}
+
+#[test]
+fn the_call_that_uses_an_approval_counts_once() {
+    let gate = gate();
+    passes(&gate, json!({}));
+    passes(&gate, json!({}));
+    let (_, held) = gate.call(&call(arguments(json!({}))));
+    let id = held["approval"]["approval_id"].as_str().unwrap();
+    let (verdict, comment, action_hash) = VerdictKind::Approve.read(b"").unwrap();
+    let decision = DecideCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        approval_id: id.to_owned(),
+        administrator: "ada".to_owned(),
+        key_id: "ka".to_owned(),
+        issued_by: None,
+        http_request_id: "test".to_owned(),
+        groups: vec!["finance".to_owned()],
+        epoch: 1,
+        verdict,
+        comment,
+        action_hash,
+        if_match: None,
+    };
+    let now_ms = gate.now_ms.get();
+    let decided = gate
+        .on_lane(|lane, storage| lane.decide_approval(storage, &gate.config, &decision, 1, now_ms));
+    assert!(decided.unwrap().is_ok());
+    assert_eq!(in_window(&gate, json!({})), 2);
+    let uses = with(call(arguments(json!({}))), json!({"approval_id": id}));
+    assert_eq!(gate.call(&uses).1["reason_code"], "approval_granted");
+    assert_eq!(in_window(&gate, json!({})), 3);
+    assert_eq!(gate.call(&uses).1["decision"], "deny", "it is used up");
+    assert_eq!(in_window(&gate, json!({})), 3);
+}
+
+#[test]
+fn a_window_whose_storage_fails_denies_the_call_and_does_not_count_it() {
+    for fault in [Fault::Failed, Fault::Lost] {
+        let gate = gate();
+        passes(&gate, json!({}));
+        gate.windows.borrow().fault.set(Some((0, fault)));
+        let (_, body) = gate.call(&call(arguments(json!({}))));
+        assert_eq!(body["reason_code"], "velocity_unavailable", "{fault:?}");
+        assert_eq!(in_window(&gate, json!({})), 1, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_withdrawal_that_fails_leaves_the_count_too_high() {
+    for (fault, counted) in [(Fault::Failed, 2), (Fault::Lost, 1)] {
+        let gate = gate();
+        passes(&gate, json!({}));
+        // The look is the first write.
+        gate.windows.borrow().fault.set(Some((1, fault)));
+        let denied =
+            with(call(arguments(json!({}))), json!({"context": {"source_trust": "unknown"}}));
+        assert_eq!(gate.call(&denied).1["reason"], "claimed");
+        assert_eq!(in_window(&gate, json!({})), counted, "{fault:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_ahead_makes_no_window_forget_or_last_for_longer() {
+    for ahead_ms in [4_000, 20_000, 3_600_000, 400 * 24 * 3_600_000] {
+        let gate = gate();
+        gate.now_ms.set(START_MS + ahead_ms);
+        passes(&gate, json!({"amount": 50}));
+        passes(&gate, json!({"amount": 49}));
+        gate.now_ms.set(START_MS);
+        gate.evict();
+        assert_eq!(in_window(&gate, json!({})), 2, "{ahead_ms}");
+        // It is denied by the agent's window, and repairs the tenant's.
+        assert_eq!(decide(&gate, json!({"amount": 2})).1, "item", "{ahead_ms}");
+        gate.now_ms.set(START_MS + CLOCK_TOLERANCE_MS + 3_600_000);
+        assert_eq!(in_window(&gate, json!({})), 0, "{ahead_ms}");
+        passes(&gate, json!({"amount": 100}));
+    }
 }

@@ -4,14 +4,45 @@
 
 #![expect(clippy::disallowed_macros, reason = "the one place that writes to the log")]
 
-use gateward_core::log::{Level, Line};
+use std::cell::RefCell;
+
+use gateward_core::isolate::outage::LogThrottle;
+use gateward_core::log::{Event, Level, Line};
 use worker::{Date, console_error, console_log, console_warn};
 
+thread_local! {
+    /// Of each event of an outage, once it happened.
+    static OUTAGES: RefCell<Vec<(Event, LogThrottle)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes the line, unless it is about an outage and one of the same event was written within a second.
 pub fn write(line: &Line<'_>) {
-    let text = line.json(Date::now().as_millis());
+    let now_ms = Date::now().as_millis();
+    let left_out = if line.event.is_outage() { left_out(line.event, now_ms) } else { Some(0) };
+    let text = match left_out {
+        None => return,
+        Some(0) => line.json(now_ms),
+        Some(count) => {
+            let detail = format!("{} ({count} similar lines were left out)", line.detail);
+            Line { detail, ..*line }.json(now_ms)
+        }
+    };
     match line.event.level() {
         Level::Error => console_error!("{text}"),
         Level::Warn => console_warn!("{text}"),
         Level::Info => console_log!("{text}"),
     }
+}
+
+/// How many lines of an event were left out since the last one; `None` if this one is left out too.
+fn left_out(event: Event, now_ms: u64) -> Option<u64> {
+    OUTAGES.with_borrow_mut(|outages| match outages.iter_mut().find(|it| it.0 == event) {
+        Some((_, throttle)) => throttle.line(now_ms),
+        None => {
+            let mut throttle = LogThrottle::default();
+            let line = throttle.line(now_ms);
+            outages.push((event, throttle));
+            line
+        }
+    })
 }

@@ -35,9 +35,11 @@ pub fn decide(engine: &PolicyEngine, facts: &Facts<'_>, command: &GateCommand) -
     match judged {
         Ok(Judged::Ruling(ruling)) => {
             let mut step = conclude(draft, engine, &ruling);
-            step.reply.passes = ruling.decision.passes();
+            let passes = ruling.decision.passes();
+            if passes {
+                step.reply.counted_in = velocity::shared_rows(facts);
+            }
             if command.purpose != Purpose::Authorize {
-                let passes = ruling.decision.passes();
                 step.reply.body = proxy_body(facts, command, Some((&step.reply.body, passes)), &[]);
             }
             step

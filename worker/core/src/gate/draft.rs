@@ -181,8 +181,9 @@ impl<'a> Draft<'a> {
             true => Vec::new(),
             false => statuses(&self.ledgers, &self.command.call.tool_id(), self.covered, at),
         };
+        let counted_in = Vec::new();
         let reply =
-            Reply { status, body, rate, limits, retry_after_s, terminal: false, passes: false };
+            Reply { status, body, rate, limits, retry_after_s, terminal: false, counted_in };
         Step {
             reply,
             agent: self.agent,

@@ -113,8 +113,9 @@ pub struct Reply {
     pub retry_after_s: Option<u64>,
     /// Whether the credential is revoked or has expired, so that no later request with it can pass.
     pub terminal: bool,
-    /// Whether a decision lets the call pass.
-    pub passes: bool,
+    /// The rows of the tenant's windows that count the call; none unless it passes. Any other window that was asked
+    /// for the call must forget it.
+    pub counted_in: Vec<String>,
 }
 
 /// The result of a call.

@@ -5,6 +5,7 @@
 //! the call when it is looked at.
 
 use super::draft::{Draft, Stop, assigned_run};
+use super::facts::Facts;
 use super::ruling::{Ruling, Tool};
 use super::windows::{Counting, Seen, WindowRow, Windows, hour};
 use crate::call::command::{GateCommand, Purpose};
@@ -13,7 +14,6 @@ use crate::limit::Amount;
 use crate::policy::PolicyEngine;
 use crate::provenance::ValueKey;
 use crate::registry::CallRecords;
-use crate::velocity::shared::row_name;
 use crate::velocity::window::{PARTS_IN_ROW, PARTS_IN_STATE};
 use crate::velocity::{Caller, Counted, Counts, Reach, Window, key_of};
 
@@ -61,7 +61,7 @@ pub fn of_call(
 ///
 /// # Errors
 ///
-/// [`Stop::NotCounted`]: the lane must ask the tenant's windows first.
+/// [`Stop::NotCounted`]: the lane must ask these of the tenant's windows first.
 pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> {
     let Windows { countings, rows, looked } = draft.facts.windows;
     let now_ms = draft.facts.now_ms;
@@ -78,8 +78,8 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
             );
             return Ok(Some(deny(ReasonCode::VelocityUnreadable, why, tool)));
         }
-        let before = match (window.reach, looked) {
-            (Reach::Agent, _) => match counting.row() {
+        let before = match window.reach {
+            Reach::Agent => match counting.row() {
                 None => draft.agent.window(window.id),
                 Some(row) => match rows.and_then(|rows| rows.get(&row)) {
                     None => return Ok(Some(unavailable(window, tool))),
@@ -87,17 +87,18 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
                 },
             }
             .map_or(Counted::default(), |it| it.counted(now_ms, window.width_ms)),
-            (Reach::Tenant, _) if tool.canary => Counted::default(),
-            (Reach::Tenant, None) => {
-                looks.push(counting.look());
-                continue;
-            }
-            (Reach::Tenant, Some(looked)) => {
-                let row = row_name(window.id, counting.key);
-                let answer = looked.iter().find(|(name, _)| *name == row);
-                match answer.and_then(|(_, counted)| *counted) {
-                    Some(counted) => counted,
-                    None => return Ok(Some(unavailable(window, tool))),
+            Reach::Tenant if tool.canary => Counted::default(),
+            Reach::Tenant => {
+                let look = counting.look();
+                let row = look.row();
+                match looked.and_then(|looked| looked.iter().find(|(name, _)| *name == row)) {
+                    // Also if others were asked: the registry changed since, and with it the call's windows or keys.
+                    None => {
+                        looks.push(look);
+                        continue;
+                    }
+                    Some((_, Some(counted))) => *counted,
+                    Some((_, None)) => return Ok(Some(unavailable(window, tool))),
                 }
             }
         };
@@ -113,6 +114,13 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
     }
     draft.seen = seen;
     Ok(None)
+}
+
+/// The rows of the tenant's windows that count the call if it passes.
+pub fn shared_rows(facts: &Facts<'_>) -> Vec<String> {
+    let countings = facts.windows.countings.iter();
+    let shared = countings.filter(|counting| counting.window.reach == Reach::Tenant);
+    shared.map(|counting| counting.look().row()).collect()
 }
 
 fn unavailable(window: &Window, tool: &Tool) -> Ruling {

@@ -7,7 +7,7 @@ use crate::velocity::shared::{Look, row_name};
 use crate::velocity::{Counted, Reach, SlidingWindow, Window};
 
 /// Milliseconds of an hour.
-const HOUR_MS: u64 = 3_600_000;
+pub const HOUR_MS: u64 = 3_600_000;
 
 /// A window that counts calls of the call's tool.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub struct Windows<'a> {
     pub countings: &'a [Counting],
     /// The windows in the lane with rows of their own, by name: those of all countings.
     pub rows: Option<&'a HashMap<String, SlidingWindow>>,
-    /// `None`: the tenant's windows were not asked yet.
+    /// `None`: none of the tenant's windows was asked yet.
     pub looked: Option<&'a Looked>,
 }
 

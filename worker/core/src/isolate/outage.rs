@@ -44,10 +44,10 @@ impl Outage {
     }
 }
 
-/// How often one kind of line is logged. If a dependency fails, it fails for every call.
+/// How often an event of an outage is logged. If a dependency fails, it fails for every call.
 pub const LOG_INTERVAL_MS: u64 = 1_000;
 
-/// The log lines of one kind.
+/// The log lines of one event.
 #[derive(Debug, Default)]
 pub struct LogThrottle {
     logged_at_ms: Option<u64>,

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use super::state::Lane;
 use super::storage::LaneSql;
 use super::storage::{
-    StorageError, TALLIES, Value, integer, missing_rows, set_head, set_meta, unreadable, unsigned,
-    write_count,
+    StorageError, TALLIES, Value, integer, meta, missing_rows, set_head, set_meta, unreadable,
+    unsigned, write_count,
 };
 use crate::gate::config::Config;
 use crate::gate::{NONCE_MS, REPLAY_MS, split_metrics};
@@ -30,6 +30,9 @@ const MAX_FLUSH_COUNTS: i64 = 500;
 
 /// Replay and nonce rows that one flush deletes: twice what a flush of the largest batch adds.
 const MAX_EXPIRED_ROWS: i64 = 4_000;
+
+/// The name in `meta` under which the lane keeps when its alarm is due.
+const ALARM_DUE: &str = "alarm_due";
 
 /// Journal rows on their way to D1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,10 +108,11 @@ fn leaf_of(row: &str) -> Option<Hash> {
 pub struct Report {
     /// Goes up with each flush of the lane.
     pub number: u64,
-    /// Rows that this flush leaves in the journal.
+    /// Rows that this flush leaves in the journal: all of them while D1 has other receipts than the lane.
     pub journal_rows: u64,
     /// Age of the oldest row of the batch.
     pub journal_age_ms: u64,
+    pub approvals_open: i64,
     pub reservations_open: usize,
     /// The epoch of the lane's cache; 0 if it has none.
     pub epoch: u64,
@@ -174,7 +178,7 @@ impl Lane {
         let limit = Value::Integer(i64::from(config.flush_batch_rows));
         if let Some(totals) = self.tallies.store() {
             set_meta(storage, TALLIES, totals)?;
-            self.tallies_due = true;
+            self.report_due = true;
         }
         let mut rows = String::with_capacity(MAX_FLUSH_BYTES);
         let mut metrics = SeriesOfRows::default();
@@ -223,9 +227,19 @@ impl Lane {
         let through = self.flushed_through();
         let before = (through > Self::anchor(storage)?.seq).then_some(through);
         self.flushes += 1;
-        let due = range.is_some() || !count_keys.is_empty() || self.tallies_due;
-        let journal_rows = self.journal_rows.saturating_sub(hashes.len() as u64);
+        let due = range.is_some() || !count_keys.is_empty() || self.report_due;
+        let left = self.journal_rows.saturating_sub(hashes.len() as u64);
         self.unsure = due;
+        let approvals_open = match self.approvals_open {
+            Some(open) => open,
+            None => {
+                let rows = storage.exec(sql::OPEN_APPROVALS, &[])?;
+                let Some([Value::Integer(open)]) = rows.first().map(Vec::as_slice) else {
+                    return Err(unreadable("the number of open approvals"));
+                };
+                *self.approvals_open.insert(*open)
+            }
+        };
         let counts = format!("[{}]", counts.join(","));
         Ok(due.then(|| FlushBatch {
             rows,
@@ -237,11 +251,12 @@ impl Lane {
             count_keys,
             metrics: metrics.encode(),
             at_ms: now_ms,
-            through: self.head.seq.saturating_sub(journal_rows),
+            through: self.head.seq.saturating_sub(left),
             report: Report {
                 number: self.flushes,
-                journal_rows,
+                journal_rows: if self.differs { self.journal_rows } else { left },
                 journal_age_ms: now_ms - oldest_ms,
+                approvals_open,
                 reservations_open: self.limits.reservations.len(),
                 epoch: 0,
                 alarm_overdue_ms: 0,
@@ -259,7 +274,7 @@ impl Lane {
             || self.storage_full
             || !self.counts.is_empty()
             || self.tallies.changed()
-            || self.tallies_due
+            || self.report_due
     }
 
     /// The newest receipt that D1 took for certain.
@@ -283,14 +298,18 @@ impl Lane {
             let key = [Value::Text(event_id.clone()), Value::Integer(*count)];
             storage.exec(sql::DROP_COUNT, &key)?;
         }
-        self.tallies_due = false;
+        self.report_due = false;
         let Some((first, last)) = batch.range else { return Ok(Confirmed::Pruned) };
         let mut stored = stored.iter().skip_while(|(seq, _)| *seq < first);
         for journalled in &batch.hashes {
             if stored.next() != Some(journalled) {
+                // This batch's report counts on a confirmation. The next one must not.
+                self.differs = true;
                 return Ok(Confirmed::HashDiffers { seq: journalled.0 });
             }
         }
+        // This batch's report did not count on one, so another report follows.
+        self.report_due = std::mem::take(&mut self.differs);
         let through = integer(last)?;
         storage.exec(sql::KEEP_REPLAYS, std::slice::from_ref(&through))?;
         storage.exec(sql::KEEP_NONCES, std::slice::from_ref(&through))?;
@@ -303,6 +322,24 @@ impl Lane {
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         Ok(Confirmed::Pruned)
+    }
+
+    /// When the lane's alarm is due, as [`Lane::set_alarm_due`] stored it. Memory does not survive the object's end, and
+    /// an alarm that is late because of it would look punctual.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn alarm_due(storage: &impl LaneSql) -> Result<Option<u64>, StorageError> {
+        let stored = meta(storage, ALARM_DUE)?;
+        stored.map(|at| at.parse().map_err(|_| unreadable("when the alarm is due"))).transpose()
+    }
+
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn set_alarm_due(storage: &impl LaneSql, at_ms: u64) -> Result<(), StorageError> {
+        set_meta(storage, ALARM_DUE, at_ms.to_string())
     }
 
     /// Deletes expired answers and nonces, a bounded number at a time.

@@ -2,16 +2,17 @@
 
 use serde_json::json;
 
+use super::repair::STEADY_MS;
 use super::state::Lane;
-use super::storage::{LaneSql, StorageError, Value};
+use super::storage::{LaneSql, StorageError, Value, unreadable, unsigned};
 use super::windows::{expire, read};
-use crate::gate::windows::hour;
+use crate::gate::windows::{HOUR_MS, hour};
 use crate::sql::lane as sql;
 use crate::velocity::Counted;
 use crate::velocity::shared::{Look, SharedWindow};
 
-/// Windows that are over, of which one look deletes this many: more than it adds.
-const MAX_EXPIRED_WINDOWS: i64 = 4;
+/// How long after the end of a window its object looks for windows that are over.
+pub const PRUNE_WINDOWS_MS: u64 = STEADY_MS;
 
 impl Lane {
     /// What others have in a tenant's window, in the window's object. Counts the call `entry`; `None`: it only
@@ -21,7 +22,6 @@ impl Lane {
     ///
     /// [`StorageError`].
     pub fn look(
-        &mut self,
         storage: &impl LaneSql,
         entry: Option<&str>,
         look: &Look,
@@ -32,10 +32,33 @@ impl Lane {
         let counted = window.look(entry, look, now_ms);
         if entry.is_some() {
             write(storage, &name, &window, look.width_ms)?;
-            self.look_at_clock(storage, now_ms)?;
-            expire(storage, self.steady_ms(), MAX_EXPIRED_WINDOWS)?;
         }
         Ok(counted)
+    }
+
+    /// Deletes windows that are over, a bounded number of them. Returns when to do it again; `None` if none is left.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn prune_windows(
+        &mut self,
+        storage: &impl LaneSql,
+        now_ms: u64,
+    ) -> Result<Option<u64>, StorageError> {
+        self.look_at_clock(storage, now_ms)?;
+        expire(storage, self.steady_ms())?;
+        let oldest = match storage.exec(sql::OLDEST_WINDOW, &[])?.first().map(Vec::as_slice) {
+            None => return Ok(None),
+            Some([Value::Integer(hour)]) => unsigned(*hour)?,
+            Some(_) => return Err(unreadable("when a window is over")),
+        };
+        Ok(Some(match oldest < hour(self.steady_ms()) {
+            // There were more than one run deletes.
+            true => now_ms,
+            // Windows are deleted by a time that the clock passed an hour ago.
+            false => (oldest + 1).saturating_mul(HOUR_MS).max(now_ms + STEADY_MS),
+        }))
     }
 
     /// A call that was counted by a look does not pass.

@@ -45,6 +45,7 @@ pub use approvals::DecideOutcome;
 pub use flush::{Confirmed, FlushBatch, Report};
 pub use head_log::{TELL_HEAD_MS, Told};
 pub use log_keys::{LogKeys, LogName};
+pub use looks::PRUNE_WINDOWS_MS;
 pub use outbox::{Delivery, MAX_ATTEMPTS, MAX_DELIVERIES, MAX_OUTBOX_ROWS};
 pub use publish::{KeptRows, Standing, Unpublished};
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};

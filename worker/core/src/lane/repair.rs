@@ -10,7 +10,7 @@ use crate::receipt::retention::PRUNE_INTERVAL_MS;
 use crate::sql::lane as sql;
 
 /// How long ago the clock must have passed a time before anything is deleted by it.
-const STEADY_MS: u64 = 60 * 60 * 1_000;
+pub(super) const STEADY_MS: u64 = 60 * 60 * 1_000;
 
 /// The source of audit counts that concern the lane itself.
 const LANE: &str = "lane";

@@ -64,7 +64,7 @@ pub enum Called {
     Decided(Reply),
     /// Nothing was written. The lane asks counters for this, and then calls again.
     NotLeased(Vec<Need>),
-    /// The same for windows that lanes share.
+    /// The same for windows that lanes share, those that were not asked yet.
     NotCounted(Vec<Look>),
 }
 
@@ -103,12 +103,16 @@ pub struct Lane {
     pub(super) runs: Runs,
     pub(super) limits: Limits,
     pub(super) windows: Windows,
+    /// How many approvals were open when they were last counted; `None` after a step of one.
+    pub(super) approvals_open: Option<i64>,
     pub(super) counts: AuditCounts,
     /// The number of the next flush: higher than that of any before it, also before a restart.
     pub(super) flushes: u64,
     pub(super) tallies: Tallies,
-    /// Whether tallies were stored that D1 has not confirmed.
-    pub(super) tallies_due: bool,
+    /// Whether D1 has not confirmed the newest tallies, or has a report that was overtaken.
+    pub(super) report_due: bool,
+    /// Whether D1 has other receipts than the lane, as it answered to the last batch.
+    pub(super) differs: bool,
     pub(super) day: Day,
     /// The receipts that D1 has, as a Merkle tree.
     pub(super) tree: Tree,
@@ -194,11 +198,13 @@ impl Lane {
             runs: Runs::default(),
             limits: Limits::start(storage)?,
             windows: Windows::default(),
+            approvals_open: None,
             counts: AuditCounts::new(MAX_COUNTED_AGENTS, format!(".{starts}")),
             flushes: starts.saturating_mul(1 << 32),
             tallies: tallies(storage)?,
-            // They go with the next flush, which the rest of the storage may need.
-            tallies_due: false,
+            // Tallies go with the next flush, which the rest of the storage may need.
+            report_due: false,
+            differs: false,
             day: Day::start(storage)?,
             tree,
             published,
@@ -605,6 +611,7 @@ impl Lane {
         if !entry.windows.is_empty() || entry.approval.is_some() || next.is_some() {
             let entries: Vec<_> = [Some(&entry), next.as_ref()].into_iter().flatten().collect();
             let steps = Value::Text(steps(&entries, now_ms));
+            self.approvals_open = None;
             match entry.windows.is_empty() {
                 true => storage.exec(sql::INSERT_STEPS, &[steps])?,
                 false => storage.exec(sql::COUNT, &[steps, windows::rows(&entry.windows)])?,

@@ -13,7 +13,7 @@ use crate::velocity::SlidingWindow;
 /// kilobyte.
 const MAX_WINDOWS: usize = 10_000;
 
-/// Windows that are over, of which one flush deletes this many.
+/// Windows that are over, of which one flush deletes this many, or one alarm of a tenant's windows.
 const MAX_EXPIRED_WINDOWS: i64 = 1_000;
 
 /// The windows of agents that a lane has in memory, by the names of their rows.
@@ -56,7 +56,7 @@ impl Windows {
 
     /// Deletes windows that are over, a bounded number of them.
     pub fn expire(&mut self, storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
-        expire(storage, steady_ms, MAX_EXPIRED_WINDOWS)?;
+        expire(storage, steady_ms)?;
         self.held.retain(|_, window| !window.is_empty());
         Ok(())
     }
@@ -84,12 +84,8 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(
     window.map(Some).ok_or_else(|| unreadable("a window of policies"))
 }
 
-/// Deletes windows that are over, at most this many.
-pub(super) fn expire(
-    storage: &impl LaneSql,
-    steady_ms: u64,
-    most: i64,
-) -> Result<(), StorageError> {
-    let values = [integer(hour(steady_ms))?, Value::Integer(most)];
+/// Deletes windows that are over, a bounded number of them.
+pub(super) fn expire(storage: &impl LaneSql, steady_ms: u64) -> Result<(), StorageError> {
+    let values = [integer(hour(steady_ms))?, Value::Integer(MAX_EXPIRED_WINDOWS)];
     storage.exec(sql::EXPIRE_WINDOWS, &values).map(drop)
 }

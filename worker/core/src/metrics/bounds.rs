@@ -8,7 +8,7 @@ pub const MAX_SERIES_OF_METRIC: usize = 1_000;
 /// times. An operator's answer that has more says so.
 pub const MAX_RENDERED_SERIES: usize = 10_000;
 
-/// Tenants whose lanes' reports one answer shows. Each has nine gauges.
+/// Tenants whose lanes' reports one answer shows. Each has ten gauges.
 pub const MAX_RENDERED_TENANTS: usize = 1_000;
 
 const _: () = assert!(
@@ -16,8 +16,13 @@ const _: () = assert!(
     "a tenant's four metrics with names always fit"
 );
 
-/// The names of series beyond [`MAX_SERIES_OF_METRIC`].
-pub const OTHER: &str = "other";
+/// The most that one event adds to a histogram's sum: as long as the longest approval waits (`MAX_APPROVAL_S`). A longer
+/// time is a clock that jumped, and D1's sums are 64-bit integers: a flush that exceeds one would fail for ever.
+pub const MAX_OBSERVED_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The names of series beyond [`MAX_SERIES_OF_METRIC`]. No server and no limit can have this name. `FLUSH_METRICS` in
+/// `sql/d1.rs` has it too.
+pub const OTHER: &str = "_other";
 
 /// A server or tool that is not registered, or was not looked up because the call was denied before.
 pub const UNKNOWN: &str = "unknown";

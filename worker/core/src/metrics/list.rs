@@ -110,6 +110,8 @@ metrics! {
         "Changes of the registry that a lane did not have when it flushed, the most of any lane; of the last 15 minutes.";
     AlarmOverdue = "alarm_overdue", "gateward_alarm_overdue_seconds", Kind::Gauge, [], [],
         "How late an alarm ran, the most of any lane; of the last 15 minutes.";
+    ApprovalsOpen = "approvals_open", "gateward_approvals_open", Kind::Gauge, [], [],
+        "Approvals that are pending, or approved and not used yet, at the last flush of each lane.";
     ReservationsOpen = "reservations_open", "gateward_reservations_open", Kind::Gauge, [], [],
         "Reservations whose outcome is not known, at the last flush of each lane.";
     LaneSilence = "lane_silence", "gateward_lane_silence_seconds", Kind::Gauge, [], [],

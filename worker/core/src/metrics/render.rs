@@ -40,6 +40,7 @@ pub struct LaneRow {
     pub journal_age_ms: Option<u64>,
     pub epochs_behind: Option<u64>,
     pub alarm_overdue_ms: Option<u64>,
+    pub approvals_open: u64,
     pub reservations_open: u64,
     /// When the lane flushed that left rows and is longest silent.
     pub silent_since_ms: Option<u64>,
@@ -151,6 +152,7 @@ impl LaneRow {
             (Metric::JournalAge, self.journal_age_ms.map(seconds)),
             (Metric::EpochsBehind, self.epochs_behind.map(|epochs| epochs as f64)),
             (Metric::AlarmOverdue, self.alarm_overdue_ms.map(seconds)),
+            (Metric::ApprovalsOpen, Some(self.approvals_open as f64)),
             (Metric::ReservationsOpen, Some(self.reservations_open as f64)),
             (Metric::LaneSilence, Some(seconds(silence_ms))),
             (Metric::LastReport, Some(seconds(self.last_report_ms))),
@@ -237,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn buckets_become_cumulative_and_names_beyond_the_bound_are_other() {
+    fn buckets_become_cumulative_and_names_beyond_the_bound_are_one() {
         let counters = vec![
             row("", "failed_authentications", r#"["unauthorized"]"#, "[]", 2, 0),
             row("demo", "decisions", r#"["allow","policy_allow"]"#, r#"["git","a\"b"]"#, 3, 0),
-            row("demo", "decisions", r#"["deny","policy_forbid"]"#, r#"["other"]"#, 1, 0),
+            row("demo", "decisions", r#"["deny","policy_forbid"]"#, r#"["_other"]"#, 1, 0),
             row("demo", "from_the_future", "[]", "[]", 1, 0),
             row("demo", "proxied_ms", r#"["answered",50]"#, r#"["crm"]"#, 2, 60),
             row("demo", "proxied_ms", r#"["answered",10]"#, r#"["crm"]"#, 1, 5),
@@ -255,6 +257,7 @@ mod tests {
             journal_age_ms: Some(1_500),
             epochs_behind: None,
             alarm_overdue_ms: Some(0),
+            approvals_open: 3,
             reservations_open: 1,
             silent_since_ms: Some(1_000),
             last_report_ms: 61_000,
@@ -263,7 +266,7 @@ mod tests {
         let expected = r#"# HELP gateward_decisions_total Decisions that were written down.
 # TYPE gateward_decisions_total counter
 gateward_decisions_total{tenant="demo",decision="allow",reason="policy_allow",server="git",tool="a\"b"} 3
-gateward_decisions_total{tenant="demo",decision="deny",reason="policy_forbid",server="other",tool="other"} 1
+gateward_decisions_total{tenant="demo",decision="deny",reason="policy_forbid",server="_other",tool="_other"} 1
 # HELP gateward_proxied_request_duration_seconds Forwarded calls: time until the server's answer ended.
 # TYPE gateward_proxied_request_duration_seconds histogram
 gateward_proxied_request_duration_seconds_bucket{tenant="demo",outcome="answered",server="crm",le="0.01"} 1
@@ -275,6 +278,7 @@ gateward_proxied_request_duration_seconds_bucket{tenant="demo",outcome="answered
             r#"gateward_proxied_request_duration_seconds_sum{tenant="demo",outcome="answered",server="crm"} 70.065"#,
             r#"gateward_failed_authentications_total{tenant="_none",reason="unauthorized"} 2"#,
             r#"gateward_journal_age_seconds{tenant="demo"} 1.5"#,
+            r#"gateward_approvals_open{tenant="demo"} 3"#,
             r#"gateward_lane_silence_seconds{tenant="demo"} 60"#,
             "gateward_metrics_truncated 0",
         ] {

@@ -4,6 +4,7 @@
 //! the observed milliseconds. The bucket of a histogram is its last closed label; `null` is the last bucket.
 //! Persisted in journal rows and in D1.
 
+use super::bounds::MAX_OBSERVED_MS;
 use super::list::{Kind, Metric};
 use crate::decision::{Decision, ReasonCode};
 use crate::text_enum::text_enum;
@@ -157,11 +158,11 @@ impl Series<'_> {
             Self::Reservation(event) => put(&[event.as_str()], &[]),
             Self::Approval(label) | Self::Event(label) => put(&[label], &[]),
             Self::ApprovalClosed { event, after_ms } => {
-                push(out, key, &[event], &[], Some((self.bucket(after_ms), after_ms)));
+                push(out, key, &[event], &[], Some(self.observed(after_ms)));
             }
             Self::Proxied { outcome, server, duration_ms } => {
-                let observed = (self.bucket(duration_ms), duration_ms);
-                push(out, key, &[outcome.as_str()], &[server], Some(observed));
+                let observed = Some(self.observed(duration_ms));
+                push(out, key, &[outcome.as_str()], &[server], observed);
             }
             Self::FailedAuthentication(code) => put(&[code], &[]),
             Self::WebhookAttempt { delivered } => {
@@ -171,12 +172,14 @@ impl Series<'_> {
         }
     }
 
-    /// The upper bound of the bucket of an observed value; `None` for the last.
-    fn bucket(&self, observed_ms: u64) -> Option<u64> {
-        match self.metric().definition().kind {
-            Kind::Histogram(bounds) => bounds.iter().copied().find(|bound| observed_ms <= *bound),
+    /// The upper bound of the bucket of a value, `None` for the last, and the value.
+    fn observed(&self, value_ms: u64) -> (Option<u64>, u64) {
+        let value_ms = value_ms.min(MAX_OBSERVED_MS);
+        let bucket = match self.metric().definition().kind {
+            Kind::Histogram(bounds) => bounds.iter().copied().find(|bound| value_ms <= *bound),
             Kind::Counter | Kind::Gauge => None,
-        }
+        };
+        (bucket, value_ms)
     }
 }
 
@@ -273,6 +276,15 @@ mod tests {
             (
                 Series::Proxied { outcome: Ended::TimedOut, server: "crm", duration_ms: 60_001 },
                 r#"["proxied_ms",["timed_out",null],["crm"],60001]"#,
+            ),
+            // By a clock that jumped.
+            (
+                Series::Proxied { outcome: Ended::Answered, server: "crm", duration_ms: u64::MAX },
+                r#"["proxied_ms",["answered",null],["crm"],604800000]"#,
+            ),
+            (
+                Series::ApprovalClosed { event: "approval_expired", after_ms: u64::MAX },
+                r#"["approval_ms",["approval_expired",null],[],604800000]"#,
             ),
             (Series::Event("status_denied"), r#"["events",["status_denied"],[]]"#),
             (

@@ -91,7 +91,7 @@ mod tests {
         }
         tallies.add(Series::LimitHit { kind: "rate", limit: "0" }, 1);
         assert_eq!(tallies.totals.len(), MAX_TALLIES + 1);
-        assert_eq!(tallies.totals[r#"["limits_hit",["rate"],["other"]]"#], 5);
+        assert_eq!(tallies.totals[r#"["limits_hit",["rate"],["_other"]]"#], 5);
         assert_eq!(tallies.totals[r#"["limits_hit",["rate"],["0"]]"#], 2);
     }
 }

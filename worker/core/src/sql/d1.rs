@@ -180,7 +180,7 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
      INSERT INTO metric_counters (tenant, metric, labels, names, count, sum) \
      SELECT ?1, metric, labels, CASE WHEN known THEN names WHEN place + (SELECT count(*) \
          FROM metric_counters AS c WHERE c.tenant = ?1 AND c.metric = placed.metric) <= 1000 \
-       THEN names ELSE json_array('other') END, sum(more), sum(observed) \
+       THEN names ELSE json_array('_other') END, sum(more), sum(observed) \
      FROM placed WHERE true GROUP BY 2, 3, 4 \
      ON CONFLICT (tenant, metric, labels, names) DO UPDATE \
        SET count = count + excluded.count, sum = sum + excluded.sum";
@@ -208,6 +208,7 @@ macro_rules! lane_reports {
                max(iif(flushed_at_ms > ", $since, ", report->>'journal_age_ms', NULL)) AS journal_age_ms, \
                max(iif(flushed_at_ms > ", $since, ", report->>'epochs_behind', NULL)) AS epochs_behind, \
                max(iif(flushed_at_ms > ", $since, ", report->>'alarm_overdue_ms', NULL)) AS alarm_overdue_ms, \
+               sum(coalesce(report->>'approvals_open', 0)) AS approvals_open, \
                sum(coalesce(report->>'reservations_open', 0)) AS reservations_open, \
                min(iif(report->>'journal_rows' > 0, flushed_at_ms, NULL)) AS silent_since_ms, \
                max(flushed_at_ms) AS last_report_ms FROM lane_flushes ",

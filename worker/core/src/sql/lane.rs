@@ -210,6 +210,8 @@ pub const WINDOW: &str = "SELECT record FROM windows WHERE name = ?1";
 /// Windows that were over before an hour, a bounded number of them.
 pub const EXPIRE_WINDOWS: &str = "DELETE FROM windows WHERE name IN \
      (SELECT name FROM windows WHERE hour < ?1 ORDER BY hour LIMIT ?2)";
+/// The hour in which the first window is over.
+pub const OLDEST_WINDOW: &str = "SELECT hour FROM windows ORDER BY hour LIMIT 1";
 /// Today, books as a JSON array, and the reservation that ends.
 pub const SETTLE: &str =
     "INSERT INTO limit_steps (day, books, reservation, settles) VALUES (?1, ?2, NULL, ?3)";
@@ -229,6 +231,7 @@ pub const DUE_APPROVALS: &str = "SELECT record FROM approvals \
 /// When the next open one is over.
 pub const NEXT_EXPIRY: &str =
     "SELECT coalesce(min(expires_at_ms), 0) FROM approvals WHERE closed_at_ms IS NULL";
+pub const OPEN_APPROVALS: &str = "SELECT count(*) FROM approvals WHERE closed_at_ms IS NULL";
 /// Closed ones that are past their time, a bounded number of them.
 pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
      (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
@@ -400,6 +403,7 @@ pub const ALL: &[&str] = &[
     COUNT,
     WINDOW,
     EXPIRE_WINDOWS,
+    OLDEST_WINDOW,
     SETTLE,
     BOOK,
     BOOKS,
@@ -408,6 +412,7 @@ pub const ALL: &[&str] = &[
     APPROVAL,
     DUE_APPROVALS,
     NEXT_EXPIRY,
+    OPEN_APPROVALS,
     FORGET_APPROVALS,
     DUE_DELIVERIES,
     DEAD_LETTERS,

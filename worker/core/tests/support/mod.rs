@@ -194,6 +194,8 @@ impl Gate {
                  VALUES ('demo', 'coder', 0, 'production', 0), ('demo', 'support', 0, 'production', 0);",
             )
             .unwrap();
+        let windows = Storage::new();
+        Lane::start(&windows).unwrap();
         Self {
             engine: engine(gateward_policies::bundle()),
             config,
@@ -206,7 +208,7 @@ impl Gate {
             counters: Rc::default(),
             counter_away: Cell::new(false),
             asks: Cell::new(0),
-            windows: Rc::new(RefCell::new(Storage::new())),
+            windows: Rc::new(RefCell::new(windows)),
             windows_away: Cell::new(false),
             entries: Cell::new(0),
         }
@@ -233,10 +235,11 @@ impl Gate {
 
     pub fn try_call(&self, command: &GateCommand) -> Result<Reply, StorageError> {
         let now_ms = self.now_ms.get();
-        let (mut answers, mut looked, mut looks) = (Vec::new(), None, Vec::new());
+        let (mut answers, mut looked, mut looks) = (Vec::new(), None::<Vec<_>>, Vec::<Look>::new());
         self.entries.set(self.entries.get() + 1);
         let entry = format!("{}.{}", self.number, self.entries.get());
-        let entry = (!command.call.dry_run).then_some(entry.as_str());
+        let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
+        let entry = counts.then_some(entry.as_str());
         let reply = loop {
             let called = self.on_lane(|lane, storage| {
                 let (engine, config, records) = (&self.engine, &self.config, &self.records);
@@ -252,14 +255,16 @@ impl Gate {
                 }
                 Called::NotCounted(asked) => {
                     let answers = asked.iter().map(|look| (look.row(), self.look(entry, look)));
-                    looked = Some(answers.collect::<Vec<_>>());
-                    looks = asked;
+                    looked.get_or_insert_with(Vec::new).extend(answers);
+                    looks.extend(asked);
                 }
             }
         };
-        if let Some(entry) = entry.filter(|_| !reply.passes && !self.windows_away.get()) {
+        looks.retain(|look| !reply.counted_in.contains(&look.row()));
+        if let Some(entry) = entry.filter(|_| !self.windows_away.get()) {
             let windows = self.windows.borrow();
-            looks.iter().for_each(|look| Lane::withdraw(&*windows, entry, look).unwrap());
+            // Nobody waits for this, or looks whether it failed.
+            looks.iter().for_each(|look| drop(Lane::withdraw(&*windows, entry, look)));
         }
         self.on_lane(|lane, _| {
             for (name, answer) in &answers {
@@ -274,9 +279,7 @@ impl Gate {
         if self.windows_away.get() {
             return None;
         }
-        let windows = self.windows.borrow();
-        let mut object = Lane::start(&*windows).unwrap();
-        Some(object.look(&*windows, entry, look, self.now_ms.get()).unwrap())
+        Lane::look(&*self.windows.borrow(), entry, look, self.now_ms.get()).ok()
     }
 
     /// What `worker/edge/src/lane/object/leases.rs` does, for one call.

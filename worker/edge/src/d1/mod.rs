@@ -14,9 +14,6 @@ pub mod retention;
 pub mod signatures;
 pub mod webhooks;
 
-use std::cell::RefCell;
-
-use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::log::{Event, Line, of_json};
 use gateward_core::problem::{Problem, ProblemCode};
 use js_sys::Array;
@@ -24,7 +21,7 @@ use js_sys::futures::JsFuture;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use wasm_bindgen::JsValue;
-use worker::{Date, Env, Error, Result};
+use worker::{Env, Error, Result};
 
 use crate::limits::D1_READ_MS;
 use crate::{io, log};
@@ -83,17 +80,9 @@ async fn read_all<T>(
 ) -> std::result::Result<T, Problem> {
     let read = query(env, statements, limit_ms).await.and_then(|answered| rows(&answered));
     read.map_err(|error| {
-        let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
-        if let Some(left_out) = line {
-            let detail = format!("{error} ({left_out} similar lines were left out)");
-            log::write(&Line::new(Event::DatabaseFailed, detail));
-        }
+        log::write(&Line::new(Event::DatabaseFailed, error));
         unavailable()
     })
-}
-
-thread_local! {
-    static LOG: RefCell<LogThrottle> = RefCell::default();
 }
 
 /// The problem of a read that failed. If it was part of a change, nothing was changed.

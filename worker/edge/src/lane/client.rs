@@ -2,7 +2,6 @@
 //! (`gateward_core::lane::protocol`) to one lane.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 
 use futures_util::future::join;
 use futures_util::{StreamExt as _, stream};
@@ -12,7 +11,6 @@ use gateward_core::call::command::GateCommand;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::gate::proxy::ProxyReply;
 use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
-use gateward_core::isolate::outage::LogThrottle;
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, LeaseCommand, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
     refusal,
@@ -30,8 +28,8 @@ use js_sys::futures::JsFuture;
 use serde::Deserialize;
 use serde_json::Value;
 use wasm_bindgen::{JsCast as _, JsValue};
+use worker::Env;
 use worker::worker_sys::web_sys::Response;
-use worker::{Date, Env};
 
 use super::refusals;
 use crate::http::Head;
@@ -498,20 +496,12 @@ fn unexpected(reply: &LaneReply) -> Problem {
     }
 }
 
-thread_local! {
-    static LOG: RefCell<LogThrottle> = RefCell::default();
-}
-
 /// A lane's answer that is not the JSON that it should be.
 fn unreadable(error: serde_json::Error) -> Problem {
     unavailable(format_args!("its answer cannot be read: {}", of_json(&error)))
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Problem {
-    let line = LOG.with(|log| log.borrow_mut().line(Date::now().as_millis()));
-    if let Some(suppressed) = line {
-        let detail = format!("{error} ({suppressed} similar lines were left out)");
-        log::write(&Line::new(Event::LaneUnavailable, detail));
-    }
+    log::write(&Line::new(Event::LaneUnavailable, error));
     Problem::new(ProblemCode::LaneUnavailable, "the lane cannot answer now; try again")
 }

@@ -1,5 +1,6 @@
 //! Step 13. The alarm flushes journal rows to D1, sends messages to the webhook, pushes epochs again to
-//! lanes that did not confirm them, and deletes records that are past their retention period.
+//! lanes that did not confirm them, and deletes records that are past their retention period. In an object that holds
+//! windows of a tenant, it deletes those that are over.
 //!
 //! INVARIANT (an alarm is never lost for good): a run sets the next alarm before it begins, and sets it
 //! again however it ends. Memory holds when the next alarm is due. An event that finds it overdue sets
@@ -45,10 +46,13 @@ enum Progress {
 impl GateLane {
     /// The next alarm is set, whatever fails.
     pub(super) async fn run_alarm(&self) -> Result<()> {
-        let due_ms = self.alarm_due_ms.get().unwrap_or(u64::MAX);
-        self.alarm_overdue_ms.set(Date::now().as_millis().saturating_sub(due_ms));
-        // First, in case this run dies: the runtime retries a failed alarm only a few times.
-        self.arm(MAX_BACKOFF_MS).await?;
+        // If storage fails, the flush fails too, and reports it.
+        let due_ms = self.with_lane(|_, storage| Lane::alarm_due(storage)).ok().flatten();
+        let overdue_ms = due_ms.map(|due_ms| Date::now().as_millis().saturating_sub(due_ms));
+        self.alarm_overdue_ms.set(overdue_ms.unwrap_or_default());
+        // First, in case this run dies: the runtime retries a failed alarm only a few times. When this run was due stays
+        // stored until it ends.
+        self.set_alarm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
         match self.flush_due(&settings).await {
@@ -84,10 +88,15 @@ impl GateLane {
         pushed?;
         let prune_at_ms = self.prune_if_due(settings).await?;
         let now_ms = Date::now().as_millis();
-        let (expiry, delivery, push) = self.with_lane(|lane, storage| {
+        let (expiry, delivery, push, windows) = self.with_lane(|lane, storage| {
             let expiry = [Lane::next_expiry(storage)?, lane.next_reservation_end()];
             let expiry = expiry.into_iter().flatten().min();
-            Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?))
+            let windows = match lane.identity() {
+                None => lane.prune_windows(storage, now_ms)?,
+                // A lane's own are deleted by its flush.
+                Some(_) => None,
+            };
+            Ok((expiry, Lane::next_delivery(storage)?, Lane::next_push(storage)?, windows))
         })?;
         let delivery = match told {
             Ok(()) => delivery,
@@ -107,8 +116,9 @@ impl GateLane {
         // A message that was given up has no row yet if the journal is full.
         let delivery_ms = delivery.map(|at_ms| if at_ms == 0 { interval_ms } else { after(at_ms) });
         let others = [expiry_ms, delivery_ms, push.map(after), prune_at_ms.map(after)];
-        let others =
-            others.into_iter().chain([witnesses_due_ms, head_due_ms?].map(|at| at.map(after)));
+        let others = others
+            .into_iter()
+            .chain([witnesses_due_ms, head_due_ms?, windows].map(|at| at.map(after)));
         Ok(Next { flush_ms: pause_ms, other_ms: others.flatten().min() })
     }
 
@@ -116,12 +126,14 @@ impl GateLane {
     /// another reason is replaced by an earlier one.
     async fn arm_next(&self, Next { flush_ms, other_ms }: Next) -> Result<()> {
         let next_ms = [flush_ms, other_ms].into_iter().flatten().min();
-        if let (Some(next_ms), Some(_)) = (next_ms, flush_ms) {
-            return self.arm(next_ms).await;
-        }
+        // Before the await, so that a call meanwhile sets an alarm for its row.
         self.alarm_due_ms.set(None);
         match next_ms {
-            Some(next_ms) => self.state.storage().set_alarm(Duration::from_millis(next_ms)).await,
+            Some(next_ms) if flush_ms.is_some() => self.arm(next_ms).await,
+            Some(next_ms) => {
+                self.keep_due(next_ms);
+                self.state.storage().set_alarm(Duration::from_millis(next_ms)).await
+            }
             None => self.state.storage().delete_alarm().await,
         }
     }
@@ -152,6 +164,22 @@ impl GateLane {
         }
     }
 
+    /// Sets the alarm of an object that holds windows, unless one is due within this time. Memory does not hold it at
+    /// first and after a run.
+    pub(super) async fn arm_to_prune(&self, pause_ms: u64) -> Result<()> {
+        if self.alarm_due_ms.get().is_none() {
+            let set_ms = self.state.storage().get_alarm().await?;
+            self.alarm_due_ms.set(set_ms.and_then(|at_ms| u64::try_from(at_ms).ok()));
+        }
+        let now_ms = Date::now().as_millis();
+        // Alarms can be lost.
+        let in_time = now_ms.saturating_sub(MAX_BACKOFF_MS)..=now_ms + pause_ms;
+        match self.alarm_due_ms.get().is_some_and(|due_ms| in_time.contains(&due_ms)) {
+            true => Ok(()),
+            false => self.arm(pause_ms).await,
+        }
+    }
+
     fn is_behind(&self) -> bool {
         // A lane that was never called has nothing to flush.
         let is_behind = |lane: &Lane| lane.identity().is_some() && lane.needs_flush();
@@ -159,6 +187,18 @@ impl GateLane {
     }
 
     pub(super) async fn arm(&self, pause_ms: u64) -> Result<()> {
+        self.keep_due(pause_ms);
+        self.set_alarm(pause_ms).await
+    }
+
+    /// Stores when the alarm is due, in one transaction with the alarm.
+    fn keep_due(&self, pause_ms: u64) {
+        let due_ms = Date::now().as_millis() + pause_ms;
+        // If it fails, only a gauge is wrong.
+        let _ = self.with_lane(|_, storage| Lane::set_alarm_due(storage, due_ms));
+    }
+
+    async fn set_alarm(&self, pause_ms: u64) -> Result<()> {
         self.alarm_due_ms.set(Some(Date::now().as_millis() + pause_ms));
         let set = self.state.storage().set_alarm(Duration::from_millis(pause_ms)).await;
         if set.is_err() {

@@ -32,6 +32,10 @@ const MAX_LOADS: usize = 4;
 /// How often one call may ask counters of shared limits: once, and again if a limit was changed meanwhile.
 const MAX_ASKS: usize = 3;
 
+/// How often one call may look at windows: once, and again if the registry was changed meanwhile. A third time would
+/// take longer than a caller waits.
+const MAX_LOOKS: usize = 2;
+
 /// What became of a step.
 enum Stepped {
     Decided(Reply),
@@ -51,7 +55,7 @@ impl GateLane {
     ) -> Result<Reply, Problem> {
         let ttl_ms = settings.config.registry_ttl_ms;
         let (mut loads, mut asks, mut answers) = (0, 0, Answers::new(self));
-        let mut looks = Looks::default();
+        let (mut looked, mut looks) = (0, Looks::default());
         let mut admitted = false;
         loop {
             let now_ms = Date::now().as_millis();
@@ -59,13 +63,12 @@ impl GateLane {
             let held = self.registry.borrow().records(command, now_ms, ttl_ms);
             match self.step(settings, command, held, (&answers, &looks), &mut admitted, now_ms)? {
                 Stepped::Decided(reply) => {
-                    if !reply.passes {
-                        self.withdraw(command, &looks);
-                    }
+                    self.withdraw(command, &looks, &reply.counted_in);
                     return Ok(reply);
                 }
-                Stepped::NotCounted(asked) => {
-                    looks = self.look_at(command, asked).await;
+                Stepped::NotCounted(asked) if looked < MAX_LOOKS => {
+                    looked += 1;
+                    self.look_at(command, asked, &mut looks).await;
                     continue;
                 }
                 Stepped::NotLeased(needs, lanes) if asks < MAX_ASKS => {
@@ -74,8 +77,8 @@ impl GateLane {
                     continue;
                 }
                 Stepped::NotLoaded if loads < MAX_LOADS => loads += 1,
-                Stepped::NotLeased(..) | Stepped::NotLoaded => {
-                    self.withdraw(command, &looks);
+                Stepped::NotCounted(_) | Stepped::NotLeased(..) | Stepped::NotLoaded => {
+                    self.withdraw(command, &looks, &[]);
                     let detail = "the registry keeps changing; try again";
                     return Err(Problem::new(ProblemCode::RegistryUnavailable, detail));
                 }
@@ -91,9 +94,8 @@ impl GateLane {
                     }
                     false => None,
                 };
-                if !reply.as_ref().is_some_and(|reply| reply.passes) {
-                    self.withdraw(command, &looks);
-                }
+                let counted_in = reply.as_ref().map_or(&[][..], |reply| &reply.counted_in);
+                self.withdraw(command, &looks, counted_in);
                 return reply.ok_or(problem);
             }
         }
@@ -112,13 +114,12 @@ impl GateLane {
         // Now that the routes are restored, the tool of an HTTP request is known.
         self.restore(routed)?;
         let ttl_ms = settings.config.registry_ttl_ms;
-        // Each time, and once to look at windows.
-        for _ in 0..=MAX_ASKS {
+        for _ in 0..=MAX_ASKS + MAX_LOOKS {
             let now_ms = Date::now().as_millis();
             let held = self.registry.borrow().unconfirmed(routed, now_ms, ttl_ms);
             match self.step(settings, routed, held, (answers, looks), admitted, now_ms)? {
                 Stepped::Decided(reply) => return Ok(Some(reply)),
-                Stepped::NotCounted(asked) => *looks = self.look_at(routed, asked).await,
+                Stepped::NotCounted(asked) => self.look_at(routed, asked, looks).await,
                 Stepped::NotLoaded => return Ok(None),
                 Stepped::NotLeased(needs, lanes) => answers.ask(routed, lanes, needs).await,
             }

@@ -145,7 +145,7 @@ impl GateLane {
             LaneRequest::ReadPools { subjects } => {
                 LaneReply::Pools(self.with_lane(|_, storage| Lane::pools(storage, &subjects))?)
             }
-            LaneRequest::Look { entry, look } => self.answer_look(&entry, &look)?,
+            LaneRequest::Look { entry, look } => self.answer_look(&entry, &look).await?,
             LaneRequest::Withdraw { entry, look } => self.answer_withdraw(&entry, &look)?,
             LaneRequest::KeepCheckpoint(checkpoint) => self.keep_checkpoint(&checkpoint)?,
             LaneRequest::IncludeEvents { tenant } => self.include_events(&tenant).await?,

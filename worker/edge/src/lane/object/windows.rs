@@ -2,8 +2,8 @@
 
 use futures_util::future::join_all;
 use gateward_core::call::command::{GateCommand, Purpose};
-use gateward_core::lane::Lane;
 use gateward_core::lane::protocol::LaneReply;
+use gateward_core::lane::{Lane, PRUNE_WINDOWS_MS};
 use gateward_core::log::{Event, Line};
 use gateward_core::velocity::Counted;
 use gateward_core::velocity::shared::Look;
@@ -36,12 +36,14 @@ fn entry_of(lane: u16) -> String {
 }
 
 impl GateLane {
-    /// Looks at all of these windows at once, each in its object.
-    pub(super) async fn look_at(&self, command: &GateCommand, looks: Vec<Look>) -> Looks {
+    /// Looks at all of these windows at once, each in its object, and adds their answers.
+    pub(super) async fn look_at(&self, command: &GateCommand, asked: Vec<Look>, looks: &mut Looks) {
         let counts = !command.call.dry_run && command.purpose != Purpose::Ask;
-        let entry = if counts { entry_of(command.lane) } else { String::new() };
-        let (tenant, call) = (command.tenant.as_str(), entry.as_str());
-        let asked = looks.iter().map(|look| async move {
+        if counts && looks.entry.is_empty() {
+            looks.entry = entry_of(command.lane);
+        }
+        let (tenant, call) = (command.tenant.as_str(), looks.entry.as_str());
+        let answers = asked.iter().map(|look| async move {
             let counted = client::look(&self.env, tenant, call, look).await;
             if let Err(problem) = &counted {
                 let detail = format!("`{}`: {}", look.window, problem.detail);
@@ -49,16 +51,18 @@ impl GateLane {
             }
             (look.row(), counted.ok())
         });
-        let answers = Some(join_all(asked).await);
-        Looks { entry, asked: looks, answers }
+        let answers = join_all(answers).await;
+        looks.answers.get_or_insert_default().extend(answers);
+        looks.asked.extend(asked);
     }
 
-    /// The call does not pass, so it does not count. Nobody waits for this: if it does not arrive, the call counts.
-    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks) {
+    /// The call counts only in these rows: in none if it does not pass, and not in those that were asked before the
+    /// registry changed. Nobody waits for this: if it does not arrive, the call counts.
+    pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks, counted_in: &[String]) {
         if looks.entry.is_empty() {
             return;
         }
-        for look in &looks.asked {
+        for look in looks.asked.iter().filter(|look| !counted_in.contains(&look.row())) {
             let (env, look) = (self.env.clone(), look.clone());
             let (tenant, entry) = (command.tenant.clone(), looks.entry.clone());
             spawn_local(async move {
@@ -75,10 +79,16 @@ impl GateLane {
     }
 
     /// The object's side: what others have in the window. Counts the call too, unless its name is empty.
-    pub(super) fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
+    pub(super) async fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
         let now_ms = Date::now().as_millis();
         let entry = Some(entry).filter(|entry| !entry.is_empty());
-        let counted = self.with_lane(|lane, storage| lane.look(storage, entry, look, now_ms))?;
+        let counted = self.with_lane(|_, storage| Lane::look(storage, entry, look, now_ms))?;
+        if entry.is_some()
+            && let Err(error) = self.arm_to_prune(look.width_ms + PRUNE_WINDOWS_MS).await
+        {
+            // The next look sets it.
+            self.log(Event::AlarmNotSet, &error.to_string());
+        }
         Ok(LaneReply::Counted(counted))
     }
 

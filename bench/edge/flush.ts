@@ -1,0 +1,65 @@
+// What counters of metrics cost a flush: its processor time for each record, beside that of a flush whose statement for
+// the counters does nothing.
+//
+//   node bench/edge/flush.ts [--full]
+//
+// Gateward has no setting without counters, so it is built once more with that statement changed (`bundles.ts`). What a
+// lane adds up before it sends the statement is in both. It prints the median of the pairs' ratios.
+import { buildChanged } from "./bundles.ts";
+import { KINDS, TENANT } from "./kinds.ts";
+import { mixedRound, type Round, rounded, warmUp } from "./load.ts";
+import { medianOfPairs, pairedRounds, ROUND_SECONDS } from "./pairs.ts";
+import { demoHeaders, programArguments, sleep, type Worker, withWorkers } from "./workers.ts";
+
+/** Longer than a round of calls: its records are flushed after it, all at once. */
+const FLUSH_INTERVAL_MS = 3_000;
+const POLL_MS = 100;
+const LOAD = { connections: 16, seconds: ROUND_SECONDS };
+const PAIRS = { short: { min: 15, max: 30 }, full: { min: 30, max: 120 } };
+
+const { body, expected } = KINDS.allow_read;
+const CALLS = [{ body: JSON.stringify(body), headers: demoHeaders() }];
+
+function buildWithoutCounters(): string {
+  // Of the same values, so that nothing else changes.
+  const change = (text: string) => text.replace(/(pub const FLUSH_METRICS: &str = )"[\s\S]*?";/, '$1"SELECT ?1, ?2, ?3, ?4";');
+  return buildChanged("no-counters", { "worker/core/src/sql/d1.rs": change });
+}
+
+async function flushedThrough({ db }: Worker, lane: number): Promise<number> {
+  const flushes = db.prepare("SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2").bind(TENANT, lane);
+  return (await flushes.all<{ seq: number }>()).results[0]?.seq ?? 0;
+}
+
+/** Calls for a round, and then measures the flush of their records alone: in records, as if each were a request. */
+async function flushRound(worker: Worker): Promise<Round> {
+  const round = await mixedRound(worker, CALLS, expected, LOAD, { flushes: false });
+  const { receipt } = (await worker.call(body)).answer;
+  const before = worker.cpuMs();
+  if ((await flushedThrough(worker, receipt.lane)) > receipt.seq - round.requests) throw new Error("a flush began before the calls ended");
+  // Each look at D1 costs processor time too.
+  await sleep(FLUSH_INTERVAL_MS);
+  while ((await flushedThrough(worker, receipt.lane)) < receipt.seq) await sleep(POLL_MS);
+  const cpuMs = worker.cpuMs() - before;
+  return { ...round, throughput_per_s: (round.requests * 1_000) / cpuMs, cpu_ms_per_request: cpuMs / round.requests };
+}
+
+async function counted({ db }: Worker): Promise<number> {
+  return (await db.prepare("SELECT count(*) AS series FROM metric_counters").all<{ series: number }>()).results[0]?.series ?? 0;
+}
+
+async function measure({ full, build }: { full: boolean; build: string }) {
+  const vars = { FLUSH_INTERVAL_MS };
+  const [on, off] = [{ build, vars }, { build: buildWithoutCounters(), vars }];
+  return withWorkers([{ target: "gateward", options: on }, { target: "gateward", options: off }], async ([first, second]) => {
+    if (first === undefined || second === undefined) throw new Error("two workers were started");
+    for (const worker of [first, second]) await warmUp(worker);
+    const rounds = await pairedRounds([first, second], full ? PAIRS.full : PAIRS.short, flushRound);
+    const [series, none] = [await counted(first), await counted(second)];
+    if (series === 0 || none !== 0) throw new Error(`the one counted ${series} series, the other ${none}`);
+    const cpu = medianOfPairs(rounds, (one, other) => one.cpu_ms_per_request / other.cpu_ms_per_request);
+    return { pairs: rounds.length / 2, records: rounds[0]?.requests, cpu: rounded(cpu ?? NaN, 3) };
+  });
+}
+
+console.log(JSON.stringify(await measure(programArguments())));
