@@ -1,5 +1,6 @@
 // The parts of the suite: how each is built, before anything is measured, and how it is measured. Each returns
 // what its file of a run holds.
+import { buildVerify, verify } from "./cli/verify.ts";
 import { buildCore, core } from "./core/core.ts";
 import { buildInstructions, instructions } from "./core/instructions.ts";
 import { buildBundles, bundles } from "./edge/bundles.ts";
@@ -30,6 +31,7 @@ export const PARTS: Record<(typeof FILES)[number], Part> = {
   // The same in both forms: counts have no noise that longer runs would lessen.
   instructions: { build: buildInstructions, measure: () => instructions() },
   wasm: { full: true, build: buildWasm, measure: () => wasm() },
+  verify: { full: true, build: buildVerify, measure: verify },
   edge: { measure: edge },
   proxied: { measure: proxied },
   limits: { full: true, measure: limits },

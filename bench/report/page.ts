@@ -145,6 +145,8 @@ const BESIDE_HASH: Record<string, string> = {
   credential_verify_10000_keys: "The same; the cache holds 10,000 credentials, as many as fit. Each run uses the same credential.",
   limits_check_and_commit: "Checks one limit of each of the seven kinds for a forwarded call of one agent, then uses them. No limit stops the call. Two of the limits read a number and its currency from the parsed arguments. The time zone is UTC, and the runtime is not asked for it.",
   limits_check_without_rate: "The same without the rate limit, and checks only.",
+  velocity_check: "Reads three full windows of an agent: of a minute, ten minutes and an hour.",
+  velocity_count: "Counts a call in each of them.",
   metrics_record: "Writes what an ordinary decision adds to metrics into the buffer of its journal row: the series of the decision, and that of its credential with the keyed hash of the key id.",
   limits_extract: "Reads a call's number by JSON Pointer as an exact decimal, after comparing its currency. The arguments are parsed already.",
 };
@@ -216,10 +218,12 @@ function growth({ growth }: Results): string[] {
   return rows.length === 0 ? [] : ["Decisions per second; here a range is from the lowest to the highest round.", table(["against", "first point", "last point", "last / first", "noise"], rows)];
 }
 
-function memory({ growth, meta }: Results): string[] {
+function memory({ growth, meta, verify }: Results): string[] {
   const size = meta === undefined ? [] : [`The worker as it is deployed (profile \`${meta.wasm.profile}\`): ${megabytes(meta.wasm.bytes)}, ${megabytes(meta.wasm.gzip_bytes)} gzipped.`];
   const rows = growth?.memory.map(({ after, rss_mb }) => [after, figure(rss_mb)]) ?? [];
-  return rows.length === 0 ? size : [...size, "Memory of workerd's process, D1 included:", table(["after", "resident, MB"], rows)];
+  const workerd = rows.length === 0 ? [] : ["Memory of workerd's process, D1 included:", table(["after", "resident, MB"], rows)];
+  const exports = (verify?.memory ?? []).map(({ receipts, peak_mb }) => [count(receipts), figure(peak_mb)]);
+  return [...size, ...workerd, ...(exports.length === 0 ? [] : ["Memory of `gateward verify`:", table(["receipts in the export", "peak, MB"], exports)])];
 }
 
 function table(head: string[], rows: string[][]): string {

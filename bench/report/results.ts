@@ -2,6 +2,7 @@
 // of its files.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Verify } from "../cli/verify.ts";
 import type { Timing } from "../core/core.ts";
 import type { Count } from "../core/instructions.ts";
 import type { ColdStart } from "../edge/cold-start.ts";
@@ -35,6 +36,7 @@ export interface Results {
   core?: { results: Timing[] };
   instructions?: { results: Count[] };
   wasm?: { results: Timing[] };
+  verify?: Verify;
   edge?: Edge;
   proxied?: Proxied;
   limits?: Limits;
@@ -42,7 +44,7 @@ export interface Results {
   growth?: Growth;
 }
 
-export const FILES = ["core", "instructions", "wasm", "edge", "proxied", "limits", "cold-start", "growth"] as const;
+export const FILES = ["core", "instructions", "wasm", "verify", "edge", "proxied", "limits", "cold-start", "growth"] as const;
 
 export function readRun(directory: string): Results & { meta: Meta } {
   const read = (part: string) => JSON.parse(readFileSync(join(directory, `${part}.json`), "utf8"));

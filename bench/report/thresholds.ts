@@ -5,7 +5,7 @@ import { ascending, pairRatios, type Results, timeOf, trendOf } from "./results.
 import { duration, figure, medianInterval, ratioOf, type Spread, spread } from "./statistics.ts";
 
 /** One figure of a run. */
-export type Reference = { file: "core" | "wasm" | "instructions"; name: string; of: string } | { file: "growth"; after: string };
+export type Reference = { file: "core" | "wasm" | "instructions" | "verify"; name: string; of: string } | { file: "growth"; after: string };
 
 /** How a threshold's figure is computed. */
 export type Measure =

@@ -1,6 +1,6 @@
 import binaryen from "binaryen";
 import { expect, test } from "vitest";
-import { crateOf, functions, replaced, sections } from "./wasm.ts";
+import { added, crateOf, functions, replaced, sections } from "./wasm.ts";
 
 const MODULE = `(module
   (import "e" "f" (func $imported (param i32)))
@@ -32,9 +32,15 @@ test("functions have their names, and the code's bytes between them", () => {
   const wasm = built();
   const found = functions(wasm);
   expect(found.map(({ name }) => name)).toEqual(["small", "large"]);
-  const [small, large] = found.map(({ bytes }) => bytes);
+  const [small, large] = found.map(({ code }) => code.length);
   // A length, no locals, the end. The other has two constants of three bytes, and four operators.
   expect([small, large]).toEqual([3, 15]);
+});
+
+test("a part adds what the code is smaller without its functions", () => {
+  const all = functions(built());
+  expect(added(all, /^none$/)).toBe(0);
+  expect(added(all, /^large$/)).toBeGreaterThan(added(all, /^small$/));
 });
 
 test.each([

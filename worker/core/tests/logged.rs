@@ -411,6 +411,71 @@ fn flushed_rows_are_kept_and_can_be_written_again() {
     assert!(first > 40, "{first}");
 }
 
+fn bodies(gate: &Gate) -> Vec<String> {
+    gate.receipts().into_iter().map(|receipt| receipt.body).collect()
+}
+
+/// D1 is what it was when it had so many receipts.
+fn restore(gate: &Gate, through: u64) {
+    for table in TABLES {
+        let delete = format!("DELETE FROM {table} WHERE seq > ?1");
+        gate.database.execute(&delete, [through as i64]).unwrap();
+    }
+}
+
+#[test]
+fn what_a_restored_d1_lacks_is_written_again_without_a_checkpoint_and_after_a_crash_in_between() {
+    // The lane ends after so many statements, of 500 rows each.
+    for statements in 0..3 {
+        let gate = Gate::new();
+        decided(&gate, 1_300);
+        let all = bodies(&gate);
+        restore(&gate, 100);
+        let mut next = 101;
+        for _ in 0..statements {
+            let kept = gate.on_lane(|_, storage| Lane::kept_rows(storage, next)).unwrap().unwrap();
+            let rows = params![support::TENANT, 0, kept.rows, None::<i64>];
+            gate.database.execute(d1::FLUSH_ROWS, rows).unwrap();
+            next = kept.range.1 + 1;
+        }
+        gate.evict();
+        decided(&gate, 1);
+        let now = bodies(&gate);
+        assert_eq!(now.len(), 1_301, "{statements}");
+        assert_eq!(now[..1_300], all, "{statements}");
+    }
+}
+
+#[test]
+fn what_the_lane_no_longer_has_is_lost_and_its_flushes_go_on() {
+    for forgotten in [150, 1_000] {
+        let gate = Gate::new();
+        decided(&gate, 200);
+        restore(&gate, 100);
+        let forget = "DELETE FROM flushed WHERE seq <= ?1";
+        gate.storage.connection.execute(forget, [forgotten]).unwrap();
+        decided(&gate, 3);
+        decided(&gate, 2);
+        let seqs: Vec<u64> = gate.receipts().iter().map(|receipt| receipt.seq).collect();
+        let expected: Vec<u64> = (1..=205).filter(|seq| !(101..=forgotten.min(200)).contains(seq)).collect();
+        assert_eq!(seqs, expected);
+    }
+}
+
+#[test]
+fn a_receipt_that_was_deleted_because_of_its_age_is_not_missing() {
+    let gate = Gate::new();
+    decided(&gate, 5);
+    let receipts = gate.receipts();
+    let last = receipts.last().unwrap();
+    let anchor = ChainHead { seq: last.seq, hash: last.receipt_hash.clone() };
+    gate.on_lane(|_, storage| Lane::set_anchor(storage, &anchor)).unwrap();
+    restore(&gate, 0);
+    decided(&gate, 2);
+    assert_eq!(gate.count("SELECT min(seq) FROM receipts"), 6);
+    assert_eq!(gate.count("SELECT count(*) FROM receipts"), 2);
+}
+
 #[test]
 fn full_tiles_come_once_after_the_size_that_d1_has() {
     let gate = Gate::new();

@@ -183,7 +183,7 @@ impl Series<'_> {
     }
 }
 
-/// `observed`: of a histogram, the bucket and the value.
+/// `labels` are of closed lists, and need no escapes. `observed`: of a histogram, the bucket and the value.
 fn push(
     out: &mut String,
     key: &str,
@@ -194,7 +194,7 @@ fn push(
     out.push_str("[\"");
     out.push_str(key);
     out.push_str("\",[");
-    push_texts(out, labels);
+    push_texts(out, labels, false);
     if let Some((bucket, _)) = observed {
         out.push(',');
         match bucket {
@@ -203,29 +203,37 @@ fn push(
         }
     }
     out.push_str("],[");
-    push_texts(out, names);
-    out.push(']');
+    push_texts(out, names, true);
     if let Some((_, value)) = observed {
-        out.push(',');
+        out.push_str("],");
         out.push_str(itoa::Buffer::new().format(value));
+        out.push(']');
+    } else {
+        out.push_str("]]");
     }
-    out.push(']');
 }
 
-fn push_texts(out: &mut String, texts: &[&str]) {
+/// Each push has a cost, so quotes and commas go together.
+fn push_texts(out: &mut String, texts: &[&str], may_need_escapes: bool) {
     for (at, text) in texts.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        if text.bytes().any(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+        out.push_str(if at == 0 { "\"" } else { "\",\"" });
+        if may_need_escapes && needs_escapes(text) {
             // A text always serializes.
-            out.push_str(&serde_json::to_string(text).unwrap_or_default());
+            let escaped = serde_json::to_string(text).unwrap_or_default();
+            out.push_str(escaped.get(1..escaped.len().saturating_sub(1)).unwrap_or_default());
         } else {
-            out.push('"');
             out.push_str(text);
-            out.push('"');
         }
     }
+    if !texts.is_empty() {
+        out.push('"');
+    }
+}
+
+/// Looks at every byte, so that the compiler can look at many at once.
+fn needs_escapes(text: &str) -> bool {
+    let needs = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    text.bytes().fold(false, |found, byte| found | needs(byte))
 }
 
 #[cfg(test)]
