@@ -8,6 +8,8 @@ export default defineConfig({
     include: ["tests/**/*.test.ts", "bench/**/*.test.ts"],
     setupFiles: ["tests/support/described-answers-setup.ts"],
     pool: "forks",
+    // Most of a test is waiting, so the processor that the default keeps free is not missed.
+    maxWorkers: "100%",
     // Bounds against hanging, on a slow and busy machine; no test asserts a duration.
     testTimeout: 60_000,
     hookTimeout: 60_000,

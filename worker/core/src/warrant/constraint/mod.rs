@@ -272,10 +272,15 @@ fn only<'a, T>(
     name: &str,
     read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
 ) -> Result<T, Malformed> {
-    if reader.map()? != 1 || reader.text()? != name {
-        return Err(Malformed("a constraint has other members than its type"));
-    }
+    only_key(reader, name)?;
     read(reader)
+}
+
+fn only_key(reader: &mut Reader<'_>, name: &str) -> Result<(), Malformed> {
+    match reader.map()? == 1 && reader.text()? == name {
+        true => Ok(()),
+        false => Err(Malformed("a constraint has other members than its type")),
+    }
 }
 
 fn values(reader: &mut Reader<'_>) -> Result<Vec<Json>, Malformed> {
