@@ -29,7 +29,9 @@ use crate::settings::{PatchSettings, SettingsRow};
 use crate::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
-use crate::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
+use crate::tool::action::{ActOnTool, ApproveTool};
+use crate::tool::registration::{CreateTool, PatchTool};
+use crate::tool::{ToolDetailRow, ToolRow};
 use crate::warrant_revocation::{RevokeWarrant, WarrantId, WarrantRevocationRow};
 use crate::warrant_root::{
     CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, TakeRevocationList, WarrantRootRow,

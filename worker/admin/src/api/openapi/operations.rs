@@ -47,7 +47,9 @@ use crate::settings::{PatchSettings, SettingsView};
 use crate::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
-use crate::tool::{ApproveTool, ChangedTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow};
+use crate::tool::action::ApproveTool;
+use crate::tool::registration::{ToolPatch, ToolRequest};
+use crate::tool::{ChangedTool, Tool, ToolDetail, ToolRow};
 use crate::warrant_revocation::{RevokeWarrant, WarrantRevocation, WarrantRevocationRow};
 use crate::warrant_root::{
     CreateWarrantRoot, RevocationListRequest, WarrantRootPatch, WarrantRootRow, WarrantRootView,
