@@ -16,9 +16,9 @@ use crate::agent::{ActOnAgent, AgentRow, CreateAgent, DeleteAgent, PatchAgent};
 use crate::api::page::{DEFAULT_PAGE, MAX_PAGE};
 use crate::audit::EventRow;
 use crate::ban::{self, BanRow, CreateBan, DeleteBan};
-use crate::credential::{
-    self, CredentialRow, IssueCredential, Mint, RevokeCredential, RotateCredential,
-};
+use crate::credential::end::{RevokeCredential, RotateCredential};
+use crate::credential::issue::IssueCredential;
+use crate::credential::{self, CredentialRow, Mint};
 use crate::group::{CreateGroup, DeleteGroup, GroupRow, Member, ProtectGroup, SetMember};
 use crate::limit::{CreateLimit, DeleteLimit, LimitRow, PatchLimit};
 use crate::resource::{one, page};

@@ -37,9 +37,9 @@ use crate::api::receipts::{
 use crate::api::runs::{IssuedRun, Recorded};
 use crate::audit::EventRow;
 use crate::ban::{Ban, BanRequest, BanRow};
-use crate::credential::{
-    CreateCredential, Credential, CredentialRow, IssuedCredential, RotateRequest,
-};
+use crate::credential::end::RotateRequest;
+use crate::credential::issue::CreateCredential;
+use crate::credential::{Credential, CredentialRow, IssuedCredential};
 use crate::group::{CreateGroup, Group, GroupRow, Member};
 use crate::limit::{LimitPatch, LimitRequest, LimitRow, LimitView};
 use crate::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow};
