@@ -22,9 +22,9 @@ use crate::credential::{self, CredentialRow, Mint};
 use crate::group::{CreateGroup, DeleteGroup, GroupRow, Member, ProtectGroup, SetMember};
 use crate::limit::{CreateLimit, DeleteLimit, LimitRow, PatchLimit};
 use crate::resource::{one, page};
-use crate::server::{
-    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
-};
+use crate::server::ServerRow;
+use crate::server::action::{ActOnServer, DeleteServer};
+use crate::server::registration::{CreateServer, PatchServer, ServerRequest};
 use crate::settings::{PatchSettings, SettingsRow};
 use crate::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,

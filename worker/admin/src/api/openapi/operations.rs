@@ -42,7 +42,8 @@ use crate::credential::issue::CreateCredential;
 use crate::credential::{Credential, CredentialRow, IssuedCredential};
 use crate::group::{CreateGroup, Group, GroupRow, Member};
 use crate::limit::{LimitPatch, LimitRequest, LimitRow, LimitView};
-use crate::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow};
+use crate::server::registration::{ServerPatch, ServerRequest};
+use crate::server::{ChangedServer, Server, ServerRow};
 use crate::settings::{PatchSettings, SettingsView};
 use crate::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
