@@ -10,7 +10,7 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 /** What tells the lanes' load of records from other statements. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
-/** Second byte of a hop's body, as worker/core/src/lane/protocol.rs pins it. */
+/** Second byte of a hop's body, as worker/core/src/lane/protocol/tests.rs pins it. */
 const OPERATIONS = { decisions: 1, outcomes: 2, leases: 14, looks: 17 };
 const TAKE_EPOCH = 6;
 const HOLD_POLL_MS = 10;

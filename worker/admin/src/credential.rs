@@ -1,9 +1,15 @@
 //! Credentials, with which agents and administrators authenticate. Only the first answer contains
 //! the secret and the signing key: D1 stores the secret's SHA-256, and the signing key is derived
 //! when it is needed.
+//!
+//! Here is the record, how its secrets are made, and what an administrator may give. The changes are
+//! in [`issue`] and [`end`].
+
+pub mod end;
+pub mod issue;
 
 use gateward_core::credential::token::{self, MacKeys};
-use gateward_core::field::{Millis, Name, Time, Whole, bounded, present};
+use gateward_core::field::Millis;
 use gateward_core::glob::Glob;
 use gateward_core::network::Network;
 use gateward_core::problem::{Problem, ProblemCode};
@@ -16,11 +22,10 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::answer::Answer;
-use crate::change::{Actor, At, Change, Loaded, Outcome, Write};
+use crate::change::{Actor, At, Change, Loaded};
 use crate::last_administrator::LastAdministrator;
 use crate::precondition::check_match;
-use crate::protection::{self, Protected};
-use crate::refusal::{conflict, limit_reached, operators_only};
+use crate::protection::Protected;
 use crate::resource::Resource;
 
 /// Credentials of a tenant. Those that expired long ago are deleted, so that rotation does not
@@ -28,10 +33,6 @@ use crate::resource::Resource;
 pub const MAX_CREDENTIALS: u64 = 200_000;
 /// How long a credential that has ended can still be read.
 const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-/// The longest overlap after a rotation: 30 days.
-const MAX_OVERLAP_S: u32 = 2_592_000;
-/// The overlap if the request gives none: a day.
-const DEFAULT_OVERLAP_S: u32 = 86_400;
 /// Random bytes that a new credential takes: the secret's, then the key id's.
 pub const RANDOM_BYTES: usize = token::SECRET_BYTES + KEY_ID_BYTES;
 /// 64 bits: a collision within a tenant has a chance of about 1 in 10^14; then the request fails
@@ -300,141 +301,6 @@ fn load(at: &At<'_>, key_id: &str, agent: Option<&str>, administrator: Option<&s
     Statement::new(sql::LOAD_CREDENTIAL, values)
 }
 
-/// A new credential.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CreateCredential {
-    kind: CredentialKind,
-    /// The agent, for an agent's credential.
-    agent: Option<Name>,
-    /// The administrator, for an administrator's credential.
-    administrator: Option<Name>,
-    /// For an agent: `tools:read` and `tools:write` if left out. For an administrator: required,
-    /// and only scopes that the caller's own credential has.
-    scopes: Option<Vec<Scope>>,
-    /// When it ends; null means never.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    expires_at: Option<Time>,
-    /// The highest source trust that its calls can claim; `unknown` when left out.
-    max_source_trust: Option<SourceTrust>,
-    allowed_servers: Option<Vec<Glob>>,
-    allowed_tools: Option<Vec<Glob>>,
-    allowed_networks: Option<Vec<Network>>,
-    /// Whether every request must be signed.
-    #[serde(default)]
-    signed: bool,
-    /// Whether it belongs to a harness: the program that drives agents and assigns runs. Only for
-    /// an agent's credential.
-    #[serde(default)]
-    assigns_runs: bool,
-}
-
-/// [`CreateCredential`] with the keys and random bytes.
-pub struct IssueCredential<'a> {
-    pub request: CreateCredential,
-    pub mint: Mint<'a>,
-}
-
-impl Write for IssueCredential<'_> {
-    fn read(&self, at: &At<'_>) -> Statement {
-        let request = &self.request;
-        load(at, "", request.agent.as_deref(), request.administrator.as_deref())
-    }
-
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let request = &self.request;
-        let refuse =
-            |field: &str, must: &str| Err(Problem::field(field, format!("`{field}`: {must}")));
-        let context: CredentialContext = loaded.extra()?;
-        bounded("scopes", request.scopes.as_ref())?;
-        bounded("allowed_servers", request.allowed_servers.as_ref())?;
-        bounded("allowed_tools", request.allowed_tools.as_ref())?;
-        bounded("allowed_networks", request.allowed_networks.as_ref())?;
-        if request.expires_at.is_some_and(|at_ms| at_ms.0 <= at.now_ms) {
-            return refuse("expires_at", "must be in the future");
-        }
-        let mut lane = 0;
-        let scopes = match request.kind {
-            CredentialKind::Agent => {
-                if request.agent.is_none() {
-                    return refuse("agent", "must name the agent");
-                }
-                if request.administrator.is_some() {
-                    return refuse("administrator", "must be left out for an agent's credential");
-                }
-                let Some(agent) = &context.agent else {
-                    return refuse("agent", "this agent does not exist");
-                };
-                if agent.revoked {
-                    return Err(conflict("the agent is revoked, and this is final"));
-                }
-                lane = agent.lane;
-                let default = vec![Scope::ToolsRead, Scope::ToolsWrite];
-                let scopes = request.scopes.clone().unwrap_or(default);
-                if !scopes.iter().all(|scope| scope.agent_may_have()) {
-                    return refuse(
-                        "scopes",
-                        "an agent can only have `tools:read` and `tools:write`",
-                    );
-                }
-                scopes
-            }
-            CredentialKind::Administrator => {
-                if request.agent.is_some() {
-                    return refuse("agent", "must be left out for an administrator's credential");
-                }
-                if request.assigns_runs {
-                    return refuse("assigns_runs", "must be false: only agents have runs");
-                }
-                if request.administrator.is_none() {
-                    return refuse("administrator", "must name the person");
-                }
-                let Some(scopes) = request.scopes.clone() else {
-                    return refuse("scopes", "must say what the administrator may do");
-                };
-                if !context.administrator {
-                    return refuse("administrator", "this administrator does not exist");
-                }
-                // Only this person protects groups, so nobody else may act under this name.
-                if context.first && request.administrator.as_deref() != Some(&at.actor.name) {
-                    let detail =
-                        "only the tenant's first administrator issues credentials for this name";
-                    return Err(Problem::new(ProblemCode::Forbidden, detail));
-                }
-                scopes
-            }
-        };
-        if context.count >= MAX_CREDENTIALS {
-            return Err(limit_reached("credentials", MAX_CREDENTIALS));
-        }
-        let row = CredentialRow {
-            key_id: String::new(),
-            kind: request.kind,
-            agent: request.agent.as_deref().map(str::to_owned),
-            administrator: request.administrator.as_deref().map(str::to_owned),
-            scopes,
-            revoked: false,
-            expires_at_ms: request.expires_at.map(|time| Millis(time.0)),
-            max_source_trust: request.max_source_trust.unwrap_or(SourceTrust::Unknown),
-            allowed_servers: request.allowed_servers.clone(),
-            allowed_tools: request.allowed_tools.clone(),
-            allowed_networks: request.allowed_networks.clone(),
-            signed: request.signed,
-            assigns_runs: request.assigns_runs,
-            issued_by: Some(at.issuer()),
-            issuer_key_id: Some(at.actor.key_id.clone()),
-            first_key_id: None,
-            revision: loaded.next_epoch(),
-            created_at_ms: Millis(at.now_ms),
-        };
-        check_grant(at.actor, &row)?;
-        let issued = self.mint.issue(at.tenant, row, lane);
-        let change = issued.change(at, "credential_created")?;
-        let holder = request.administrator.as_deref().unwrap_or_default();
-        protection::guard(at, &context.protected, holder, change)
-    }
-}
-
 /// An administrator can only issue or rotate administrators' credentials that have at most the
 /// rights of its own. What an agent may do is decided by the registry.
 fn check_grant(actor: &Actor, row: &CredentialRow) -> Result<(), Problem> {
@@ -467,124 +333,4 @@ fn existing(at: &At<'_>, loaded: &Loaded) -> Result<CredentialRow, Problem> {
     let row: CredentialRow = loaded.record()?.ok_or_else(|| Problem::not_found("credential"))?;
     check_match(at, row.revision)?;
     Ok(row)
-}
-
-/// The statement that writes the end of `row`.
-fn end(at: &At<'_>, row: &CredentialRow) -> Statement {
-    Statement::new(
-        sql::END_CREDENTIAL,
-        vec![
-            at.tenant.into(),
-            row.key_id.as_str().into(),
-            if row.revoked { "revoked" } else { "active" }.into(),
-            row.expires_at_ms.map(|time| time.0).into(),
-            row.revision.into(),
-        ],
-    )
-}
-
-/// How a credential is rotated.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RotateRequest {
-    /// Seconds for which the old credential stays valid; a day if left out, at most 30 days.
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = u32, required = false, minimum = 0, maximum = 2_592_000)]
-    overlap_s: Option<Whole<0, MAX_OVERLAP_S>>,
-}
-
-/// Issues a copy of a credential with a new secret. The old one ends after the overlap.
-pub struct RotateCredential<'a> {
-    pub key_id: Name,
-    pub request: RotateRequest,
-    pub mint: Mint<'a>,
-}
-
-impl Write for RotateCredential<'_> {
-    fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.key_id, None, None)
-    }
-
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut old = existing(at, loaded)?;
-        if old.revoked || old.expired(at.now_ms) {
-            return Err(conflict("the credential is revoked or has expired: create a new one"));
-        }
-        let context: CredentialContext = loaded.extra()?;
-        let lane = match (&context.agent, old.kind) {
-            (_, CredentialKind::Administrator) => {
-                // The caller gets the new secret.
-                if old.administrator.as_deref() != Some(at.actor.name.as_str()) {
-                    let detail = "only the administrator of a credential rotates it";
-                    return Err(Problem::new(ProblemCode::Forbidden, detail));
-                }
-                check_grant(at.actor, &old)?;
-                0
-            }
-            (Some(agent), CredentialKind::Agent) if !agent.revoked => agent.lane,
-            (_, CredentialKind::Agent) => {
-                return Err(conflict("the credential's agent is revoked or deleted"));
-            }
-        };
-        if context.count >= MAX_CREDENTIALS {
-            return Err(limit_reached("credentials", MAX_CREDENTIALS));
-        }
-        let revision = loaded.next_epoch();
-        let new = CredentialRow {
-            issued_by: Some(at.issuer()),
-            issuer_key_id: Some(at.actor.key_id.clone()),
-            first_key_id: Some(old.first_key_id.clone().unwrap_or_else(|| old.key_id.clone())),
-            revision,
-            created_at_ms: Millis(at.now_ms),
-            ..old.clone()
-        };
-        let overlap_s = self.request.overlap_s.map_or(DEFAULT_OVERLAP_S, |value| value.0);
-        let ends = at.now_ms.saturating_add(u64::from(overlap_s) * 1_000);
-        old.expires_at_ms = Some(Millis(old.expires_at_ms.map_or(ends, |time| time.0.min(ends))));
-        old.revision = revision;
-        let end_old = end(at, &old);
-        let mut change = self.mint.issue(at.tenant, new, lane).change(at, "credential_rotated")?;
-        change.statements.push(end_old);
-        change.keys.push(ChangedKey::Credential(old.key_id.clone()));
-        if let Some(detail) = change.detail.as_object_mut() {
-            detail.insert("rotated".to_owned(), old.key_id.into());
-        }
-        Ok(Outcome::Changed(change))
-    }
-}
-
-/// Revokes a credential, at once and for ever.
-pub struct RevokeCredential {
-    pub key_id: Name,
-    /// Whether the last administrator's last credential may be revoked.
-    pub last: bool,
-}
-
-impl Write for RevokeCredential {
-    fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.key_id, None, None)
-    }
-
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let mut row = existing(at, loaded)?;
-        if row.revoked {
-            let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
-            return Ok(Outcome::Unchanged(answer));
-        }
-        let operates = row.scopes.contains(&Scope::TenantsAdmin);
-        if operates && !at.actor.scopes.contains(&Scope::TenantsAdmin) {
-            return Err(operators_only());
-        }
-        loaded.extra::<CredentialContext>()?.last.check(self.last)?;
-        row.revoked = true;
-        row.revision = loaded.next_epoch();
-        // It can be read for a while, then it is deleted.
-        let ends = row.expires_at_ms.map_or(at.now_ms, |time| time.0.min(at.now_ms));
-        row.expires_at_ms = Some(Millis(ends));
-        let answer = Answer::of(&row.view(at.now_ms), Some(row.revision))?;
-        let mut change = Change::new("credential_revoked", answer, vec![end(at, &row)]);
-        change.detail = json!({ "key_id": row.key_id });
-        change.keys = vec![ChangedKey::Credential(row.key_id)];
-        Ok(Outcome::Changed(change))
-    }
 }

@@ -16,20 +16,22 @@ use crate::agent::{ActOnAgent, AgentRow, CreateAgent, DeleteAgent, PatchAgent};
 use crate::api::page::{DEFAULT_PAGE, MAX_PAGE};
 use crate::audit::EventRow;
 use crate::ban::{self, BanRow, CreateBan, DeleteBan};
-use crate::credential::{
-    self, CredentialRow, IssueCredential, Mint, RevokeCredential, RotateCredential,
-};
+use crate::credential::end::{RevokeCredential, RotateCredential};
+use crate::credential::issue::IssueCredential;
+use crate::credential::{self, CredentialRow, Mint};
 use crate::group::{CreateGroup, DeleteGroup, GroupRow, Member, ProtectGroup, SetMember};
 use crate::limit::{CreateLimit, DeleteLimit, LimitRow, PatchLimit};
 use crate::resource::{one, page};
-use crate::server::{
-    ActOnServer, CreateServer, DeleteServer, PatchServer, ServerRequest, ServerRow,
-};
+use crate::server::ServerRow;
+use crate::server::action::{ActOnServer, DeleteServer};
+use crate::server::registration::{CreateServer, PatchServer, ServerRequest};
 use crate::settings::{PatchSettings, SettingsRow};
 use crate::tenant::{
     Bootstrap, BootstrapRequest, CreateTenant, DeleteTenant, PatchTenant, TenantRequest, TenantRow,
 };
-use crate::tool::{ActOnTool, ApproveTool, CreateTool, PatchTool, ToolDetailRow, ToolRow};
+use crate::tool::action::{ActOnTool, ApproveTool};
+use crate::tool::registration::{CreateTool, PatchTool};
+use crate::tool::{ToolDetailRow, ToolRow};
 use crate::warrant_revocation::{RevokeWarrant, WarrantId, WarrantRevocationRow};
 use crate::warrant_root::{
     CreateWarrantRoot, DeleteWarrantRoot, PatchWarrantRoot, TakeRevocationList, WarrantRootRow,

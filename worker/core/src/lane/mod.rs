@@ -15,11 +15,14 @@
 
 mod approvals;
 pub mod audit;
+mod calls;
 mod checkpoint;
 mod clock;
 mod day;
+mod events;
 mod flush;
 mod head_log;
+mod journal;
 mod leases;
 mod limits;
 mod log_keys;
@@ -42,6 +45,7 @@ mod windows;
 mod witness;
 
 pub use approvals::DecideOutcome;
+pub use calls::{Answers, Called};
 pub use flush::{Confirmed, FlushBatch, Report};
 pub use head_log::{TELL_HEAD_MS, Told};
 pub use log_keys::{LogKeys, LogName};
@@ -51,7 +55,7 @@ pub use publish::{KeptRows, Standing, Unpublished};
 pub use pushes::{PUSH_AGAIN_MS, PendingPush};
 pub use registry::{needed, stored, stored_listing};
 pub use registry_cache::RegistryCache;
-pub use state::{Answers, Called, Lane};
+pub use state::Lane;
 pub use storage::{LaneSql, StorageError, Value};
 pub use tree::{MAX_PUBLISHED_LEAVES, TileCursor, TreeHead, decode_hashes, encode_hashes};
 pub use witness::{MAX_WITNESSES, Witness};

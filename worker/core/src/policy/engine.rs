@@ -22,8 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    Context, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Literal, PartialValue, Request,
-    SlotEnv, Unknown, ValueKind,
+    Context, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, Request,
 };
 use cedar_policy_core::entities::{Dereference, Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
@@ -31,14 +30,13 @@ use cedar_policy_core::evaluator::Evaluator;
 use crate::policy::bundle::{
     ANY, Bundle, IndexEntry, PolicyRecord, ToolRecord, entity_symbol, type_symbol,
 };
+use crate::policy::condition::{could_hold, holds, known, partly_known};
 use crate::policy::expression::{self, Expressions, entity_type, uid};
+use crate::policy::request::{CallEntities, Evaluation, Fields, PolicyError, PolicyRequest};
 use crate::policy::{decimal, hierarchy};
 use crate::schema::Schemas;
 use crate::shield::Shield;
 use crate::warrant::Cache;
-
-/// A value of Cedar, of an attribute or in a context.
-pub use cedar_policy_core::ast::Value;
 
 /// The highest weight of the cached slices together; above it the cache is emptied. Calls share a
 /// slice if the policies' scopes cannot tell their agents, tools and servers apart. Each symbol of
@@ -49,64 +47,6 @@ const MAX_SLICE_WEIGHT: usize = 1_000_000;
 
 /// What each slice weighs in addition, for the map and the allocations.
 const SLICE_OVERHEAD: usize = 20;
-
-/// The entities of a call. Ids are those of Cedar's entities.
-#[derive(Debug, Clone, Copy)]
-pub struct CallEntities<'a> {
-    /// The tenant of agent and server. Its overlay is added to the base policies.
-    pub tenant: &'a str,
-    /// `<tenant>/<agent>`.
-    pub agent: &'a str,
-    /// `<tenant>/<group>`: the agent's groups.
-    pub groups: &'a [String],
-    /// `<server>/<tool>`. Its ancestors are `call`, and `read` or `write`.
-    pub tool: &'a str,
-    pub mutates: bool,
-    /// Whether the tool is in `egress` too. It is then in `write`, whether it mutates or not.
-    pub egress: bool,
-    /// Whether the tool is in `canary` too.
-    pub canary: bool,
-    /// `<tenant>/<server>`.
-    pub server: &'a str,
-}
-
-/// A record's fields.
-pub type Fields = Vec<(&'static str, Value)>;
-
-/// A call in Cedar's terms.
-pub struct PolicyRequest<'a> {
-    pub entities: CallEntities<'a>,
-    pub agent_attributes: Fields,
-    pub server_attributes: Fields,
-    pub context: Fields,
-}
-
-/// The result of an evaluation.
-#[derive(Debug, Clone)]
-pub struct Evaluation {
-    pub allowed: bool,
-    /// The determining policies, sorted by id.
-    pub determining: Vec<&'static PolicyRecord>,
-    /// Policies whose evaluation failed, sorted by id.
-    pub erring: Vec<&'static PolicyRecord>,
-}
-
-impl Evaluation {
-    /// Whether both evaluations allow or deny, by the same policies.
-    #[must_use]
-    pub fn agrees_with(&self, other: &Self) -> bool {
-        let same = |ours: &[&PolicyRecord], theirs: &[&PolicyRecord]| {
-            ours.iter().map(|record| record.id).eq(theirs.iter().map(|record| record.id))
-        };
-        self.allowed == other.allowed
-            && same(&self.determining, &other.determining)
-            && same(&self.erring, &other.erring)
-    }
-}
-
-/// The bundle has a policy that cannot be evaluated. The build should have refused it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyError(pub String);
 
 /// A policy, decoded.
 #[derive(Debug)]
@@ -533,67 +473,6 @@ impl Symbols {
     fn key(&self) -> Vec<u32> {
         [&self.principals, &self.actions, &self.resources].into_iter().flatten().copied().collect()
     }
-}
-
-/// The value of an expression; `None` if it fails or is not a boolean.
-fn holds(evaluator: &Evaluator<'_>, expr: &Expr) -> Option<bool> {
-    match evaluator.interpret(expr, &SlotEnv::new()).ok()?.value {
-        ValueKind::Lit(Literal::Bool(held)) => Some(held),
-        _ => None,
-    }
-}
-
-/// The same if part of the context is unknown; `None` if the value depends on that part. `later` is
-/// from [`partly_known`].
-fn could_hold(
-    evaluator: &Evaluator<'_>,
-    expr: &Expr,
-    later: &[(&'static str, Value)],
-) -> Result<Option<bool>, ()> {
-    let mut result = evaluator.partial_interpret(expr, &SlotEnv::new());
-    if let Ok(PartialValue::Residual(rest)) = &result
-        && !later.is_empty()
-    {
-        let values = later.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
-        result = evaluator.partial_interpret(&rest.substitute(&values), &SlotEnv::new());
-    }
-    match result {
-        Ok(PartialValue::Value(Value { value: ValueKind::Lit(Literal::Bool(held)), .. })) => {
-            Ok(Some(held))
-        }
-        Ok(PartialValue::Residual(_)) => Ok(None),
-        _ => Err(()),
-    }
-}
-
-/// A context of known and unknown fields. Cedar holds it as one expression, and can read a field of
-/// it only if no field calls a function. A decimal is a call of `decimal`. So a known field with a
-/// decimal is made unknown too, and returned: its value is put into what remains of each condition.
-fn partly_known(fields: Fields, unknown: &[&'static str]) -> (Context, Fields) {
-    // Cedar takes such an expression only if something is unknown.
-    if unknown.is_empty() {
-        return (known(fields), Fields::new());
-    }
-    let unknown_field = |name: &'static str| (name, Expr::unknown(Unknown::new_untyped(name)));
-    let mut context: Vec<_> = unknown.iter().map(|name| unknown_field(name)).collect();
-    let mut later = Vec::new();
-    for (name, value) in fields {
-        let expr = Expr::from(value.clone());
-        if expr.is_projectable() {
-            context.push((name, expr));
-        } else {
-            context.push(unknown_field(name));
-            later.push((name, value));
-        }
-    }
-    let context = context.into_iter().map(|(name, expr)| (name.into(), expr)).collect();
-    (Context::RestrictedResidual(Arc::new(context)), later)
-}
-
-fn known(context: Fields) -> Context {
-    Context::Value(Arc::new(
-        context.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! refuses their requests before it reads the body, so they wake no lane and cause no read of D1.
 //!
 //! A revoked credential never becomes active again, and an expiry never moves to a later time
-//! (`admin/credential.rs`). So the refusal can be repeated without asking a lane. Refusals that can be
+//! (`admin/credential/end.rs`). So the refusal can be repeated without asking a lane. Refusals that can be
 //! lifted, such as a freeze, a quarantine or a ban, are not stored here.
 
 use std::cell::RefCell;

@@ -37,17 +37,20 @@ use crate::api::receipts::{
 use crate::api::runs::{IssuedRun, Recorded};
 use crate::audit::EventRow;
 use crate::ban::{Ban, BanRequest, BanRow};
-use crate::credential::{
-    CreateCredential, Credential, CredentialRow, IssuedCredential, RotateRequest,
-};
+use crate::credential::end::RotateRequest;
+use crate::credential::issue::CreateCredential;
+use crate::credential::{Credential, CredentialRow, IssuedCredential};
 use crate::group::{CreateGroup, Group, GroupRow, Member};
 use crate::limit::{LimitPatch, LimitRequest, LimitRow, LimitView};
-use crate::server::{ChangedServer, Server, ServerPatch, ServerRequest, ServerRow};
+use crate::server::registration::{ServerPatch, ServerRequest};
+use crate::server::{ChangedServer, Server, ServerRow};
 use crate::settings::{PatchSettings, SettingsView};
 use crate::tenant::{
     BootstrapRequest, CreatedTenant, PatchTenant, Tenant, TenantRequest, TenantRow,
 };
-use crate::tool::{ApproveTool, ChangedTool, Tool, ToolDetail, ToolPatch, ToolRequest, ToolRow};
+use crate::tool::action::ApproveTool;
+use crate::tool::registration::{ToolPatch, ToolRequest};
+use crate::tool::{ChangedTool, Tool, ToolDetail, ToolRow};
 use crate::warrant_revocation::{RevokeWarrant, WarrantRevocation, WarrantRevocationRow};
 use crate::warrant_root::{
     CreateWarrantRoot, RevocationListRequest, WarrantRootPatch, WarrantRootRow, WarrantRootView,

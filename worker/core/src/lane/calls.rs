@@ -1,0 +1,313 @@
+//! How a lane handles a call: what it reads for the decision, and what it writes after it.
+
+use super::state::Lane;
+use super::storage::{LaneSql, StorageError, Value, approval, integer, stored_answer, write_count};
+use crate::bucket::{Bucket, Rate};
+use crate::call::command::{GateCommand, Purpose};
+use crate::credential::locator;
+use crate::gate::budget::Budget;
+use crate::gate::config::Config;
+use crate::gate::velocity;
+use crate::gate::warrant;
+use crate::gate::windows::{Looked, Windows as WindowFacts};
+use crate::gate::{
+    AgentState, Books, Counted, Facts, NONCE_MS, Reply, decide, needs_tool, observed_run,
+    scoped_key,
+};
+use crate::limit::lease::{Answer, Need};
+use crate::metrics::Series;
+use crate::policy::PolicyEngine;
+use crate::problem::{Problem, ProblemCode};
+use crate::provenance::run::storage_name;
+use crate::registry::CallRecords;
+use crate::sql::lane as sql;
+use crate::velocity::shared::Look;
+use crate::warrant::Carried;
+
+/// Requests in a row for one agent, of callers without a credential, whose warrants a lane verifies although they may say
+/// nothing about who calls. A caller who turns out to be known uses none, but holds one while its records are read: as
+/// many may wait at once.
+const STRANGERS: u32 = 100;
+
+/// How many more it verifies each second. Each takes the lane about 1 ms.
+const STRANGERS_PER_S: f64 = 2.0;
+
+/// Expired nonces of signatures that are deleted when one is written. More than one, so that they
+/// do not pile up: a lane that journals nothing is never flushed.
+const MAX_EXPIRED_SIGNATURE_NONCES: i64 = 2;
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Called {
+    Decided(Reply),
+    /// Nothing was written. The lane asks counters for this, and then calls again.
+    NotLeased(Vec<Need>),
+    /// The same for windows that lanes share, those that were not asked yet.
+    NotCounted(Vec<Look>),
+}
+
+/// What other objects answered to a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answers<'a> {
+    /// The counters of shared limits, by the names of the books.
+    pub leases: &'a [(String, Answer)],
+    /// The tenant's windows; `None` if they were not asked.
+    pub looked: Option<&'a Looked>,
+}
+
+impl Lane {
+    /// Charges a caller without a credential before the lane verifies its warrant: somebody who read a chain that is
+    /// still valid can send it with any proof. To be asked once for each request, before [`Self::needs_tool`] and
+    /// [`Self::call`]. A caller who turns out to be known gets back what it was charged.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, the [`Problem`] for the caller.
+    pub fn admit(
+        &mut self,
+        storage: &impl LaneSql,
+        command: &GateCommand,
+        records: &CallRecords,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        if !warrant::may_be_known(command, records, now_ms) {
+            return Ok(Ok(()));
+        }
+        self.hold(storage, &command.call.agent, now_ms)?;
+        let Some(held) = self.agents.get_mut(&command.call.agent) else { return Ok(Ok(())) };
+        let rate = Rate::new(STRANGERS, STRANGERS_PER_S);
+        let bucket = held.strangers.get_or_insert_with(|| Bucket::full(rate, now_ms));
+        bucket.repair_clock(now_ms);
+        if bucket.charge(rate, now_ms, 1) {
+            return Ok(Ok(()));
+        }
+        let retry_after_s = bucket.retry_after_s(rate, 1);
+        self.count(storage, Counted::RateLimited, locator::KEY_ID, now_ms)?;
+        self.tally(Series::LimitHit { kind: "stranger_rate", limit: "" }, 1);
+        let detail = "too many calls without a credential had warrants that did not say who calls; try again";
+        let mut problem = Problem::new(ProblemCode::RateLimited, detail);
+        problem.retry_after_s = Some(u32::try_from(retry_after_s).unwrap_or(u32::MAX).max(1));
+        Ok(Err(problem))
+    }
+
+    /// Steps 6 to 12 of a call. `records` were read at the current epoch. `answers`: to this call.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]. The caller answers 503 and starts the lane again.
+    pub fn call(
+        &mut self,
+        storage: &impl LaneSql,
+        (engine, config): (&PolicyEngine, &Config),
+        command: &GateCommand,
+        records: &CallRecords,
+        answers: Answers<'_>,
+        now_ms: u64,
+    ) -> Result<Called, StorageError> {
+        let call = &command.call;
+        let key =
+            |value: &Option<String>| value.as_ref().map(|value| scoped_key(&call.agent, value));
+        let stored = match key(&call.request_id) {
+            Some(key) => stored_answer(storage, key)?,
+            None => None,
+        };
+        let nonce_used = match key(&call.nonce) {
+            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
+            None => false,
+        };
+        let signature_nonce = command.signature_nonce.as_ref();
+        let signature_nonce =
+            signature_nonce.map(|nonce| Value::Text(scoped_key(&command.key_id, &nonce.nonce)));
+        let signature_nonce_used = match &signature_nonce {
+            Some(key) => {
+                !storage.exec(sql::SIGNATURE_NONCE_USED, std::slice::from_ref(key))?.is_empty()
+            }
+            None => false,
+        };
+        // A call that is over its agent's rate pays for no signature here. One that was charged already, because
+        // windows had to be asked, is not asked again.
+        let is_judged_here = warrant::is_judged_by_lane(command)
+            && (answers.looked.is_some()
+                || command.located
+                || self.needs_tool(storage, (engine, config), command, records, now_ms)?);
+        let judged = match is_judged_here {
+            true => warrant::of_command(engine, command, records, now_ms),
+            false => None,
+        };
+        let carried = judged.as_ref().or(command.warrant.as_ref());
+        let proof = carried.and_then(Carried::claim).map(warrant::proof_name);
+        let proof_used = match key(&proof) {
+            Some(key) => !storage.exec(sql::NONCE_USED, &[Value::Text(key)])?.is_empty(),
+            None => false,
+        };
+        let approval = match &call.approval_id {
+            Some(id) => approval(storage, id)?.map(|held| held.approval),
+            None => None,
+        };
+        self.hold(storage, &call.agent, now_ms)?;
+        self.limits.make_space();
+        self.limits.hold(storage, records, command)?;
+        let countings = velocity::of_call(engine, &config.value_key, command, records);
+        self.windows.hold(storage, &countings, now_ms)?;
+        let settled = match &command.purpose {
+            Purpose::Settle(reported) => {
+                self.limits.reservations.get(&reported.decision_id).cloned()
+            }
+            _ => None,
+        };
+        let run = observed_run(command, records).map(|run| storage_name(&call.agent, run));
+        if let Some(run) = &run {
+            self.runs.hold(storage, run)?;
+        }
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        let facts = Facts {
+            stored,
+            nonce_used,
+            signature_nonce_used,
+            warrant: carried,
+            proof_used,
+            approval: approval.as_ref(),
+            run: run.as_deref().and_then(|run| self.runs.get(run)),
+            books: self.limits.books(records, command, answers.leases),
+            windows: WindowFacts {
+                countings: &countings,
+                rows: Some(self.windows.rows()),
+                looked: answers.looked,
+            },
+            reservation: settled.as_ref(),
+            ..facts
+        };
+        let mut step = decide(engine, &facts, command);
+        if !step.needs.is_empty() {
+            return Ok(Called::NotLeased(step.needs));
+        }
+        if !step.looks.is_empty() {
+            // The request is charged now, so that a flood of calls does not look at windows.
+            if let Some(held) = self.agents.get_mut(&call.agent) {
+                held.state = step.agent;
+            }
+            return Ok(Called::NotCounted(step.looks));
+        }
+        let is_known = !step.counted.is_some_and(Counted::is_unknown_caller);
+        if is_known
+            && warrant::is_from_stranger(command)
+            && let Some(held) = self.agents.get_mut(&call.agent)
+            && let Some(bucket) = &mut held.strangers
+        {
+            bucket.give_back(1);
+        }
+        if let (Some(entry), Purpose::Settle(reported), Some(reservation)) =
+            (&mut step.entry, &command.purpose, &settled)
+        {
+            let writes = self.limits.settled(storage, reservation, reported.ending())?;
+            entry.limits = Some(Box::new(writes));
+        }
+        // Written before anything else, whatever the answer is: if a later write fails, the request
+        // still cannot be used again.
+        if let Some(key) = signature_nonce
+            && is_known
+        {
+            let expired = integer(self.clock.expired_ms(NONCE_MS))?;
+            let most = Value::Integer(MAX_EXPIRED_SIGNATURE_NONCES);
+            storage.exec(sql::EXPIRE_SIGNATURE_NONCES, &[expired, most])?;
+            storage.exec(sql::USE_SIGNATURE_NONCE, &[key, integer(now_ms)?])?;
+        }
+        if let (Some(run), Some(observation)) = (&run, &step.observation) {
+            self.observe(storage, run, observation, now_ms)?;
+        }
+        match step.entry {
+            Some(entry) => {
+                self.journal(storage, entry, step.approval_entry, step.agent, now_ms)?;
+            }
+            None => {
+                storage.exec(sql::TOUCH, &[])?;
+                if let Some(held) = self.agents.get_mut(&call.agent) {
+                    held.state = step.agent;
+                }
+                if let Some(charged) = step.charged {
+                    self.limits.take(*charged);
+                }
+            }
+        }
+        if let Some(counted) = step.counted {
+            // A caller with only a locator says nothing about the agent.
+            let is_stranger = command.located && counted.is_unknown_caller();
+            let source = if is_stranger { locator::KEY_ID } else { &call.agent };
+            self.count(storage, counted, source, now_ms)?;
+        }
+        if let Some(refused) = &step.refused {
+            self.tally(refused.series(), 1);
+        }
+        if !self.storage_full {
+            let budget = Budget::of(records.tenant.as_ref());
+            for count in self.day.untold(budget, &self.head, now_ms) {
+                write_count(storage, &count)?;
+                self.unsure = true;
+            }
+        }
+        Ok(Called::Decided(step.reply))
+    }
+
+    /// Whether the call gets as far as its tool, so that its record is needed.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`].
+    pub fn needs_tool(
+        &mut self,
+        storage: &impl LaneSql,
+        (engine, config): (&PolicyEngine, &Config),
+        command: &GateCommand,
+        records: &CallRecords,
+        now_ms: u64,
+    ) -> Result<bool, StorageError> {
+        self.hold(storage, &command.call.agent, now_ms)?;
+        // Without a credential, the warrant says who calls.
+        let carried = match &command.purpose {
+            _ if !command.located => None,
+            Purpose::Route(_) => {
+                return Ok(warrant::may_identify(engine, command, records, now_ms));
+            }
+            _ => warrant::of_command(engine, command, records, now_ms),
+        };
+        let fresh = AgentState::default();
+        let facts = self.facts(config, command, records, now_ms, &fresh);
+        let facts = Facts { warrant: carried.as_ref(), ..facts };
+        Ok(needs_tool(&facts, command))
+    }
+
+    /// The facts of a call, without those that storage holds about its request id, nonces and
+    /// approval.
+    fn facts<'a>(
+        &'a self,
+        config: &'a Config,
+        command: &GateCommand,
+        records: &'a CallRecords,
+        now_ms: u64,
+        fresh: &'a AgentState,
+    ) -> Facts<'a> {
+        let held = self.agents.get(&command.call.agent);
+        Facts {
+            now_ms,
+            config,
+            records,
+            agent: held.map_or(fresh, |held| &held.state),
+            head: &self.head,
+            latest_ms: self.latest_ms,
+            stored: None,
+            nonce_used: false,
+            signature_nonce_used: false,
+            warrant: None,
+            proof_used: false,
+            approval: None,
+            run: None,
+            books: Books::NONE,
+            windows: WindowFacts::default(),
+            reservation: None,
+            journal_rows: self.journal_rows,
+            storage_full: self.storage_full,
+            written: self.day.written(&self.head, now_ms),
+        }
+    }
+}
