@@ -122,9 +122,12 @@ impl UrlPattern {
     /// Whether `other` is at most as wide. False if that is not certain.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
+        // The reference implementation compares prefixes only where a component ends.
         let path = match (&self.path, &other.path) {
             (None, _) => true,
-            (Some(mine), Some(theirs)) => mine.covers(theirs),
+            (Some(mine), Some(theirs)) => {
+                mine == theirs || (mine.as_str().ends_with("/*") && mine.covers(theirs))
+            }
             (Some(_), None) => false,
         };
         (self.scheme.is_none() || self.scheme == other.scheme)
@@ -300,12 +303,14 @@ impl UrlSafe {
                 theirs.iter().all(|their| mine.iter().any(|my| is_within(their, my)))
             }
         };
-        // Each that I deny is within one that they deny.
-        let denied = self
-            .deny_domains
-            .iter()
-            .flatten()
-            .all(|my| other.deny_domains.iter().flatten().any(|their| is_within(my, their)));
+        // Each that I deny is within one that they deny. A list stays, also an empty one.
+        let denied = match (&self.deny_domains, &other.deny_domains) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(mine), Some(theirs)) => {
+                mine.iter().all(|my| theirs.iter().any(|their| is_within(my, their)))
+            }
+        };
         let ports = match (&self.allow_ports, &other.allow_ports) {
             (None, _) => true,
             (Some(_), None) => false,
@@ -327,9 +332,12 @@ fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
     bytes.saturating_mul(others.map_or(0, <[String]>::len))
 }
 
-/// A host name in lower case, or `*.` before one.
+/// A host in lower case, or `*.` before a name: an address has no subdomains.
 fn is_domain(domain: &str) -> bool {
-    host_kind(domain.strip_prefix("*.").unwrap_or(domain)).is_some()
+    match domain.strip_prefix("*.") {
+        None => host_kind(domain).is_some(),
+        Some(suffix) => host_kind(suffix) == Some(HostKind::Name),
+    }
 }
 
 /// What a host is.
