@@ -18,6 +18,10 @@ const MAX_DOMAINS: usize = 256;
 /// Bytes of a domain name, by RFC 1035.
 const MAX_DOMAIN_BYTES: usize = 253;
 
+/// Characters that a URL's path has only escaped. A pattern with one would match no URL, so `not` of the pattern would
+/// match each.
+const ESCAPED: [char; 6] = ['"', '<', '>', '`', '{', '}'];
+
 /// Steps that reading a short URL takes.
 const PARSE_STEPS: usize = 512;
 
@@ -61,7 +65,8 @@ impl UrlPattern {
     pub fn new(text: &str) -> Option<Self> {
         let is_clear = text.len() <= MAX_TARGET_BYTES
             && text.bytes().all(|byte| byte.is_ascii_graphic())
-            && !text.contains(['\\', '@', '?', '#', '[', ']', '%']);
+            && !text.contains(['\\', '@', '?', '#', '[', ']', '%'])
+            && !text.contains(ESCAPED);
         let (scheme, rest) = text.split_once("://").filter(|_| is_clear)?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -132,9 +137,15 @@ impl UrlPattern {
         };
         (self.scheme.is_none() || self.scheme == other.scheme)
             && (self.port.is_none() || self.port == other.port)
+            && (self.scheme.is_some() || !self.is_default_port_of(other.scheme.as_deref()))
             && (self.any_subdomain || !other.any_subdomain)
             && self.has_host(&other.host)
             && path
+    }
+
+    /// Whether the reference implementation reads the same port of another scheme as no port. It reads `*` as `https`.
+    fn is_default_port_of(&self, scheme: Option<&str>) -> bool {
+        matches!((scheme, self.port), (Some("http" | "ws"), Some(80)) | (Some("ftp"), Some(21)))
     }
 
     fn has_host(&self, host: &str) -> bool {

@@ -83,6 +83,8 @@ fn url_patterns_match_clear_urls_only() {
         "https://a.example/x?y",
         "https://u@a.example",
         "https://a.example:port",
+        "https://a.example/{x}",
+        "https://a.example/x<y",
     ] {
         assert_eq!(UrlPattern::new(pattern), None, "{pattern}");
     }
@@ -99,6 +101,9 @@ fn a_url_pattern_covers_what_is_certainly_narrower() {
         ("https://a.example/x*", "https://a.example/x/*", false),
         ("https://a.example/x*", "https://a.example/x*", true),
         ("https://a.example/*", "https://a.example/x", true),
+        ("*://a.example:80", "http://a.example:80", false),
+        ("*://a.example:443", "https://a.example:443", true),
+        ("*://a.example:8443", "https://a.example:8443", true),
         ("https://*.example", "https://a.example", true),
         ("https://*.example", "https://*.a.example", true),
         ("https://a.example", "https://*.a.example", false),
