@@ -1,6 +1,7 @@
-//! `gateward warrant` and the libraries of Tenuo: each reads what the other minted.
+//! `gateward warrant` and the libraries of Tenuo: each reads what the other minted. And what `inspect` and `verify` print
+//! about a chain.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests only")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,13 +11,20 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use gateward_core::json::{Json, parse};
+use gateward_core::warrant::chain::sha256;
+use gateward_core::warrant::constraint::{self, Arguments, Constraint};
+use gateward_core::warrant::mint::Secret;
+use gateward_core::warrant::payload::{Payload, Powers, WarrantId};
 use gateward_core::warrant::revocation::{MAX_VERSION, RevocationList};
+use gateward_core::warrant::text;
 use tenuo::constraints::{ConstraintSet, ConstraintValue, Exact, Range, Wildcard};
 use tenuo::{Authorizer, SigningKey, Warrant};
 
 const ROOT: u8 = 1;
 const AGENT: u8 = 2;
 const WORKER: u8 = 3;
+const HELPER: u8 = 4;
 const GOOD: &str = r#"{"amount":20,"customer":"c-7"}"#;
 
 /// A directory with a file for each key.
@@ -209,4 +217,169 @@ fn a_list_of_revocations_has_a_version_that_is_accepted() {
     let list = bytes(String::from_utf8(list.stdout).unwrap().trim());
     assert_eq!(RevocationList::read(&list).unwrap().version, MAX_VERSION);
     assert_eq!(revoke(MAX_VERSION + 1).status.code(), Some(2));
+}
+
+/// 2020-01-02T03:04:05Z.
+const ISSUED_AT_S: u64 = 1_577_934_245;
+
+fn key(number: u8) -> Secret {
+    Secret::new([number; 32])
+}
+
+fn refund(max: f64, customer: Constraint) -> (String, Arguments) {
+    let amount = Constraint::Range(constraint::Range {
+        min: None,
+        max: Some(max),
+        min_inclusive: true,
+        max_inclusive: true,
+    });
+    let constraints = vec![("amount".to_owned(), amount), ("customer".to_owned(), customer)];
+    ("refund".to_owned(), Arguments { constraints, allow_unknown: false })
+}
+
+fn child(parent: &Payload, number: u8, holder: u8) -> Payload {
+    Payload {
+        id: WarrantId([number; 16]),
+        holder: key(holder).public(),
+        issuer: parent.holder,
+        depth: parent.depth + 1,
+        parent_hash: Some(sha256(&parent.write())),
+        ..parent.clone()
+    }
+}
+
+/// A chain from the root to the helper: the same bytes in each run.
+fn three_links() -> [Payload; 3] {
+    let customer = || Constraint::Exact(Json::String("c-7".to_owned()));
+    let root = Payload {
+        id: WarrantId([1; 16]),
+        powers: Powers::Execution(vec![
+            ("lookup".to_owned(), Arguments::default()),
+            refund(500.0, Constraint::Wildcard),
+        ]),
+        holder: key(AGENT).public(),
+        issuer: key(ROOT).public(),
+        issued_at_s: ISSUED_AT_S,
+        expires_at_s: ISSUED_AT_S + 600,
+        max_depth: 3,
+        depth: 0,
+        parent_hash: None,
+        extensions: Vec::new(),
+        gates: None,
+        approvers: Vec::new(),
+        min_approvals: None,
+        clearance: Some(30),
+    };
+    let second = Payload {
+        powers: Powers::Execution(vec![refund(50.0, customer())]),
+        expires_at_s: ISSUED_AT_S + 300,
+        ..child(&root, 2, WORKER)
+    };
+    let third = Payload {
+        powers: Powers::Execution(vec![refund(5.0, customer())]),
+        max_depth: 2,
+        clearance: Some(20),
+        ..child(&second, 3, HELPER)
+    };
+    [root, second, third]
+}
+
+/// Each link is signed by the holder of the one before it, but for the last.
+fn signed(links: &[Payload; 3], last: u8) -> Vec<u8> {
+    let issuers = links.iter().zip([ROOT, AGENT, last]);
+    let warrants: Vec<_> = issuers.map(|(link, issuer)| key(issuer).issue(link)).collect();
+    text::join(&warrants)
+}
+
+#[test]
+fn inspect_shows_each_link_and_what_it_narrows() {
+    let shown = printed(&["inspect", &text::encode(&signed(&three_links(), WORKER))]);
+    let expected = "\
+depth  id                                kind       issuer             holder             issued_at                 expires_at                clearance  tools
+0      01010101010101010101010101010101  execution  8a88e3dd7409f195…  8139770ea87d175f…  2020-01-02T03:04:05.000Z  2020-01-02T03:14:05.000Z  30         lookup, refund
+1      02020202020202020202020202020202  execution  8139770ea87d175f…  ed4928c628d1c2c6…  2020-01-02T03:04:05.000Z  2020-01-02T03:09:05.000Z  30         refund
+2      03030303030303030303030303030303  execution  ed4928c628d1c2c6…  ca93ac1705187071…  2020-01-02T03:04:05.000Z  2020-01-02T03:09:05.000Z  20         refund
+
+Link 1 against link 0
+  tool    name        before                    after
+  refund  amount      {\"range\":{\"max\":500}}     {\"range\":{\"max\":50}}
+  refund  customer    {\"wildcard\":null}         {\"exact\":\"c-7\"}
+  lookup  -           allowed                   refused
+  -       expires_at  2020-01-02T03:14:05.000Z  2020-01-02T03:09:05.000Z
+
+Link 2 against link 1
+  tool    name       before                after
+  refund  amount     {\"range\":{\"max\":50}}  {\"range\":{\"max\":5}}
+  -       max_depth  3                     2
+  -       clearance  30                    20
+
+Rules and signatures hold. But link 0 is not valid now: it has expired, or was issued in the future.";
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_chain_that_fails_names_the_rule_and_the_link() {
+    type Change = fn(&mut Payload);
+    let cases: [(&str, Change, u8, u8, &str); 4] = [
+        (
+            "more than the parent",
+            |it| it.powers = Powers::Execution(vec![refund(51.0, Constraint::Wildcard)]),
+            WORKER,
+            0,
+            "warrant_widened: Link 2 of the warrant's chain: its parent is narrower about a tool's arguments.",
+        ),
+        (
+            "longer than the parent",
+            |it| it.expires_at_s += 1,
+            WORKER,
+            0,
+            "warrant_widened: Link 2 of the warrant's chain: it expires after its parent.",
+        ),
+        (
+            "signed by another holder",
+            |_| {},
+            AGENT,
+            0,
+            "warrant_chain_broken: Link 2 of the warrant's chain: the issuer is not the holder of its parent.",
+        ),
+        (
+            "another signature",
+            |_| {},
+            WORKER,
+            1,
+            "warrant_signature_invalid: Link 2 of the warrant's chain: the signature is not the issuer's.",
+        ),
+    ];
+    let input = r#"{"amount":2,"customer":"c-7"}"#;
+    for (what, change, last, flipped, expected) in cases {
+        let mut links = three_links();
+        change(&mut links[2]);
+        let mut stack = signed(&links, last);
+        *stack.last_mut().unwrap() ^= flipped;
+        let chain = text::encode(&stack);
+        let call = parse(input.as_bytes()).unwrap();
+        let proof = key(HELPER).prove(links[2].id, "refund", &call, ISSUED_AT_S + 60);
+        let verified = run(&[
+            "verify",
+            "--warrant",
+            &chain,
+            "--proof",
+            &text::encode(&proof),
+            "--tool",
+            "pay/refund",
+            "--input",
+            input,
+            "--root",
+            &public(ROOT),
+            "--at",
+            "2020-01-02T03:05:05Z",
+        ]);
+        for output in [verified, run(&["inspect", &chain])] {
+            assert_eq!(output.status.code(), Some(1), "{what}");
+            let why = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(why, format!("gateward: {expected}\n"), "{what}");
+            let shown = String::from_utf8(output.stdout).unwrap();
+            assert!(!shown.contains("hold."), "{what}: {shown}");
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests only")]
 
+#[path = "warrants/differences.rs"]
+mod differences;
 #[path = "warrants/fuzz.rs"]
 mod fuzz;
 #[path = "warrants/reference.rs"]

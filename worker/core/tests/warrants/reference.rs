@@ -41,17 +41,30 @@ fn stack(presented: &Presented) -> Result<Vec<Warrant>, String> {
     }
 }
 
-/// Whether what the root says alone allows the call: its constraints, or the tools and the bounds of what it can issue.
-pub fn root_allows(presented: &Presented, tool: &str, input: &Json) -> Result<(), String> {
+/// Whether what one link says alone allows the call: its constraints, or the tools and the bounds of what it can issue.
+pub fn link_allows(
+    presented: &Presented,
+    at: usize,
+    tool: &str,
+    input: &Json,
+) -> Result<(), String> {
     let text = |error: tenuo::Error| error.to_string();
-    let (root, arguments) = (&stack(presented)?[0], arguments(input));
-    let Some(issuable) = root.issuable_tools() else {
-        return root.check_constraints(tool, &arguments).map_err(text);
+    let (stack, arguments) = (stack(presented)?, arguments(input));
+    let link = &stack[at];
+    let Some(issuable) = link.issuable_tools() else {
+        return link.check_constraints(tool, &arguments).map_err(text);
     };
     if !issuable.iter().any(|it| it == tool || it == "*") {
         return Err("it cannot issue the tool".to_owned());
     }
-    root.constraint_bounds().map_or(Ok(()), |bounds| bounds.matches(&arguments)).map_err(text)
+    link.constraint_bounds().map_or(Ok(()), |bounds| bounds.matches(&arguments)).map_err(text)
+}
+
+/// Whether the approval gates of one link alone ask for approvals of the call.
+pub fn asks(presented: &Presented, at: usize, tool: &str, input: &Json) -> Result<bool, String> {
+    let text = |error: tenuo::Error| error.to_string();
+    let gates = stack(presented)?[at].approval_gate_map().map_err(text)?;
+    tenuo::evaluate_approval_gates(gates.as_ref(), tool, &arguments(input)).map_err(text)
 }
 
 /// Whether the reference lets the call pass that has this root.

@@ -18,6 +18,10 @@ const MAX_DOMAINS: usize = 256;
 /// Bytes of a domain name, by RFC 1035.
 const MAX_DOMAIN_BYTES: usize = 253;
 
+/// Characters that a URL's path has only escaped. A pattern with one would match no URL, so `not` of the pattern would
+/// match each.
+const ESCAPED: [char; 6] = ['"', '<', '>', '`', '{', '}'];
+
 /// Steps that reading a short URL takes.
 const PARSE_STEPS: usize = 512;
 
@@ -61,7 +65,8 @@ impl UrlPattern {
     pub fn new(text: &str) -> Option<Self> {
         let is_clear = text.len() <= MAX_TARGET_BYTES
             && text.bytes().all(|byte| byte.is_ascii_graphic())
-            && !text.contains(['\\', '@', '?', '#', '[', ']', '%']);
+            && !text.contains(['\\', '@', '?', '#', '[', ']', '%'])
+            && !text.contains(ESCAPED);
         let (scheme, rest) = text.split_once("://").filter(|_| is_clear)?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -122,16 +127,25 @@ impl UrlPattern {
     /// Whether `other` is at most as wide. False if that is not certain.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
+        // The reference implementation compares prefixes only where a component ends.
         let path = match (&self.path, &other.path) {
             (None, _) => true,
-            (Some(mine), Some(theirs)) => mine.covers(theirs),
+            (Some(mine), Some(theirs)) => {
+                mine == theirs || (mine.as_str().ends_with("/*") && mine.covers(theirs))
+            }
             (Some(_), None) => false,
         };
         (self.scheme.is_none() || self.scheme == other.scheme)
             && (self.port.is_none() || self.port == other.port)
+            && (self.scheme.is_some() || !self.is_default_port_of(other.scheme.as_deref()))
             && (self.any_subdomain || !other.any_subdomain)
             && self.has_host(&other.host)
             && path
+    }
+
+    /// Whether the reference implementation reads the same port of another scheme as no port. It reads `*` as `https`.
+    fn is_default_port_of(&self, scheme: Option<&str>) -> bool {
+        matches!((scheme, self.port), (Some("http" | "ws"), Some(80)) | (Some("ftp"), Some(21)))
     }
 
     fn has_host(&self, host: &str) -> bool {
@@ -300,12 +314,14 @@ impl UrlSafe {
                 theirs.iter().all(|their| mine.iter().any(|my| is_within(their, my)))
             }
         };
-        // Each that I deny is within one that they deny.
-        let denied = self
-            .deny_domains
-            .iter()
-            .flatten()
-            .all(|my| other.deny_domains.iter().flatten().any(|their| is_within(my, their)));
+        // Each that I deny is within one that they deny. A list stays, also an empty one.
+        let denied = match (&self.deny_domains, &other.deny_domains) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(mine), Some(theirs)) => {
+                mine.iter().all(|my| theirs.iter().any(|their| is_within(my, their)))
+            }
+        };
         let ports = match (&self.allow_ports, &other.allow_ports) {
             (None, _) => true,
             (Some(_), None) => false,
@@ -327,9 +343,12 @@ fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
     bytes.saturating_mul(others.map_or(0, <[String]>::len))
 }
 
-/// A host name in lower case, or `*.` before one.
+/// A host in lower case, or `*.` before a name: an address has no subdomains.
 fn is_domain(domain: &str) -> bool {
-    host_kind(domain.strip_prefix("*.").unwrap_or(domain)).is_some()
+    match domain.strip_prefix("*.") {
+        None => host_kind(domain).is_some(),
+        Some(suffix) => host_kind(suffix) == Some(HostKind::Name),
+    }
 }
 
 /// What a host is.

@@ -83,6 +83,8 @@ fn url_patterns_match_clear_urls_only() {
         "https://a.example/x?y",
         "https://u@a.example",
         "https://a.example:port",
+        "https://a.example/{x}",
+        "https://a.example/x<y",
     ] {
         assert_eq!(UrlPattern::new(pattern), None, "{pattern}");
     }
@@ -94,6 +96,14 @@ fn a_url_pattern_covers_what_is_certainly_narrower() {
         ("https://a.example/x/*", "https://a.example/x/y/*", true),
         ("https://a.example/x/*", "https://a.example/x/y", true),
         ("https://a.example/x", "https://a.example/x/y", false),
+        // Narrower, but the reference implementation refuses them.
+        ("https://a.example/x*", "https://a.example/x", false),
+        ("https://a.example/x*", "https://a.example/x/*", false),
+        ("https://a.example/x*", "https://a.example/x*", true),
+        ("https://a.example/*", "https://a.example/x", true),
+        ("*://a.example:80", "http://a.example:80", false),
+        ("*://a.example:443", "https://a.example:443", true),
+        ("*://a.example:8443", "https://a.example:8443", true),
         ("https://*.example", "https://a.example", true),
         ("https://*.example", "https://*.a.example", true),
         ("https://a.example", "https://*.a.example", false),
@@ -123,6 +133,8 @@ fn a_safe_url_is_on_the_public_internet() {
     let ports = with(&|it| it.allow_ports = Some(vec![443]));
     let private = with(&|it| it.blocks = [false; 4]);
     let strange = with(&|it| it.allow_domains = list(&["EXAMPLE.com"]));
+    let address = with(&|it| it.allow_domains = list(&["*.8.8.8.8"]));
+    let nothing_denied = with(&|it| it.deny_domains = list(&[]));
     for (safe, url, expected) in [
         (&any, "https://example.com/", Some(true)),
         (&any, "ftp://example.com/", Some(false)),
@@ -144,6 +156,7 @@ fn a_safe_url_is_on_the_public_internet() {
         (&ports, "https://good.example/", Some(true)),
         (&ports, "http://good.example/", Some(false)),
         (&strange, "https://example.com/", None),
+        (&address, "https://8.8.8.8/", None),
     ] {
         let matched = safe.matches(url, &mut Work::default());
         assert_eq!(matched, Ok(expected), "{url} {safe:?}");
@@ -159,6 +172,8 @@ fn a_safe_url_is_on_the_public_internet() {
         (&any, &private, false),
         (&private, &any, true),
         (&strange, &strange, false),
+        (&nothing_denied, &denied, true),
+        (&nothing_denied, &any, false),
     ] {
         assert_eq!(covers(wide, narrow), Ok(expected), "{wide:?} {narrow:?}");
     }
