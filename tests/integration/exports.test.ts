@@ -97,6 +97,11 @@ test("an export verifies without the worker, with the key of the head log and th
   expect((await verified(file, "--witness", stranger.vkey)).faults[0]).toMatchObject({ fault: "missing_cosignature" });
 });
 
+test("an export without a terminal says only what it exported", async () => {
+  const { code, said } = await exportTo(exports.file());
+  expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/^gateward: exported [0-9]+ receipts of 2 lanes and the head log\n$/) });
+});
+
 test("a range of receipts is anchored to the lane's signed checkpoint", async () => {
   const { code, said } = await exports.gateward(gateward.url, tenant.admin, "receipts", "verify", "--lane", "0", "--to", "7");
   expect({ code, said }).toEqual({ code: 0, said: "lane 0: verified 7 receipts, 1 (the lane's first) to 7; anchored to the lane's signed checkpoint\n" });

@@ -6,6 +6,7 @@
 mod form;
 mod lane;
 mod output;
+mod progress;
 mod source;
 
 use std::path::PathBuf;
@@ -69,9 +70,11 @@ impl Runner {
             Some(next) => next,
             None => self.first_bundle(&name, size)?,
         };
+        output.announce(next, size);
         let is_begun = begun.head.is_some();
         let mut head = HeadLog { name, size, note, next, is_begun, events: Events::default() };
-        let lanes = begun.lanes.iter().map(|lane| self.continue_lane(&tenant, lane));
+        let lanes = begun.lanes.iter();
+        let lanes = lanes.map(|lane| self.continue_lane(&mut output, &tenant, lane));
         let mut lanes: Vec<LaneLog> = lanes.collect::<Result<_, _>>()?;
         self.write_head(&mut output, &mut head, &mut lanes)?;
         // A lane that has just deleted receipts told the head log of it, which publishes that within seconds.
@@ -80,7 +83,9 @@ impl Runner {
                 break;
             }
             std::thread::sleep(HEAD_PAUSE);
+            let before = head.size;
             (head.note, head.size) = self.checkpoint(&head.name)?;
+            output.announce(before, head.size);
             self.write_head(&mut output, &mut head, &mut lanes)?;
         }
         if let Some(lane) = lanes.iter().find(|lane| !lane.is_deletion_recorded()) {
@@ -90,7 +95,7 @@ impl Runner {
             )));
         }
         for lane in &mut lanes {
-            self.write_through(&mut output, lane, lane.size, (head.size, head.size))?;
+            self.write_through(&mut output, lane, lane.size)?;
         }
         for lane in &lanes {
             let log = lane.name.to_string();
@@ -129,12 +134,11 @@ impl Runner {
                     output.line(&log_line(&head.name, first, begin, &edge, &members.prev_hash))?;
                     head.is_begun = true;
                 }
-                let done = (index, head.size);
                 if members.kind == LANE_CHECKPOINT_KIND {
-                    self.write_lane(output, lanes, &head.name.tenant, &members, done)?;
+                    self.write_lane(output, lanes, &head.name.tenant, &members)?;
                 }
                 let entry = json!({ "type": "entry", "log": log, "index": index, "body": body });
-                output.entry(&entry, done)?;
+                output.entry(&entry)?;
                 if members.kind == REGISTRY_EVENT_KIND {
                     let id = members.event_id.as_deref().unwrap_or_default();
                     let event = head.events.find(self, id)?;
@@ -155,7 +159,6 @@ impl Runner {
         lanes: &mut Vec<LaneLog>,
         tenant: &str,
         members: &HeadBody,
-        done: (u64, u64),
     ) -> Result<(), Failure> {
         let (Some(number), Some(first), Some(pruned_through), Some(note)) =
             (members.of_lane, members.first, members.pruned_through, &members.checkpoint)
@@ -176,8 +179,10 @@ impl Runner {
         lane.pruned_through = pruned_through;
         if size > lane.size {
             // The head log has grown since the lane's checkpoint was read.
+            let before = lane.size;
             (lane.note, lane.size) = self.checkpoint(&lane.name)?;
+            output.announce(before, lane.size);
         }
-        self.write_through(output, lane, size, done)
+        self.write_through(output, lane, size)
     }
 }

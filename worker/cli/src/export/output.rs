@@ -1,32 +1,28 @@
 //! The file of an export.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, IsTerminal as _, Seek as _, Write as _};
+use std::io::{self, BufReader, BufWriter, Seek as _, Stderr, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gateward_core::lane::LogName;
 use gateward_core::receipt::HEAD_LANE;
 use serde_json::{Value, from_str, json};
 
 use super::form::HeadBody;
+use super::progress::Progress;
 use crate::failure::Failure;
 use crate::verify::line::Line;
 use crate::verify::read::{self, Read};
 
-/// How often the progress is shown.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Cells of the progress bar.
-const CELLS: u64 = 30;
-
 /// An open file, and how far it is.
-pub(super) struct Output {
+pub(super) struct Output<W: Write = Stderr> {
     file: BufWriter<File>,
     /// Lines of the types `entry` and `missing`.
     pub entries: u64,
-    /// `None` if standard error is not a terminal.
-    shown_at: Option<Instant>,
+    /// How many of them the export will have. What a lane adds is known when its log begins.
+    of: u64,
+    progress: Progress<W>,
 }
 
 /// How far a file is that an earlier run began.
@@ -61,8 +57,8 @@ impl Output {
         let begun = Begun::read(&file, tenant, base)?;
         file.set_len(begun.bytes).map_err(failed)?;
         file.seek(io::SeekFrom::End(0)).map_err(failed)?;
-        let shown_at = io::stderr().is_terminal().then(Instant::now);
-        let mut output = Self { file: BufWriter::new(file), entries: begun.entries, shown_at };
+        let (file, entries) = (BufWriter::new(file), begun.entries);
+        let mut output = Self { file, entries, of: entries, progress: Progress::on_stderr() };
         if begun.bytes == 0 {
             output.line(&json!({
                 "type": "export", "version": 1, "tenant": tenant, "origin": base,
@@ -71,24 +67,23 @@ impl Output {
         }
         Ok((output, begun))
     }
+}
 
+impl<W: Write> Output<W> {
     pub fn line(&mut self, line: &Value) -> Result<(), Failure> {
         writeln!(self.file, "{line}").map_err(failed)
     }
 
-    /// Counts an entry, and shows how far the head log is on a terminal.
-    pub fn entry(&mut self, line: &Value, (done, of): (u64, u64)) -> Result<(), Failure> {
+    /// Announces the entries of a log from the index `from` up to, but without, `to`.
+    pub fn announce(&mut self, from: u64, to: u64) {
+        self.of = (self.of + to).saturating_sub(from);
+    }
+
+    /// Writes an entry that was announced, counts it, and shows the progress on a terminal.
+    pub fn entry(&mut self, line: &Value) -> Result<(), Failure> {
         self.line(line)?;
         self.entries += 1;
-        let now = Instant::now();
-        if let Some(shown_at) = &mut self.shown_at
-            && now.duration_since(*shown_at) >= PROGRESS_INTERVAL
-        {
-            *shown_at = now;
-            let full = (done * CELLS).checked_div(of).unwrap_or(0).min(CELLS);
-            let bar: String = (0..CELLS).map(|cell| if cell < full { '#' } else { '.' }).collect();
-            eprint!("\r[{bar}] {} receipts", self.entries);
-        }
+        self.progress.show(Instant::now(), self.entries, self.of);
         Ok(())
     }
 
@@ -96,11 +91,7 @@ impl Output {
     pub fn end(mut self) -> Result<(), Failure> {
         let entries = self.entries;
         self.line(&json!({ "type": "end", "entries": entries }))?;
-        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).map_err(failed)?;
-        if self.shown_at.is_some() {
-            eprintln!();
-        }
-        Ok(())
+        self.file.flush().and_then(|()| self.file.get_ref().sync_all()).map_err(failed)
     }
 }
 
@@ -186,4 +177,43 @@ fn failed(error: io::Error) -> Failure {
 fn now() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     gateward_core::id::rfc3339(since.map_or(0, |since| since.as_millis() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A file that does not exist.
+    fn file(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("gateward-export-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_terminal_shows_all_receipts_at_the_end() {
+        let path = file("progress");
+        let mut shown = Vec::new();
+        let mut output = Output {
+            file: BufWriter::new(File::create(&path).unwrap()),
+            entries: 0,
+            of: 0,
+            progress: Progress::on(&mut shown, true),
+        };
+        // The head log, and a lane whose first entry was deleted.
+        output.announce(0, 3);
+        output.announce(1, 3);
+        output.entry(&json!({})).unwrap();
+        // The lane has grown.
+        output.announce(3, 4);
+        for _ in 0..5 {
+            output.entry(&json!({})).unwrap();
+        }
+        output.end().unwrap();
+        fs::remove_file(path).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        let first = "\r[######........................] 1 of 5 receipts\r";
+        let last = "\r[##############################] 6 of 6 receipts\n";
+        assert!(shown.starts_with(first) && shown.ends_with(last), "{shown}");
+    }
 }
