@@ -64,9 +64,10 @@ impl Runner {
         let origin = note.lines().next().unwrap_or_default();
         let base =
             origin.strip_suffix(&format!("/{name}")).ok_or_else(|| broken("a checkpoint"))?;
-        let (mut output, begun) = Output::open(&export.output, &tenant, base)?;
+        let checkpoint_in = |index| self.checkpoint_in(&name, index, size);
+        let (mut output, begun) = Output::open(&export.output, &tenant, base, checkpoint_in)?;
         let next = match begun.head {
-            Some(next) if next >= size => return Err(smaller(&name)),
+            Some(next) if next > size => return Err(smaller(&name)),
             Some(next) => next,
             None => self.first_bundle(&name, size)?,
         };
@@ -121,9 +122,7 @@ impl Runner {
     ) -> Result<(), Failure> {
         let (begin, log) = (head.next, head.name.to_string());
         for number in begin / TILE_WIDTH..head.size.div_ceil(TILE_WIDTH) {
-            let bundle = self
-                .bundle(&head.name, number, head.size)
-                .map_err(|failure| if failure.is("not_found") { deleted(&log) } else { failure })?;
+            let bundle = self.head_bundle(&head.name, number, head.size)?;
             let entries = (number * TILE_WIDTH..).zip(bundle);
             for (index, body) in entries.filter(|(index, _)| *index >= begin) {
                 let members: HeadBody =
@@ -150,6 +149,36 @@ impl Runner {
             }
         }
         Ok(())
+    }
+
+    fn head_bundle(&self, head: &LogName, number: u64, size: u64) -> Result<Vec<String>, Failure> {
+        let bundle = self.bundle(head, number, size);
+        bundle.map_err(|failure| match failure.is("not_found") {
+            true => deleted(&head.to_string()),
+            false => failure,
+        })
+    }
+
+    /// The lane and the size of the checkpoint in an entry of the head log; `None` if there is no such entry, or it has
+    /// no checkpoint.
+    fn checkpoint_in(
+        &self,
+        head: &LogName,
+        index: u64,
+        size: u64,
+    ) -> Result<Option<(u16, u64)>, Failure> {
+        if index >= size {
+            return Ok(None);
+        }
+        let entries = self.head_bundle(head, index / TILE_WIDTH, size)?;
+        let body = (index / TILE_WIDTH * TILE_WIDTH..).zip(entries).find(|(at, _)| *at == index);
+        let (_, body) = body.ok_or_else(|| broken("a bundle of entries"))?;
+        let members: HeadBody = from_str(&body).map_err(|_| broken("a head log's entry"))?;
+        let (Some(lane), Some(note)) = (members.of_lane, members.checkpoint) else {
+            return Ok(None);
+        };
+        let tree = TreeHead::of_note(&note).ok_or_else(|| broken("a checkpoint"))?;
+        Ok(Some((lane, tree.size)))
     }
 
     /// Writes what a lane's checkpoint covers. Begins the lane's log if it is the first one.
