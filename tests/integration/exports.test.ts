@@ -59,13 +59,27 @@ async function played(): Promise<Tenant> {
   await decide(10);
   await gateward.clockIsAhead(0);
   await eventually("the head log has both lanes as they are", async () => (await sizesIn(tenant, 0)).includes(30) && (await sizesIn(tenant, 1)).includes(30));
+  await cosigned(tenant);
+  return tenant;
+}
+
+/** Waits until the witness has cosigned the head log as it is. */
+async function cosigned(tenant: Tenant): Promise<void> {
   await tenant.flushed(HEAD_LANE);
   await eventually("the witness cosigned the head log", async () => {
     const [row] = await gateward.rows<{ note: string; cosignatures: string }>("SELECT note, cosignatures FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2", tenant.name, HEAD_LANE);
     const [count] = await gateward.rows<{ count: number }>("SELECT count(*) AS count FROM receipts WHERE tenant = ?1 AND lane = ?2", tenant.name, HEAD_LANE);
     return row !== undefined && row.cosignatures !== "" && parseTreeHead(new Note(row.note).text).size === count?.count;
   });
-  return tenant;
+}
+
+/** Decides in lane 0, and waits until the lane has published a checkpoint of so many receipts. */
+async function decidedIn(tenant: Tenant, { token, name }: { token: string; name: string }, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += 1) await gateward.decide(token, readCall({ agent: { id: name } }));
+  await eventually("the lane published its last receipts", async () => {
+    const [row] = await gateward.rows<{ note: string }>("SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = 0", tenant.name);
+    return parseTreeHead(new Note(row?.note ?? "").text).size === to;
+  });
 }
 
 /** The sizes of a lane's checkpoints in the head log. */
@@ -97,6 +111,11 @@ test("an export verifies without the worker, with the key of the head log and th
   expect((await verified(file, "--witness", stranger.vkey)).faults[0]).toMatchObject({ fault: "missing_cosignature" });
 });
 
+test("an export without a terminal says only what it exported", async () => {
+  const { code, said } = await exportTo(exports.file());
+  expect({ code, said }).toEqual({ code: 0, said: expect.stringMatching(/^gateward: exported [0-9]+ receipts of 2 lanes and the head log\n$/) });
+});
+
 test("a range of receipts is anchored to the lane's signed checkpoint", async () => {
   const { code, said } = await exports.gateward(gateward.url, tenant.admin, "receipts", "verify", "--lane", "0", "--to", "7");
   expect({ code, said }).toEqual({ code: 0, said: "lane 0: verified 7 receipts, 1 (the lane's first) to 7; anchored to the lane's signed checkpoint\n" });
@@ -113,6 +132,72 @@ test("an export that was stopped anywhere goes on from there", async () => {
     expect({ length, ...(await exportTo(file)) }).toMatchObject({ code: 0 });
     expect(readFileSync(file).subarray(begin).equals(whole.subarray(begin)), `stopped after ${length} bytes`).toBe(true);
   }
+});
+
+describe("an export that was stopped", () => {
+  // Each line of the stopped export gets a space, which has no meaning. So the lines that stay can be counted.
+  const MARK = "{ ";
+  const isOf = (log: string) => (line: Line) => line.type === "entry" && line.log === log;
+  const afterFirst = (lines: Line[], log: string) => lines.findIndex(isOf(log)) + 1;
+
+  test.each<[string, (lines: Line[]) => { stopped: number; stays: number; cut?: boolean }]>([
+    ["within the first lane goes on there", (lines) => ({ stopped: afterFirst(lines, log(0)), stays: afterFirst(lines, log(0)) })],
+    ["within the second lane goes on there", (lines) => ({ stopped: afterFirst(lines, log(1)), stays: afterFirst(lines, log(1)) })],
+    ["within a line loses only that line", (lines) => ({ stopped: afterFirst(lines, log(0)), stays: afterFirst(lines, log(0)), cut: true })],
+    [
+      "between a registry event and its line loses the event",
+      (lines) => {
+        const event = lines.findIndex(({ type }) => type === "event");
+        return { stopped: event, stays: event - 1 };
+      },
+    ],
+    [
+      "within its checkpoints goes on behind the last entry",
+      (lines) => {
+        const checkpoint = lines.findIndex(({ type }) => type === "checkpoint");
+        return { stopped: checkpoint + 1, stays: checkpoint };
+      },
+    ],
+  ])("%s", async (_, stop) => {
+    const whole = await exported();
+    const { stopped, stays, cut = false } = stop(linesOf(whole));
+    const lines = readFileSync(whole, "utf8").split("\n");
+    const text = lines.slice(0, stopped).map((line) => `${line.replace("{", MARK)}\n`);
+    const file = exports.file(text.join("") + (cut ? (lines[stopped] ?? "").slice(0, 20) : ""));
+    expect(await exportTo(file)).toMatchObject({ code: 0 });
+    const written = readFileSync(file, "utf8").split("\n");
+    expect(written.filter((line) => line.startsWith(MARK)).length).toBe(stays);
+    expect(written.map((line) => line.replace(MARK, "{"))).toEqual(lines);
+    expect((await verified(file)).verified).toBe(true);
+  });
+
+  test("before its logs grew has all receipts, and verifies", async () => {
+    const STOPS = 16;
+    // In the lane, the stopped export has receipts that the head log does not cover yet.
+    const [inHead, before, after] = [30, 33, 36];
+    const grown = await played();
+    const agent = await grown.agent("three", { lane: 0 });
+    await decidedIn(grown, agent, inHead, before);
+    const whole = readFileSync(await exported(grown));
+    await gateward.clockIsAhead(TELL_HEAD_MS);
+    try {
+      await decidedIn(grown, agent, before, after);
+      await eventually("the head log has the lane", async () => (await sizesIn(grown, 0)).some((size) => size > inHead));
+    } finally {
+      await gateward.clockIsAhead(0);
+    }
+    await cosigned(grown);
+    const begin = whole.indexOf("\n") + 1;
+    // Without the last line: an export that has it is whole.
+    const end = whole.lastIndexOf("\n", whole.length - 2);
+    for (let at = 0; at < STOPS; at += 1) {
+      const length = begin + Math.floor(((end - begin) * at) / (STOPS - 1));
+      const file = exports.file(whole.subarray(0, length));
+      expect({ length, ...(await exportTo(file, grown.admin)) }).toMatchObject({ code: 0 });
+      const { faults, logs } = await exports.verify(file, grown.name, "--witness", witness.vkey);
+      expect({ length, faults, last: logs[0]?.last_receipt }).toEqual({ length, faults: [], last: after });
+    }
+  });
 });
 
 test("an export writes over no other file", async () => {
@@ -232,12 +317,7 @@ describe("an export that somebody changed, and sealed again as far as that needs
 
   beforeAll(async () => {
     forged = await played();
-    const { token, name } = await forged.agent("three", { lane: 0 });
-    for (let at = IN_HEAD; at < RECEIPTS; at += 1) await gateward.decide(token, readCall({ agent: { id: name } }));
-    await eventually("the lane published its last receipts", async () => {
-      const [row] = await gateward.rows<{ note: string }>("SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = 0", forged.name);
-      return parseTreeHead(new Note(row?.note ?? "").text).size === RECEIPTS;
-    });
+    await decidedIn(forged, await forged.agent("three", { lane: 0 }), IN_HEAD, RECEIPTS);
     whole = await exported(forged);
     foreign = await exported(tenant);
   });

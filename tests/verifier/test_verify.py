@@ -560,6 +560,27 @@ class Exports(unittest.TestCase):
         history.head.begin = 9
         self.assertIn("acme.head: receipts up to 9 were deleted by retention (the head has no record", self.verified(history))
 
+    def test_reports_epochs_that_have_no_registry_event(self):
+        for name, epochs, expected in [
+            ("all in order", [1, 2, 3], None),
+            ("the first is not known", [4, 5], None),
+            ("twice, after a fault", [1, 2, 1, 2, 3], None),
+            ("a gap", [1, 4], "2 epochs of the registry have no event, the first is 2, before receipt 2"),
+            ("two gaps", [2, 4, 5, 9], "4 epochs of the registry have no event, the first is 3, before receipt 2"),
+            ("a gap, then one of them late", [1, 4, 2, 5], "2 epochs of the registry have no event, the first is 2, before receipt 2"),
+        ]:
+            with self.subTest(name):
+                history = History()
+                history.events = [{"at_ms": 1, "detail": {}, "event_id": f"registry.{epoch}", "kind": "agent_paused", "source": "api"} for epoch in range(1, 10)]
+                for epoch in epochs:
+                    event = history.events[epoch - 1]
+                    members = {"event_hash": hash_of(canonical(event)), "event_id": event["event_id"]}
+                    history.head.append({"kind": "registry_event", "tenant": "acme", **members})
+                history.sign(history.head)
+                said = self.verified(history)
+                self.assertEqual("have no event" in said, expected is not None, said)
+                self.assertIn(expected or "", said)
+
     def test_checks_the_checkpoints_inside_the_head(self):
         def inside(change):
             history = example()
@@ -591,6 +612,7 @@ class Exports(unittest.TestCase):
             ("the members of a lane checkpoint", 5, {"first": None}),
             ("the members of a lane checkpoint", 5, {"pruned_through": -1}),
             ("the members of a registry event", 6, {"event_hash": 7}),
+            ("not `registry.` and an epoch", 6, {"event_id": "registry.x"}),
             ("not have the first receipt", 5, {"first": 5}),
             ("not of a lane", 5, {"of_lane": HEAD}),
         ]:

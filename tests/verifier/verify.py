@@ -241,6 +241,7 @@ LINES = {
 }
 LANE_CHECKPOINT = {"checkpoint": str, "first": int, "of_lane": int, "pruned_through": int}
 REGISTRY_EVENT = {"event_id": str, "event_hash": str}
+EVENT_ID = re.compile(r"registry\.([0-9]{1,16})", re.ASCII)
 EVENT = {"at_ms", "detail", "event_id", "kind", "source"}
 TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -279,6 +280,7 @@ class Verifier:
         self.named = {}  # By name of the lane's log.
         self.event = None  # The body of a registry event whose event line comes next.
         self.entries = self.events = self.events_gone = 0
+        self.newest_epoch, self.epochs_skipped, self.first_skipped = None, 0, None
         self.cosigned = {}
 
     def read(self, file):
@@ -356,7 +358,18 @@ class Verifier:
         elif log == self.head:
             require(members["kind"] == "registry_event", "the head has a receipt of an unknown kind")
             require(has(members, REGISTRY_EVENT), "the body does not have the members of a registry event")
+            epoch = EVENT_ID.fullmatch(members["event_id"])
+            require(epoch, "the id of a registry event is not `registry.` and an epoch")
+            self.registry_epoch(int(epoch[1]))
             self.event = members
+
+    def registry_epoch(self, epoch):
+        """Counts the epochs between two registry events that have none. After a fault, the head can have an event twice."""
+        newest = epoch if self.newest_epoch is None else self.newest_epoch
+        if epoch > newest + 1:
+            self.epochs_skipped += epoch - newest - 1
+            self.first_skipped = self.first_skipped or (newest + 1, self.receipt)
+        self.newest_epoch = max(newest, epoch)
 
     def lane_checkpoint(self, checkpoint, first, of_lane, pruned_through):
         require(of_lane < HEAD_LANE, "the checkpoint is not of a lane")
@@ -445,6 +458,9 @@ class Verifier:
                 yield f"note: {log.name}: no checkpoint has reached the head yet"
         if self.events_gone:
             yield f"note: {self.events_gone} registry events were deleted; the head has their hashes"
+        if self.first_skipped:
+            epoch, receipt = self.first_skipped
+            yield f"note: {self.epochs_skipped} epochs of the registry have no event, the first is {epoch}, before receipt {receipt} of the head; nothing records why"
 
 
 def main(arguments=None):

@@ -230,6 +230,44 @@ fn each_key_that_signed_is_needed_and_each_witness_must_have_cosigned() {
     }
 }
 
+#[test]
+fn epochs_without_a_registry_event_are_reported() {
+    let history = History { seed: 4, receipts: 400, lanes: 1, between: 3, eventful: false };
+    let notes = |forgery: &Forgery| {
+        let export = text(&forgery.0);
+        let report = verify(export.as_bytes(), &trusting(&[KEY], &[])).unwrap();
+        assert!(report.verified, "{:?}", report.faults);
+        let notes = report.notes.into_iter().map(|it| it.note);
+        notes.filter(|note| note.starts_with("epochs")).collect::<Vec<_>>()
+    };
+    let mut forgery = Forgery(history.lines());
+    assert!(notes(&forgery).is_empty());
+    // The head never got these. What it got before the first event is not known.
+    for epoch in [1, 3, 4, 6] {
+        let id = format!("registry.{epoch}\\\"");
+        let at = forgery.find(&["registry_event", &id]);
+        forgery.0.drain(at..at + 2);
+    }
+    forgery.reseal();
+    forgery.sign(&head(), &[KEY]);
+    let seq = forgery.0[forgery.find(&["registry_event", "registry.5\\\""])].body().unwrap()["seq"]
+        .clone();
+    let expected = format!(
+        "epochs of the registry without an event: 3, the first is 3, before receipt {seq}; nothing records why"
+    );
+    assert_eq!(notes(&forgery), [expected]);
+
+    // An event that the head has twice skips nothing.
+    let mut forgery = Forgery(history.lines());
+    let at = forgery.find(&["registry_event", "registry.2\\\""]);
+    let twice = forgery.0[at..at + 2].to_vec();
+    let at = forgery.find(&["registry_event", "registry.3\\\""]);
+    forgery.0.splice(at + 2..at + 2, twice);
+    forgery.reseal();
+    forgery.sign(&head(), &[KEY]);
+    assert!(notes(&forgery).is_empty());
+}
+
 /// What the holder of the key does is found only with a witness.
 #[test]
 fn another_log_that_the_key_signs_is_not_cosigned() {

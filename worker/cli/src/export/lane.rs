@@ -41,6 +41,7 @@ impl Runner {
     /// Goes on with a lane's log that an earlier run began.
     pub(super) fn continue_lane(
         &self,
+        output: &mut Output,
         tenant: &str,
         begun: &BegunLane,
     ) -> Result<LaneLog, Failure> {
@@ -50,6 +51,7 @@ impl Runner {
         if size < next {
             return Err(smaller(&name));
         }
+        output.announce(next, size);
         let read = Vec::new().into_iter();
         Ok(LaneLog { name, first, size, note, begin, pruned_through, next, read, waiting: None })
     }
@@ -64,6 +66,7 @@ impl Runner {
         let pruned = self.pruned_through(name.lane)?.filter(|pruned| pruned.seq >= first);
         let begin = pruned.as_ref().map_or(0, |pruned| pruned.seq + 1 - first).min(size);
         let edge = self.edge(&name, begin, size)?;
+        output.announce(begin, size);
         let mut lane = LaneLog {
             name,
             first,
@@ -97,7 +100,6 @@ impl Runner {
         output: &mut Output,
         lane: &mut LaneLog,
         size: u64,
-        done: (u64, u64),
     ) -> Result<(), Failure> {
         let log = lane.name.to_string();
         while lane.next < size.min(lane.size) {
@@ -125,7 +127,7 @@ impl Runner {
                     json!({ "type": "missing", "log": log, "index": index, "leaf_hash": leaf_hash })
                 }
             };
-            output.entry(&line, done)?;
+            output.entry(&line)?;
             lane.next += 1;
         }
         Ok(())

@@ -6,6 +6,7 @@
 mod form;
 mod lane;
 mod output;
+mod progress;
 mod source;
 
 use std::path::PathBuf;
@@ -63,15 +64,18 @@ impl Runner {
         let origin = note.lines().next().unwrap_or_default();
         let base =
             origin.strip_suffix(&format!("/{name}")).ok_or_else(|| broken("a checkpoint"))?;
-        let (mut output, begun) = Output::open(&export.output, &tenant, base)?;
+        let checkpoint_in = |index| self.checkpoint_in(&name, index, size);
+        let (mut output, begun) = Output::open(&export.output, &tenant, base, checkpoint_in)?;
         let next = match begun.head {
-            Some(next) if next >= size => return Err(smaller(&name)),
+            Some(next) if next > size => return Err(smaller(&name)),
             Some(next) => next,
             None => self.first_bundle(&name, size)?,
         };
+        output.announce(next, size);
         let is_begun = begun.head.is_some();
         let mut head = HeadLog { name, size, note, next, is_begun, events: Events::default() };
-        let lanes = begun.lanes.iter().map(|lane| self.continue_lane(&tenant, lane));
+        let lanes = begun.lanes.iter();
+        let lanes = lanes.map(|lane| self.continue_lane(&mut output, &tenant, lane));
         let mut lanes: Vec<LaneLog> = lanes.collect::<Result<_, _>>()?;
         self.write_head(&mut output, &mut head, &mut lanes)?;
         // A lane that has just deleted receipts told the head log of it, which publishes that within seconds.
@@ -80,7 +84,9 @@ impl Runner {
                 break;
             }
             std::thread::sleep(HEAD_PAUSE);
+            let before = head.size;
             (head.note, head.size) = self.checkpoint(&head.name)?;
+            output.announce(before, head.size);
             self.write_head(&mut output, &mut head, &mut lanes)?;
         }
         if let Some(lane) = lanes.iter().find(|lane| !lane.is_deletion_recorded()) {
@@ -90,7 +96,7 @@ impl Runner {
             )));
         }
         for lane in &mut lanes {
-            self.write_through(&mut output, lane, lane.size, (head.size, head.size))?;
+            self.write_through(&mut output, lane, lane.size)?;
         }
         for lane in &lanes {
             let log = lane.name.to_string();
@@ -116,9 +122,7 @@ impl Runner {
     ) -> Result<(), Failure> {
         let (begin, log) = (head.next, head.name.to_string());
         for number in begin / TILE_WIDTH..head.size.div_ceil(TILE_WIDTH) {
-            let bundle = self
-                .bundle(&head.name, number, head.size)
-                .map_err(|failure| if failure.is("not_found") { deleted(&log) } else { failure })?;
+            let bundle = self.head_bundle(&head.name, number, head.size)?;
             let entries = (number * TILE_WIDTH..).zip(bundle);
             for (index, body) in entries.filter(|(index, _)| *index >= begin) {
                 let members: HeadBody =
@@ -129,12 +133,11 @@ impl Runner {
                     output.line(&log_line(&head.name, first, begin, &edge, &members.prev_hash))?;
                     head.is_begun = true;
                 }
-                let done = (index, head.size);
                 if members.kind == LANE_CHECKPOINT_KIND {
-                    self.write_lane(output, lanes, &head.name.tenant, &members, done)?;
+                    self.write_lane(output, lanes, &head.name.tenant, &members)?;
                 }
                 let entry = json!({ "type": "entry", "log": log, "index": index, "body": body });
-                output.entry(&entry, done)?;
+                output.entry(&entry)?;
                 if members.kind == REGISTRY_EVENT_KIND {
                     let id = members.event_id.as_deref().unwrap_or_default();
                     let event = head.events.find(self, id)?;
@@ -148,6 +151,36 @@ impl Runner {
         Ok(())
     }
 
+    fn head_bundle(&self, head: &LogName, number: u64, size: u64) -> Result<Vec<String>, Failure> {
+        let bundle = self.bundle(head, number, size);
+        bundle.map_err(|failure| match failure.is("not_found") {
+            true => deleted(&head.to_string()),
+            false => failure,
+        })
+    }
+
+    /// The lane and the size of the checkpoint in an entry of the head log; `None` if there is no such entry, or it has
+    /// no checkpoint.
+    fn checkpoint_in(
+        &self,
+        head: &LogName,
+        index: u64,
+        size: u64,
+    ) -> Result<Option<(u16, u64)>, Failure> {
+        if index >= size {
+            return Ok(None);
+        }
+        let entries = self.head_bundle(head, index / TILE_WIDTH, size)?;
+        let body = (index / TILE_WIDTH * TILE_WIDTH..).zip(entries).find(|(at, _)| *at == index);
+        let (_, body) = body.ok_or_else(|| broken("a bundle of entries"))?;
+        let members: HeadBody = from_str(&body).map_err(|_| broken("a head log's entry"))?;
+        let (Some(lane), Some(note)) = (members.of_lane, members.checkpoint) else {
+            return Ok(None);
+        };
+        let tree = TreeHead::of_note(&note).ok_or_else(|| broken("a checkpoint"))?;
+        Ok(Some((lane, tree.size)))
+    }
+
     /// Writes what a lane's checkpoint covers. Begins the lane's log if it is the first one.
     fn write_lane(
         &self,
@@ -155,7 +188,6 @@ impl Runner {
         lanes: &mut Vec<LaneLog>,
         tenant: &str,
         members: &HeadBody,
-        done: (u64, u64),
     ) -> Result<(), Failure> {
         let (Some(number), Some(first), Some(pruned_through), Some(note)) =
             (members.of_lane, members.first, members.pruned_through, &members.checkpoint)
@@ -176,8 +208,10 @@ impl Runner {
         lane.pruned_through = pruned_through;
         if size > lane.size {
             // The head log has grown since the lane's checkpoint was read.
+            let before = lane.size;
             (lane.note, lane.size) = self.checkpoint(&lane.name)?;
+            output.announce(before, lane.size);
         }
-        self.write_through(output, lane, size, done)
+        self.write_through(output, lane, size)
     }
 }

@@ -33,6 +33,9 @@ What it cannot detect:
   The deletion of the head's own oldest receipts, and of a lane that only they name: nothing else
   records them.
   The removal of the text of a registry change. Its hash stays.
+  Whether a registry change is missing that the head never got. Epochs between two registry changes
+  that have none are reported. They are no fault: the operator skips epochs when the database was
+  restored.
   What was never recorded, and whether the record is true.
 
 Examples:

@@ -35,6 +35,7 @@ pub struct LaneCheckpoint {
 /// A change of the registry.
 #[derive(Debug)]
 pub struct RegistryEvent {
+    pub epoch: u64,
     event_id: String,
     event_hash: String,
 }
@@ -61,14 +62,40 @@ impl HeadBody {
                 first: members.number("first")?,
                 pruned_through: members.number("pruned_through")?,
             }),
-            "registry_event" => Self::RegistryEvent(RegistryEvent {
-                event_id: members.text("event_id")?,
-                event_hash: members.hex_hash("event_hash")?,
-            }),
+            "registry_event" => {
+                let event_id = members.text("event_id")?;
+                let epoch = event_id.strip_prefix("registry.").and_then(|it| it.parse().ok());
+                let epoch = epoch.ok_or("`event_id` must be `registry.` and an epoch")?;
+                let event_hash = members.hex_hash("event_hash")?;
+                Self::RegistryEvent(RegistryEvent { epoch, event_id, event_hash })
+            }
             other => return Err(format!("the head has no receipts of the kind `{other}`")),
         };
         members.end()?;
         Ok(parsed)
+    }
+}
+
+/// The epochs of the registry events in the head.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    newest: Option<u64>,
+    /// How many epochs between two registry events have none.
+    pub skipped: u64,
+    /// The first of them, and the head's receipt with the event after it.
+    pub first_skipped: Option<(u64, u64)>,
+}
+
+impl Epochs {
+    /// Takes the epoch of the next registry event. After a fault, the head can have an event twice.
+    pub fn take(&mut self, epoch: u64, receipt: u64) {
+        let newest = self.newest.unwrap_or(epoch);
+        let skipped = epoch.saturating_sub(newest).saturating_sub(1);
+        if skipped > 0 {
+            self.skipped = self.skipped.saturating_add(skipped);
+            self.first_skipped.get_or_insert((newest + 1, receipt));
+        }
+        self.newest = Some(newest.max(epoch));
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::fault::Fault;
+use super::head::Epochs;
 use super::identity::{Cosignature, Signed};
 use super::lane::{Head, Lane};
 use super::log::Log;
@@ -135,6 +136,18 @@ impl Report {
         if count > 0 {
             let note = format!(
                 "audit events of registry changes that are gone: {count}; the tree has their hashes"
+            );
+            self.notes.push(Note { log: head.to_owned(), note });
+        }
+    }
+
+    /// Notes the epochs between two registry events that have none.
+    pub fn skipped_epochs(&mut self, head: &str, epochs: &Epochs) {
+        if let Some((epoch, receipt)) = epochs.first_skipped {
+            let skipped = epochs.skipped;
+            let note = format!(
+                "epochs of the registry without an event: {skipped}, the first is {epoch}, before receipt {receipt}; \
+                 nothing records why"
             );
             self.notes.push(Note { log: head.to_owned(), note });
         }

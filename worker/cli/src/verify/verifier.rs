@@ -11,7 +11,7 @@ use gateward_core::name::is_name;
 use gateward_core::tlog::Hash;
 
 use super::fault::{Fault, Kind};
-use super::head::{HEAD_LANE, HeadBody, RegistryEvent};
+use super::head::{Epochs, HEAD_LANE, HeadBody, RegistryEvent};
 use super::identity::{Part, Trust};
 use super::lane::{Head, Lane};
 use super::line::{Line, LogLine};
@@ -50,6 +50,7 @@ pub struct Verifier<'t> {
     lanes: BTreeMap<u16, Lane>,
     entries: u64,
     gone_events: u64,
+    epochs: Epochs,
     faults: Vec<Fault>,
     unlisted_faults: u64,
 }
@@ -66,6 +67,7 @@ impl<'t> Verifier<'t> {
             lanes: BTreeMap::new(),
             entries: 0,
             gone_events: 0,
+            epochs: Epochs::default(),
             faults: Vec::new(),
             unlisted_faults: 0,
         }
@@ -123,6 +125,7 @@ impl<'t> Verifier<'t> {
         let Some(head) = self.head else { return Report::failed(self.faults) };
         let mut report = Report::new(&head, self.lanes.values(), self.trust.has_witnesses());
         report.gone_events(&head.identity.name, self.gone_events);
+        report.skipped_epochs(&head.identity.name, &self.epochs);
         report.faults(self.faults, self.unlisted_faults);
         report
     }
@@ -193,6 +196,7 @@ impl<'t> Verifier<'t> {
         let (line, head) = (self.line, Part::Head.name(&self.tenant));
         match HeadBody::parse(body) {
             Ok(HeadBody::RegistryEvent(event)) => {
+                self.epochs.take(event.epoch, receipt);
                 self.phase = Phase::Event(index, event);
                 Ok(None)
             }

@@ -272,6 +272,14 @@ pub const TAMPERINGS: &[Tampering] = &[
         "wrong_event: acme.head, receipt 6, line 11",
     ),
     case(
+        "a registry event whose id has no epoch, sealed again",
+        |it| {
+            it.edit(9, |body| body["event_id"] = json!("registry.x"));
+            it.reseal();
+        },
+        "malformed_body: acme.head, receipt 6, line 10",
+    ),
+    case(
         "another form of the same registry event",
         |it| it.replace(10, "\\\"limit\\\":0.25", "\\\"limit\\\":0.250"),
         "wrong_event: acme.head, receipt 6, line 11",
