@@ -453,11 +453,12 @@ fn what_the_lane_no_longer_has_is_lost_and_its_flushes_go_on() {
         decided(&gate, 200);
         restore(&gate, 100);
         let forget = "DELETE FROM flushed WHERE seq <= ?1";
-        gate.storage.connection.execute(forget, [forgotten]).unwrap();
+        gate.storage.connection.execute(forget, [forgotten as i64]).unwrap();
         decided(&gate, 3);
         decided(&gate, 2);
         let seqs: Vec<u64> = gate.receipts().iter().map(|receipt| receipt.seq).collect();
-        let expected: Vec<u64> = (1..=205).filter(|seq| !(101..=forgotten.min(200)).contains(seq)).collect();
+        let expected: Vec<u64> =
+            (1..=205).filter(|seq| !(101..=forgotten.min(200)).contains(seq)).collect();
         assert_eq!(seqs, expected);
     }
 }

@@ -385,10 +385,8 @@ impl Gate {
     /// first row that it wrote, and the last.
     pub fn write_again(&self, through: u64) -> Result<Option<(u64, u64)>, StorageError> {
         let key = params![TENANT, self.number, through as i64];
-        let last: i64 =
-            self.database.query_row(d1::LAST_RECEIPT, key, |row| row.get(0)).unwrap();
-        let first =
-            self.on_lane(|lane, storage| lane.first_kept(storage, last as u64 + 1))?;
+        let last: i64 = self.database.query_row(d1::LAST_RECEIPT, key, |row| row.get(0)).unwrap();
+        let first = self.on_lane(|lane, storage| lane.first_kept(storage, last as u64 + 1))?;
         let mut next = first;
         while let Some(kept) = self.on_lane(|_, storage| Lane::kept_rows(storage, next))? {
             let rows = params![TENANT, self.number, kept.rows, None::<i64>];

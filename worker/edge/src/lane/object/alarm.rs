@@ -388,8 +388,7 @@ impl GateLane {
                 }
                 // It may be lost.
                 batch.before = None;
-                flushed =
-                    d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+                flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
             }
             let confirmed = self.with_lane(|lane, storage| {
                 Lane::keep_records(storage, flushed.epoch, now_ms, &[])?;
