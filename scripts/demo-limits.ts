@@ -27,7 +27,7 @@ const AGENT = "billing";
 const MAX = 1_000;
 const AMOUNT = 100;
 const ORDERS = Array.from({ length: 20 }, (_, at) => `order-${at + 1}`);
-/** What the service does with the refunds of each wave that reach it. It carries out the others, and answers. */
+/** Refunds that the service treats specially, for each wave. It carries out and answers all others. */
 const WAVES: Wave[] = [{ fails: 4, unanswered: 3 }, { fails: 1, unanswered: 0 }];
 const CALM: Wave = { fails: 0, unanswered: 0 };
 /** UTC+6 or UTC-6, where this day began at least six hours ago and lasts at least six more. */
@@ -59,7 +59,7 @@ class Demo {
   readonly #known = new Map<string, Outcome>();
   /** Answers that the agent must not get. */
   readonly #surprises: string[] = [];
-  /** What the agent was told last when it was denied. */
+  /** The reason of the agent's last denial. */
   #denial = "";
 
   constructor(state: string) {

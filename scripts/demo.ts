@@ -100,7 +100,7 @@ async function verify(client: Client, administratorToken: string, agent: string)
   console.log(`POST /v1/receipts/verify agrees: ${last.seq} checked, none broken`);
 }
 
-/** Exports the receipts with what proves them, verifies the export with the log's key alone, and then a forged copy. */
+/** Exports the receipts with their proofs. Verifies the export with only the log's key, and then a forged copy. */
 async function prove(url: string, administratorToken: string): Promise<void> {
   title("The receipts are a signed log: an export verifies without the worker, and a changed field shows");
   const log = new URL(`/v1/log/${DEMO_TENANT}.head/`, url);

@@ -60,7 +60,7 @@ interface Pin {
   note: string
 }
 
-/** What became of one corpus. */
+/** The result for one corpus. */
 interface Count {
   name: string
   category: string
@@ -78,7 +78,7 @@ interface Limits {
   bytes: number
 }
 
-/** Anything that goes wrong with one corpus says which. */
+/** Adds the name of the corpus to every error. */
 class CorpusError extends Error {
   constructor(pin: Pin, problem: string) {
     super(`corpus ${pin.name} (${pin.repository} at ${pin.commit}): ${problem}`)
@@ -370,13 +370,13 @@ function decoded(pin: Pin, text: string): string {
   if (pin.decode === 'escapes') return text.replace(/\\([nrt"])/g, (_, character: string) => ESCAPES[character] ?? character)
   if (pin.decode !== 'query') return text
   const query = text.includes('?') && text.startsWith('/') ? text.slice(text.indexOf('?') + 1) : text
-  // What has no name in front is no query string, and a plus sign in it is a plus sign.
+  // A text without a name in front is not a query string, so a plus sign in it is a plus sign.
   if (query === text && !text.startsWith('/') && !/^[\w.[\]%-]{1,64}=/.test(text)) return decodeUrl(text.replaceAll('+', '%2B'))
   const single = /^[\w.[\]%-]{1,64}=([^&]*)$/.exec(query)?.[1]
   return decodeUrl(single ?? query)
 }
 
-/** Like a form's value. What is not a correct escape stays as it is; bytes that are no UTF-8 are replaced. */
+/** Decodes a form's value. Incorrect escapes stay as they are, and bytes that are not UTF-8 are replaced. */
 function decodeUrl(text: string): string {
   return text.replaceAll('+', ' ').replace(/(?:%[0-9a-fA-F]{2})+/g, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
 }
@@ -467,7 +467,7 @@ function main(): void {
   })
   const out = join(scratch, 'extracted')
   const pins = readPins(join(root, 'tests', 'shield', 'public.json')).filter((pin) => values.only === undefined || pin.name === values.only)
-  // What an earlier list of pins wrote must not be measured with this one.
+  // Files of an earlier list of pins must not be measured with this one.
   if (values.only === undefined) for (const use of ['tune', 'report']) rmSync(join(out, use), { recursive: true, force: true })
   const counts: Count[] = []
   const failures: string[] = []

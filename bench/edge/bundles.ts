@@ -1,5 +1,5 @@
-// Builds Gateward otherwise than it is shipped, to measure what a part of it costs: with bundles of other sizes, or with
-// files that are changed. It copies the sources, changes the copy, and builds as for a release.
+// Builds variants of Gateward, to measure the cost of a part of it: with bundles of other sizes, or with changed files.
+// It copies the sources, changes the copy, and makes a release build.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -80,7 +80,7 @@ export function buildChanged(name: string, changes: Record<string, Change>): str
   return build;
 }
 
-/** The copies are new to Cargo, which goes by their times: the last build may have been of changed ones. */
+/** Copies the sources. Cargo compares times, so it builds the new copies again: the last build may have used changed ones. */
 function copySources(): void {
   for (const source of SOURCES) {
     rmSync(join(COPY, source), { recursive: true, force: true });
@@ -89,7 +89,7 @@ function copySources(): void {
   if (!existsSync(join(COPY, "node_modules"))) symlinkSync(resolve("node_modules"), join(COPY, "node_modules"));
 }
 
-/** Builds the copy, and moves the result to a directory. Returns the Wasm as a text, to look for strings in it. */
+/** Builds the copy, and moves the result to a directory. Returns the Wasm as text, so that callers can search for strings. */
 function buildTo(build: string): string {
   const { GATEWARD_PREBUILT: _, CARGO_TARGET_DIR: __, ...environment } = process.env;
   execFileSync("scripts/build-wasm.sh", { cwd: COPY, stdio: "inherit", env: { ...environment, GATEWARD_PROFILE: "release" } });

@@ -2,9 +2,9 @@
 //
 //   npx node bench/edge/cold-start.ts [--full] [build | <policies>=<build>...]
 //
-// A sample has two figures. The first is from the start of workerd's process to the answer to its first call. The
-// second is the part after the modules are ready, which a request shows that needs nothing but them: the first
-// use of the bundle, the lane's start and the registry's load from D1. The lane has decided before: its storage
+// A sample has two figures. The first is the time from the start of workerd's process to the answer to its first call.
+// The second is the part of it after the modules are ready: the first use of the bundle, the lane's start and the
+// registry's load from D1. A request that needs only the modules shows when they are ready. The lane has decided before: its storage
 // has its tables, and D1 holds the registry. The floor starts beside the builds.
 import { once } from "node:events";
 import { request } from "node:http";

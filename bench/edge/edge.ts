@@ -22,7 +22,7 @@ const PAIRS = { short: { min: 12, max: 60 }, full: { min: 30, max: 120 } };
 /** The floor answers as an allowed read is answered, so it is sent one. */
 const FLOOR_KIND = "allow_read";
 
-/** Of the other kinds, which are compared with each other only. */
+/** For the other kinds of calls, which are compared only with each other. */
 const OTHER_KINDS = { connections: 16, rounds: 10 };
 
 /** From a light load up to near what one lane can do here. */

@@ -1,4 +1,4 @@
-// The floor under Gateward's speed: a worker with the same I/O and no authorization. A call costs
+// The reference for Gateward's speed (the *floor*): a worker with the same I/O and no authorization. A call costs
 // it the same hop, the same insert of the same bytes and the same answer, and each flush the same
 // statements; nothing is checked, hashed or decided. What Gateward takes beyond this is the price
 // of deciding, and of doing so in Wasm.
@@ -14,8 +14,8 @@ const LANE = 0;
 const LANE_NAME = `${TENANT}/${LANE}`;
 
 /**
- * What makes the hop's body as long as Gateward's encoded command, 226 bytes: room for the two
- * digests, the secret's hash and the key id, which the floor has none of.
+ * Padding that makes the hop's body as long as Gateward's encoded command, 226 bytes. It stands for the two digests,
+ * the secret's hash and the key id, which the floor does not have.
  */
 const COMMAND_PADDING = "0".repeat(90);
 
@@ -276,7 +276,7 @@ export class GateLane extends DurableObject {
     this.#sql.exec(this.#lane.SET_META, "head", `${this.#head.seq}:${this.#head.hash}`);
   }
 
-  /** One batch, statement for statement what Gateward does; whether there was one. */
+  /** Flushes one batch with the same statements as Gateward. Returns whether there was one. */
   async #flush() {
     const sql = this.#sql;
     const lane = this.#lane;

@@ -1,10 +1,10 @@
-// What counters of metrics cost a flush: its processor time for each record, beside that of a flush whose statement for
-// the counters does nothing.
+// Measures what the counters of metrics add to a flush: processor time for each record, compared with a flush whose
+// statement for the counters does nothing.
 //
 //   node bench/edge/flush.ts [--full]
 //
-// Gateward has no setting without counters, so it is built once more with that statement changed (`bundles.ts`). What a
-// lane adds up before it sends the statement is in both. It prints the median of the pairs' ratios.
+// Gateward has no setting without counters, so it is built once more with that statement changed (`bundles.ts`). In both
+// builds, a lane adds up the events before it sends the statement. It prints the median of the pairs' ratios.
 import { buildChanged } from "./bundles.ts";
 import { KINDS, TENANT } from "./kinds.ts";
 import { mixedRound, type Round, rounded, warmUp } from "./load.ts";
@@ -31,7 +31,7 @@ async function flushedThrough({ db }: Worker, lane: number): Promise<number> {
   return (await flushes.all<{ seq: number }>()).results[0]?.seq ?? 0;
 }
 
-/** Calls for a round, and then measures the flush of their records alone: in records, as if each were a request. */
+/** Makes the calls of a round, and then measures only the flush of their records. Each record counts as a request. */
 async function flushRound(worker: Worker): Promise<Round> {
   const round = await mixedRound(worker, CALLS, expected, LOAD, { flushes: false });
   const { receipt } = (await worker.call(body)).answer;

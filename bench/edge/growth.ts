@@ -2,8 +2,8 @@
 //
 //   npx node bench/edge/growth.ts [build] [<policies>=<build>]...
 //
-// The points of a curve are measured in turn, in another random order each round, so that other load on the
-// machine affects all of them alike. The rounds of a point show the noise, so that a trend can be told from it.
+// Each round measures all points of a curve, in a new random order, so that other load on the machine affects all
+// points in the same way. The differences between the rounds of a point show the noise, which is not a trend.
 import { BUILD, type Database } from "../../tests/support/miniflare.ts";
 import type { Bundle } from "./bundles.ts";
 import { AGENT, callBody, KINDS, TENANT } from "./kinds.ts";
@@ -42,7 +42,7 @@ const NO_FLUSH = { FLUSH_INTERVAL_MS: 3_600_000 };
 const WARMING_CALLS = 3_000;
 /** Rows of one statement that seeds D1: half a second's work. */
 const SEED_ROWS = 20_000;
-/** A millisecond before any run: decision ids sort by time, so what is seeded lies before. */
+/** A time before any run: decision ids sort by time, so seeded decisions come first. */
 const SEEDED_AT_MS = 1_700_000_000_000;
 
 const { expected } = KINDS.allow_read;

@@ -1,4 +1,4 @@
-// What limits cost: an allowed read with limits, beside the same read without: limits.json.
+// Measures what limits cost: an allowed read with limits, compared with the same read without: limits.json.
 //
 //   npx node bench/edge/limits.ts [build] [--full]
 //
@@ -52,7 +52,7 @@ const CASES: Record<CaseName, Case> = {
 
 const CONNECTIONS = 16;
 const PAIRS = { short: { min: 12, max: 60 }, full: { min: 30, max: 120 } };
-/** Calls that show whether the counter is asked: far more than what is refilled meanwhile. */
+/** The number of calls that show whether the counter is asked: far more than the bucket refills meanwhile. */
 const PROBING_CALLS = 20;
 
 export async function limits({ full = false, build }: { full?: boolean; build?: string } = {}): Promise<Limits> {
@@ -84,7 +84,7 @@ async function limit({ db }: Worker, { subjectKind, subject, rules }: Case): Pro
 
 const idOf = (at: number) => `limit-${at}`;
 
-/** The worker must have the limits of the case and no others, and its calls must ask their counter if they are to. */
+/** Checks that the worker has exactly the limits of the case, and that its calls ask the counter if the case says so. */
 async function assertLimits(worker: Worker, { rules, leased }: Pick<Case, "rules" | "leased">): Promise<void> {
   const before = await statesOf(worker);
   const [found, expected] = [before.map(({ limit_id }) => limit_id).sort().join(), rules.map((_, at) => idOf(at)).join()];

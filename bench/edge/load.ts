@@ -40,7 +40,7 @@ const SAMPLE_INTERVAL_MS = 50;
  * took a twentieth of the processor time of the first 6,000 (docs/performance.md).
  */
 const WARM_UP = { connections: 16, seconds: 10 };
-/** Of each kind of forwarded call: most of its code is warm already. */
+/** For each kind of forwarded call. Fewer, because most of the code is already warm. */
 const WARM_UP_FORWARDED = { connections: 16, seconds: 3 };
 
 /** A call that is journalled, to settle by. */

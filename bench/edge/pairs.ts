@@ -21,7 +21,7 @@ export const ROUND_SECONDS = 0.5;
 /** Shorter than what is deployed, so that each round has its share of flushes. */
 export const PAIRING_VARS = { FLUSH_INTERVAL_MS: 250 };
 
-/** Half of the 95 % confidence interval of a ratio that is exact enough. */
+/** A ratio is exact enough if half of its 95 % confidence interval is at most this. */
 const EXACT = 0.03;
 /** What is compared. */
 const FIGURES = ["throughput_per_s", "cpu_ms_per_request"] as const;
@@ -59,7 +59,7 @@ function isExact(pairs: [Round, Round][]): boolean {
   });
 }
 
-/** Starts to count. The function says which part of the processors other processes took since. */
+/** Starts to count. The returned function says which share of the processors other processes have used since then. */
 function meterOthers(): () => number {
   const [startMs, othersAtStart] = [performance.now(), othersMs()];
   return () => (othersMs() - othersAtStart) / ((performance.now() - startMs) * availableParallelism());
@@ -90,7 +90,7 @@ function accountOf(name: string): { pid: number; group: number; hundredths: numb
   return { pid: Number(name), group: fields[2] ?? NaN, hundredths: (fields[11] ?? 0) + (fields[12] ?? 0) };
 }
 
-/** The median over all pairs, whose rounds follow each other, of what a comparison of both rounds gives. */
+/** Compares the two rounds of each pair, which follow each other, and returns the median of the results. */
 export function medianOfPairs(rounds: Round[], compare: (first: Round, second: Round) => number): number | undefined {
   const compared = rounds.flatMap((round, at) => (at % 2 === 0 ? [compare(round, rounds[at + 1] ?? round)] : []));
   return medianInterval(compared)?.median;

@@ -24,7 +24,7 @@ export async function assertSameIo(options: Options = {}): Promise<void> {
   }
 }
 
-/** What one call leaves: the bytes of each text, and the number of rows. */
+/** The traces of one call: the bytes of each text, and the number of rows. */
 function sizes(target: Target, options: Options): Promise<Record<string, number>> {
   const { body } = KINDS.allow_read;
   return withState((state) =>

@@ -1,5 +1,5 @@
-// What windows of policies cost: an allowed read that three windows of its agent count, and one that a window of the
-// tenant counts, which costs a hop, each beside the same read of a tool that no window counts.
+// Measures what windows of policies cost. It compares two allowed reads with the same read of a tool that no window
+// counts: one that three windows of its agent count, and one that a window of the tenant counts, which costs a hop.
 //
 //   node bench/edge/velocity.ts [--full]
 //

@@ -23,7 +23,7 @@ export interface Options {
   state?: string;
   /** The port of workerd's socket; any free one unless set. */
   port?: number;
-  /** Whether to write the tables and the demo's registry; not where `state` holds them already. */
+  /** Whether to write the tables and the demo's registry. Set it to false if `state` already has them. */
   seed?: boolean;
   /** Called when workerd's process is created, before it runs. */
   onSpawn?: () => void;

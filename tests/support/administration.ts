@@ -60,7 +60,7 @@ export class Api {
     return this.read(`/v1/agents/${name}`);
   }
 
-  /** A credential of an agent; its claims count for as much as any can. */
+  /** A credential of an agent, with the highest source trust that a credential can have. */
   credential(agent: string, fields: object = {}): Promise<NewCredential> {
     return this.create("/v1/credentials", { kind: "agent", agent, max_source_trust: "trusted_internal_signed", ...fields });
   }
@@ -109,7 +109,7 @@ export class Api {
   }
 }
 
-/** A page of a list, whose name is its plural. */
+/** A page of a list. The list has the plural name of its records. */
 export interface Page {
   next_cursor: string | null;
   [plural: string]: unknown;

@@ -8,9 +8,9 @@ import { canonicalize, type JsonValue, sha256Hex } from "./receipts.ts";
 
 /** The group that base policies ask. */
 export const SECURITY = "security";
-/** An approval's time where its tool has none of its own. */
+/** How long an approval is open if its tool does not say otherwise. */
 export const DEFAULT_APPROVAL_MS = 30 * 60 * 1_000;
-/** Times that an approval is used with another call; at the last it is cancelled. */
+/** How often an approval can be presented with another call. The last time cancels it. */
 export const MAX_TAMPERING = 5;
 
 /** Ways to decide. */
@@ -59,7 +59,7 @@ export function actionHash(tenant: string, { agent, tool_call }: AuthorizeReques
   }));
 }
 
-/** Has the agent make a call that needs approval: the approval's id. */
+/** Makes a call that needs approval, as the agent. Returns the approval's id. */
 export async function ask(gateward: Gateward, agent: TestAgent, body: AuthorizeRequest): Promise<string> {
   const answer = await gateward.decide(agent.token, body);
   expect(answer).toMatchObject({ decision: "require_approval", reason_code: "policy_require_approval", approval: { status: "pending" } });

@@ -21,7 +21,7 @@ export class Client {
     this.url = new URL(url);
   }
 
-  /** One request; the body of the reply is read as JSON whatever its status, but for 204, and for metrics, which are text. */
+  /** Sends one request. Reads the body of the answer as JSON, except for status 204, and for metrics, which are text. */
   async request<Body>(path: string, init: RequestInit = {}): Promise<Reply<Body>> {
     // What the platform says of who connects.
     const headers = { "cf-connecting-ip": "127.0.0.1", ...(init.headers as Record<string, string> | undefined) };
@@ -39,7 +39,7 @@ export class Client {
     return { status: response.status, headers: response.headers, body };
   }
 
-  /** A request with a credential; `body` is JSON, text as it is, and without one there is none. */
+  /** Sends a request with a credential. `body` becomes JSON; a text is sent as it is; if it is absent, there is no body. */
   send<Body>(method: string, token: string, path: string, body?: unknown, extras: Extras = {}): Promise<Reply<Body>> {
     const { ifMatch, idempotencyKey, headers } = extras;
     return this.request(path, {
@@ -63,7 +63,7 @@ export class Client {
     return this.send("POST", token, path, body, extras);
   }
 
-  /** JSON Merge Patch: what is absent stays, null clears. */
+  /** JSON Merge Patch: an absent field stays, null clears a field. */
   patch<Body>(token: string, path: string, body: unknown, extras?: Extras): Promise<Reply<Body>> {
     return this.send("PATCH", token, path, body, extras);
   }

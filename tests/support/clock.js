@@ -1,7 +1,7 @@
 // The clock of a worker under test: ahead of the machine's, or behind it. Imported before the built worker. The var
 // CLOCK_AHEAD_MS says how it is at first. Its code
 // reads the time with `new Date()`, and its glue with `Date.now()`. Worker and lanes share this module, and so the
-// clock. Alarms are due by the machine's clock: one that is set by a clock that is behind runs at once.
+// clock. The runtime runs alarms by the machine's clock: if the worker's clock is behind, an alarm runs at once.
 import { env } from "cloudflare:workers";
 
 const { Date: MachineDate } = globalThis;

@@ -4,10 +4,10 @@ import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
 let hops = 0;
 let statements = 0;
-/** Of every query to a lane's storage; what they wrote is known once they were read. */
+/** The cursors of all queries to a lane's storage. A cursor has the number of written rows only after it was read. */
 const cursors = [];
 
-/** `target` with some members replaced: each by a function of the target's own. */
+/** Returns `target` with some members replaced. Each function in `members` gets the original member, and returns the new one. */
 function wrap(target, members) {
   return new Proxy(target, {
     get(_, name) {

@@ -7,19 +7,19 @@ const origins = new Set<string>();
 let violations: string[] = [];
 let description: Description | undefined;
 
-/** From now on, the answers from there must be as the document says. */
+/** From now on, answers from this origin must match the document. */
 export function expectDescribedAnswers(url: URL): void {
   origins.add(url.origin);
 }
 
-/** What was wrong with the answers so far; they are forgotten. */
+/** Returns the violations that were found so far, and forgets them. */
 export function takeViolations(): string[] {
   const taken = violations;
   violations = [];
   return taken;
 }
 
-/** Looks at the answers to `fetch`; what the caller gets is as it was. */
+/** Checks the answers to `fetch`. The caller gets them unchanged. */
 export function watchFetch(): void {
   const plain = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
@@ -33,7 +33,7 @@ export function watchFetch(): void {
     try {
       text = await response.clone().text();
     } catch {
-      // The answer broke off, as its caller will find.
+      // The answer broke off. The caller notices this too.
       return response;
     }
     const { status, headers } = response;

@@ -16,13 +16,13 @@ const UNDESCRIBED = [
   /^\/_test\//,
 ];
 
-/** What a request to a path or with a method that the document does not have comes to. */
+/** Statuses and codes of the answers to a path, or a method, that the document does not have. */
 const ELSEWHERE: Record<number, string[]> = { 404: ["not_found"], 405: ["method_not_allowed"], 503: ["misconfigured"] };
 
-/** Headers that a success, or a problem, has under the condition that their description names; it has all others always. */
+/** Headers that an answer has only under the condition in their description. It always has all other headers. */
 const CONDITIONAL = { success: ["idempotency-replayed", "retry-after"], problem: ["ratelimit", "ratelimit-policy"] };
 
-/** Violations of one answer that are reported; a list with a wrong schema has one for each item. */
+/** The most violations that are reported for one answer: a list with a wrong schema has one for each item. */
 const MAX_VIOLATIONS = 5;
 
 export interface Schema {
@@ -61,7 +61,7 @@ export interface Answered {
 }
 
 const pointer = (...parts: string[]) => `#/${parts.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`;
-/** Whether it names members of an object and takes others too. An object of which it names none is any object. */
+/** Whether a schema names members of an object, and allows others. False if it names none: then any object is valid. */
 const isOpen = ({ properties, allOf, additionalProperties }: Schema) => (properties !== undefined || allOf !== undefined) && additionalProperties === undefined;
 
 export class Description {
@@ -120,7 +120,7 @@ export class Description {
     return [...violations, ...this.#bodyViolations(`${operation.operationId} ${status}`, response.content ?? {}, answer, codes)];
   }
 
-  /** Whether a value is as the schema at this place of the document says, without being closed. */
+  /** Whether a value matches the schema at this place of the document. Other members are allowed. */
   validator(...place: string[]): ValidateFunction {
     if (this.#ajv.getSchema("document") === undefined) this.#ajv.addSchema(this.document, "document");
     return this.#ajv.compile({ $ref: `document${pointer(...place)}` });
@@ -160,7 +160,7 @@ export class Description {
     return { ...this.#closeMembers(schema, base), ...(isOpen(schema) && { unevaluatedProperties: false }) };
   }
 
-  /** The same for what an object or a list holds. */
+  /** The same for the members of an object, or the items of a list. */
   #closeMembers({ discriminator, ...schema }: Schema, base = ""): Schema {
     const each = (schemas: Schema[]) => schemas.map((one) => this.#close(one, base));
     const closed: Schema = { ...schema };
@@ -170,7 +170,7 @@ export class Description {
     if (schema.allOf !== undefined) closed.allOf = schema.allOf.map((one) => (one.$ref === undefined ? this.#closeMembers(one, base) : { ...one, $ref: `${base}${one.$ref}` }));
     if (schema.oneOf !== undefined && discriminator === undefined) closed.oneOf = each(schema.oneOf);
     if (discriminator !== undefined) {
-      // One branch is looked at, the one that the discriminator names, so that its errors are told.
+      // Only the branch that the discriminator names is checked, so that the report has the errors of that branch.
       const { propertyName, mapping } = discriminator;
       delete closed.oneOf;
       closed.required = [propertyName];

@@ -51,7 +51,7 @@ async function answers({ url, running }: Everything): Promise<boolean> {
   }
 }
 
-/** One that nothing listens on now: the program takes no other way to choose. */
+/** A port that nothing listens on now. The program cannot choose a port itself. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

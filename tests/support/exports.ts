@@ -84,7 +84,7 @@ export class Exports {
     return file;
   }
 
-  /** What the programs find. They must agree on whether it verifies. */
+  /** Returns the findings of both programs. They must agree on whether the export verifies. */
   async verify(file: string, tenant: string, ...options: string[]): Promise<Report> {
     const args = [file, "--key", logSigner(`${tenant}.head`).vkey, ...options];
     const found = await run(BINARY, ["--json", "verify", ...args]);

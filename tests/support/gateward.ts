@@ -20,20 +20,20 @@ import {
 import { type Credential, mintAdministratorToken, mintAgentToken } from "./tokens.ts";
 
 export const MAC_KEY = "a-mac-key-for-tests-of-40-characters-000";
-/** What makes the first administrator. */
+/** The secret with which the first administrator is created. */
 export const BOOTSTRAP_SECRET = "a-bootstrap-secret-for-tests-of-47-characters-0";
 const LANE_CLASS = "GateLane";
 /** How workerd's own lines about an uncaught error begin. A request that hangs is one. */
 const UNCAUGHT = "uncaught exception";
 /**
- * Those that are not Gateward's: Miniflare's own module that evicts objects throws when one does not run,
- * and workerd logs a request whose connection was refused, although its error is caught. It also logs each body
- * that Gateward breaks off on purpose.
+ * Lines about uncaught errors that are not faults of Gateward. Miniflare's module that evicts objects throws if the
+ * object does not run. workerd logs a refused connection although the error is caught. It also logs each body that Gateward breaks
+ * off on purpose.
  */
 const NOT_OURS = /dev-control\.worker\.js|Network connection lost|exception = (.*jsg\.Error: )?refused\b/;
 /**
- * Failures that tests cause, a name without an address and a lane's storage that is locked. workerd logs
- * each of them once by its cause and once as uncaught, with the same reference.
+ * Failures that tests cause: a name without an address, and a lane's storage that is locked. workerd logs each of
+ * them twice, once with its cause and once as uncaught, with the same reference.
  */
 const CAUSED = /failed to lookup address|SQLITE_BUSY/;
 const REFERENCE = /wdErrId = (\w+)/;
@@ -62,7 +62,7 @@ export type DatabaseState = "up" | "slow" | "failing" | "losing" | "hanging" | "
 /** How late D1's answers are while it is slow: within every limit. */
 const SLOW_DATABASE_MS = 300;
 
-/** An interval that no test lives to see: rows stay in the journal. */
+/** An interval that is longer than any test: rows stay in the journal. */
 export const NEVER_MS = 3_600_000;
 
 export interface Options {
@@ -70,9 +70,9 @@ export interface Options {
   secrets?: Record<string, string>;
   /** A directory that keeps the lanes' storage and the database; unless set, they are deleted at the end. */
   state?: string;
-  /** Whether to make the database's tables; not where `state` has them already. */
+  /** Whether to create the database's tables. Set it to false if `state` already has them. */
   migrate?: boolean;
-  /** A module to run around the built worker; its own comment says what for. */
+  /** A module that wraps the built worker. The comment in the module says what it does. */
   entry?: typeof INSPECTABLE | typeof COUNTING | typeof HINDERED | typeof MEASURED;
 }
 export const INSPECTABLE = "tests/support/inspectable-worker.js";
@@ -164,23 +164,23 @@ export class Gateward extends Client {
     return this.#miniflare.unsafeEvictDurableObject(this.#name, LANE_CLASS, { name });
   }
 
-  /** From now on, D1 is so for the worker and its lanes, not for the tests; only of a hindered worker. */
+  /** Sets the state of D1 for the worker and its lanes. Tests still reach D1. Only for a hindered worker. */
   databaseIs(state: DatabaseState, matches?: RegExp): Promise<unknown> {
     const body = JSON.stringify({ state, delay_ms: SLOW_DATABASE_MS, matches: matches?.source });
     return this.request("/_test/database", { method: "POST", body });
   }
 
-  /** How many loads of records D1 was asked for so far; only of a hindered worker. */
+  /** The number of loads of records that D1 got so far. Only for a hindered worker. */
   async loads(): Promise<number> {
     return (await this.request<{ loads: number }>("/_test/state")).body.loads;
   }
 
-  /** From now on, the clock of the worker and its lanes is ahead by so much; only of a hindered or an inspectable worker. */
+  /** Sets how far the clock of the worker and its lanes is ahead. Only for a hindered or an inspectable worker. */
   clockIsAhead(ms: number): Promise<unknown> {
     return this.request("/_test/clock", { method: "POST", body: String(ms) });
   }
 
-  /** Runs while the clock of the worker and its lanes shows the time so long ago. */
+  /** Calls `run` while the clock of the worker and its lanes is this far behind. */
   async ago<T>(ms: number, run: () => Promise<T>): Promise<T> {
     await this.clockIsAhead(-ms);
     try {
@@ -190,47 +190,47 @@ export class Gateward extends Client {
     }
   }
 
-  /** The alarm of `<tenant>/<lane>` is gone; only of a hindered worker. */
+  /** Deletes the alarm of `<tenant>/<lane>`. Only for a hindered worker. */
   loseAlarm(lane: string): Promise<unknown> {
     return this.request("/_test/lose-alarm", { method: "POST", body: lane });
   }
 
-  /** Bytes of linear memory, which never shrinks; only of a measured worker. */
+  /** Bytes of linear memory, which never shrinks. Only for a measured worker. */
   async linearMemory(): Promise<number> {
     return (await this.request<{ bytes: number }>("/_test/memory")).body.bytes;
   }
 
-  /** How many loads of records wait for D1's answer; only of a hindered worker. */
+  /** The number of loads of records that wait for D1's answer. Only for a hindered worker. */
   async loadsWaiting(): Promise<number> {
     return (await this.request<{ loads_waiting: number }>("/_test/state")).body.loads_waiting;
   }
 
-  /** From now on, D1's answers to loads of records take this much longer; only of a hindered worker. */
+  /** Delays D1's answers to loads of records from now on. Only for a hindered worker. */
   delayLoads(ms: number): Promise<unknown> {
     return this.request("/_test/load-delay", { method: "POST", body: String(ms) });
   }
 
-  /** From now on, these lanes and no others get no word of a new epoch; only of a hindered worker. */
+  /** From now on, pushes of new epochs do not reach these lanes, and reach all others. Only for a hindered worker. */
   deafen(lanes: string[]): Promise<unknown> {
     return this.request("/_test/deaf-lanes", { method: "POST", body: JSON.stringify(lanes) });
   }
 
-  /** From now on, requests to lanes or their replies have another version of the protocol; only of a hindered worker. */
+  /** From now on, requests to lanes, or the replies, have another version of the protocol. Only for a hindered worker. */
   skew(skewed: { requests?: boolean; replies?: boolean }): Promise<unknown> {
     return this.request("/_test/skew", { method: "POST", body: JSON.stringify(skewed) });
   }
 
-  /** From now on, these requests wait on their way to their lanes; only of a hindered worker. */
+  /** From now on, requests of this kind wait before they reach their lanes. Only for a hindered worker. */
   hold(operation: "decisions" | "outcomes" | "leases" | "looks"): Promise<unknown> {
     return this.request("/_test/hold", { method: "POST", body: operation });
   }
 
-  /** How many requests were made to wait so far; only of a hindered worker. */
+  /** The number of requests that had to wait so far. Only for a hindered worker. */
   async held(): Promise<number> {
     return (await this.request<{ held: number }>("/_test/state")).body.held;
   }
 
-  /** Those that wait go on, and with `all` every later one too; only of a hindered worker. */
+  /** Lets the waiting requests go on. With `all`, later requests do not wait either. Only for a hindered worker. */
   release(all = true): Promise<unknown> {
     return this.request("/_test/release", { method: "POST", body: JSON.stringify(all) });
   }
@@ -245,7 +245,7 @@ export class Gateward extends Client {
     return this.#logs.filter(isOwn).map(readLine);
   }
 
-  /** What a statement on a lane's own SQLite gives; only of an inspectable worker. */
+  /** Runs a statement on a lane's own SQLite, and returns its rows. Only for an inspectable worker. */
   async laneRows<Row extends Record<string, SqlValue>>(name: string, sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const storage = await this.#miniflare.unsafeGetDurableObjectStorage(this.#name, LANE_CLASS, { name });
     return storage.exec<Row>(sql, ...values);
@@ -280,7 +280,7 @@ export class Tenant {
     return new Api(this.#gateward, this.admin);
   }
 
-  /** The same with a credential that has these scopes, of another administrator. */
+  /** The same with a credential of another administrator, with these scopes. */
   async apiWith(scopes: string[], row: Omit<CredentialRow, "credential" | "agent" | "scopes"> = {}): Promise<Api> {
     const credential = mintAdministratorToken(MAC_KEY, this.name);
     await this.register({ credentials: [{ credential, scopes, administrator: "second", ...row }] });
@@ -327,7 +327,7 @@ export class Tenant {
     return this.#gateward.evict(`${this.name}/${lane}`);
   }
 
-  /** Sequence numbers that are in the lane's journal: those not flushed and pruned yet. */
+  /** The sequence numbers of the rows in the lane's journal, which are not yet flushed and pruned. */
   async journal(lane = 0): Promise<number[]> {
     const rows = await this.#gateward.laneRows<{ seq: number }>(
       `${this.name}/${lane}`,
@@ -340,7 +340,7 @@ export class Tenant {
   async endsAt(approvalId: string, atMs: number, lane = 0): Promise<void> {
     await this.#gateward.laneRows(
       `${this.name}/${lane}`,
-      // A number of JavaScript's is bound as a floating one.
+      // A JavaScript number is bound as a floating-point number.
       "UPDATE approvals SET expires_at_ms = CAST(?1 AS INTEGER), record = json_set(record, '$.expires_at_ms', CAST(?1 AS INTEGER)) WHERE approval_id = ?2",
       atMs,
       approvalId,
@@ -352,7 +352,7 @@ export class Tenant {
     await eventually(`the journal of ${this.name}/${lane} is empty`, async () => (await this.journal(lane)).length === 0);
   }
 
-  /** Every row that D1 has of this tenant, by table, but for what its lanes count and report whenever they flush. */
+  /** All rows of this tenant in D1, by table, except the counts and reports that lanes write with each flush. */
   async snapshot(): Promise<Record<string, unknown[]>> {
     const tables = await this.#gateward.rows<{ name: string; sql: string }>(
       "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name",
@@ -384,7 +384,7 @@ export class Tenant {
 const POLL_INTERVAL_MS = 50;
 const POLL_LIMIT_MS = 30_000;
 
-/** Polls until `holds`, within a bound that only something broken reaches. */
+/** Polls until `holds` is true. Fails after a time that is far longer than it ever takes if nothing is broken. */
 export async function eventually(what: string, holds: () => Promise<boolean>, limitMs = POLL_LIMIT_MS): Promise<void> {
   const deadline = Date.now() + limitMs;
   while (!(await holds())) {
@@ -393,12 +393,12 @@ export async function eventually(what: string, holds: () => Promise<boolean>, li
   }
 }
 
-/** What became of a call: its decision, or the status and code of the problem. */
+/** The result of a call: its decision, or the status and code of the problem. */
 export function outcomeOf({ status, body }: Reply<Partial<AuthorizeResponse> & { code?: string }>): string {
   return status === 200 ? String(body.decision) : `${status} ${body.code}`;
 }
 
-/** Whether a call is allowed. One that is not must be refused: failing to answer is neither. */
+/** Whether a call is allowed. If not, it must be refused with an answer; a missing answer fails the test. */
 export async function passes(client: Client, token: string, body: AuthorizeRequest, extras?: Extras): Promise<boolean> {
   const reply = await client.post<Partial<AuthorizeResponse> & { code?: string }>(token, "/v1/authorize", body, extras);
   const outcome = outcomeOf(reply);
@@ -407,7 +407,7 @@ export async function passes(client: Client, token: string, body: AuthorizeReque
   throw new Error(`neither allowed nor refused: ${outcome} ${JSON.stringify(reply.body)}`);
 }
 
-/** A body of which a test says only what it is about. */
+/** A body for `/v1/authorize`, with defaults for the fields that a test does not set. */
 export interface Changes extends Omit<Partial<AuthorizeRequest>, "agent" | "tool_call" | "context"> {
   agent?: Partial<AuthorizeRequest["agent"]>;
   tool_call?: Partial<AuthorizeRequest["tool_call"]>;

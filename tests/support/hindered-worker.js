@@ -1,14 +1,15 @@
-// The built worker where D1 and the way to the lanes are hindered: D1 is slow, fails, loses answers,
-// hangs or is locked; its answers to a lane's load of records arrive late; the lanes that are named do not
-// get new epochs; worker and lanes speak different versions of their protocol; some requests to lanes wait
-// on their way until they are let go; alarms are lost; the clock is wrong; a request hangs or throws; and the
-// Wasm module traps.
-// Requests to /_test/ control it. Worker and lanes share this module, and so its state.
+// The built worker with faults that a test can turn on with requests to /_test/:
+// - D1 is slow, fails, loses answers, hangs or is locked; its answers to a lane's load of records arrive late;
+// - named lanes do not get new epochs; worker and lanes use different versions of their protocol; some requests to
+//   lanes wait until they are released;
+// - alarms are lost; the clock is wrong; a request hangs or throws; the Wasm module traps.
+//
+// Worker and lanes share this module, and so its state.
 import { DurableObject } from "cloudflare:workers";
 import { clockIsAhead } from "./clock.js";
 import Gateward, { GateLane as Lane } from "../../worker/edge/build/index.js";
 
-/** What tells the lanes' load of records from other statements. */
+/** Matches the statement with which lanes load records, and no other statement. */
 const LOAD_OF_RECORDS = /\bAS credential\b/;
 /** Second byte of a hop's body, as worker/core/src/lane/protocol/tests.rs pins it. */
 const OPERATIONS = { decisions: 1, outcomes: 2, leases: 14, looks: 17 };
@@ -17,7 +18,7 @@ const HOLD_POLL_MS = 10;
 /** How long SQLite waits for a lock before it gives up. */
 const LOCKED_MS = 500;
 
-/** How D1 is, for statements that `matches`. */
+/** The state of D1, for statements that match `matches`. */
 let database = { state: "up", matches: /(?:)/ };
 /** Loads of records that D1 was asked for. */
 let loads = 0;
@@ -26,17 +27,17 @@ let loadDelayMs = 0;
 let loadsWaiting = 0;
 /** As `<tenant>/<lane>`. */
 let deafLanes = new Set();
-/** Whether hops, or the replies to them, are of another version of the protocol: their first byte says so. */
+/** Whether hops, or their replies, get another version of the protocol, in their first byte. */
 let skewsRequests = false;
 let skewsReplies = false;
 /** The operation whose requests wait. */
 let holds;
-/** Requests that waited so far, or do. */
+/** The number of requests that waited so far or wait now. */
 let held = 0;
-/** How often waiting requests were let go. */
+/** How often waiting requests were released. */
 let releases = 0;
 
-/** Polls, since a promise of another request's must not be waited for. */
+/** Polls, because a request must not await a promise of another request. */
 const untilReleased = async () => {
   const before = releases;
   held += 1;
@@ -51,7 +52,7 @@ const late = async (answer) => {
   return result;
 };
 
-/** `target` with some members replaced: each by a function of the target's own. */
+/** Returns `target` with some members replaced. Each function in `members` gets the original member, and returns the new one. */
 function wrap(target, members) {
   return new Proxy(target, {
     get(_, name) {
@@ -129,7 +130,7 @@ const hindered = (env) => ({
   LANES: wrap(env.LANES, { getByName: (getByName) => (name) => hinderedStub(name, getByName(name)) }),
 });
 
-// One that extends DurableObject, so that the harness can open its storage and evict it.
+// A class that extends DurableObject, so that the harness can open its storage and evict it.
 export class GateLane extends DurableObject {
   #lane;
 
@@ -187,7 +188,7 @@ export default {
         context.waitUntil(Promise.reject(new Error("nobody catches this")));
         return Response.json({});
       case "/_test/trap":
-        // As the runtime reports a trap in a task of Wasm's.
+        // The same error as the runtime reports if a task of the Wasm traps.
         dispatchEvent(new ErrorEvent("error", { error: new WebAssembly.RuntimeError("unreachable") }));
         return Response.json({});
       case "/_test/state":

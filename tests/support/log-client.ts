@@ -83,7 +83,7 @@ function truncated(full: Buffer, { layer, number, width }: Resource): Buffer {
   return full.subarray(0, kept.reduce((bytes, entry) => bytes + 2 + entry.length, 0));
 }
 
-/** A log up to a checkpoint, of which everything was verified that the server still has. */
+/** A log up to a checkpoint. Everything that the server still has of it was verified. */
 export class Mirror {
   readonly checkpoint: Checkpoint;
   /** The log's files by their paths under its prefix: `checkpoint`, `tile/0/000`, `tile/entries/000.p/7`. */
@@ -180,7 +180,8 @@ export class Mirror {
   /** RFC 9162, section 2.1.4.1. */
   consistency(from: number, to = this.checkpoint.size): Buffer[] {
     if (from === 0) return [];
-    // The old tree's part of the range is complete if it begins at 0: its root is known to who has the old checkpoint.
+    // If the old tree's part of the range begins at 0, it is the whole old tree. The caller knows its root from the old
+    // checkpoint.
     const proof = (begin: number, end: number, isWhole: boolean): Buffer[] => {
       if (from === end) return isWhole ? [] : [this.#subtree(begin, end)];
       const middle = begin + splitOf(end - begin);
@@ -240,7 +241,7 @@ export class LogClient {
     return mirror;
   }
 
-  /** A tile or a bundle; undefined if the server does not have it. A partial one can also be had from the full one. */
+  /** A tile or a bundle; undefined if the server does not have it. A partial one can also be cut from the full one. */
   async #fetch(resource: Resource, files: Map<string, Buffer>): Promise<Buffer | undefined> {
     const path = pathOf(resource);
     const full = pathOf({ ...resource, width: TILE_WIDTH });

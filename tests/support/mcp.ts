@@ -6,7 +6,7 @@ import type { ServerRow, ToolRow } from "./registry.ts";
 
 /** The prefix of Gateward's keys in `_meta`. */
 export const PREFIX = "dev.gateward/";
-/** What is authorized as a tool of its server is, but is not one of its tools. */
+/** MCP methods that are authorized like tools of a server, but are not in its list of tools. */
 export const ACTIONS = ["resources/read", "prompts/get", "sampling/createMessage", "elicitation/create", "roots/list"];
 
 export type Negotiation = NonNullable<NonNullable<ClientOptions["versionNegotiation"]>["mode"]>;
@@ -33,7 +33,7 @@ export function connectThrough(gateward: Gateward, server: string, { token }: Te
   return connect(endpoint(gateward, server), mode, { token, ...options });
 }
 
-/** The tools that the server lists to whoever asks it directly. */
+/** The tools that the server lists without Gateward. */
 export async function toolsAt(url: string): Promise<Tool[]> {
   const { client } = await connect(url, "auto");
   const { tools } = await client.listTools();
@@ -62,7 +62,7 @@ export function textOf({ content }: CallToolResult): string {
 }
 
 let requests = 0;
-/** A request of the revision without sessions, as it is on the wire. */
+/** A request of the revision without sessions, as it is sent. */
 export function post(
   url: URL | string,
   token: string,

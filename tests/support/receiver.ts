@@ -1,4 +1,4 @@
-// A webhook's receiver on loopback, which answers as it is told.
+// A webhook's receiver on loopback. The test says how it answers.
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
@@ -24,7 +24,7 @@ type Answering = (received: Received, response: ServerResponse) => void;
 
 export class Receiver {
   readonly received: Received[] = [];
-  /** How the next requests are answered: by default, that they were taken. */
+  /** How the next requests are answered: by default with success. */
   answer: Answering = (_, response) => response.writeHead(204).end();
   readonly #server: Server;
 

@@ -51,7 +51,7 @@ export class Recorder {
     await this.upstream.close();
   }
 
-  /** It has received nothing, and answers every call. */
+  /** Forgets what it received. From then on it answers every call. */
   reset(): void {
     this.upstream.received.length = 0;
     this.upstream.answer = results({ content: [{ type: "text", text: "recorded" }] });

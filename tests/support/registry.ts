@@ -1,6 +1,6 @@
 // Registry rows as SQL: for tests, which bind them to D1, and for the demo, whose wrangler
-// command line takes text. Every change bumps the tenant's epoch in the same batch, or lanes
-// would go on deciding by what they remember.
+// command line takes text. Every change raises the tenant's epoch in the same batch. Otherwise
+// lanes would go on deciding with the records that they hold.
 import type { Risk, SourceTrust, ToolStatus, Upstream as UpstreamFields } from "./api/types.gen.ts";
 import type { Credential } from "./tokens.ts";
 
@@ -17,7 +17,7 @@ export interface AgentRow {
   status?: "active" | "frozen" | "revoked" | "quarantined";
   environment?: string;
   risk_tier?: "low" | "medium" | "high";
-  /** In place of those that it was in; absent, it stays in them. */
+  /** Replaces the agent's groups. If absent, the groups stay. */
   groups?: string[];
   allowed_tools?: string[];
   rate_capacity?: number;
@@ -71,7 +71,7 @@ export interface ToolRow {
   input_schema?: object;
 }
 
-/** Of agents that have none of their own; what is absent stays. */
+/** Settings for agents that have none of their own. An absent setting stays. */
 export interface LimitsRow {
   rate_capacity?: number | null;
   rate_refill_per_s?: number | null;
@@ -97,7 +97,7 @@ export interface RegistryRows {
 }
 
 export const AGENT_SCOPES = ["tools:read", "tools:write"];
-/** What a tenant's first administrator may do: everything in it. */
+/** The scopes of a tenant's first administrator: everything in the tenant. */
 export const ADMINISTRATOR_SCOPES = ["approvals:decide", "registry:read", "registry:write", "audit:read", "metrics:read"];
 /** Makes and ends tenants. */
 export const TENANTS_SCOPE = "tenants:admin";

@@ -1,12 +1,12 @@
-// Every route of the API, with what it needs: the table that tests go by. It is written by hand,
-// so that a route that is added, or changes what it needs, fails a test until it stands here.
+// The table of all routes of the API and the access that each needs. Tests use it. It is written by hand on purpose:
+// if a route is added, or its access changes, a test fails until this table is changed too.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { Ban } from "./api/types.gen.ts";
 import type { Document, Operation } from "./description.ts";
 import { type Gateward, readCall, type Tenant, writeCall } from "./gateward.ts";
 import { Key, revocationList } from "./warrants.ts";
 
-/** Things of one tenant, by the names of path parameters. */
+/** Names and ids of one tenant's records, by the names of path parameters. */
 export interface Ids {
   tenant: string;
   agent: string;
@@ -174,7 +174,7 @@ export function newKey(): string {
 /** Routes that administrators come in by. */
 export const ADMINISTRATION = ROUTES.filter(({ scope }) => scope.includes(":"));
 
-/** The path with the things of `ids` in it, and its query. */
+/** The path with the values of `ids` in it, and its query. */
 export function pathOf({ path, query }: Route, ids: Ids): string {
   const whole = query === undefined ? path : `${path}?${query}`;
   return whole.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name]));
@@ -194,8 +194,8 @@ export function operationsOf({ paths }: Document): { method: string; path: strin
 }
 
 /**
- * One of everything in a tenant, all named as no other tenant's, as many decisions of its agent,
- * and one more that waits for an approval; with the agent's token.
+ * Creates one record of each kind in a tenant, with names that no other tenant has, this many decisions of the agent,
+ * and one more that waits for an approval. Also returns the agent's token.
  */
 export async function populate(gateward: Gateward, tenant: Tenant, decisions: number): Promise<{ ids: Ids; token: string; mark: string }> {
   const { api } = tenant;

@@ -1,6 +1,6 @@
 // The confused-deputy attack that `make demo` plays and tests/integration/scenario.test.ts checks.
-// A public issue tells a coding agent to merge a pull request; what happens to the merge depends
-// on where the instruction came from, and on a person where it goes to `main`.
+// A public issue tells a coding agent to merge a pull request. The decision on the merge depends on where the
+// instruction came from. A merge to `main` also needs a person's approval.
 import type { AuthorizeRequest, AuthorizeResponse, Decision, SourceTrust } from "./api/types.gen.ts";
 
 export interface Step {
@@ -10,7 +10,7 @@ export interface Step {
   mutates_state: boolean;
   parameters: Record<string, unknown>;
   source_trust: SourceTrust;
-  /** What the step is a part of, as its receipt tells. */
+  /** The run of the step, which its receipt names. */
   run: string;
   /** Made with the approval that an earlier step asked for. */
   with_approval?: true;
@@ -135,22 +135,22 @@ export const SCENARIO: Step[] = [
   },
 ];
 
-/** What becomes of the scenario's one approval, each with a receipt of its own. */
+/** The steps of the scenario's only approval. Each has a receipt of its own. */
 export const APPROVAL_CHANGES = ["approval_approved", "approval_tampered", "approval_used"];
 /** Who is asked for it. */
 export const APPROVER_GROUP = "release-managers";
 
-/** One playing of the scenario; `id` tells it from another. */
+/** One run of the scenario, with an id that no other run has. */
 export interface Play {
   id: string;
   agent: string;
   environment: string;
   decide(body: AuthorizeRequest, step: Step): Promise<AuthorizeResponse>;
-  /** Has a person approve what waits for it. */
+  /** Approves a waiting call, as a person would. */
   approve(approvalId: string): Promise<void>;
 }
 
-/** Plays every step; their answers. What has to be approved is, before the step that follows. */
+/** Plays all steps and returns their answers. If a step needs approval, it is approved before the next step. */
 export async function play({ id, agent, environment, decide, approve }: Play): Promise<AuthorizeResponse[]> {
   const answers: AuthorizeResponse[] = [];
   let approvalId: string | undefined;
@@ -166,7 +166,7 @@ export async function play({ id, agent, environment, decide, approve }: Play): P
   return answers;
 }
 
-/** The step as the request that `agent` makes of it; `id` tells one playing from another. */
+/** The request of a step. `id` is that of the run. */
 function bodyOf(step: Step, agent: string, environment: string, id: string): AuthorizeRequest {
   return {
     agent: { id: agent, environment },

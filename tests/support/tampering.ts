@@ -1,4 +1,4 @@
-// What somebody does to receipts who can write to D1, or to an export, and has no key.
+// Changes of receipts by somebody who can write to D1, or to an export, and has no key.
 import { type Entry, type Line, linesOf, originOf } from "./exports.ts";
 import type { Gateward } from "./gateward.ts";
 import { canonicalize, type JsonValue, sha256Hex } from "./receipts.ts";
@@ -40,9 +40,9 @@ const membersOf = ({ body }: Entry) => JSON.parse(body) as Members;
 /** A checkpoint of a lane in the head log. */
 export interface Embedded {
   entry: Entry;
-  /** The number of the head log's receipt that has it. */
+  /** The number of the head log's receipt with this checkpoint. */
   receipt: number;
-  /** The first receipt of the lane that it covers and the checkpoint before it does not. */
+  /** The first receipt of the lane that this checkpoint covers, and the checkpoint before it does not cover. */
   from: number;
   size: number;
 }
@@ -104,7 +104,7 @@ export class Forgery {
     this.lines.splice(this.lines.indexOf(other) + (where === "before" ? 0 : 1), 0, line);
   }
 
-  /** Computes everything again that needs no key: the numbers, the links, the hashes of events, and the count. */
+  /** Computes again everything that needs no key: the numbers, the links, the hashes of events, and the count. */
   seal(): void {
     const links = new Map<string, { index: number; first: number; previous: string }>();
     this.lines.forEach((line, at) => {

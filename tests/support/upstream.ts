@@ -1,4 +1,4 @@
-// An upstream on loopback, which answers as a test tells it, badly too, and keeps what it got.
+// An upstream on loopback. A test says how it answers, also wrongly. It keeps the requests that it got.
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,7 +14,7 @@ export interface Exchange {
   /** Names and values by turns, as they came. */
   rawHeaders: string[];
   text: string;
-  /** Whether the client went before the answer's end. */
+  /** Whether the client closed the connection before the end of the answer. */
   hungUp: boolean;
   /** When the answer was sent whole, or the connection is gone. */
   over: Promise<void>;
@@ -103,7 +103,7 @@ export function events(...pieces: Piece[]): Answering {
   };
 }
 
-/** The same, and then the connection is torn instead of ended. */
+/** The same, and then the connection is reset in place of a normal end. */
 export function dies(...pieces: Piece[]): Answering {
   return async (_, response) => {
     await send(response, pieces);
@@ -111,7 +111,7 @@ export function dies(...pieces: Piece[]): Answering {
   };
 }
 
-/** These pieces over and over, until the client goes. */
+/** Repeats these pieces until the client closes the connection. */
 export function endless(...pieces: Piece[]): Answering {
   return async (_, response) => {
     while (!response.destroyed) await send(response, pieces);

@@ -75,19 +75,19 @@ impl At<'_> {
     }
 }
 
-/// The rows that the statement of [`Write::read`] found, as JSON texts; `None` if there is none.
+/// The rows that the statement of [`Write::read`] returned, as JSON texts. A field is `None` if there is no such row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct Loaded {
     /// `None` if the tenant does not exist.
     pub epoch: Option<u64>,
     pub lanes: Option<u16>,
     pub record: Option<String>,
-    /// What else the change depends on.
+    /// Other data that the change depends on.
     pub extra: Option<String>,
 }
 
 impl Loaded {
-    /// The epoch of a change that is decided on these rows.
+    /// The tenant's epoch after a change that is decided with these rows.
     #[must_use]
     pub fn next_epoch(&self) -> u64 {
         self.epoch.unwrap_or(0) + 1

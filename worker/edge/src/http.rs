@@ -221,7 +221,7 @@ impl Request {
         }
     }
 
-    /// `None` when the body is longer; the rest was dropped.
+    /// `None`: the body is longer than the bound, and was read and dropped.
     async fn read_at_most(&self, max: usize) -> std::result::Result<Option<Vec<u8>>, Problem> {
         let read = io::read(&self.raw, max as u32, MAX_DROPPED_BYTES, BODY_MS);
         let read = JsFuture::from(read).await.map_err(|_| unreadable())?;

@@ -1,5 +1,5 @@
-// What the worker and the lane need from the runtime for every call. Each function does all of it in one
-// crossing between Wasm and JavaScript, since a crossing costs more than most of the work on either side.
+// The functions of the runtime that the worker and the lane need for every call. Each function crosses between Wasm
+// and JavaScript only once, since a crossing costs more than most of the work on either side.
 
 // The OpenAPI document without whitespace, which scripts/build-wasm.sh writes. It stays out of Wasm's memory.
 import openapi from "openapi.txt";
@@ -135,8 +135,8 @@ function headersOf(fields) {
 }
 
 /**
- * The result of a promise. If that takes longer than `ms`, what `late` returns or throws. Everything that
- * is awaited outside of this isolate goes through here; `limits.rs` has the time limits.
+ * Returns the result of a promise. If it takes longer than `ms`, returns or throws what `late` does. Every await of
+ * something outside of this isolate goes through here; `limits.rs` has the time limits.
  * @template T, L
  * @param {Promise<T>} promise
  * @param {number} ms
@@ -144,7 +144,7 @@ function headersOf(fields) {
  * @returns {Promise<T | L>}
  */
 export function within(promise, ms, late) {
-  // One promise and no `Promise.race`, whose own promises are a tenth of what a call leaves to collect.
+  // Not `Promise.race`: its extra promises are a tenth of the garbage of a call.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       try {

@@ -24,8 +24,8 @@ pub const LEASE_MS: u32 = 1_500;
 /// A lane's look at a window of its tenant, in an object of its own. A caller waits for it.
 pub const LOOK_MS: u32 = 1_500;
 
-/// A counter's requests to lanes that they give back what they do not use, each of them and all together. A lane that
-/// takes longer gives nothing.
+/// A counter's requests to lanes to give back what they do not use. The limit applies to each request and to all
+/// together. A lane that takes longer gives nothing back.
 pub const RECALL_MS: u32 = 500;
 
 /// The push of an epoch to a lane: several times what a cold lane needs to start. The administrator's

@@ -1,6 +1,6 @@
-//! Writes the log. What a line says is the core's (`gateward_core::log`).
+//! Writes the log. The core defines the lines (`gateward_core::log`).
 //!
-//! `entry.js` writes two of the events itself: after a trap, nothing of this module can run.
+//! `entry.js` writes two of the events itself, because after a trap this module cannot run.
 
 #![expect(clippy::disallowed_macros, reason = "the one place that writes to the log")]
 
@@ -11,11 +11,11 @@ use gateward_core::log::{Event, Level, Line};
 use worker::{Date, console_error, console_log, console_warn};
 
 thread_local! {
-    /// Of each event of an outage, once it happened.
+    /// The state of each event about an outage that was logged before.
     static OUTAGES: RefCell<Vec<(Event, LogThrottle)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes the line, unless it is about an outage and one of the same event was written within a second.
+/// Writes the line. One exception: of a line about an outage, at most one of each event is written in a second.
 pub fn write(line: &Line<'_>) {
     let now_ms = Date::now().as_millis();
     let left_out = if line.event.is_outage() { left_out(line.event, now_ms) } else { Some(0) };

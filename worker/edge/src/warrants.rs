@@ -15,9 +15,9 @@ pub fn in_headers(request: &Request) -> Result<Option<Carried>, Problem> {
     Carried::in_headers(|name| request.header(name))
 }
 
-/// Judges the warrant of a call whose tool is known, and gives it to the command. The lane checks the rest. This is
-/// done here and not there, because a lane serves one call at a time. Only the lane knows whether the tenant accepts a
-/// chain that is longer than usual, so it judges those.
+/// Judges the warrant of a call whose tool is known, and adds it to the command. The lane checks the rest. The worker
+/// judges, because a lane serves one call at a time. One exception: the lane judges chains that are longer than usual,
+/// because only the lane knows whether the tenant accepts them.
 pub fn judge(app: &App, command: &mut GateCommand, carried: Option<Carried>) {
     let Some(mut carried) = carried else { return };
     // Without a credential, the proof must be verified before the lane is woken.

@@ -130,9 +130,9 @@ pub fn resolve(routes: &[HttpRoute], request: &HttpRequest) -> Result<Resolved, 
     Ok(Resolved { tool, input, resource, route })
 }
 
-/// Removes the named fields from a request by the route with this path: from the query and, at any depth,
-/// from the body. Puts markers in place of what the shield redacts. Returns false if that is a part of the path, which
-/// cannot be changed.
+/// Removes the named fields from the query of a request and, at any depth, from its body. Replaces the texts that the
+/// shield redacts with markers. `route` is the path of the request's route. Returns false if a named field, or a text to
+/// redact, is in the path, because the path cannot be changed.
 #[must_use]
 pub fn redact(
     request: &mut HttpRequest,

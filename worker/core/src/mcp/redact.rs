@@ -7,21 +7,22 @@ use crate::json::{self, Json, Names};
 use crate::shield::Redaction;
 use serde_json::value::RawValue;
 
-/// The values that were removed.
+/// The values that were removed from the arguments of a call.
 #[derive(Debug, Default, PartialEq)]
 pub struct Removed(Vec<Json>);
 
 impl Removed {
-    /// The JSON text with markers in place of what the shield redacts in it; `None` if it redacts nothing.
+    /// Returns the JSON text with markers in place of the values that the shield redacts, and keeps those values. `None`:
+    /// the shield redacts nothing.
     pub fn mark(&mut self, text: &str, redaction: Redaction<'_>) -> Option<Box<RawValue>> {
-        // The text was parsed before, so it is JSON within the bounds. If not, nothing of it is forwarded.
+        // The text was parsed before, so it is valid JSON within the bounds. If it is not, an empty object is forwarded.
         let mut value = json::parse(text.as_bytes()).unwrap_or(Json::Object(Vec::new()));
         let before = self.0.len();
         redaction.value(&mut value, &mut self.0);
         (self.0.len() > before).then(|| RawValue::from_string(value.canonical()).ok())?
     }
 
-    /// Whether a header contains one of them. A header that cannot be decoded counts as one.
+    /// Whether a header contains one of the removed values. True if the header cannot be decoded.
     #[must_use]
     pub fn shows(&self, header: &str) -> bool {
         let Ok(text) = decode(header) else { return true };

@@ -20,19 +20,19 @@ use cedar_policy_core::expr_builder::ExprBuilder as _;
 use cedar_policy_core::parser::{Node, cst};
 use serde::{Deserialize, Serialize};
 
-/// The first byte. A change of what follows takes another one.
+/// The first byte of the encoding. Change it when the format changes.
 const VERSION: u8 = 1;
 
-/// What a policy is evaluated by.
+/// The parsed expressions of one policy, which decide whether it applies.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Expressions {
-    /// Of principal, action and resource.
+    /// The constraints on principal, action and resource, in this order.
     pub scope: [Expr; 3],
-    /// The condition. `None` if there is none.
+    /// `None` if the policy has no condition.
     pub condition: Option<Expr>,
 }
 
-/// An expression that no static policy has, such as a template's slot.
+/// The expression cannot occur in a static policy, for example the slot of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotEncodable;
 

@@ -33,14 +33,14 @@ text_enum! {
 text_enum! {
     /// Whose calls are counted together.
     Reach {
-        /// Each agent's own.
+        /// The window counts the calls of each agent separately.
         Agent = "agent",
-        /// Those of all the tenant's agents.
+        /// The window counts the calls of all agents of the tenant together.
         Tenant = "tenant",
     }
 }
 
-/// A part of what calls are counted by.
+/// A part of a window's key. A window counts calls with equal keys together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPart {
     Agent,

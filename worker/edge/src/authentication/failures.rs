@@ -1,6 +1,5 @@
-//! Counts requests with an invalid credential, or with a warrant that says nothing about who calls, in the isolate's
-//! memory, and writes the counts to D1.
-//! Unauthenticated requests therefore wake no lane and do not write a row each.
+//! Counts requests with an invalid credential, and requests with a locator and no valid warrant. The isolate counts in
+//! memory, and writes the counts to D1. So unauthenticated requests wake no lane, and do not write a row each.
 //!
 //! Each isolate adds its counts, so the row of a source and window holds their sum.
 

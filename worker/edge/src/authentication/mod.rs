@@ -1,4 +1,4 @@
-//! Credentials. Of calls, this verifies only the MAC and the signature; their lane checks the rest.
+//! Credentials. For a call, this verifies only the MAC and the signature; the lane checks the rest.
 //!
 //! All other requests read D1 anyway, so their credential is read from D1 too. A revoked one is refused
 //! from the moment that D1 holds the revocation. If the caller is an agent, its lane charges the request
@@ -52,7 +52,7 @@ pub struct Caller {
     pub issued_by: Option<String>,
     /// The groups that the administrator is a member of.
     pub groups: Vec<String>,
-    /// The tenant's epoch as of which all this was read.
+    /// The tenant's epoch when these records were read.
     pub epoch: u64,
     scopes: Vec<Scope>,
     expires_at_ms: Option<u64>,
@@ -166,8 +166,8 @@ pub fn token<'a>(request: &'a Request, app: &App) -> Result<Token<'a>, Problem> 
     Ok(token)
 }
 
-/// Checks whether the command of a caller without a credential has a warrant that its agent's chain holds. A locator
-/// is not secret, so nothing else may wake the lane.
+/// Checks the warrant of a caller without a credential: its chain and, if the tool is known, its proof. Only a caller
+/// who passes may wake the lane, because a locator is not secret.
 pub fn identify(request: &Request, app: &App, command: &GateCommand) -> Result<(), Problem> {
     if !command.located {
         return Ok(());
@@ -416,8 +416,8 @@ fn check(
     Ok(())
 }
 
-/// Has the lane charge the request to the agent's rate. This comes before any read of D1, so a refused
-/// credential or an agent over its rate causes no read.
+/// Asks the lane to charge the request to the agent's rate. This happens before any read of D1. So a refused
+/// credential, or an agent over its rate, causes no read.
 async fn charge(
     request: &Request,
     app: &App,

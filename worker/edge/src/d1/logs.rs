@@ -32,7 +32,7 @@ pub struct StoredCheckpoint {
     leaves: String,
     /// Lines of witnesses.
     pub cosignatures: String,
-    /// The newest checkpoint with lines of witnesses, until they answered about the newest one; else empty.
+    /// The newest checkpoint with cosignatures, while witnesses are asked about a newer one; otherwise empty.
     pub cosigned: String,
 }
 
@@ -103,7 +103,7 @@ pub async fn publish(
     Ok(!published.is_empty())
 }
 
-/// Sets the lines of witnesses for a checkpoint, unless D1 has another one.
+/// Stores the cosignatures of a checkpoint, unless D1 now has another checkpoint.
 pub async fn cosign(env: &Env, log: &LogName, note: &str, lines: &str) -> Result<()> {
     let [tenant, lane] = key(log);
     let cosign = statement(COSIGN, &[tenant, lane, note.into(), lines.into()]);
@@ -281,7 +281,7 @@ pub async fn tile(
     Ok(answered.get(..usize::from(path.width)).map(<[Hash]>::to_vec))
 }
 
-/// The problem of a tile that does not exist, or no longer.
+/// The problem for a tile that does not exist, or was deleted.
 pub fn no_tile() -> Problem {
     Problem::new(ProblemCode::NotFound, "the log has no such tile, or no longer")
 }

@@ -18,13 +18,13 @@ pub async fn count(env: &Env, series: Series<'_>, more: u64) -> Result<()> {
     query(env, &[statement(COUNT_METRIC, &values)], D1_BACKGROUND_MS).await.map(drop)
 }
 
-/// What one answer shows, in one round trip: of a tenant, or of all tenants.
+/// Reads the metrics of one tenant, or of all tenants, in one round trip.
 pub async fn scrape(
     env: &Env,
     tenant: Option<&str>,
     now_ms: u64,
 ) -> std::result::Result<Scrape, Problem> {
-    // One more of each, so that the answer knows that something is left out.
+    // Reads one more of each than the answer shows, to find out whether something is left out.
     let (series, tenants) =
         (number(MAX_RENDERED_SERIES as u64 + 1), number(MAX_RENDERED_TENANTS as u64 + 1));
     let since = number(now_ms.saturating_sub(REPORT_MS));

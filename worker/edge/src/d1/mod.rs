@@ -85,7 +85,7 @@ async fn read_all<T>(
     })
 }
 
-/// The problem of a read that failed. If it was part of a change, nothing was changed.
+/// The problem for a failed read. If the read was part of a change, nothing was changed.
 pub fn unavailable() -> Problem {
     let detail = "the database does not answer; nothing was changed; try again";
     Problem::new(ProblemCode::RegistryUnavailable, detail)

@@ -77,7 +77,7 @@ async fn judge<'a>(
     let purpose = Purpose::Route(asked);
     // The caller did not sign the gateway's request.
     let mut command = authentication::command(request, app, &token, lane, None, purpose, call)?;
-    // The lane judges it, once it knows the tool.
+    // The lane judges the warrant, because only the lane knows the tool.
     command.warrant = warrants::in_headers(request)?;
     authentication::identify(request, app, &command)?;
     let Judged { reply, rate } = lane::client::judge(&app.env, &command).await?;

@@ -51,7 +51,7 @@ pub async fn forward(request: &Request, app: &App, server: &str, path: &str) -> 
         authentication::command(request, app, &token, lane, signature, purpose, call)?;
     command.forwarded = true;
     command.beside = headers::beside(request.headers());
-    // The lane judges it, once it knows the tool.
+    // The lane judges the warrant, because only the lane knows the tool.
     command.warrant = warrants::in_headers(request)?;
     authentication::identify(request, app, &command)?;
     let judged = lane::client::judge(&app.env, &command);
@@ -162,7 +162,7 @@ impl DecidedCall<'_> {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
         if self.passed.rules.inspect.is_some() {
-            // What is looked for could be in two parts.
+            // The shield could miss a text that is split over two parts.
             headers.retain(|(name, _)| !headers::is_of_parts(name));
         }
         headers.extend(relay::own_fields(&self.passed.command, Some(&self.passed.decision)));
@@ -261,7 +261,7 @@ impl DecidedCall<'_> {
         {
             return self.refuse(&problem);
         }
-        // Shared caches would give it to agents that it does not taint.
+        // A shared cache would give the answer to other agents without tainting them.
         let head = self.head(&answer, false, redacted.is_some());
         whole(match redacted {
             Some(redacted) => head.with(&redacted),
@@ -269,7 +269,7 @@ impl DecidedCall<'_> {
         })
     }
 
-    /// The head of the server's response, for the caller. `changed`: the body is another one.
+    /// The head of the server's response, for the caller. `changed`: Gateward changed the body.
     fn head(&self, answer: &UpstreamAnswer, shared_cache: bool, changed: bool) -> Head {
         let mut head = Head::bare(answer.status).decision(&self.passed.decision);
         for (name, value) in headers::to_caller(answer.headers(), shared_cache) {

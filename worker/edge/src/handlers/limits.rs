@@ -22,7 +22,7 @@ use crate::http::{Request, json};
 use crate::lane;
 use crate::time_zones::offset_s;
 
-/// What is left of an agent's limits: `agent`, `credential`. Or what is left of a shared one: `limit`.
+/// The state of an agent's limits (parameters `agent`, `credential`), or of one shared limit (parameter `limit`).
 pub async fn status(request: &Request, app: &App, caller: &Caller) -> Answered {
     let (mut agent, mut credential, mut limit) = (caller.agent.clone(), None, None);
     if agent.is_some() {
@@ -106,7 +106,7 @@ async fn of_limit(env: &Env, caller: &Caller, limit: &str) -> Result<LimitStates
     Ok(LimitStates { shared, ..LimitStates::default() })
 }
 
-/// The states of a shared limit for these subjects; for the first that were counted if none is named.
+/// The states of a shared limit for the named subjects. If none is named: for the first subjects that have a count.
 async fn of_shared(
     env: &Env,
     tenant: &str,

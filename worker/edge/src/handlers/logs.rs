@@ -78,8 +78,8 @@ pub async fn answer(
         }
         _ => {
             let StoredCheckpoint { note, cosignatures, cosigned, .. } = checkpoint;
-            // Until the witnesses answer about the newest checkpoint, readers get the one before, which they cosigned: the
-            // head log of a busy tenant has a new one every second.
+            // Until the witnesses have answered about the newest checkpoint, readers get the last cosigned one. Otherwise
+            // they would rarely see a cosignature: the head log of a busy tenant has a new checkpoint every second.
             let is_asked = cosigned.is_empty() || !cosignatures.is_empty();
             let note = match is_asked || app.settings.witnesses.is_empty() {
                 true => [note, cosignatures].concat(),
@@ -96,8 +96,8 @@ pub fn preferred_wait_s(request: &Request) -> Option<u32> {
     Some(wait_s.min(MAX_WAIT_S))
 }
 
-/// Waits until a checkpoint covers the receipt of a decision, and adds it to the lane's answer, with a proof. An answer
-/// without a receipt stays as it is, and so does the body of one whose checkpoint does not come in time.
+/// Waits until a checkpoint covers the receipt of a decision, and adds the checkpoint and a proof to the lane's answer.
+/// Without a receipt, the answer is not changed. If no checkpoint comes in time, the body is not changed.
 pub async fn with_checkpoint(
     app: &App,
     tenant: &str,
@@ -121,7 +121,7 @@ pub async fn with_checkpoint(
     let applied = decided.is_some().then(|| format!("wait={wait_s}"));
     if let Some(Position { lane, seq }) = decided {
         let log = LogName { tenant: tenant.to_owned(), lane };
-        // The decision holds, whatever becomes of its checkpoint.
+        // The decision is valid, even if its checkpoint cannot be read.
         if let Ok(Some(logged)) = logged(app, &log, seq, wait_s).await
             && body.ends_with('}')
         {
@@ -149,8 +149,8 @@ async fn logged(
     Ok(Some(Logged { checkpoint: stored.note, inclusion }))
 }
 
-/// Whether a receipt is in the tree of the log's newest checkpoint. `None`: there is none that covers it, whose signature
-/// holds and of whose tree D1 has the hashes.
+/// Whether a receipt is in the tree of the log's newest checkpoint. `None`: this is not known, because the checkpoint does
+/// not cover the receipt, its signature is not valid, or D1 lacks hashes of its tree.
 pub async fn is_in_tree(
     app: &App,
     log: &LogName,
@@ -193,7 +193,7 @@ async fn prove_inclusion(
     Ok(InclusionProof { log: log.to_string(), index, size, leaf_hash, proof })
 }
 
-/// Makes a proof: first to find out what it needs, then with what D1 has.
+/// Computes a proof twice: first to find out which hashes it needs, then with the hashes from D1.
 async fn prove(
     app: &App,
     log: &LogName,

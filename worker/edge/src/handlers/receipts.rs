@@ -93,8 +93,8 @@ pub async fn read(app: &App, caller: &Caller, id: &str) -> Answered {
     json(&view(row, lane)?).map(Answer::Json)
 }
 
-/// Verifies a range of stored receipts. The lane says with which hash its chain ends, so a removed tail and
-/// a chain that was rewritten as a whole are detected. It also says which receipts were pruned, so deleting
+/// Verifies a range of stored receipts. The lane says with which hash its chain ends. So the check finds a removed tail,
+/// and a chain that was rewritten completely. It also says which receipts were pruned, so deleting
 /// others is detected.
 pub async fn verify(request: &Request, app: &App, caller: &Caller, body: &[u8]) -> Answered {
     request.require_json()?;

@@ -1,4 +1,4 @@
-//! What a caller tells about runs and calls: `POST /v1/runs`, `POST /v1/runs/{run}/observations` and
+//! Reports of callers about runs and calls: `POST /v1/runs`, `POST /v1/runs/{run}/observations` and
 //! `POST /v1/decisions/{id}/outcome`. The lane checks that the caller of the first two is a harness.
 
 use gateward_admin::api::runs::{IssuedRun, Recorded};
@@ -36,7 +36,7 @@ pub enum HarnessReport {
     Outcome(String),
 }
 
-/// What the lane records, and the answer if it does.
+/// The purpose of the command for the lane, and the answer if the lane records the report.
 struct Statement {
     purpose: Purpose,
     call: ToolCall,
@@ -44,7 +44,7 @@ struct Statement {
     answer: String,
 }
 
-/// Has the lane record what a harness reports. One function for all of it, because each one would be a state machine
+/// Sends the report to the lane. One function for all kinds of reports, because each one would be a state machine
 /// of its own in the Wasm.
 pub async fn record(request: &Request, app: &App, report: HarnessReport) -> Answered {
     let (token, agent, lane) = harness(request, app)?;

@@ -187,7 +187,7 @@ pub async fn taint(env: &Env, command: TaintCommand) -> Result<(), Problem> {
     confirm(env, &name, &LaneRequest::Taint(command), LANE_MS).await
 }
 
-/// Has an agent's lane do its part of an administrator's command.
+/// Asks an agent's lane to do its part of an administrator's command.
 pub async fn carry_out(
     env: &Env,
     tenant: &str,
@@ -223,7 +223,8 @@ const CONCURRENT_PUSHES: usize = 32;
 /// Pushes a change to every lane of the tenant, and returns the lanes that did not confirm it. An object
 /// pushes again to these until they confirm, or until their copies are too old to be used.
 ///
-/// The tenant's head log is told too. If it is not, it reads the change when a lane tells it of a checkpoint.
+/// The tenant's head log is told too. If this message is lost, the head log reads the change when a lane tells it of a
+/// checkpoint.
 pub async fn push(env: &Env, tenant: &str, lanes: u16, push: &EpochPush) -> Vec<u16> {
     let pending = stream::iter(0..lanes)
         .map(|lane| async move { (!push_one(env, tenant, lane, push).await).then_some(lane) })
@@ -331,7 +332,7 @@ pub async fn row(env: &Env, tenant: &str, lane: u16, seq: u64) -> Result<Option<
     }
 }
 
-/// What was used of limits, by the names of the books, as [`gateward_core::limit::Book::parse`] reads it.
+/// The books with these names, as texts for [`gateward_core::limit::Book::parse`].
 pub async fn books(
     env: &Env,
     tenant: &str,
@@ -368,7 +369,8 @@ pub async fn give_back(
     }
 }
 
-/// Asks the object of a tenant's window what others have in it. Counts the call too, unless its name is empty.
+/// Asks the object of a tenant's window for the count of other calls. The object counts this call too, unless the call's
+/// name is empty.
 pub async fn look(env: &Env, tenant: &str, entry: &str, look: &Look) -> Result<Counted, Problem> {
     let request = LaneRequest::Look { entry: entry.to_owned(), look: look.clone() };
     match ask(env, &window_object(tenant, look), &request, LOOK_MS).await? {
@@ -386,12 +388,13 @@ pub async fn withdraw(env: &Env, tenant: &str, entry: &str, look: &Look) -> Resu
     }
 }
 
-/// The key decides, so that all calls of one key meet, and the keys of a busy window are spread.
+/// The hash of the key selects the object. So all calls with one key reach the same object, and the keys of a busy window
+/// are spread over objects.
 fn window_object(tenant: &str, look: &Look) -> String {
     format!("{WINDOW_OBJECT}{tenant}/{}", look.key % WINDOW_OBJECTS)
 }
 
-/// What a limit's counter object granted for these subjects; for the first ones if none is named. Subjects, and
+/// The counts of a limit's counter object for these subjects; for the first ones if none is named. Pairs of subjects, and
 /// counts as [`gateward_core::limit::pool::Pool::parse`] reads them.
 pub async fn pools(
     env: &Env,
@@ -496,7 +499,7 @@ fn unexpected(reply: &LaneReply) -> Problem {
     }
 }
 
-/// A lane's answer that is not the JSON that it should be.
+/// The problem for a lane's answer that is not the expected JSON.
 fn unreadable(error: serde_json::Error) -> Problem {
     unavailable(format_args!("its answer cannot be read: {}", of_json(&error)))
 }

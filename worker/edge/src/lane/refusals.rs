@@ -1,5 +1,5 @@
-//! Credentials that are revoked or have expired, as a lane or D1 said. This isolate remembers them and
-//! refuses their requests before it reads the body, so they wake no lane and cause no read of D1.
+//! Credentials that a lane or D1 has refused as revoked or expired. This isolate remembers them, and
+//! refuses their requests before it reads the body. So they wake no lane and cause no read of D1.
 //!
 //! A revoked credential never becomes active again, and an expiry never moves to a later time
 //! (`admin/credential/end.rs`). So the refusal can be repeated without asking a lane. Refusals that can be

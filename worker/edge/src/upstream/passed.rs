@@ -1,4 +1,4 @@
-//! A call that passed: what its answer must be looked at for, and the record of how it ended.
+//! A call that passed: how its answer is inspected, and the record of its outcome.
 
 use std::cell::{Cell, RefCell};
 
@@ -49,7 +49,7 @@ impl Passed {
         self.taints.set(inspected.taints && inspected.withheld.is_none());
     }
 
-    /// Whether the shield found in the answer what taints.
+    /// Whether the shield found something in the answer that taints.
     pub fn is_tainting(&self) -> bool {
         self.taints.get()
     }
@@ -76,8 +76,8 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
     lane::client::taint(&app.env, command).await
 }
 
-/// Has the lane record how a call ended. If the values of the answer are observed, the answer must wait for
-/// what this returns. Otherwise nobody waits.
+/// Sends the outcome of a call to the lane. If the values of the answer are observed, this returns a promise, and the
+/// answer must wait for it. Otherwise nobody waits.
 pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Recorded> {
     let Passed { command, decision, rules, observed, found, taints, failed } = passed;
     let AnswerRules { untrusted, observe, inspect } = rules;
@@ -125,7 +125,7 @@ pub fn record_outcome(app: &App, passed: &Passed, ended: Ended) -> Option<Record
         app.context.wait_until(recorded.map(drop));
         return None;
     }
-    // It goes on if the caller disconnects meanwhile.
+    // The request to the lane goes on if the caller disconnects meanwhile.
     let recorded = recorded.boxed_local().shared();
     app.context.wait_until(recorded.clone().map(drop));
     Some(recorded.boxed_local())

@@ -244,7 +244,7 @@ export class Exchange {
         } catch {
           throw this.#ending();
         }
-        // An expired limit cancels the body, and then the read looks as at the body's end.
+        // An expired limit cancels the body. Then the read returns as if the body had ended.
         if (this.#abort.signal.aborted) throw this.#ending();
         // While the caller does not read, only the whole exchange's limit counts.
         this.#watch.until(this.#deadline);

@@ -196,11 +196,11 @@ pub enum Watch {
     Body,
 }
 
-/// Called when a response has ended, with the bytes that were collected. The last piece of the response waits
-/// for what it returns, if it returns anything.
+/// Called when a response has ended, with the collected bytes. If it returns a promise, the last piece of the response
+/// waits for the promise.
 pub type Done = Box<dyn FnOnce(Ended, Vec<u8>) -> Option<Recorded>>;
 
-/// Resolves when the lane has stored an outcome, or has not.
+/// Resolves when it is known whether the lane has stored the outcome.
 pub type Recorded = LocalBoxFuture<'static, Result<(), Problem>>;
 
 /// Checks the upstream's address again: the rules or settings may have changed since it was registered.
@@ -212,7 +212,7 @@ pub fn address(app: &App, upstream: &Upstream) -> std::result::Result<Target, Pr
     })
 }
 
-/// What comes of sending a request. The inner error is an exchange that broke off, the outer one is a
+/// The result of sending a request. The inner error is an exchange that broke off, the outer one is a
 /// request that was not sent.
 pub type Sent = std::result::Result<std::result::Result<UpstreamAnswer, Broken>, Problem>;
 

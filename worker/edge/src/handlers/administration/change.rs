@@ -102,8 +102,8 @@ impl Change<'_> {
         Err(overtaken())
     }
 
-    /// Nothing is to be changed. Stores the answer under the idempotency key, and pushes the epoch:
-    /// earlier pushes of it may not have reached every lane. `None` when another change came first.
+    /// For a request that changes nothing. Stores the answer under the idempotency key, and pushes the epoch again,
+    /// because an earlier push may not have reached every lane. `None`: another change was committed first.
     async fn unchanged(
         &self,
         at: &At<'_>,
@@ -228,8 +228,8 @@ impl Change<'_> {
         respond(self.app, self.tenant, kept.status, body, &pending, true).map(Some)
     }
 
-    /// Has the agent's lane do its part of the change, if it has one. The lane compares epochs, so a
-    /// repeated request does not undo what came after the first one.
+    /// Asks the agent's lane to do its part of the change, if the change has one. The lane compares epochs, so a
+    /// repeated request does not undo later events.
     async fn carry_out_in_lane(
         &self,
         answer: &Map<String, Json>,

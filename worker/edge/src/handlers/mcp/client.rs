@@ -39,8 +39,8 @@ use crate::warrants;
 /// refused, a request to the server. One HTTP request may make only a few dozen of both.
 const MAX_ASKED: u32 = 32;
 
-/// Items of a listing in one command. The lane compares them with the grants of agent and credential in at most
-/// 30 ms, during which it does nothing else.
+/// Items of a listing in one command. The lane compares them with the grants of the agent and the credential. This takes
+/// at most 30 ms, during which the lane does nothing else.
 const MAX_FILTERED: usize = 500;
 
 /// An agent that talks to a server through one HTTP request.
@@ -97,7 +97,7 @@ impl McpClient {
         &self.template.call.server
     }
 
-    /// What of these categories is to be replaced in a message.
+    /// The redaction for a message: which of these categories to replace.
     pub fn redaction<'a>(&'a self, categories: &'a [Category]) -> Redaction<'a> {
         let shield = self.app.settings.engine.shield();
         Redaction { shield, tenant: &self.template.tenant, categories }
@@ -110,7 +110,7 @@ impl McpClient {
         inspection::inspect(with, &self.template.tenant, modes, parts)
     }
 
-    /// Logs that something was withheld that belongs to no call, so that no receipt has it.
+    /// Logs that a text was withheld that belongs to no call. The log is the only record, because there is no receipt.
     pub fn tell_withheld(&self, what: &str) {
         let detail = format!("server `{}`: {what}", self.server());
         let line = self.app.line(Event::AnswerWithheld, detail);
@@ -177,7 +177,7 @@ impl McpClient {
         }
     }
 
-    /// Has the lane store the instruction of the message's run, unless this isolate did so a short while ago.
+    /// Sends the instruction of the message's run to the lane, unless this isolate did so a short while ago.
     pub async fn state(&self, claims: &Claims, instruction: &str) -> Result<(), Refused> {
         let start = RunStart {
             instruction: instruction.to_owned(),

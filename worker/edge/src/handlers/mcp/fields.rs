@@ -38,7 +38,7 @@ impl Fields {
         })
     }
 
-    /// Whether the client accepts this very media type. A wildcard does not count.
+    /// Whether the client names exactly this media type. A wildcard does not count.
     pub fn names(&self, wanted: &str) -> bool {
         let named = |range: &str| {
             range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)

@@ -1,4 +1,4 @@
-//! What the shield and provenance read in the messages of a server.
+//! Reads the messages of a server for the shield and for provenance.
 
 use std::borrow::Cow;
 
@@ -20,8 +20,8 @@ use crate::upstream::passed::Passed;
 const CALL: &str = "tools/call";
 
 impl ResponseFilter {
-    /// Reads a response for provenance and the shield, and keeps what the record of the outcome needs. An error is
-    /// what the client gets instead.
+    /// Reads a response for provenance and the shield, and keeps what the record of the outcome needs. On an error, the
+    /// client gets the error in place of the response.
     pub(super) async fn read(
         &self,
         pending: &Pending,
@@ -39,7 +39,7 @@ impl ResponseFilter {
         if rules.is_none() && observe.is_none() {
             return Ok(message);
         }
-        // Another value than an object is refused later.
+        // A result that is not an object is refused later.
         let Some(answer) = message.object(name) else { return Ok(message) };
         let pinned = rules.and_then(|rules| rules.taints.instructions_sha256.as_deref());
         let unreviewed = Unreviewed::of(answer, &pending.method, pending.listed, pinned);
@@ -90,15 +90,15 @@ impl ResponseFilter {
         }
     }
 
-    /// Whether a message without a decision may be passed on. What the shield redacts in it is replaced. If it has
-    /// unreviewed text, this marks first.
+    /// Whether a message without a decision may be passed on. Replaces the texts that the shield redacts. If the message
+    /// has unreviewed text, marks the agent before it returns.
     pub(super) async fn may_pass(&self, params: &Json, message: &mut RawObject) -> bool {
         self.may_pass_member("params", message).await
             && (!review::params_are_unreviewed(params)
                 || self.untrusted.mark(&self.client).await.is_ok())
     }
 
-    /// Whether the shield lets a member of a message pass that belongs to no request.
+    /// Whether the shield lets a member pass, in a message that belongs to no request.
     pub(super) async fn may_pass_member(&self, name: &str, message: &mut RawObject) -> bool {
         let Some(rules) = &self.inspect else { return true };
         // Clients show ids, too.

@@ -299,7 +299,8 @@ struct Admitted {
     rate: RateFields,
 }
 
-/// Has the lane admit a message that calls no tool, and that says what is `beside`. It is charged as `cost` requests.
+/// Asks the lane to admit a message that calls no tool. `beside` has the texts of the message. The agent's rate is charged
+/// `cost` requests.
 async fn admitted(
     client: &McpClient,
     claims: &Claims,
@@ -450,7 +451,7 @@ async fn decide(
         return Err(Refusal { status, body, rate, retry_after_s: None });
     }
     let redacted = &decision.redacted_fields;
-    // What the shield redacts in the name of a resource cannot be told apart from it.
+    // The name of a resource cannot be redacted: with a marker in it, it would name another resource.
     let changes =
         !decision.shield.redacts.is_empty() || action::identifies(&command.call.input, redacted);
     if rule == ClientRule::Action && changes {

@@ -78,7 +78,7 @@ pub struct ResponseFilter {
     pub(super) untrusted: Marks,
     /// The same, for what the shield finds.
     pub(super) found: Marks,
-    /// How messages of the server are inspected that belong to no call.
+    /// How to inspect messages of the server that belong to no call.
     pub(super) inspect: Option<InspectResults>,
     pending: Vec<Pending>,
     /// Gateward's own responses, to the refused messages of a batch.

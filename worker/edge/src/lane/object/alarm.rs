@@ -50,8 +50,8 @@ impl GateLane {
         let due_ms = self.with_lane(|_, storage| Lane::alarm_due(storage)).ok().flatten();
         let overdue_ms = due_ms.map(|due_ms| Date::now().as_millis().saturating_sub(due_ms));
         self.alarm_overdue_ms.set(overdue_ms.unwrap_or_default());
-        // First, in case this run dies: the runtime retries a failed alarm only a few times. When this run was due stays
-        // stored until it ends.
+        // First, in case this run dies: the runtime retries a failed alarm only a few times. The time at which this run was
+        // due stays stored until the run ends.
         self.set_alarm(MAX_BACKOFF_MS).await?;
         let Ok(settings) = settings(&self.env) else { return Ok(()) };
         let interval_ms = settings.config.flush_interval_ms;
@@ -258,7 +258,7 @@ impl GateLane {
         steady_ms: u64,
     ) -> std::result::Result<bool, Failure> {
         if self.with_lane(|lane, _| Ok(lane.is_stopped()))? {
-            // A person must be able to look at what is there.
+            // The rows stay, so that a person can look at them.
             return Err(Failure("the lane stopped".to_owned()));
         }
         let days = d1::retention::retention_days(&self.env, tenant).await?;
@@ -267,7 +267,7 @@ impl GateLane {
         let oldest = d1::retention::oldest(&self.env, tenant, lane_number, &anchor).await?;
         let full = oldest.len() >= MAX_OLD_RECEIPTS as usize;
         let next = self.with_lane(|lane, storage| {
-            // What no checkpoint covers stays.
+            // Receipts that no checkpoint covers are not deleted.
             let through = settings.log_keys.as_ref().map(|_| lane.published_through());
             let old_ms =
                 retention::cutoff_ms(retention::receipt_days(lane_number, days), steady_ms);
@@ -278,7 +278,7 @@ impl GateLane {
         })?;
         let advanced = next.is_some();
         if let Some(next) = next {
-            // First, so that nothing is missing that the head log does not know as deleted.
+            // Before the deletion: no receipt may be missing that the head log does not list as deleted.
             self.tell_head_of(settings, next.seq).await?;
             self.with_lane(|_, storage| Lane::set_anchor(storage, &next))?;
             anchor = next;

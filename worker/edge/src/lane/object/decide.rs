@@ -41,7 +41,7 @@ enum Stepped {
     Decided(Reply),
     /// Records must be loaded first.
     NotLoaded,
-    /// Parts of shared limits must be leased first, by a tenant with so many lanes.
+    /// Parts of shared limits must be leased first. The number is that of the tenant's lanes.
     NotLeased(Vec<Need>, u16),
     /// Windows of the tenant must be looked at first.
     NotCounted(Vec<Look>),

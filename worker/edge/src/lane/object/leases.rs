@@ -1,7 +1,7 @@
 //! Parts of limits that lanes share: a lane asks for them, a limit's counter object grants them.
 //!
-//! The calls of a lane that wait for the same limit ask together: while one request is on its way, later calls
-//! wait for the next. What a call got is held for it until it is decided.
+//! The calls of a lane that wait for the same limit share one request: while a request is on its way, later calls
+//! wait for the next one. The lane holds the granted part for a call until the call is decided.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -28,18 +28,18 @@ use crate::time_zones::offset_s;
 /// Lanes that are asked at once to give something back.
 const CONCURRENT_RECALLS: usize = 32;
 
-/// A counter asks lanes to give back at most this often for one subject, so that calls that are refused cost
-/// little: once in a second, and in a second at most twenty lanes.
+/// The pauses between two times that a counter asks lanes to give back, for one subject: a second, and 50 ms for each
+/// lane if that is longer. So it asks at most twenty lanes a second, and refused calls cost little.
 const RECALL_PAUSE_MS: u64 = 1_000;
 const RECALL_PAUSE_OF_LANE_MS: u64 = 50;
 
-/// Seconds after which a call may try again that was refused in between.
+/// Seconds after which a call may try again if it was refused during the pause.
 const RETRY_RECALL_S: u64 = 1;
 
-/// Subjects of which a counter remembers the last such time. With more, it forgets all.
+/// Subjects for which a counter remembers when it last asked. With more, it forgets all.
 const MAX_RECALLED: usize = 1_000;
 
-/// What counters answered to one call. What it got is held for it until this is dropped.
+/// The answers of counters to one call. The lane holds the granted parts for the call until this is dropped.
 pub struct Answers<'a> {
     lane: &'a GateLane,
     by_book: Vec<(String, Answer)>,
@@ -87,8 +87,8 @@ impl Drop for Answers<'_> {
 }
 
 impl GateLane {
-    /// Waits until a request asked for this need. The first call that waits asks for all, and then lets the next one
-    /// ask for those that came meanwhile.
+    /// Waits until a request has asked for this need. The first waiting call asks for all waiting calls. Then the next
+    /// call asks for those that arrived meanwhile.
     async fn wait_for(&self, command: &GateCommand, lanes: u16, need: &Need) -> Answer {
         let name = need.book();
         let queue = Rc::clone(self.queues.borrow_mut().entry(name.clone()).or_default());
@@ -115,7 +115,7 @@ impl GateLane {
         // This call's own is the first.
         let own = answers.next().unwrap_or(Answer::Unavailable);
         for (waiting, answer) in first.into_iter().skip(1).zip(answers) {
-            // A call that no longer waits does not use what it got.
+            // A call that no longer waits does not use its part.
             if waiting.tell.send(Told::Answer(answer)).is_err()
                 && let Some(lane) = self.lane.borrow_mut().as_mut()
             {
@@ -189,7 +189,7 @@ impl GateLane {
             return Ok(LaneReply::Leased(Some(first)));
         }
         if !self.may_recall(subject, lanes.len()) {
-            // They may have something that they do not use.
+            // Other lanes may have parts that they do not use.
             let retry_after_s = Some(RETRY_RECALL_S);
             return Ok(LaneReply::Leased(Some(Granted { retry_after_s, ..first })));
         }
@@ -200,7 +200,7 @@ impl GateLane {
         let limit = Delay::from(Duration::from_millis(RECALL_MS.into()));
         let mut recalls = pin!(recalls.buffer_unordered(CONCURRENT_RECALLS).take_until(limit));
         while let Some((lane, returned)) = recalls.next().await {
-            // What a lane does not give back counts as used.
+            // A part that a lane does not give back counts as used.
             if let Ok(Some(returned)) = returned {
                 let now_ms = Date::now().as_millis();
                 self.with_lane(|_, storage| {
@@ -233,7 +233,7 @@ impl GateLane {
         heard: (u64, Amount),
     ) -> Result<LaneReply, Failure> {
         let now_ms = Date::now().as_millis();
-        // What an answer on its way brings belongs to the calls that wait for it.
+        // The parts in an answer that is on its way belong to the calls that wait for it.
         let asks = self.queues.borrow().contains_key(&book_name(counter, subject));
         let heard = Some(heard).filter(|_| !asks);
         let returned = self.with_lane(|lane, storage| {
@@ -243,7 +243,7 @@ impl GateLane {
     }
 }
 
-/// A call asks for all that wait. Then the next one does, however this one ends.
+/// While this lives, its call asks for all waiting calls. When it is dropped, for whatever reason, the next call asks.
 struct Turn<'a> {
     lane: &'a GateLane,
     name: &'a str,

@@ -71,7 +71,7 @@ impl GateLane {
         Ok(kept.map_or_else(LaneReply::from, |()| LaneReply::Done))
     }
 
-    /// Has the alarm write what changed in the tenant's registry into the head log.
+    /// Makes the alarm write the changes of the tenant's registry into the head log.
     pub(super) async fn include_events(&self, tenant: &str) -> Result<LaneReply, Failure> {
         let settings = match settings(&self.env) {
             Ok(settings) => settings,
@@ -159,8 +159,8 @@ impl GateLane {
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
     }
 
-    /// Writes rows up to `through` that a restored D1 lacks again: a bounded number of them. Returns whether D1 now has all
-    /// that the lane had. What is lost is told to the log.
+    /// Writes again the rows up to `through` that a restored D1 lacks, a bounded number of them. Returns whether D1 now has
+    /// all rows that the lane kept. Logs which receipts are lost.
     ///
     /// D1 was restored to a time, so it lacks the newest rows. They are written in order, so that what D1 has tells where to
     /// go on, whatever fails.
@@ -229,7 +229,7 @@ impl GateLane {
         }
         let note = keys.sign(&log, unpublished.tree);
         let what = (&unpublished, note.as_str(), read.as_deref());
-        // Until the answer is there, nobody knows which one D1 has.
+        // Until D1 answers, the lane does not know which checkpoint D1 has.
         self.compared.replace(None);
         if !logs::publish(&self.env, &log, tiles.as_deref(), what).await? {
             return Err(Failure("D1 has another checkpoint than the lane read".to_owned()));
@@ -257,7 +257,7 @@ impl GateLane {
         if settings.log_keys.is_none() || self.log_name()?.is_none_or(|log| log.lane == HEAD_LANE) {
             return Ok(None);
         }
-        // What a lane that stopped has to say may be wrong.
+        // The checkpoint of a lane that has stopped may be wrong.
         if self.with_lane(|lane, _| Ok(lane.is_stopped()))? {
             return Ok(None);
         }
@@ -308,7 +308,7 @@ impl GateLane {
         self.with_lane(|_, storage| Lane::note_told_head(storage, told))
     }
 
-    /// Writes what changed in the tenant's registry into the head log, if this is its lane. What fails is tried again after
+    /// Writes the changes of the tenant's registry into the head log, if this lane keeps it. What fails is tried again after
     /// a pause.
     pub(super) async fn include_new_events(&self, settings: &Settings) {
         if self.events_due.get().is_some_and(|due_ms| left_ms(due_ms, RETRY_MS) > 0) {

@@ -9,7 +9,7 @@ use gateward_core::limit::lease::Answer;
 
 #[derive(Default)]
 pub struct Queue {
-    /// Whether a call asks for all that wait.
+    /// Whether a call is asking for all waiting calls.
     pub asks: Cell<bool>,
     /// First come, first served.
     pub waiting: RefCell<VecDeque<Waiting>>,
@@ -22,9 +22,9 @@ pub struct Waiting {
     pub tell: oneshot::Sender<Told>,
 }
 
-/// What becomes of a call that waits.
+/// What a waiting call must do next.
 pub enum Told {
     Answer(Answer),
-    /// It asks next, for all that wait.
+    /// It is the next call that asks for all waiting calls.
     Ask,
 }

@@ -14,10 +14,10 @@ use super::state::{Failure, GateLane};
 use crate::lane::client;
 use crate::log;
 
-/// What a tenant's windows answered to one call.
+/// The answers of a tenant's windows to one call.
 #[derive(Default)]
 pub struct Looks {
-    /// The call, as the windows know it; empty if it leaves no trace.
+    /// The name under which the windows count the call; empty if they must not count it, as for a dry run.
     entry: String,
     asked: Vec<Look>,
     answers: Option<Vec<(String, Option<Counted>)>>,
@@ -56,8 +56,9 @@ impl GateLane {
         looks.asked.extend(asked);
     }
 
-    /// The call counts only in these rows: in none if it does not pass, and not in those that were asked before the
-    /// registry changed. Nobody waits for this: if it does not arrive, the call counts.
+    /// Withdraws the call from all windows that were asked, except those in `counted_in`. That is empty if the call does
+    /// not pass. It lacks windows that no longer count the call because the registry changed meanwhile. Nobody waits for
+    /// this: if a message is lost, the call counts.
     pub(super) fn withdraw(&self, command: &GateCommand, looks: &Looks, counted_in: &[String]) {
         if looks.entry.is_empty() {
             return;
@@ -78,7 +79,8 @@ impl GateLane {
         }
     }
 
-    /// The object's side: what others have in the window. Counts the call too, unless its name is empty.
+    /// The object's side: returns the count of other calls in the window. Counts this call too, unless its name is
+    /// empty.
     pub(super) async fn answer_look(&self, entry: &str, look: &Look) -> Result<LaneReply, Failure> {
         let now_ms = Date::now().as_millis();
         let entry = Some(entry).filter(|entry| !entry.is_empty());
