@@ -34,7 +34,7 @@ pub enum Form {
     Argument,
     /// A short text.
     Line,
-    /// A long text. It may be about attacks.
+    /// A long text, or a sentence. It may be about attacks.
     Document,
 }
 

@@ -175,8 +175,9 @@ const LENGTHS: [u32; 256] = {
 /// Bytes of a command with its path, as far as it is read.
 const MAX_COMMAND_BYTES: usize = 64;
 
-/// Bytes of a command in pieces.
-const MAX_SPELLED_BYTES: usize = 4 * MAX_COMMAND_BYTES;
+/// Bytes of a command in pieces, and its pieces: a caret before each letter of the longest name.
+const MAX_SPELLED_BYTES: usize = 2 * MAX_COMMAND_BYTES;
+const MAX_PIECES: usize = 16;
 
 /// Bytes of a value with a command between backticks, within another value.
 const MAX_QUOTED_BYTES: usize = 64;
@@ -472,7 +473,7 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
                 *count += 1;
             }
         } else if matches!(byte, b'\\' | b'^')
-            && next.is_some_and(|it| it.is_ascii_alphabetic() || it == b'\n')
+            && next.is_some_and(|it| it.is_ascii_alphabetic() || it == b'\n' && length > 0)
         {
             pieces += 1;
             end += usize::from(next == Some(b'\n'));
@@ -492,6 +493,9 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
             break;
         }
         end += 1;
+        if pieces > MAX_PIECES {
+            return None;
+        }
     }
     let mut word = word.get(..length)?;
     let variable = if length == 0 { variable(bytes, begin) } else { None };
