@@ -54,6 +54,8 @@ interface Pin {
   keep?: string
   /** No texts that match. */
   drop?: string
+  /** Kinds of texts that are counted by themselves, in this order: a text is of the first kind whose pattern it matches. */
+  kinds?: Record<string, string>
   /** Categories whose signs an ordinary text can contain rightly: a mail has addresses in it. */
   contains?: string[]
   license: string
@@ -454,7 +456,9 @@ function readPins(path: string): Pin[] {
 function write(out: string, pin: Pin, texts: string[]): void {
   const path = join(out, pin.use, pin.category, `${pin.name}.ndjson`)
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, texts.map((text) => `${JSON.stringify({ text })}\n`).join(''))
+  const kinds = Object.entries(pin.kinds ?? {}).map(([kind, pattern]) => ({ kind, pattern: new RegExp(pattern) }))
+  const kindOf = (text: string): string | undefined => kinds.find(({ pattern }) => pattern.test(text))?.kind
+  writeFileSync(path, texts.map((text) => `${JSON.stringify({ text, kind: kindOf(text) })}\n`).join(''))
 }
 
 function main(): void {

@@ -175,6 +175,7 @@ fn public(
 ) -> Result<(), Box<dyn Error>> {
     println!("\n{:58} {:>6} {:>8} {:>8}", format!("public corpora to {part}"), "", "found", "high");
     let mut sums: BTreeMap<String, Count> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Count> = BTreeMap::new();
     let mut with_checksum = Count::default();
     for path in files(folder)? {
         let category = stem(&path);
@@ -187,6 +188,10 @@ fn public(
                 let categories = if is_attack { vec![category.clone()] } else { contains.clone() };
                 let findings = shield.inspect("", &KEY, ("", text, &Json::Null), None);
                 count.add(&findings, &categories, is_attack, text);
+                if let Some(kind) = line.get("kind").and_then(Json::as_str) {
+                    let of_kind = kinds.entry(format!("{category}, {kind}")).or_default();
+                    of_kind.add(&findings, &categories, is_attack, text);
+                }
                 if category == "secret" && text.as_str().is_some_and(has_checksum) {
                     with_checksum.add(&findings, &categories, is_attack, text);
                 }
@@ -200,6 +205,7 @@ fn public(
     }
     println!();
     sums.iter().for_each(|(category, sum)| sum.print(&format!("{part}: {category}"), None));
+    kinds.iter().for_each(|(kind, sum)| sum.print(&format!("{part}: {kind}"), None));
     with_checksum.print(&format!("{part}: secret with a checksum"), misses);
     Ok(())
 }

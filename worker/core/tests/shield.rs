@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gateward_core::json::{self, Json};
-use gateward_core::provenance::ValueKey;
+use gateward_core::provenance::{ArgumentRoles, ValueKey};
 use gateward_core::shield::{Category, Findings, Redaction, Severity, Shield};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -224,6 +224,7 @@ fn shield_once() -> &'static Shield {
 fn the_largest_hostile_texts_are_read_to_their_end() {
     const BYTES: usize = 250 * 1024;
     let shield = shield();
+    let roles: ArgumentRoles = serde_json::from_value(json!({"/other": "sink"})).unwrap();
     for (begin, repeated, end) in [
         ("-----BEGIN", " ", ""),
         ("Authorization: Bearer", " ", ""),
@@ -248,10 +249,21 @@ fn the_largest_hostile_texts_are_read_to_their_end() {
         ("", "AA11 ", ""),
         ("", "ignore all ", ""),
         ("", "а\u{200b}b", ""),
+        ("", ";", ""),
+        ("", ";id", ""),
+        ("", "\\\n", ""),
+        ("", ";''", ""),
+        ("", " onabc=\"", ""),
+        ("", "//1-1.", ""),
+        (&" ".repeat(BYTES / 2), ";id", ""),
     ] {
-        let text = [begin, &repeated.repeat(BYTES / repeated.len()), end].concat();
-        let found = shield.inspect("", &KEY, ("", &Json::String(text), &Json::Null), None);
-        assert!(found.list.len() < 100, "{repeated:?}");
+        let text = [begin, &repeated.repeat((BYTES - begin.len()) / repeated.len()), end].concat();
+        let text = Json::String(text);
+        // With roles, a text of any length is read like a short one.
+        for roles in [None, Some(&roles)] {
+            let found = shield.inspect("", &KEY, ("", &text, &Json::Null), roles);
+            assert!(found.list.len() < 100, "{repeated:?}");
+        }
     }
     let address = "http:///é http://Aé/ http://169.254.169.254/latest/";
     assert!(shield.matches("", address).iter().any(|it| it.rule == "metadata-address"));

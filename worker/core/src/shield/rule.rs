@@ -18,7 +18,7 @@ pub struct Rule {
     pub id: &'static str,
     pub category: Category,
     pub severity: Severity,
-    /// The severity in a text that is no single line of at most 512 bytes. Documents talk about attacks.
+    /// The severity in a document: a long text, or a sentence. Documents talk about attacks.
     pub in_documents: Severity,
     /// What it means if the rule matches.
     pub sentence: &'static str,

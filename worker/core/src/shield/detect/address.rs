@@ -11,7 +11,8 @@ use crate::target::not_public;
 /// Bytes of a host's name in the DNS, with room for another notation.
 const MAX_HOST_BYTES: usize = 300;
 
-/// Names of clouds' metadata services, and suffixes under which a name stands for the address in it.
+/// Names of clouds' metadata services, and suffixes under which a name is the address in it, or an address
+/// that changes, or shows its owner that a request arrived.
 const METADATA_NAMES: [&str; 7] = [
     "metadata.google.internal",
     "metadata",
@@ -21,31 +22,115 @@ const METADATA_NAMES: [&str; 7] = [
     "metadata.tencentyun.com",
     "rancher-metadata",
 ];
-const WILDCARD_SUFFIXES: [&str; 6] =
-    [".nip.io", ".sslip.io", ".xip.io", ".localtest.me", ".lvh.me", ".vcap.me"];
-const LOCAL_NAMES: [&str; 7] = [
+const WILDCARD_SUFFIXES: [&str; 28] = [
+    ".nip.io",
+    ".sslip.io",
+    ".xip.io",
+    ".localtest.me",
+    ".lvh.me",
+    ".vcap.me",
+    ".1u.ms",
+    ".r3dir.me",
+    ".rbndr.us",
+    ".localh.st",
+    ".localho.st",
+    ".traefik.me",
+    ".backname.io",
+    ".lacolhost.com",
+    ".fuf.me",
+    ".yoogle.com",
+    ".local.gd",
+    ".127-0-0-1.org.uk",
+    ".rebind.network",
+    ".oastify.com",
+    ".burpcollaborator.net",
+    ".interact.sh",
+    ".oast.fun",
+    ".oast.live",
+    ".oast.pro",
+    ".oast.site",
+    ".dnslog.cn",
+    ".ceye.io",
+];
+
+/// Names of the public DNS that are internal addresses, and names of the host itself.
+const LOCAL_NAMES: [&str; 15] = [
     "localtest.me",
     "lvh.me",
     "vcap.me",
     "lacolhost.com",
     "yoogle.com",
+    "localh.st",
+    "localho.st",
+    "fuf.me",
+    "local.gd",
+    "127-0-0-1.org.uk",
+    "localhost.localdomain",
+    "localhost6",
+    "loopback",
     "ip6-localhost",
     "ip6-loopback",
 ];
 
-/// Schemes of clients that fetch anything.
-const FETCHING: [&str; 8] =
-    ["gopher:", "dict:", "file:///etc", "file:///proc", "tftp:", "jar:http", "jar:ftp", "netdoc:"];
+/// Schemes of clients that fetch anything, and of wrappers that read or run what they fetch.
+const FETCHING: [&str; 19] = [
+    "gopher:",
+    "dict:",
+    "tftp:",
+    "jar:",
+    "netdoc:",
+    "ldap://",
+    "ldaps://",
+    "ldapi:",
+    "sftp://",
+    "php://",
+    "phar:",
+    "expect:",
+    "zip://",
+    "glob://",
+    "ogg://",
+    "rar://",
+    "ssh2.",
+    "compress.zlib:",
+    "url:",
+];
+
+/// Folders of the system: a `file:` URL into one of them reads what no agent needs.
+const SYSTEM_FOLDERS: [&str; 13] = [
+    "etc/",
+    "proc/",
+    "dev/",
+    "sys/",
+    "root/",
+    "boot",
+    "var/run/",
+    "var/log/",
+    "run/secrets",
+    "windows",
+    "winnt",
+    "c:/windows",
+    "c:/boot",
+];
 
 /// Reports the hosts in a text.
 pub fn find(text: &str, decoded: bool, found: Found<'_>) {
     let whole = is_value(text);
     let trimmed = text.trim();
+    // What such a client sends can have spaces in it.
+    let fetches = |scheme: &&str| {
+        let is_whole = whole || scheme.len() > 3 && !scheme.ends_with(':');
+        let begins = begins_with(trimmed, scheme);
+        begins && (is_whole || trimmed.get(scheme.len()..).is_some_and(|it| it.starts_with("//")))
+    };
+    if FETCHING.iter().any(|scheme| fetches(&scheme)) {
+        found(Detector::AddressDisguised, 0..text.len());
+    }
     if whole {
-        if FETCHING.iter().any(|scheme| {
-            trimmed.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
-        }) {
+        if reads_system(trimmed) {
             found(Detector::AddressDisguised, 0..text.len());
+        }
+        if let Some(finding) = second_host(trimmed) {
+            found(finding, 0..text.len());
         }
         if let Some(finding) = bare(trimmed) {
             found(finding, 0..text.len());
@@ -63,7 +148,8 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         let begin = at + 1;
         at = begin;
         let before = text.get(..begin - 2).unwrap_or_default();
-        let follows_scheme = before.ends_with(':') || (whole && before.trim().is_empty());
+        let follows_scheme =
+            before.ends_with(':') || (whole && (before.ends_with('=') || before.trim().is_empty()));
         if !follows_scheme {
             continue;
         }
@@ -73,25 +159,93 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         at = text.len() - rest.len() + host.len();
         let Some(finding) = judge(host, decoded) else { continue };
         let finding = match finding {
-            Detector::AddressInternal if !whole || !is_web(before) => Detector::AddressMentioned,
+            Detector::AddressInternal if !whole || !is_followed(before) => {
+                Detector::AddressMentioned
+            }
             finding => finding,
         };
         found(finding, begin - 2..at);
     }
 }
 
-/// Whether a URL's text before `//` is a scheme of the web, or none.
-fn is_web(before: &str) -> bool {
-    let scheme = before.trim().to_ascii_lowercase();
-    ["", "http:", "https:", "ws:", "wss:", "ftp:"].contains(&scheme.as_str())
-        || scheme.ends_with("=http:")
-        || scheme.ends_with("=https:")
+fn begins_with(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start))
+}
+
+/// Whether a URL reads a folder of the system. Readers take any number of slashes of either kind.
+fn reads_system(url: &str) -> bool {
+    if !begins_with(url, "file:") {
+        return false;
+    }
+    let path = url.get(5..).unwrap_or_default().trim_start_matches(['/', '\\']);
+    let path = ["localhost", "127.0.0.1"].iter().find_map(|host| path.strip_prefix(host));
+    let path = path.unwrap_or(url.get(5..).unwrap_or_default()).trim_start_matches(['/', '\\']);
+    SYSTEM_FOLDERS.iter().any(|folder| begins_with(&path.replace('\\', "/"), folder))
+}
+
+/// The host that another reader of a URL finds: behind a `@` that comes after what some take for the end of the host.
+fn second_host(url: &str) -> Option<Detector> {
+    let url = url.get(..url.floor_char_boundary(MAX_HOST_BYTES))?;
+    let (_, rest) = url.split_once("://")?;
+    let (first, second) = rest.split_once('@')?;
+    const ENDS: [char; 6] = ['\\', '#', '?', ' ', ';', '&'];
+    // An address of mail in a path or a query is no host.
+    let before = first.split(ENDS).next()?;
+    let behind = second.split('@').next_back().filter(|_| first.contains(ENDS));
+    let internal = |host: &str| judge(host_of(host), false);
+    internal(before).or_else(|| internal(behind?)).map(|_| Detector::AddressDisguised)
+}
+
+/// Schemes of databases and queues. Developers' settings name them on the own host.
+const SERVICES: [&str; 14] = [
+    "amqp",
+    "amqps",
+    "cassandra",
+    "kafka",
+    "mongodb",
+    "mqtt",
+    "mysql",
+    "mariadb",
+    "nats",
+    "postgres",
+    "postgresql",
+    "redis",
+    "sqlserver",
+    "tcp",
+];
+
+/// Whether a URL's text before `//` is a scheme that a client of URLs follows, or none. The URL may be a parameter of
+/// another one.
+fn is_followed(before: &str) -> bool {
+    let scheme = before.trim().strip_suffix(':').unwrap_or_default();
+    let begin = scheme.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let scheme = scheme.get(begin..).unwrap_or_default().to_ascii_lowercase();
+    !SERVICES.contains(&scheme.as_str())
 }
 
 /// What kind of host a value without a scheme names. Only whole addresses and known names count: `10.5` is a number.
 fn bare(value: &str) -> Option<Detector> {
-    let host = host_of(value);
-    let name = host.split(':').next().unwrap_or_default();
+    let scheme = ["http:", "https:", "ftp:"].into_iter().find(|scheme| begins_with(value, scheme));
+    let rest = value.get(scheme.map_or(0, str::len)..).unwrap_or_default();
+    let host = host_of(rest.trim_start_matches(['/', '\\']));
+    if scheme.is_some() {
+        return judge(host, false);
+    }
+    if value.len() > 2
+        && let Ok(address) = value.parse::<std::net::Ipv6Addr>()
+    {
+        let internal =
+            not_public(&Host::Ipv6(address)).filter(|it| *it != "an address for documentation");
+        return internal.map(|_| Detector::AddressInternal);
+    }
+    let parts = || name_of(host).split('.');
+    // `2026.01.02.03` is a version.
+    let odd = |part: &str| part.starts_with("0x") || part.starts_with("0X");
+    let octal = |part: &str| part.len() > 2 && part.starts_with('0');
+    if parts().count() == 4 && (parts().any(odd) || parts().next().is_some_and(octal)) {
+        return wrapped(name_of(host)).and_then(|_| judge(host, false));
+    }
+    let name = name_of(host);
     let known = METADATA_NAMES.iter().chain(&LOCAL_NAMES).chain(&["localhost"]);
     let address = name.split('.').count() == 4 && name.parse::<std::net::Ipv4Addr>().is_ok();
     let wildcard = WILDCARD_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
@@ -100,6 +254,11 @@ fn bare(value: &str) -> Option<Detector> {
         || host.starts_with("[")
         || (known.into_iter().any(|it| it.eq_ignore_ascii_case(name)) && value != "metadata"))
         .then(|| judge(host, false))?
+}
+
+/// A host without its port.
+fn name_of(host: &str) -> &str {
+    host.split(':').next().unwrap_or_default()
 }
 
 /// The host with which the rest of a URL begins, user names included.
@@ -123,8 +282,50 @@ fn host_of(rest: &str) -> &str {
                 | '{'
                 | '}'
         ) || c.is_whitespace()
+            || c.is_control()
     });
     rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+}
+
+/// Top-level domains of local networks. Some are not reserved for them, but not registered either.
+const LOCAL_DOMAINS: [&str; 9] =
+    ["localhost", "local", "internal", "localdomain", "intranet", "lan", "corp", "svc", "cluster"];
+
+/// Whether a name holds an internal address as its labels or within one: `127.0.0.1.evil.example`, `10-0-0-1.evil.example`.
+fn embeds_address(name: &str) -> bool {
+    if !name.contains(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    let parts: Vec<&str> = name.split(['.', '-']).collect();
+    parts.windows(4).any(|four| {
+        let joined = four.join(".");
+        joined.parse::<std::net::Ipv4Addr>().is_ok_and(|address| {
+            address.octets() != [0, 0, 0, 0]
+                && not_public(&Host::Ipv4(address))
+                    .is_some_and(|what| what != "an address for documentation")
+        })
+    })
+}
+
+/// The IPv4 address that a parser reads which does not check for an overflow: `425.510.425.510`, `7147006462`.
+fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
+    let number = |part: &str| -> Option<u128> {
+        let lower = part.to_ascii_lowercase();
+        let lower = lower.trim_start_matches(['o', 'q']);
+        let (digits, radix) = match lower.as_bytes() {
+            [b'0', b'x', ..] => (lower.get(2..)?, 16),
+            [b'0', b'o', ..] => (lower.get(2..)?, 8),
+            [b'0', _, ..] => (lower.get(1..)?, 8),
+            _ => (lower, 10),
+        };
+        u128::from_str_radix(digits, radix).ok()
+    };
+    let parts: Vec<u128> = host.split('.').map(number).collect::<Option<_>>()?;
+    match parts.as_slice() {
+        [whole] => Some(std::net::Ipv4Addr::from(*whole as u32)),
+        [a, b, c, d] => Some(std::net::Ipv4Addr::new(*a as u8, *b as u8, *c as u8, *d as u8)),
+        _ => None,
+    }
 }
 
 /// What kind of host an authority names.
@@ -134,6 +335,7 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     }
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    let has_port = host.ends_with(|c: char| c.is_ascii_digit()) && host.matches(':').count() == 1;
     let host = match host.rsplit_once(':') {
         Some((host, port))
             if port.bytes().all(|byte| byte.is_ascii_digit())
@@ -141,8 +343,16 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         {
             host
         }
+        // Some readers stop at the first character that is no digit.
+        Some(_) if !host.starts_with('[') && host.matches(':').count() == 1 => {
+            host.split(':').next().unwrap_or(host)
+        }
         _ => host,
     };
+    // The zone of an address says on which interface it is.
+    let unzoned = host.split_once('%').filter(|(address, _)| address.starts_with('['));
+    let unzoned = unzoned.map(|(address, _)| [address, "]"].concat());
+    let host = unzoned.as_deref().unwrap_or(host);
     let host = host.trim_end_matches('.');
     // Most hosts are names of letters. They need no parser.
     let last = host.rsplit('.').next().unwrap_or_default();
@@ -159,8 +369,11 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         return Some(Detector::AddressDisguised);
     }
     if plain {
-        let local =
-            matches!(last.to_ascii_lowercase().as_str(), "localhost" | "local" | "internal");
+        if embeds_address(&lower) {
+            return Some(Detector::AddressDisguised);
+        }
+        let local = LOCAL_DOMAINS.contains(&last.to_ascii_lowercase().as_str())
+            || (!host.contains('.') && has_port);
         return local.then_some(if decoded {
             Detector::AddressDisguised
         } else {
@@ -169,14 +382,26 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     }
     let bare: Host<String> = match Host::parse(host) {
         Ok(parsed) => parsed,
-        Err(_) => Host::Ipv6(host.parse().ok()?),
+        Err(_) => match wrapped(host) {
+            Some(address) => {
+                let hidden = not_public(&Host::Ipv4(address)).is_some();
+                return hidden.then_some(Detector::AddressDisguised);
+            }
+            None => Host::Ipv6(host.parse().ok()?),
+        },
     };
     let borrowed = match &bare {
         Host::Domain(name) => Host::Domain(name.as_str()),
         Host::Ipv4(address) => Host::Ipv4(*address),
         Host::Ipv6(address) => Host::Ipv6(*address),
     };
-    let what = not_public(&borrowed)?;
+    let Some(what) = not_public(&borrowed) else {
+        // Nobody writes an address on the internet as one number, or in hexadecimal or octal digits, to be understood.
+        return match &bare {
+            Host::Ipv4(address) if address.to_string() != host => Some(Detector::AddressDisguised),
+            _ => None,
+        };
+    };
     if matches!(borrowed, Host::Domain(_)) && what == "a name without a dot" {
         return None;
     }
@@ -239,6 +464,28 @@ mod tests {
             ("http://ip6-localhost/", Detector::AddressDisguised),
             ("the service at http://10.0.0.5/ is down", Detector::AddressMentioned),
             ("gopher://127.0.0.1:6379/_x", Detector::AddressDisguised),
+            ("dict://127.0.0.1:6379/SET a b", Detector::AddressDisguised),
+            ("file:\\\\\\etc\\hosts", Detector::AddressDisguised),
+            ("file://localhost/proc/1/environ", Detector::AddressDisguised),
+            ("http:127.0.0.1", Detector::AddressInternal),
+            ("\\\\127.0.0.1\\c$", Detector::AddressInternal),
+            ("http://425.510.425.510/", Detector::AddressDisguised),
+            ("http://7147006462/", Detector::AddressDisguised),
+            ("http://3627734734/", Detector::AddressDisguised),
+            ("http://0xd8.0x3a.0xd6.0xe3/", Detector::AddressDisguised),
+            ("0x7f.0x0.0x0.0x1", Detector::AddressDisguised),
+            ("0177.0.0.1", Detector::AddressDisguised),
+            ("::ffff:127.0.0.1", Detector::AddressInternal),
+            ("http://[fe80::1%25eth0]/", Detector::AddressInternal),
+            ("http://127.0.0.1.evil.example/", Detector::AddressDisguised),
+            ("http://10-0-0-1.evil.example/", Detector::AddressDisguised),
+            ("http://evil.example#@127.0.0.1/", Detector::AddressDisguised),
+            ("http://127.0.0.1:80@evil.example/", Detector::AddressDisguised),
+            ("http://localhost:+80x", Detector::AddressInternal),
+            ("http://queue:8080/", Detector::AddressInternal),
+            ("http://a.example/?next=//127.0.0.1", Detector::AddressInternal),
+            ("imap://127.0.0.1:143/", Detector::AddressInternal),
+            ("postgres://localhost:5432/a", Detector::AddressMentioned),
         ] {
             assert_eq!(finds(text), Some(expected), "{text}");
         }
@@ -251,6 +498,13 @@ mod tests {
             "a//b",
             "main",
             "example.com",
+            "2026.01.02.03",
+            "url: the link",
+            "std::",
+            "file:///home/kim/report.txt",
+            "https://a.example/?mail=kim@10.example",
+            "https://a.example/1.2.3.4",
+            "v10-0-0-1",
         ] {
             assert_eq!(finds(text), None, "{text}");
         }

@@ -44,9 +44,15 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 }
 
 /// Elements that load or run something by themselves.
-const ACTIVE: [&str; 16] = [
-    "applet", "base", "bgsound", "embed", "frame", "frameset", "iframe", "isindex", "layer",
-    "link", "marquee", "math", "meta", "object", "svg", "xss",
+const ACTIVE: [&str; 18] = [
+    "applet", "base", "bgsound", "embed", "frame", "frameset", "iframe", "import", "isindex",
+    "layer", "link", "marquee", "math", "meta", "object", "svg", "xml", "xss",
+];
+
+/// Those of them that nobody sends in a short text to show a film or a map.
+const LOADING: [&str; 12] = [
+    "applet", "base", "bgsound", "embed", "frame", "iframe", "import", "isindex", "layer", "meta",
+    "object", "xml",
 ];
 
 /// Bytes of a name of an element or attribute that is known.
@@ -94,6 +100,40 @@ pub fn find(text: &str, found: Found<'_>) {
     }
     if let Some(end) = script_url(bytes, 0) {
         found(Detector::ScriptUrl, 0..end);
+    }
+    if !document {
+        find_events(bytes, found);
+        if text.len() <= MAX_VALUE_BYTES && has_script_url(bytes, false) {
+            found(Detector::ScriptUrl, 0..bytes.len());
+        }
+    }
+}
+
+/// Reports events that run code, wherever they are. A browser reads another tag than this reader if quotes and comments
+/// do not fit together, or takes the text for the rest of a tag.
+fn find_events(bytes: &[u8], found: Found<'_>) {
+    let mut at = 0;
+    while let Some(next) = bytes
+        .get(at..)
+        .and_then(|rest| rest.windows(2).position(|pair| pair.eq_ignore_ascii_case(b"on")))
+    {
+        let begin = at + next;
+        let (name, end) = name(bytes, begin);
+        at = begin + 2;
+        let separated = before(bytes, begin).is_none_or(|byte| {
+            byte.is_ascii_whitespace()
+                || matches!(byte, b'/' | b'"' | b'\'' | b'`' | b';' | b'<' | b'\x0b' | b'\0')
+        });
+        if !separated || !is_event(name) {
+            continue;
+        }
+        at = end;
+        let spaces = bytes.get(end..).unwrap_or_default().iter();
+        let spaces = spaces.take(MAX_NAME_BYTES).take_while(|byte| **byte <= b' ').count();
+        let equals = end + spaces;
+        if bytes.get(equals) == Some(&b'=') && has_code(shortened(value(bytes, equals).0)) {
+            found(Detector::HtmlEventCode, begin..equals + 1);
+        }
     }
 }
 
@@ -192,7 +232,9 @@ fn has_code(code: &[u8]) -> bool {
         let called =
             code.get(at..).unwrap_or_default().iter().find(|byte| !byte.is_ascii_whitespace());
         match is_code(rest.get(..length).unwrap_or_default()) {
-            Some(true) if matches!(called, Some(b'(' | b'`' | b'&' | b'.' | b')' | b']')) => {
+            Some(true)
+                if matches!(called, Some(b'(' | b'`' | b'&' | b'.' | b')' | b']' | b';')) =>
+            {
                 return true;
             }
             Some(false) if matches!(called, Some(b'.' | b'[' | b'(' | b'=')) => return true,
@@ -200,6 +242,28 @@ fn has_code(code: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// Whether a script element ends here.
+fn closes_script(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at..at + 8).is_some_and(|end| end.eq_ignore_ascii_case(b"</script"))
+}
+
+/// Whether a tag names a source, or what runs. A page's own folder and refreshing are ordinary, and films and maps have
+/// addresses with `https`.
+fn names_source(element: &[u8], tag: &[u8]) -> bool {
+    const NAMES: [&[u8]; 8] =
+        [b"src", b"data", b"href", b"srcdoc", b"code", b"refresh", b"type", b"namespace"];
+    let length = tag.iter().take(MAX_QUOTED_BYTES).take_while(|byte| **byte != b'>').count();
+    let tag = tag.get(..length).unwrap_or_default();
+    let has = |text: &[u8]| tag.windows(text.len()).any(|it| it.eq_ignore_ascii_case(text));
+    let ordinary = match element.to_ascii_lowercase().as_slice() {
+        b"base" => !has(b"//") && !has(b"script:"),
+        b"iframe" => !has(b"src") || has(b"https:") || !has(b":") && !has(b"//") && !has(b"srcdoc"),
+        b"meta" => !has(b"refresh") || !has(b"url") && !has(b";"),
+        _ => false,
+    };
+    !ordinary && NAMES.into_iter().any(has)
 }
 
 /// Reads the tag that begins at `begin`, and returns where to go on.
@@ -222,7 +286,11 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
             .unwrap_or(rest.len().min(MAX_CODE_BYTES));
         let code = rest.get(..length).unwrap_or_default();
         let short = bytes.len() <= MAX_VALUE_BYTES && !document;
-        let loads = short && code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src="));
+        // A page for search engines or modules says so in an attribute.
+        let is_bare = rest.first() == Some(&b'>') && closes_script(bytes, at + length);
+        let loads = short
+            && (is_bare && code.iter().any(|byte| matches!(byte, b'(' | b'`'))
+                || code.windows(4).any(|it| it.eq_ignore_ascii_case(b"src=")));
         let detector = if (has_code(code) && !document) || loads {
             Detector::HtmlScriptCode
         } else {
@@ -230,7 +298,10 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
         };
         found(detector, begin..at + length);
     } else if is_in(&ACTIVE, element) && !document && !closing {
-        found(Detector::HtmlElement, begin..at);
+        let loads = bytes.len() <= MAX_VALUE_BYTES
+            && is_in(&LOADING, element)
+            && names_source(element, bytes.get(at..).unwrap_or_default());
+        found(if loads { Detector::HtmlScriptCode } else { Detector::HtmlElement }, begin..at);
     }
     // Attributes, up to the end of the tag or the begin of the next one.
     let mut quote = None;
@@ -273,10 +344,10 @@ fn attribute_value(
 ) -> usize {
     let (code, end) = value(bytes, equals);
     if is_event(name) {
-        let attack = has_code(code) && !document;
+        let attack = has_code(code) && (!document || bytes.len() <= MAX_VALUE_BYTES);
         let detector = if attack { Detector::HtmlEventCode } else { Detector::HtmlEvent };
         found(detector, begin..end);
-    } else if script_url(bytes, equals + 1).is_some() {
+    } else if script_url(bytes, equals + 1).is_some() || has_script_url(code, true) {
         found(Detector::ScriptUrl, begin..end);
     }
     end
@@ -300,6 +371,19 @@ fn value(bytes: &[u8], equals: usize) -> (&[u8], usize) {
     let length = rest.iter().take(bound).position(ends).unwrap_or(bound);
     let begin = equals + spaces + usize::from(quote.is_some());
     (rest.get(..length).unwrap_or_default(), begin + length + usize::from(quote.is_some()))
+}
+
+/// Whether a scheme that runs code is within a value: in the style of an element, or in what a page goes on to.
+/// `spaced`: also after a space.
+fn has_script_url(value: &[u8], spaced: bool) -> bool {
+    let starts = |at: usize| {
+        before(value, at).is_some_and(|byte| {
+            matches!(byte, b'=' | b'(' | b';' | b'\'' | b'"' | b',') || spaced && byte == b' '
+        })
+    };
+    let letters = |byte: &u8| matches!(byte.to_ascii_lowercase(), b'j' | b'v' | b'd');
+    let places = value.iter().enumerate().filter(|(_, byte)| letters(byte));
+    places.map(|(at, _)| at).filter(|at| starts(*at)).any(|at| script_url(value, at).is_some())
 }
 
 /// The end of a scheme that runs code, if a URL at this offset has one. Browsers drop control characters and line
@@ -361,6 +445,21 @@ mod tests {
             ("';alert(document.domain)//", Detector::ScriptBreakout),
             ("'-alert(1)-'", Detector::ScriptBreakout),
             ("<iframe src=x>", Detector::HtmlElement),
+            ("<iframe src=https://maps.example/></iframe>", Detector::HtmlElement),
+            ("<iframe src=http://evil.example></iframe>", Detector::HtmlScriptCode),
+            ("<embed src=x.swf>", Detector::HtmlScriptCode),
+            (
+                "<meta http-equiv=refresh content=\"0;url=//evil.example\">",
+                Detector::HtmlScriptCode,
+            ),
+            ("<script>start()</script>", Detector::HtmlScriptCode),
+            ("<script type=\"application/json\">{\"a\": 1}</script>", Detector::HtmlScript),
+            ("<html onclick=alert(1)>", Detector::HtmlEventCode),
+            ("x onerror=alert(1)>", Detector::HtmlEventCode),
+            ("<!--<img src=\"--><img src=x onerror=alert(1)//\">", Detector::HtmlEventCode),
+            ("<img src=x onerror=alert;throw>", Detector::HtmlEventCode),
+            ("<p style=\"background:url(javascript:alert(1))\">", Detector::ScriptUrl),
+            ("[x](javascript:alert(1))", Detector::ScriptUrl),
         ] {
             assert!(finds(text).contains(&expected), "{text}: {:?}", finds(text));
         }
@@ -376,6 +475,9 @@ mod tests {
             "it's alert(1) that we saw",
             "document.getElementById('x')",
             "a 'quoted' word, then fetch(url)",
+            "window.onload = alert(1)",
+            "[x](javascript:void(0))",
+            "online = alert",
         ] {
             assert_eq!(finds(text), [], "{text}");
         }

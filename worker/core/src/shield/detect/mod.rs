@@ -34,7 +34,7 @@ pub enum Form {
     Argument,
     /// A short text.
     Line,
-    /// A long text. It may be about attacks.
+    /// A long text, or a sentence. It may be about attacks.
     Document,
 }
 
@@ -42,8 +42,31 @@ impl Form {
     /// The form of a text of which nothing else is known.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        if is_line(text) { Self::Line } else { Self::Document }
+        if is_line(text) && !is_sentence(text) { Self::Line } else { Self::Document }
     }
+}
+
+/// Words of English that SQL, HTML and shells do not use, sorted.
+const PROSE: [&str; 37] = [
+    "a", "an", "are", "be", "can", "could", "does", "every", "for", "has", "have", "how", "it",
+    "its", "my", "no", "of", "our", "please", "should", "so", "that", "the", "their", "they",
+    "this", "to", "was", "we", "what", "which", "who", "why", "will", "would", "you", "your",
+];
+
+/// Words of [`PROSE`], and words of letters alone, that make a sentence.
+const SENTENCE: (usize, usize) = (2, 8);
+
+/// Whether a text is a sentence. Sentences talk about attacks, as documents do.
+fn is_sentence(text: &str) -> bool {
+    let (mut prose, mut plain) = (0, 0);
+    for word in text.split(' ') {
+        let word = word.trim_end_matches(['.', ',', ';', ':', '?', '!']);
+        if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            plain += 1;
+            prose += usize::from(position(&PROSE, |known| known, word.as_bytes()).is_some());
+        }
+    }
+    prose >= SENTENCE.0 && plain >= SENTENCE.1
 }
 
 /// Whether a text is short, and no more than a line and the beginning of another. White space and comments between `/*`
@@ -109,6 +132,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_of_prose_are_sorted() {
+        assert!(PROSE.is_sorted());
+    }
+
+    #[test]
     fn a_line_stays_one_whatever_space_is_added() {
         let padding = [" ".repeat(600), "\n".repeat(600), ["/*", &"x".repeat(600), "*/"].concat()];
         for padding in &padding {
@@ -123,6 +151,13 @@ mod tests {
             ("a\nb\nc", Form::Document),
             ("/* not closed", Form::Line),
             ("é\né", Form::Line),
+        ] {
+            assert_eq!(Form::of(text), form, "{text}");
+        }
+        for (text, form) in [
+            ("We block the phrase UNION SELECT in the posts of our editors.", Form::Document),
+            ("1 union all select name, password from users where id in (1)", Form::Line),
+            ("Is this the right one?", Form::Line),
         ] {
             assert_eq!(Form::of(text), form, "{text}");
         }

@@ -10,18 +10,38 @@ const MAX_EXPRESSION_BYTES: usize = 64;
 const MAX_QUOTED_BYTES: usize = 16;
 
 /// Members of a literal by which attacks see which language runs, or reach its classes. Sorted.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 36] = [
     "__class__",
     "bytes",
+    "capitalize",
+    "charat",
+    "chars",
+    "chr",
     "class",
+    "codepointat",
     "concat",
     "constructor",
+    "equals",
+    "execute",
     "forname",
     "getbytes",
     "getclass",
+    "hashcode",
+    "inspect",
+    "length",
+    "lower",
+    "methods",
     "mro",
     "replace",
+    "reverse",
+    "size",
+    "split",
+    "strip",
     "sub",
+    "substring",
+    "swapcase",
+    "title",
+    "tochararray",
     "tolowercase",
     "tostring",
     "touppercase",
@@ -96,11 +116,16 @@ impl Expression<'_> {
             super::position(&MEMBERS, |known| known, name)?;
             return Some(self.at + name.len());
         }
+        // `''['class']`
+        if left == Operand::Literal && operator == b'[' {
+            let quoted = matches!(self.next()?, b'\'' | b'"');
+            return quoted.then_some(self.at);
+        }
         match operator {
             b'*' => {
                 self.skip(|byte| byte == b'*');
             }
-            b'+' | b'/' | b'%' => {}
+            b'+' | b'/' | b'%' | b'~' => {}
             // `${1-80}` is a default of a shell, and `[[2026-11-23]]` a day.
             b'-' if spaced || matches!(left, Operand::Number { digits: 5.. }) => {}
             _ => return None,
@@ -200,6 +225,9 @@ mod tests {
             "{{'a'.toUpperCase()}}",
             "{{ [].class.base }}",
             "${\"\".getClass()}",
+            "{{ ''['class'] }}",
+            "{{ \"a\" ~ 7 }}",
+            "{{'ab'.length}}",
         ] {
             assert!(finds(text), "{text}");
         }
