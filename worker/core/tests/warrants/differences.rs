@@ -24,7 +24,7 @@ pub struct Refused<'a> {
     presented: &'a Presented,
     tool: &'a str,
     input: &'a Json,
-    reason: &'a str,
+    reason: String,
     /// Empty if they cannot be read.
     links: Vec<Payload>,
 }
@@ -63,13 +63,17 @@ impl<'a> Refused<'a> {
         input: &'a Json,
         refusal: &'a Refusal,
     ) -> Self {
-        let links = warrant::links(presented).unwrap_or_default();
-        Self { presented, tool, input, reason: &refusal.reason, links }
+        // The leaf is judged before the other links are read. If one of them is malformed, that must be the difference.
+        let (links, reason) = match warrant::links(presented) {
+            Ok(links) => (links, refusal.reason.clone()),
+            Err(unreadable) => (Vec::new(), unreadable.reason),
+        };
+        Self { presented, tool, input, reason, links }
     }
 
     /// The reason on the list, if this is one of the differences that it is about.
     pub fn listed(&self) -> Option<&'static str> {
-        let listed = LIST.iter().find(|(reason, _)| self.reason.contains(*reason));
+        let listed = LIST.iter().find(|(reason, _)| self.reason.contains(reason));
         listed.filter(|(_, is_difference)| is_difference(self)).map(|(reason, _)| *reason)
     }
 
