@@ -73,7 +73,7 @@ const LOCAL_NAMES: [&str; 15] = [
 ];
 
 /// Schemes of clients that fetch anything, and of wrappers that read or run what they fetch.
-const FETCHING: [&str; 19] = [
+const FETCHING: [&str; 24] = [
     "gopher:",
     "dict:",
     "tftp:",
@@ -93,6 +93,11 @@ const FETCHING: [&str; 19] = [
     "ssh2.",
     "compress.zlib:",
     "url:",
+    "finger://",
+    "local_file:",
+    "scp://",
+    "smb://",
+    "view-source:",
 ];
 
 /// Folders of the system: a `file:` URL into one of them reads what no agent needs.
@@ -122,7 +127,7 @@ pub fn find(text: &str, decoded: bool, found: Found<'_>) {
         let begins = begins_with(trimmed, scheme);
         begins && (is_whole || trimmed.get(scheme.len()..).is_some_and(|it| it.starts_with("//")))
     };
-    if FETCHING.iter().any(|scheme| fetches(&scheme)) {
+    if FETCHING.iter().any(fetches) {
         found(Detector::AddressDisguised, 0..text.len());
     }
     if whole {
@@ -189,11 +194,11 @@ fn second_host(url: &str) -> Option<Detector> {
     let (_, rest) = url.split_once("://")?;
     let (first, second) = rest.split_once('@')?;
     const ENDS: [char; 6] = ['\\', '#', '?', ' ', ';', '&'];
-    // An address of mail in a path or a query is no host.
-    let before = first.split(ENDS).next()?;
+    // An address of mail in a path or a query is no host. A user's name can have an escape.
+    let before = first.split(ENDS).next().filter(|name| !name.contains('%'));
     let behind = second.split('@').next_back().filter(|_| first.contains(ENDS));
     let internal = |host: &str| judge(host_of(host), false);
-    internal(before).or_else(|| internal(behind?)).map(|_| Detector::AddressDisguised)
+    before.and_then(internal).or_else(|| internal(behind?)).map(|_| Detector::AddressDisguised)
 }
 
 /// Schemes of databases and queues. Developers' settings name them on the own host.
@@ -291,6 +296,19 @@ fn host_of(rest: &str) -> &str {
 const LOCAL_DOMAINS: [&str; 9] =
     ["localhost", "local", "internal", "localdomain", "intranet", "lan", "corp", "svc", "cluster"];
 
+/// Whether a name has a percent-encoded character. No client writes one.
+fn has_escape(name: &str) -> bool {
+    name.as_bytes()
+        .windows(3)
+        .any(|it| it.first() == Some(&b'%') && it.iter().skip(1).all(u8::is_ascii_hexdigit))
+}
+
+/// Whether clients read a character of a host's name as another one (UTS 46): circled, mathematical and full-width letters
+/// and digits, and dots of other scripts. No name is registered with them.
+const fn is_lookalike(c: char) -> bool {
+    matches!(c, '\u{2460}'..='\u{24ff}' | '\u{3002}' | '\u{ff01}'..='\u{ff61}' | '\u{1d400}'..='\u{1d7ff}')
+}
+
 /// Whether a name holds an internal address as its labels or within one: `127.0.0.1.evil.example`, `10-0-0-1.evil.example`.
 fn embeds_address(name: &str) -> bool {
     if !name.contains(|c: char| c.is_ascii_digit()) {
@@ -366,6 +384,9 @@ fn judge(authority: &str, decoded: bool) -> Option<Detector> {
     if LOCAL_NAMES.contains(&lower.as_str())
         || WILDCARD_SUFFIXES.iter().any(|suffix| lower.ends_with(suffix))
     {
+        return Some(Detector::AddressDisguised);
+    }
+    if host.contains(is_lookalike) || (!decoded && has_escape(host)) {
         return Some(Detector::AddressDisguised);
     }
     if plain {
@@ -483,6 +504,9 @@ mod tests {
             ("http://127.0.0.1:80@evil.example/", Detector::AddressDisguised),
             ("http://localhost:+80x", Detector::AddressInternal),
             ("http://queue:8080/", Detector::AddressInternal),
+            ("http://ⓔⓧⓐⓜⓟⓛⓔ.com/", Detector::AddressDisguised),
+            ("http://８.8.8。8/", Detector::AddressDisguised),
+            ("http://evil%2eexample/", Detector::AddressDisguised),
             ("http://a.example/?next=//127.0.0.1", Detector::AddressInternal),
             ("imap://127.0.0.1:143/", Detector::AddressInternal),
             ("postgres://localhost:5432/a", Detector::AddressMentioned),
@@ -504,6 +528,11 @@ mod tests {
             "file:///home/kim/report.txt",
             "https://a.example/?mail=kim@10.example",
             "https://a.example/1.2.3.4",
+            "https://bücher.example/",
+            "https://kim%40mail.example@example.com/",
+            "http://%s/a",
+            "https://пример.example/",
+            "https://a.example/ｂ",
             "v10-0-0-1",
         ] {
             assert_eq!(finds(text), None, "{text}");

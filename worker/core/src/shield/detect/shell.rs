@@ -477,10 +477,9 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
         {
             pieces += 1;
             end += usize::from(next == Some(b'\n'));
-        } else if byte == b'$' && matches!(next, Some(b'@' | b'*' | b'1'..=b'9')) {
-            pieces += 1;
-            end += 1;
-        } else if matches!((byte, next), (b'`', Some(b'`'))) && length > 0 {
+        } else if byte == b'$' && matches!(next, Some(b'@' | b'*' | b'1'..=b'9'))
+            || (byte, next) == (b'`', Some(b'`')) && length > 0
+        {
             pieces += 1;
             end += 1;
         } else if bytes.get(end..)?.starts_with(b"$()") && length > 0 {
@@ -505,7 +504,9 @@ fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Comm
     }
     let wild = has_wildcard(word);
     let known = is_command(word) || wild || variable.is_some();
-    if !known && !(unknown && length > 1 && word.iter().any(u8::is_ascii_alphabetic)) {
+    let named = length > 1 && word.iter().any(u8::is_ascii_alphabetic);
+    let may_be = known || unknown && named;
+    if !may_be {
         return None;
     }
     let after = bytes.get(end..).unwrap_or_default();
