@@ -133,6 +133,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// It is no unsigned integer, or too large for the type.
+    #[inline(never)]
     pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Malformed> {
         T::try_from(self.unsigned()?).map_err(|_| Malformed("a number is out of range"))
     }

@@ -343,6 +343,7 @@ fn arguments<'a>(link: &'a Payload, call: &Call<'_>) -> Option<(&'a Arguments, b
 }
 
 /// What a link that calls says about the call.
+#[inline(never)]
 fn check_leaf(leaf: &Payload, call: &Call<'_>, at: usize, work: &mut Work) -> Result<(), Refusal> {
     if matches!(leaf.powers, Powers::Issuer(_)) {
         let reason = "it only issues warrants; it carries no call";

@@ -426,6 +426,7 @@ fn allowed_tool(name: &str) -> Result<(), Malformed> {
 /// # Errors
 ///
 /// It is no Ed25519 key. Whether it is usable is checked with the first signature.
+#[inline(never)]
 pub fn read_key(reader: &mut Reader<'_>) -> Result<PublicKey, Malformed> {
     reader.tuple(2)?;
     match reader.unsigned()? {

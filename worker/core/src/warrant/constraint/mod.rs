@@ -283,10 +283,12 @@ fn only_key(reader: &mut Reader<'_>, name: &str) -> Result<(), Malformed> {
     }
 }
 
+#[inline(never)]
 fn values(reader: &mut Reader<'_>) -> Result<Vec<Json>, Malformed> {
     reader.list(usize::MAX, Reader::value)
 }
 
+#[inline(never)]
 fn constraints(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<Constraint>, Malformed> {
     let all = reader.list(usize::MAX, |reader| Constraint::nested(reader, depth + 1))?;
     // The reference implementation refuses an empty `all` when it evaluates it; an empty `any` never fits.

@@ -192,9 +192,6 @@ impl UrlSafe {
     /// It does not have the form.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut read = Self::default();
-        let texts = |reader: &mut Reader<'_>| {
-            reader.list(MAX_DOMAINS, |reader| reader.text().map(str::to_owned))
-        };
         reader.members(9, &mut |reader, name| {
             match name {
                 "schemes" => read.schemes = texts(reader)?,
@@ -341,6 +338,11 @@ impl UrlSafe {
 fn pairs(some: Option<&[String]>, others: Option<&[String]>) -> usize {
     let bytes: usize = some.unwrap_or_default().iter().map(|text| 1 + text.len() / 16).sum();
     bytes.saturating_mul(others.map_or(0, <[String]>::len))
+}
+
+#[inline(never)]
+fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, Malformed> {
+    reader.list(MAX_DOMAINS, |reader| reader.text().map(str::to_owned))
 }
 
 /// A host in lower case, or `*.` before a name: an address has no subdomains.
