@@ -316,10 +316,11 @@ export class GateLane extends DurableObject {
     const report = { number: 1, journal_rows: 0, journal_age_ms: now - oldest, approvals_open: 0, reservations_open: 0, epoch: 1, alarm_overdue_ms: 0, totals: {} };
     const d1 = this.#d1;
     const db = this.#db;
+    const before = first > 1 ? first - 1 : null;
     const results = await db.batch([
-      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${added.join(",")}]`, "{}"),
-      db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows, first > 1 ? first - 1 : null),
-      db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report)),
+      db.prepare(d1.FLUSH_METRICS).bind(TENANT, LANE, `[${added.join(",")}]`, "{}", before),
+      db.prepare(d1.FLUSH_ROWS).bind(TENANT, LANE, rows, before),
+      db.prepare(d1.FLUSHED_THROUGH).bind(TENANT, LANE, last, now, JSON.stringify(report), before),
       db.prepare(d1.STORED_HASHES).bind(TENANT, LANE, first, last),
       db.prepare(d1.EPOCH).bind(TENANT),
     ]);

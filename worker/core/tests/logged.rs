@@ -464,6 +464,48 @@ fn what_the_lane_no_longer_has_is_lost_and_its_flushes_go_on() {
 }
 
 #[test]
+fn rows_behind_a_gap_are_neither_written_nor_counted_until_it_is_closed() {
+    let gate = Gate::new();
+    decided(&gate, 5);
+    restore(&gate, 3);
+    gate.database.execute("UPDATE lane_flushes SET seq = 3", []).unwrap();
+    gate.call(&read_call());
+    let now_ms = gate.now_ms.get();
+    let batch = gate.on_lane(|lane, storage| lane.flush_batch(storage, &gate.config, now_ms));
+    let batch = batch.unwrap().unwrap();
+    let state = || {
+        [
+            "SELECT max(seq) FROM receipts",
+            "SELECT seq FROM lane_flushes",
+            "SELECT sum(count) FROM metric_counters WHERE metric = 'decisions'",
+        ]
+        .map(|query| gate.count(query))
+    };
+    for _ in 0..2 {
+        assert_eq!(batch.missing_before(&gate.write(&batch)), Some(5));
+        assert_eq!(state(), [3, 3, 5]);
+    }
+    gate.flush_all();
+    assert_eq!(state(), [6, 6, 6]);
+}
+
+#[test]
+fn rows_are_kept_while_d1_does_not_answer() {
+    let gate = Gate::new();
+    decided(&gate, 40);
+    gate.call(&read_call());
+    for _ in 0..10 {
+        gate.now_ms.set(gate.now_ms.get() + 3 * 60 * 60 * 1_000);
+        assert!(gate.flush(Some(Fault::Failed)).is_err());
+    }
+    assert_eq!(gate.on_lane(|lane, storage| lane.first_kept(storage, 1)).unwrap(), 1);
+    // Meanwhile it was restored.
+    restore(&gate, 10);
+    gate.flush_all();
+    assert_eq!(gate.count("SELECT count(*) FROM receipts"), 41);
+}
+
+#[test]
 fn a_receipt_that_was_deleted_because_of_its_age_is_not_missing() {
     let gate = Gate::new();
     decided(&gate, 5);

@@ -165,7 +165,7 @@ fn a_lane_that_lost_its_totals_takes_nothing_back() {
 }
 
 fn flush_metrics(database: &Connection, tenant: &str, lane: u16, entries: &Json, totals: &Json) {
-    let values = params![tenant, lane, entries.to_string(), totals.to_string()];
+    let values = params![tenant, lane, entries.to_string(), totals.to_string(), None::<i64>];
     database.execute(d1::FLUSH_METRICS, values).unwrap();
 }
 
@@ -182,7 +182,7 @@ fn a_batch_that_d1_commits_late_counts_nothing_twice() {
         let totals = json!({LIMITED_SERIES: total});
         flush_metrics(&gate.database, TENANT, 0, &json!([]), &totals);
         let report = json!({"number": number, "epoch": 1, "totals": totals}).to_string();
-        let values = params![TENANT, 0, 0, START_MS as i64 + number as i64, report];
+        let values = params![TENANT, 0, 0, START_MS as i64 + number as i64, report, None::<i64>];
         gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
     };
     // The third gave up on the second, which D1 commits after it.
@@ -327,7 +327,7 @@ fn epochs_behind_is_the_tenants_epoch_less_the_lanes() {
     let gate = Gate::new();
     gate.database.execute("UPDATE tenants SET epoch = 9", []).unwrap();
     for (lane, epoch, expected) in [(1, 7, 2), (2, 0, 0), (3, 10, 0)] {
-        let values = params![TENANT, lane, 0, 0, json!({"epoch": epoch}).to_string()];
+        let values = params![TENANT, lane, 0, 0, json!({"epoch": epoch}).to_string(), None::<i64>];
         gate.database.execute(d1::FLUSHED_THROUGH, values).unwrap();
         let behind =
             format!("SELECT report->>'epochs_behind' FROM lane_flushes WHERE lane = {lane}");

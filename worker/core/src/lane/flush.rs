@@ -321,6 +321,8 @@ impl Lane {
         storage.exec(sql::KEEP_FLUSHED, &[through.clone(), integer(batch.at_ms)?])?;
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
+        // Only now that D1 has shown that it has them.
+        self.forget_flushed(storage)?;
         Ok(Confirmed::Pruned)
     }
 
@@ -354,7 +356,6 @@ impl Lane {
         }
         let before = integer(self.clock.expired_ms(REPLAY_MS))?;
         storage.exec(sql::FORGET_APPROVALS, &[before, most])?;
-        self.forget_flushed(storage)?;
         self.look_at_storage(storage);
         Ok(())
     }

@@ -209,7 +209,7 @@ impl Lane {
         let values = [
             integer(self.clock.expired_ms(KEPT_MS))?,
             Value::Integer(MAX_FORGOTTEN_ROWS),
-            integer(self.head.seq.saturating_sub(MAX_KEPT_ROWS))?,
+            integer(self.flushed_through().saturating_sub(MAX_KEPT_ROWS))?,
         ];
         storage.exec(sql::FORGET_FLUSHED, &values).map(drop)
     }

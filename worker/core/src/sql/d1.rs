@@ -140,11 +140,12 @@ pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_m
      FROM json_each(?3) WHERE true \
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
 
-/// Tenant, lane, last sequence number of the flush, now, the lane's report. The tenant's epoch tells how far behind
-/// the lane's is. A report that comes late changes nothing: of an attempt that the lane gave up, and that D1 ends after
+/// Tenant, lane, last sequence number of the flush, now, the lane's report, the receipt before the rows or null: if D1 lacks
+/// it, the number stays, because [`FLUSH_ROWS`] wrote nothing. The tenant's epoch tells how far behind the lane's is. A report that comes late changes nothing: of an attempt that the lane gave up, and that D1 ends after
 /// 30 s at the latest.
 pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms, report) \
-     VALUES (?1, ?2, ?3, ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
+     VALUES (?1, ?2, iif(?6 IS NULL OR EXISTS (SELECT 1 FROM receipts \
+         WHERE tenant = ?1 AND lane = ?2 AND seq = ?6), ?3, 0), ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \
        (SELECT max(0, epoch - (?5->>'epoch')) FROM tenants WHERE tenant = ?1), 0))) \
      ON CONFLICT (tenant, lane) DO UPDATE SET seq = max(seq, excluded.seq), \
        (flushed_at_ms, report) = (SELECT iif(newer, excluded.flushed_at_ms, flushed_at_ms), \
@@ -154,7 +155,8 @@ pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, 
 
 /// Adds to metrics what a batch adds. It comes before [`FLUSHED_THROUGH`] of the same transaction: rows up to the
 /// number there, and totals up to those there, were added before. Tenant, lane, a JSON array of series, each with the
-/// sequence numbers of the rows that have it, a JSON object of totals by series.
+/// sequence numbers of the rows that have it, a JSON object of totals by series, the receipt before the rows or null: if D1
+/// lacks it, the rows are not counted yet, because [`FLUSH_ROWS`] writes nothing.
 ///
 /// A new series with names is counted under one name for all if the metric has
 /// [`crate::metrics::MAX_SERIES_OF_METRIC`] series of the tenant.
@@ -164,7 +166,8 @@ pub const FLUSH_METRICS: &str = "WITH added AS MATERIALIZED ( \
        FROM (SELECT entry.value->0 AS series, (SELECT count(*) FROM json_each(entry.value, '$[1]') AS row \
            WHERE row.value > coalesce((SELECT seq FROM lane_flushes WHERE tenant = ?1 AND lane = ?2), 0)) AS more \
          FROM json_each(?3) AS entry) \
-       WHERE more > 0 \
+       WHERE more > 0 AND (?5 IS NULL OR EXISTS (SELECT 1 FROM receipts \
+         WHERE tenant = ?1 AND lane = ?2 AND seq = ?5)) \
        UNION ALL \
        SELECT total.key->>0, total.key->1, total.key->2, total.value - coalesce(known.value, 0), 0 \
        FROM json_each(?4) AS total LEFT JOIN \

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
+#[cfg(debug_assertions)]
 mod conforms;
 
 use std::cell::{Cell, RefCell};
@@ -362,8 +363,8 @@ impl Gate {
         }
         let mut stored = self.write(&batch);
         if let Some(before) = batch.missing_before(&stored) {
-            self.write_again(before).map_err(|e| e.to_string())?;
-            batch.before = None;
+            let has_before = self.write_again(before).map_err(|e| e.to_string())?;
+            batch.before = has_before.then_some(before);
             stored = self.write(&batch);
         }
         if fault == Some(Fault::Lost) {
@@ -381,9 +382,9 @@ impl Gate {
         while self.flush(None).unwrap() {}
     }
 
-    /// What `write_again` of `worker/edge/src/lane/object/publish.rs` does. It fails at the lane's fault, and returns the
-    /// first row that it wrote, and the last.
-    pub fn write_again(&self, through: u64) -> Result<Option<(u64, u64)>, StorageError> {
+    /// What `write_again` of `worker/edge/src/lane/object/publish.rs` does. It fails at the lane's fault, and returns whether
+    /// the lane still had the last row.
+    pub fn write_again(&self, through: u64) -> Result<bool, StorageError> {
         let key = params![TENANT, self.number, through as i64];
         let last: i64 = self.database.query_row(d1::LAST_RECEIPT, key, |row| row.get(0)).unwrap();
         let first = self.on_lane(|lane, storage| lane.first_kept(storage, last as u64 + 1))?;
@@ -393,21 +394,22 @@ impl Gate {
             self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
             next = kept.range.1 + 1;
         }
-        Ok((next > first).then(|| (first, next - 1)))
+        Ok(first <= through)
     }
 
     /// What `worker/edge/src/d1/flush.rs` does.
-    fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
+    pub fn write(&self, batch: &FlushBatch) -> Vec<(u64, String)> {
         let totals = batch.report.totals.encode();
-        let metrics = params![TENANT, self.number, batch.metrics, totals];
+        let before = batch.before.map(|seq| seq as i64);
+        let metrics = params![TENANT, self.number, batch.metrics, totals, before];
         self.database.execute(d1::FLUSH_METRICS, metrics).unwrap();
-        let rows = params![TENANT, self.number, batch.rows, batch.before.map(|seq| seq as i64)];
+        let rows = params![TENANT, self.number, batch.rows, before];
         self.database.execute(d1::FLUSH_ROWS, rows).unwrap();
         self.database
             .execute(d1::FLUSH_COUNTS, params![TENANT, self.number, batch.counts])
             .unwrap();
         let (through, now_ms) = (batch.through as i64, self.now_ms.get() as i64);
-        let through = params![TENANT, self.number, through, now_ms, batch.report.encode()];
+        let through = params![TENANT, self.number, through, now_ms, batch.report.encode(), before];
         self.database.execute(d1::FLUSHED_THROUGH, through).unwrap();
         let (first, last) = batch.expected();
         let mut hashes = self.database.prepare(d1::STORED_HASHES).unwrap();
@@ -462,8 +464,12 @@ impl Gate {
 
 /// An engine that checks each request. The bundle has the schema of the built one.
 pub fn engine(bundle: &'static Bundle) -> PolicyEngine {
+    #[cfg_attr(not(debug_assertions), expect(unused_mut, reason = "only a debug build can look"))]
     let mut engine = PolicyEngine::new(bundle);
-    engine.inspect = Some(conforms::conforms);
+    #[cfg(debug_assertions)]
+    {
+        engine.inspect = Some(conforms::conforms);
+    }
     engine
 }
 

@@ -57,16 +57,18 @@ pub async fn flush(
     let (tenant, lane) = (JsValue::from_str(tenant), number(lane.into()));
     let text = |text: &str| JsValue::from_str(text);
     let totals = batch.report.totals.encode();
-    let metrics = [tenant.clone(), lane.clone(), text(&batch.metrics), text(&totals)];
+    let before = batch.before.map_or(JsValue::NULL, number);
+    let metrics =
+        [tenant.clone(), lane.clone(), text(&batch.metrics), text(&totals), before.clone()];
     // Before the rest: it adds only what D1 has not seen.
     let mut statements = vec![statement(FLUSH_METRICS, &metrics)];
     if batch.range.is_some() {
-        let before = batch.before.map_or(JsValue::NULL, number);
-        let rows = [tenant.clone(), lane.clone(), text(&batch.rows), before];
+        let rows = [tenant.clone(), lane.clone(), text(&batch.rows), before.clone()];
         statements.push(statement(FLUSH_ROWS, &rows));
     }
     let report = text(&batch.report.encode());
-    let through = [tenant.clone(), lane.clone(), number(batch.through), number(now_ms), report];
+    let through =
+        [tenant.clone(), lane.clone(), number(batch.through), number(now_ms), report, before];
     statements.push(statement(FLUSHED_THROUGH, &through));
     if !batch.count_keys.is_empty() {
         let counts = [tenant.clone(), lane.clone(), text(&batch.counts)];

@@ -18,6 +18,7 @@ use gateward_core::receipt::retention::{self, MAX_OLD_RECEIPTS, PRUNE_INTERVAL_M
 use gateward_core::registry::EpochPush;
 use worker::{Date, Delay, Result};
 
+use super::publish::Rewritten;
 use super::state::{Failure, GateLane};
 use crate::d1;
 use crate::lane::client;
@@ -41,6 +42,8 @@ enum Progress {
     Waiting,
     /// Rows.
     More,
+    /// Rows, because D1 still lacks earlier ones.
+    Behind,
 }
 
 impl GateLane {
@@ -313,7 +316,7 @@ impl GateLane {
         match flushed {
             Ok(Progress::Done) => None,
             Ok(Progress::Waiting) => Some(interval_ms),
-            Ok(Progress::More) => Some(0),
+            Ok(Progress::More | Progress::Behind) => Some(0),
             Err(Failure(error)) => {
                 let pause_ms =
                     interval_ms.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF_MS);
@@ -350,7 +353,9 @@ impl GateLane {
     async fn flush(&self, settings: &Settings) -> std::result::Result<Progress, Failure> {
         self.look_again_if_stopped().await?;
         let progress = self.flush_rows(settings).await?;
-        self.publish(settings).await;
+        if !matches!(progress, Progress::Behind) {
+            self.publish(settings).await;
+        }
         Ok(progress)
     }
 
@@ -383,12 +388,16 @@ impl GateLane {
             self.registry.borrow_mut().confirm(flushed.epoch, now_ms);
             let log = LogName { tenant: tenant.clone(), lane: lane_number };
             if let Some(before) = batch.missing_before(&flushed.stored) {
-                if !self.write_again(&log, before).await? {
-                    return Ok(Progress::More);
+                match self.write_again(&log, before).await? {
+                    Rewritten::Part => return Ok(Progress::Behind),
+                    Rewritten::All => {}
+                    Rewritten::Lost => batch.before = None,
                 }
-                // It may be lost.
-                batch.before = None;
                 flushed = d1::flush::flush(&self.env, &tenant, lane_number, &batch, now_ms).await?;
+                // D1 was restored once more.
+                if batch.missing_before(&flushed.stored).is_some() {
+                    return Ok(Progress::Behind);
+                }
             }
             let confirmed = self.with_lane(|lane, storage| {
                 Lane::keep_records(storage, flushed.epoch, now_ms, &[])?;

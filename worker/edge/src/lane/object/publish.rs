@@ -48,6 +48,16 @@ const MAX_EVENT_READS: usize = 10;
 /// a few times that.
 const WITNESS_RETRY_MS: u64 = 30_000;
 
+/// What D1 has after rows were written again.
+pub(super) enum Rewritten {
+    /// More are to be written.
+    Part,
+    /// Everything that the lane still had, the last row too.
+    All,
+    /// The same, but the lane no longer had the last row.
+    Lost,
+}
+
 /// How long a pause of `most_ms` still lasts. A clock that was set back does not make it longer.
 fn left_ms(until_ms: u64, most_ms: u64) -> u64 {
     let left_ms = until_ms.saturating_sub(Date::now().as_millis());
@@ -138,7 +148,7 @@ impl GateLane {
             Standing::Restored => {
                 let through = self.with_lane(|lane, _| Ok(lane.flushed_through()))?;
                 // Until all is there, the lane knows a larger tree than D1 has, and looks again.
-                if self.write_again(log, through).await? {
+                if !matches!(self.write_again(log, through).await?, Rewritten::Part) {
                     self.with_lane(|lane, storage| lane.note_published(storage, note))?;
                 }
                 Ok(())
@@ -159,12 +169,15 @@ impl GateLane {
         self.compare_published(log, stored.as_ref().map(|stored| stored.note.as_str())).await
     }
 
-    /// Writes again the rows up to `through` that a restored D1 lacks, a bounded number of them. Returns whether D1 now has
-    /// all rows that the lane kept. Logs which receipts are lost.
+    /// Writes again the rows up to `through` that a restored D1 lacks, a bounded number of them. Logs which receipts are lost.
     ///
     /// D1 was restored to a time, so it lacks the newest rows. They are written in order, so that what D1 has tells where to
     /// go on, whatever fails.
-    pub(super) async fn write_again(&self, log: &LogName, through: u64) -> Result<bool, Failure> {
+    pub(super) async fn write_again(
+        &self,
+        log: &LogName,
+        through: u64,
+    ) -> Result<Rewritten, Failure> {
         let from = logs::last_receipt(&self.env, log, through).await? + 1;
         let (anchor, first) = self.with_lane(|lane, storage| {
             Ok((Lane::anchor(storage)?.seq, lane.first_kept(storage, from)?))
@@ -184,7 +197,11 @@ impl GateLane {
         if next > first {
             self.log(Event::LogRestored, &format!("receipts {first} to {}", next - 1));
         }
-        Ok(next > through)
+        Ok(match next > through {
+            false => Rewritten::Part,
+            true if first > through => Rewritten::Lost,
+            true => Rewritten::All,
+        })
     }
 
     /// Signs a checkpoint and writes it to D1, if the tree has grown. If that fails, flushing goes on.
