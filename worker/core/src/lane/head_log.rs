@@ -61,15 +61,19 @@ impl Lane {
         };
         let tree = TreeHead::of_note(&checkpoint.note).filter(|tree| tree.size >= size);
         // Messages can overtake each other. Less after more would look like another history.
-        let Some(tree) = tree.filter(|_| checkpoint.pruned_through >= pruned) else {
+        let Some(tree) = tree else {
             let what = "the head log has a later checkpoint of this lane";
             return Ok(Err(Problem::new(ProblemCode::StateConflict, what)));
         };
+        // A lane says what it is about to delete. If it does not learn that the log has it, it deletes nothing, and says
+        // less from then on.
+        let pruned_through = checkpoint.pruned_through.max(pruned);
+        let checkpoint = LaneCheckpoint { pruned_through, ..checkpoint.clone() };
         // Before the entry: if the lane stops between the two, no older message may follow the entry. The same message
         // may come again.
-        set_meta(storage, &name, format!("{}:{}", tree.size, checkpoint.pruned_through))?;
+        set_meta(storage, &name, format!("{}:{pruned_through}", tree.size))?;
         self.write_entry(storage, config, now_ms, |facts| {
-            head_log::lane_checkpoint(facts, checkpoint)
+            head_log::lane_checkpoint(facts, &checkpoint)
         })
     }
 
