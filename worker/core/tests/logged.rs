@@ -639,30 +639,6 @@ fn the_head_log_has_a_lanes_checkpoints_in_order_whatever_fails() {
     assert!(broken >= 4, "only {broken} writes were broken");
 }
 
-#[test]
-fn a_lane_that_did_not_learn_what_the_head_log_knows_as_deleted_is_heard_all_the_same() {
-    let mut head = Gate::new();
-    head.number = HEAD_LANE;
-    for (size, pruned_through) in [(300, 0), (400, 256), (500, 0)] {
-        let checkpoint = LaneCheckpoint {
-            tenant: support::TENANT.to_owned(),
-            of_lane: 0,
-            note: note(TreeHead { size, root: [7; 32] }),
-            first: 1,
-            pruned_through,
-        };
-        let now_ms = head.now_ms.get();
-        let kept = head.on_lane(|lane, storage| {
-            lane.keep_checkpoint(storage, &head.config, &checkpoint, now_ms)
-        });
-        assert!(kept.unwrap().is_ok(), "{size}");
-    }
-    let pruned = |body: &String| -> Value {
-        serde_json::from_str::<Value>(body).unwrap()["pruned_through"].clone()
-    };
-    assert_eq!(bodies(&head).iter().map(pruned).collect::<Vec<_>>(), [0, 256, 256]);
-}
-
 /// The perfect trees of a log whose entries are all the same, by their height.
 fn perfect() -> Vec<Hash> {
     let mut hashes = vec![leaf_hash(b"the same")];

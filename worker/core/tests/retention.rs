@@ -367,11 +367,12 @@ fn the_head_log_is_pruned_in_whole_bundles() {
 }
 
 #[test]
-fn the_head_log_takes_no_message_that_says_less_than_an_earlier_one() {
+fn the_head_log_takes_no_smaller_tree_and_forgets_nothing_that_it_knows_as_deleted() {
     let mut gate = Gate::new();
     gate.number = HEAD_LANE;
+    // A lane says what it is about to delete. If it does not learn that this was heard, it says less from then on.
     for (size, pruned_through, taken) in
-        [(5, 0, true), (4, 0, false), (5, 2, true), (5, 1, false), (9, 1, false), (9, 2, true)]
+        [(5, 0, true), (4, 0, false), (5, 2, true), (5, 1, true), (4, 3, false), (9, 1, true)]
     {
         let checkpoint = LaneCheckpoint {
             tenant: TENANT.to_owned(),
@@ -386,6 +387,10 @@ fn the_head_log_takes_no_message_that_says_less_than_an_earlier_one() {
         });
         assert_eq!(kept.unwrap().is_ok(), taken, "{size} {pruned_through}");
     }
+    let pruned = |receipt: &StoredReceipt| -> Value {
+        serde_json::from_str::<Value>(&receipt.body).unwrap()["pruned_through"].clone()
+    };
+    assert_eq!(gate.receipts().iter().map(pruned).collect::<Vec<_>>(), [0, 2, 2, 2]);
 }
 
 /// A note of some tree of this size.

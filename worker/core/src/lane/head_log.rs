@@ -44,7 +44,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`StorageError`]; inside, a [`Problem`]: the journal is full, or the lane said more before. The caller must not
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full, or the lane had a larger tree before. The caller must not
     /// delete receipts then.
     pub fn keep_checkpoint(
         &mut self,
