@@ -2,7 +2,7 @@
 //!
 //! INVARIANT (any statement may be the last): if [`Lane::confirm_flushed`] stops after any of its
 //! statements, a lane that starts from the storage is complete. The order is: copies, then
-//! checkpoint and head, then the tree, then the deletion.
+//! checkpoint and head, then the tree, then the deletion, and last the kept rows that are old enough.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

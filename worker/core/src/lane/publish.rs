@@ -5,7 +5,8 @@
 //! what is wrong, because nobody could tell which of two histories is the true one.
 //!
 //! D1 can lack rows that it took, or have an earlier checkpoint of the tree: it was restored. Then the lane writes again what
-//! it still has ([`Lane::kept_rows`]), before it confirms another batch or publishes.
+//! it still has ([`Lane::kept_rows`]), before it confirms another batch. A lane that has nothing to flush does not notice
+//! that rows are missing.
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable, unsigned};
