@@ -86,7 +86,7 @@ test("after a restore, lanes write again what they have, the log goes on, and wh
   // What the restored D1 will lack.
   await play(whole, [one, two], CALLS);
   await play(lossy, [coder], CALLS);
-  await whole.api.create("/v1/groups", { group: "late" });
+  for (const { api } of [whole, lossy]) await api.create("/v1/groups", { group: "late" });
   await whole.api.change("POST", `/v1/credentials/${leaked.key_id}/revoke`);
   await gateward.clockIsAhead(-TELL_HEAD_MS);
   await headHasLanes(whole, [0, 1]);
@@ -95,6 +95,7 @@ test("after a restore, lanes write again what they have, the log goes on, and wh
   const all = await whole.records<{ lane: number; seq: number; body: string }>("receipts");
   // As if these had been flushed more than an hour ago.
   await gateward.laneRows(`${lossy.name}/0`, "DELETE FROM flushed WHERE seq <= CAST(?1 AS INTEGER)", CALLS + LOST);
+  await gateward.laneRows(`${lossy.name}/${HEAD_LANE}`, "DELETE FROM flushed WHERE seq < (SELECT max(seq) FROM flushed)");
   // Step 1.
   const epochs = await gateward.rows<{ tenant: string; epoch: number }>("SELECT tenant, epoch FROM tenants");
 
@@ -135,11 +136,39 @@ test("after a restore, lanes write again what they have, the log goes on, and wh
   // Of the registry's changes after the backup, the log has ids and hashes.
   expect(linesOf(file).some((line) => line.type === "event" && line.event === null)).toBe(true);
 
-  // What the lane of the other tenant no longer had is lost, and everybody says which.
-  expect(linesAbout(lossy, "receipts_lost").map(({ detail }) => detail)).toEqual([`receipts ${CALLS + 1} to ${CALLS + LOST}`]);
-  const lost = await exports.gateward(gateward.url, lossy.admin, "receipts", "verify");
-  expect(lost).toMatchObject({ code: 1, said: expect.stringContaining(`${CALLS + 1}`) });
+  // What the lane and the head log of the other tenant no longer had is lost, and everybody says which.
+  const said = linesAbout(lossy, "receipts_lost").map(({ lane, detail }) => ({ lane, lost: (detail?.match(/[0-9]+/g) ?? []).map(Number) }));
+  expect(said).toHaveLength(2);
+  expect(said).toContainEqual({ lane: 0, lost: [CALLS + 1, CALLS + LOST] });
+  expect(said.map(({ lane }) => lane)).toContain(HEAD_LANE);
   const report = await exports.verify(await exports.of(gateward.url, lossy.admin), lossy.name);
   expect(report).toMatchObject({ verified: false });
-  expect(report.faults).toEqual([expect.objectContaining({ fault: "missing_receipt", first_receipt: CALLS + 1, last_receipt: CALLS + LOST })]);
+  const faults = report.faults.map(({ fault, log, first_receipt, last_receipt }) => [fault, log, first_receipt, last_receipt]);
+  const expected = said.map(({ lane, lost }) => ["missing_receipt", `${lossy.name}.${lane === HEAD_LANE ? "head" : `lane-${lane}`}`, ...lost]);
+  expect(faults.sort()).toEqual(expected.sort());
+  for (const { lane, lost } of said) {
+    const verified = await exports.gateward(gateward.url, lossy.admin, "receipts", "verify", "--lane", `${lane}`);
+    expect(verified).toMatchObject({ code: 1, said: expect.stringContaining(`${lost[0]}`) });
+  }
+});
+
+test("lanes write again what they have without keys for logs too", async () => {
+  const unsigned = await Gateward.start({ entry: INSPECTABLE, vars: { FLUSH_INTERVAL_MS: 50 } });
+  try {
+    const tenant = await unsigned.tenant();
+    const { token } = await tenant.agent();
+    const decide = async (count: number) => {
+      for (let at = 0; at < count; at += 1) await unsigned.decide(token, readCall());
+      await tenant.flushed();
+    };
+    await decide(CALLS);
+    const bodies = async () => (await tenant.records<{ body: string }>("receipts")).map(({ body }) => body);
+    const before = await bodies();
+    for (const table of ["receipts", "decisions"]) await unsigned.execute(`DELETE FROM ${table} WHERE tenant = ?1 AND seq > ?2`, tenant.name, CALLS / 2);
+    await decide(1);
+    expect((await bodies()).slice(0, CALLS)).toEqual(before);
+    expect(unsigned.lines().filter(({ event, tenant: of }) => event === "log_restored" && of === tenant.name).map(({ detail }) => detail)).toEqual([`receipts ${CALLS / 2 + 1} to ${CALLS}`]);
+  } finally {
+    await unsigned.close();
+  }
 });

@@ -62,6 +62,9 @@ pub const MAX_SIGNATURE_FIELD_BYTES: usize = 2_048;
 /// The number of lane numbers: a decision id has 12 bits for the lane.
 pub const MAX_LANES: u16 = 4_096;
 
+/// The number of the lane that keeps a tenant's head log. No agent has it.
+pub const HEAD_LANE: u16 = u16::MAX;
+
 /// Lanes of a tenant. A change of the registry is pushed to each of them in one request, which may call
 /// 1,000 other objects on Cloudflare's ordinary plans.
 pub const MAX_TENANT_LANES: u16 = 512;

@@ -8,7 +8,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::bounds::MAX_LANES;
+use crate::bounds::{HEAD_LANE, MAX_LANES};
 
 /// Sequence numbers of a lane: 40 bits last 34 years at 1,000 decisions a second.
 pub const MAX_SEQ: u64 = (1 << 40) - 1;
@@ -55,7 +55,9 @@ pub fn receipt_id(lane: u16, seq: u64) -> String {
 /// Lane and sequence number of a receipt id.
 #[must_use]
 pub fn receipt_position(id: &str) -> Option<(u16, u64)> {
-    position(id.strip_prefix("rcpt_")?)
+    let (lane, seq) = id.strip_prefix("rcpt_")?.split_once('_')?;
+    let of_head = || (lane == HEAD_LANE.to_string()).then_some(HEAD_LANE);
+    Some((lane_number(lane).or_else(of_head)?, sequence_number(seq)?))
 }
 
 /// The id of the approval that the decision at `seq` of `lane` requests.
@@ -67,13 +69,14 @@ pub fn approval_id(lane: u16, seq: u64) -> String {
 /// Lane and sequence number of an approval id.
 #[must_use]
 pub fn approval_position(id: &str) -> Option<(u16, u64)> {
-    position(id.strip_prefix("appr_")?)
+    let (lane, seq) = id.strip_prefix("appr_")?.split_once('_')?;
+    Some((lane_number(lane)?, sequence_number(seq)?))
 }
 
-fn position(text: &str) -> Option<(u16, u64)> {
-    let (lane, seq) = text.split_once('_')?;
-    let seq: u64 = seq.parse().ok().filter(|seq| (1..=MAX_SEQ).contains(seq))?;
-    Some((lane_number(lane)?, seq))
+/// Decimal, without a sign or leading zeros.
+fn sequence_number(text: &str) -> Option<u64> {
+    let canonical = !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|seq| canonical && *seq <= MAX_SEQ)
 }
 
 /// RFC 3339 in UTC with milliseconds. A time after the year 9999 becomes the epoch.
@@ -101,8 +104,13 @@ mod tests {
             assert_eq!(decision_position(&id), Some((lane, seq)), "{id}");
             assert_eq!(Uuid::try_parse(&id).unwrap().get_version_num(), 7);
         }
-        assert_eq!(receipt_position(&receipt_id(3, 9)), Some((3, 9)));
-        for id in ["rcpt_", "rcpt_1", "rcpt_01_2", "rcpt_1_0", "rcpt_1_-1", "rcpt_9999_1", "x"] {
+        for position in [(3, 9), (4_095, MAX_SEQ), (HEAD_LANE, 1)] {
+            assert_eq!(receipt_position(&receipt_id(position.0, position.1)), Some(position));
+        }
+        assert_eq!(approval_position(&approval_id(3, 9)), Some((3, 9)));
+        assert_eq!(approval_position(&approval_id(HEAD_LANE, 9)), None);
+        let wrong = ["rcpt_", "rcpt_1", "rcpt_01_2", "rcpt_1_0", "rcpt_1_-1", "rcpt_1_+1", "x"];
+        for id in wrong.into_iter().chain(["rcpt_9999_1", "rcpt_+65535_1", "rcpt_65534_1"]) {
             assert_eq!(receipt_position(id), None, "{id}");
         }
         for id in ["", "00000000-0000-4000-8000-000000000000", "0192f0c1a2b37abc8def001122334455"] {

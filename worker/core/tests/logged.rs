@@ -4,12 +4,13 @@
 
 mod support;
 
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::{
     Lane, LogKeys, LogName, MAX_PUBLISHED_LEAVES, Standing, StorageError, TileCursor, TreeHead,
     decode_hashes, encode_hashes,
 };
-use gateward_core::receipt::{ChainHead, HEAD_LANE};
+use gateward_core::receipt::ChainHead;
 use gateward_core::sql::d1;
 use gateward_core::tlog::{EMPTY_ROOT, Edge, Hash, TILE_WIDTH, leaf_hash, node_hash};
 use proptest::prelude::*;
@@ -178,6 +179,14 @@ impl Shell {
         let Some(read) = self.compared.clone() else { return Ok(()) };
         let unpublished = self.gate.on_lane(|lane, storage| lane.unpublished(storage))?;
         let Some(unpublished) = unpublished else { return Ok(()) };
+        let last = unpublished.last.map_or(0, |last| last as i64);
+        let has_last = format!("SELECT count(*) FROM receipts WHERE seq = {last}");
+        if last > 0 && self.gate.count(&has_last) == 0 {
+            return self.gate.on_lane(|lane, _| {
+                lane.ask_d1();
+                Ok(())
+            });
+        }
         self.compared = None;
         self.signed.push(unpublished.tree);
         let note = note(unpublished.tree);
@@ -186,6 +195,8 @@ impl Shell {
             return Ok(());
         }
         assert!(self.is_own(), "it wrote over {:?}", self.stored);
+        let in_d1 = self.gate.count("SELECT count(*) FROM receipts") as u64;
+        assert!(in_d1 >= unpublished.tree.size, "it published what D1 lacks");
         self.stored = Some(note.clone());
         if of_d1 == Some(true) {
             return Ok(());
@@ -457,10 +468,55 @@ fn what_the_lane_no_longer_has_is_lost_and_its_flushes_go_on() {
         decided(&gate, 3);
         decided(&gate, 2);
         let seqs: Vec<u64> = gate.receipts().iter().map(|receipt| receipt.seq).collect();
-        let expected: Vec<u64> =
-            (1..=205).filter(|seq| !(101..=forgotten.min(200)).contains(seq)).collect();
+        let lost = 101..=forgotten.min(200);
+        let expected: Vec<u64> = (1..=205).filter(|seq| !lost.contains(seq)).collect();
         assert_eq!(seqs, expected);
+        // A lane without calls does not tell of them again.
+        gate.on_lane(|lane, _| {
+            lane.ask_d1();
+            Ok(())
+        })
+        .unwrap();
+        gate.flush_all();
+        assert_eq!(*gate.told_lost.borrow(), [lost.into_inner()]);
     }
+}
+
+#[test]
+fn a_lane_without_calls_notices_a_restore_when_it_asks_d1() {
+    let gate = Gate::new();
+    decided(&gate, 40);
+    let all = bodies(&gate);
+    restore(&gate, 10);
+    gate.flush_all();
+    assert_eq!(bodies(&gate).len(), 10);
+    gate.on_lane(|lane, _| {
+        lane.ask_d1();
+        Ok(())
+    })
+    .unwrap();
+    gate.flush_all();
+    assert_eq!(bodies(&gate), all);
+}
+
+#[test]
+fn a_second_restore_to_an_earlier_time_loses_what_the_first_one_lost() {
+    let gate = Gate::new();
+    let forget = |through: i64| {
+        let forget = "DELETE FROM flushed WHERE seq <= ?1";
+        gate.storage.connection.execute(forget, [through]).unwrap();
+    };
+    decided(&gate, 200);
+    restore(&gate, 100);
+    forget(150);
+    decided(&gate, 1);
+    restore(&gate, 50);
+    forget(160);
+    decided(&gate, 1);
+    assert_eq!(*gate.told_lost.borrow(), [(101, 150), (51, 160)]);
+    let lost = |seq| gate.on_lane(|_, storage| Lane::expected_in_d1(storage, seq)).unwrap();
+    assert_eq!([50, 51, 160, 161].map(lost), [Some(50), None, None, Some(161)]);
+    assert_eq!(bodies(&gate).len(), 50 + 42);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod support;
 
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::call::command::Purpose;
 use gateward_core::clock::DAY_MS;
 use gateward_core::gate::head_log::LaneCheckpoint;
@@ -11,7 +12,7 @@ use gateward_core::gate::{Effect, OutcomeCommand};
 use gateward_core::lane::{Lane, LogKeys, LogName, TreeHead};
 use gateward_core::receipt::Ending;
 use gateward_core::receipt::retention::{MAX_OLD_RECEIPTS, MAX_PRUNED};
-use gateward_core::receipt::{self, Break, HEAD_LANE, StoredReceipt};
+use gateward_core::receipt::{self, Break, StoredReceipt};
 use gateward_core::registry::{AgentStatus, TenantRecord};
 use gateward_core::sql::d1;
 use rusqlite::params;
@@ -309,6 +310,83 @@ fn a_chain_that_was_changed_and_sealed_again_is_not_pruned() {
     }
 }
 
+/// D1 is restored to when it had so many receipts, and the lane no longer has those up to `forgotten`.
+fn lose(gate: &Gate, restored: u64, forgotten: u64) {
+    let delete = "DELETE FROM receipts WHERE seq > ?1";
+    gate.database.execute(delete, [restored as i64]).unwrap();
+    let forget = "DELETE FROM flushed WHERE seq <= ?1";
+    gate.storage.connection.execute(forget, [forgotten as i64]).unwrap();
+    with_rate(gate);
+    gate.flush_all();
+}
+
+/// Prunes until nothing more is old enough. Returns the anchor.
+fn prune_all(gate: &Gate, cutoff_ms: u64) -> Result<u64, Break> {
+    let mut anchor = 0;
+    loop {
+        let next = prune(gate, cutoff_ms)?;
+        if next == anchor {
+            return Ok(anchor);
+        }
+        anchor = next;
+    }
+}
+
+#[test]
+fn lost_receipts_do_not_keep_what_is_around_them_from_being_pruned() {
+    for (restored, forgotten) in [(300, 340), (0, 20), (599, 600), (256, 512)] {
+        for forgets in [false, true] {
+            let gate = Gate::new();
+            (0..600).for_each(|_| drop(with_rate(&gate)));
+            gate.flush_all();
+            lose(&gate, restored, forgotten);
+            (0..600).for_each(|_| drop(with_rate(&gate)));
+            gate.flush_all();
+            assert_eq!(gate.receipts().len() as u64, 1_201 - (forgotten - restored));
+            if forgets {
+                forget_leaves(&gate);
+            }
+            let in_gap_ms = START_MS + (restored + 1) * 1_000;
+            assert_eq!(prune_all(&gate, in_gap_ms), Ok(restored), "{restored} {forgets}");
+            // As soon as what comes after the gap is old.
+            let after_gap_ms = START_MS + (forgotten + 2) * 1_000;
+            assert_eq!(prune_all(&gate, after_gap_ms), Ok(forgotten + 1), "{restored} {forgets}");
+            assert_eq!(prune_all(&gate, gate.now_ms.get() + 1), Ok(1_201), "{restored} {forgets}");
+            gate.evict();
+            assert_eq!(with_rate(&gate)["receipt"]["seq"], 1_202);
+        }
+    }
+}
+
+#[test]
+fn a_gap_that_the_lane_knows_hides_no_change_of_the_chain() {
+    let change = "UPDATE receipts SET body = replace(body, 'allow', 'denyy') WHERE seq = ?1";
+    let remove = "DELETE FROM receipts WHERE seq = ?1";
+    for (statement, seq) in [(change, 2), (change, 10), (change, 21), (remove, 10), (remove, 21)] {
+        let gate = Gate::new();
+        (0..40).for_each(|_| drop(with_rate(&gate)));
+        gate.flush_all();
+        lose(&gate, 10, 20);
+        assert_eq!(gate.database.execute(statement, [seq]).unwrap(), 1);
+        seal_again(&gate);
+        let broken = prune_all(&gate, gate.now_ms.get() + 1).unwrap_err();
+        assert!((1..=21).contains(&broken.seq), "{seq}: {broken:?}");
+        assert!(gate.count("SELECT count(*) FROM receipts WHERE seq >= 11") >= 20, "{seq}");
+    }
+}
+
+#[test]
+fn if_another_backup_has_receipts_that_were_lost_they_are_pruned_like_others() {
+    let gate = Gate::new();
+    (0..40).for_each(|_| drop(with_rate(&gate)));
+    gate.flush_all();
+    let keep = "CREATE TEMP TABLE backup AS SELECT * FROM receipts WHERE seq <= 20";
+    gate.database.execute(keep, []).unwrap();
+    lose(&gate, 10, 20);
+    gate.database.execute("INSERT OR IGNORE INTO receipts SELECT * FROM backup", []).unwrap();
+    assert_eq!(prune_all(&gate, gate.now_ms.get() + 1), Ok(41));
+}
+
 #[test]
 fn a_receipt_is_as_old_as_its_body_says() {
     let gate = Gate::new();
@@ -364,6 +442,34 @@ fn the_head_log_is_pruned_in_whole_bundles() {
     assert_eq!(prune(&gate, cutoff_ms), Ok(256));
     assert_eq!(prune(&gate, cutoff_ms), Ok(512));
     assert_eq!(prune(&gate, cutoff_ms), Ok(512));
+}
+
+#[test]
+fn the_head_log_is_pruned_around_lost_entries() {
+    let mut gate = Gate::new();
+    gate.number = HEAD_LANE;
+    let tell = |gate: &Gate, size| {
+        let checkpoint = LaneCheckpoint {
+            tenant: TENANT.to_owned(),
+            of_lane: 0,
+            note: note(size),
+            first: 1,
+            pruned_through: 0,
+        };
+        let now_ms = gate.now_ms.get();
+        let kept = gate.on_lane(|lane, storage| {
+            lane.keep_checkpoint(storage, &gate.config, &checkpoint, now_ms)
+        });
+        kept.unwrap().unwrap();
+        gate.flush_all();
+    };
+    (1..=300).for_each(|size| tell(&gate, size));
+    let delete = "DELETE FROM receipts WHERE seq > 280";
+    gate.database.execute(delete, []).unwrap();
+    gate.storage.connection.execute("DELETE FROM flushed WHERE seq <= 290", []).unwrap();
+    (301..=600).for_each(|size| tell(&gate, size));
+    assert_eq!(*gate.told_lost.borrow(), [(281, 290)]);
+    assert_eq!(prune_all(&gate, gate.now_ms.get() + 1), Ok(512));
 }
 
 #[test]

@@ -435,6 +435,23 @@ fn a_reader_is_known_by_its_credential_and_a_deleted_agent_has_no_status() {
 }
 
 #[test]
+fn a_checkpoint_is_not_published_while_d1_lacks_its_last_receipt() {
+    let database = support::database();
+    let publish = |last: Option<i64>| {
+        let values = params!["demo", 9, "a", 1, "", None::<&str>, last];
+        database.query_row(d1::PUBLISH, values, |row| row.get::<_, i64>(0)).is_ok()
+    };
+    assert!(!publish(Some(1)));
+    database
+        .execute_batch(
+            "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, prev_receipt_hash, body) \
+             VALUES ('demo', 9, 1, 'decision', 'd', 0, 'h', 'p', '{}')",
+        )
+        .unwrap();
+    assert!(publish(Some(1)));
+}
+
+#[test]
 fn a_cosigned_checkpoint_is_kept_until_witnesses_were_asked_about_a_newer_one() {
     let database = support::database();
     let row = || -> (String, String, String) {
@@ -442,7 +459,7 @@ fn a_cosigned_checkpoint_is_kept_until_witnesses_were_asked_about_a_newer_one() 
         database.query_row(d1::LOG_CHECKPOINT, params!["demo", 9], read).unwrap()
     };
     let publish = |note: &str, read: Option<&str>| {
-        let values = params!["demo", 9, note, 1, "", read];
+        let values = params!["demo", 9, note, 1, "", read, None::<i64>];
         let published = database.query_row(d1::PUBLISH, values, |row| row.get::<_, i64>(0));
         assert!(published.is_ok(), "{note}");
     };

@@ -3,7 +3,7 @@
 use gateward_core::lane::{LogName, encode_hashes};
 use gateward_core::tlog::Hash;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, from_str, json};
 
 use crate::failure::Failure;
 
@@ -11,7 +11,6 @@ use crate::failure::Failure;
 #[derive(Deserialize)]
 pub(super) struct HeadBody {
     pub kind: String,
-    pub prev_hash: String,
     pub checkpoint: Option<String>,
     pub first: Option<u64>,
     pub of_lane: Option<u16>,
@@ -19,12 +18,16 @@ pub(super) struct HeadBody {
     pub event_id: Option<String>,
 }
 
+pub(super) fn head_body(body: &str) -> Result<HeadBody, Failure> {
+    from_str(body).map_err(|_| broken("a head log's entry"))
+}
+
 pub(super) fn broken(what: &str) -> Failure {
     Failure::Other(format!("the answer is not {what}"))
 }
 
-/// The worker's bundle or receipt was there a moment ago, or when an earlier run began.
-pub(super) fn deleted(log: &str) -> Failure {
+/// The receipt was there a moment ago, or when an earlier run began.
+pub(super) fn deleted(log: &LogName) -> Failure {
     Failure::Other(format!(
         "receipts of `{log}` were deleted because of their age before they were exported: begin a new export"
     ))

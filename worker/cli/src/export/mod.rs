@@ -4,7 +4,7 @@
 //! covers are written. So a reader verifies each checkpoint when it comes to it, and keeps nothing.
 
 mod form;
-mod lane;
+mod log;
 mod output;
 mod progress;
 mod source;
@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::lane::{LogName, TreeHead};
-use gateward_core::receipt::{HEAD_LANE, LANE_CHECKPOINT_KIND, REGISTRY_EVENT_KIND};
-use gateward_core::tlog::TILE_WIDTH;
-use serde_json::{from_str, json};
+use gateward_core::receipt::{LANE_CHECKPOINT_KIND, REGISTRY_EVENT_KIND};
+use serde_json::json;
 
-use self::form::{HeadBody, broken, deleted, log_line, smaller};
-use self::lane::LaneLog;
-use self::output::Output;
+use self::form::{HeadBody, broken, head_body};
+use self::log::{Entry, Log};
+use self::output::{BegunHead, Output};
 use self::source::Events;
 use crate::failure::Failure;
 use crate::runner::Runner;
@@ -40,20 +40,30 @@ Examples:
   gateward export --output acme.ndjson
   gateward verify acme.ndjson --key \"$(cat acme.vkey)\"")]
 pub struct Export {
-    /// The file to write. If it has an export that was stopped, this export goes on from there
+    /// The file to write. If it has an export that was stopped, this export goes on from there, or from its first lost
+    /// receipt, which may have been written again since
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 }
 
 /// The head log while it is written.
 struct HeadLog {
-    name: LogName,
-    size: u64,
-    note: String,
-    /// The index of the next entry.
-    next: u64,
-    is_begun: bool,
+    log: Log,
     events: Events,
+}
+
+/// The log of a lane while it is written.
+struct LaneLog {
+    log: Log,
+    /// The last deleted receipt, as the newest entry of the head log says.
+    pruned_through: u64,
+}
+
+impl LaneLog {
+    /// Whether the head log says that what comes before the export was deleted because of its age.
+    const fn is_deletion_recorded(&self) -> bool {
+        self.log.begin == 0 || self.pruned_through >= self.log.first + self.log.begin - 1
+    }
 }
 
 impl Runner {
@@ -64,19 +74,22 @@ impl Runner {
         let origin = note.lines().next().unwrap_or_default();
         let base =
             origin.strip_suffix(&format!("/{name}")).ok_or_else(|| broken("a checkpoint"))?;
-        let checkpoint_in = |index| self.checkpoint_in(&name, index, size);
+        let checkpoint_in = |index| self.checkpoint_in(index, size);
         let (mut output, begun) = Output::open(&export.output, &tenant, base, checkpoint_in)?;
-        let next = match begun.head {
-            Some(next) if next > size => return Err(smaller(&name)),
-            Some(next) => next,
-            None => self.first_bundle(&name, size)?,
+        let log = match begun.head {
+            Some(BegunHead { begin, next }) => {
+                self.continue_log(&mut output, name, (1, begin, next))?
+            }
+            None => self.begin_log(&mut output, name, 1)?,
         };
-        output.announce(next, size);
-        let is_begun = begun.head.is_some();
-        let mut head = HeadLog { name, size, note, next, is_begun, events: Events::default() };
-        let lanes = begun.lanes.iter();
-        let lanes = lanes.map(|lane| self.continue_lane(&mut output, &tenant, lane));
-        let mut lanes: Vec<LaneLog> = lanes.collect::<Result<_, _>>()?;
+        let mut head = HeadLog { log, events: Events::default() };
+        let mut lanes = Vec::new();
+        for lane in begun.lanes {
+            let name = LogName { tenant: tenant.clone(), lane: lane.lane };
+            let begun = (lane.first, lane.begin, lane.next);
+            let log = self.continue_log(&mut output, name, begun)?;
+            lanes.push(LaneLog { log, pruned_through: lane.pruned_through });
+        }
         self.write_head(&mut output, &mut head, &mut lanes)?;
         // A lane that has just deleted receipts told the head log of it, which publishes that within seconds.
         for _ in 0..HEAD_LOOKS {
@@ -84,26 +97,22 @@ impl Runner {
                 break;
             }
             std::thread::sleep(HEAD_PAUSE);
-            let before = head.size;
-            (head.note, head.size) = self.checkpoint(&head.name)?;
-            output.announce(before, head.size);
+            self.look_again(&mut output, &mut head.log)?;
             self.write_head(&mut output, &mut head, &mut lanes)?;
         }
-        if let Some(lane) = lanes.iter().find(|lane| !lane.is_deletion_recorded()) {
+        if let Some(LaneLog { log, .. }) = lanes.iter().find(|lane| !lane.is_deletion_recorded()) {
             return Err(Failure::Other(format!(
                 "the head log does not say that receipts of `{}` were deleted because of their age: try again later",
-                lane.name
+                log.name
             )));
         }
-        for lane in &mut lanes {
-            self.write_through(&mut output, lane, lane.size)?;
+        for LaneLog { log, .. } in &mut lanes {
+            self.write_through(&mut output, log, log.size)?;
         }
-        for lane in &lanes {
-            let log = lane.name.to_string();
-            output.line(&json!({ "type": "checkpoint", "log": log, "note": lane.note }))?;
+        for log in lanes.iter().map(|lane| &lane.log).chain([&head.log]) {
+            let name = log.name.to_string();
+            output.line(&json!({ "type": "checkpoint", "log": name, "note": log.note }))?;
         }
-        let log = head.name.to_string();
-        output.line(&json!({ "type": "checkpoint", "log": log, "note": head.note }))?;
         let entries = output.entries;
         output.end()?;
         eprintln!(
@@ -113,67 +122,53 @@ impl Runner {
         Ok(0)
     }
 
+    /// Reads the newest checkpoint of a log again.
+    fn look_again(&self, output: &mut Output, log: &mut Log) -> Result<(), Failure> {
+        let before = log.size;
+        (log.note, log.size) = self.checkpoint(&log.name)?;
+        output.announce(before, log.size);
+        Ok(())
+    }
+
     /// Writes the entries of the head log up to its size, and before each checkpoint of a lane what that covers.
     fn write_head(
         &self,
         output: &mut Output,
-        head: &mut HeadLog,
+        HeadLog { log, events }: &mut HeadLog,
         lanes: &mut Vec<LaneLog>,
     ) -> Result<(), Failure> {
-        let (begin, log) = (head.next, head.name.to_string());
-        for number in begin / TILE_WIDTH..head.size.div_ceil(TILE_WIDTH) {
-            let bundle = self.head_bundle(&head.name, number, head.size)?;
-            let entries = (number * TILE_WIDTH..).zip(bundle);
-            for (index, body) in entries.filter(|(index, _)| *index >= begin) {
-                let members: HeadBody =
-                    from_str(&body).map_err(|_| broken("a head log's entry"))?;
-                if !head.is_begun {
-                    let edge = self.edge(&head.name, begin, head.size)?;
-                    let first = index + 1 - begin;
-                    output.line(&log_line(&head.name, first, begin, &edge, &members.prev_hash))?;
-                    head.is_begun = true;
-                }
-                if members.kind == LANE_CHECKPOINT_KIND {
-                    self.write_lane(output, lanes, &head.name.tenant, &members)?;
-                }
-                let entry = json!({ "type": "entry", "log": log, "index": index, "body": body });
-                output.entry(&entry)?;
-                if members.kind == REGISTRY_EVENT_KIND {
-                    let id = members.event_id.as_deref().unwrap_or_default();
-                    let event = head.events.find(self, id)?;
-                    output.line(
-                        &json!({ "type": "event", "log": log, "index": index, "event": event }),
-                    )?;
-                }
-                head.next = index + 1;
+        while log.next < log.size {
+            let entry = self.read_entry(log)?;
+            let members = match &entry {
+                Entry::Body(body) => Some(head_body(body)?),
+                Entry::Lost(_) => None,
+            };
+            if let Some(members) = members.as_ref().filter(|it| it.kind == LANE_CHECKPOINT_KIND) {
+                self.write_lane(output, lanes, &log.name.tenant, members)?;
             }
+            output.entry(&log.line(&entry))?;
+            if let Some(members) = members.as_ref().filter(|it| it.kind == REGISTRY_EVENT_KIND) {
+                let event = events.find(self, members.event_id.as_deref().unwrap_or_default())?;
+                let (name, index) = (log.name.to_string(), log.next);
+                let line = json!({ "type": "event", "log": name, "index": index, "event": event });
+                output.line(&line)?;
+            }
+            log.next += 1;
         }
         Ok(())
     }
 
-    fn head_bundle(&self, head: &LogName, number: u64, size: u64) -> Result<Vec<String>, Failure> {
-        let bundle = self.bundle(head, number, size);
-        bundle.map_err(|failure| match failure.is("not_found") {
-            true => deleted(&head.to_string()),
-            false => failure,
-        })
-    }
-
     /// The lane and the size of the checkpoint in an entry of the head log; `None` if there is no such entry, or it has
     /// no checkpoint.
-    fn checkpoint_in(
-        &self,
-        head: &LogName,
-        index: u64,
-        size: u64,
-    ) -> Result<Option<(u16, u64)>, Failure> {
+    fn checkpoint_in(&self, index: u64, size: u64) -> Result<Option<(u16, u64)>, Failure> {
         if index >= size {
             return Ok(None);
         }
-        let entries = self.head_bundle(head, index / TILE_WIDTH, size)?;
-        let body = (index / TILE_WIDTH * TILE_WIDTH..).zip(entries).find(|(at, _)| *at == index);
-        let (_, body) = body.ok_or_else(|| broken("a bundle of entries"))?;
-        let members: HeadBody = from_str(&body).map_err(|_| broken("a head log's entry"))?;
+        let receipts = self.receipts(HEAD_LANE, index + 1, 1)?;
+        let Some(receipt) = receipts.into_iter().find(|receipt| receipt.seq == index + 1) else {
+            return Ok(None);
+        };
+        let members = head_body(&receipt.body)?;
         let (Some(lane), Some(note)) = (members.of_lane, members.checkpoint) else {
             return Ok(None);
         };
@@ -195,23 +190,32 @@ impl Runner {
             return Err(broken("a head log's entry"));
         };
         let size = TreeHead::of_note(note).ok_or_else(|| broken("a checkpoint"))?.size;
-        let known = lanes.iter().position(|lane| lane.name.lane == number);
+        let known = lanes.iter().position(|lane| lane.log.name.lane == number);
         let at = match known {
             Some(at) => at,
             None => {
                 let name = LogName { tenant: tenant.to_owned(), lane: number };
-                lanes.push(self.begin_lane(output, name, first)?);
+                let log = self.begin_log(output, name, first)?;
+                lanes.push(LaneLog { log, pruned_through });
                 lanes.len() - 1
             }
         };
         let Some(lane) = lanes.get_mut(at) else { return Ok(()) };
         lane.pruned_through = pruned_through;
-        if size > lane.size {
+        if size > lane.log.size {
             // The head log has grown since the lane's checkpoint was read.
-            let before = lane.size;
-            (lane.note, lane.size) = self.checkpoint(&lane.name)?;
-            output.announce(before, lane.size);
+            self.look_again(output, &mut lane.log)?;
         }
-        self.write_through(output, lane, size)
+        self.write_through(output, &mut lane.log, size)
+    }
+
+    /// Writes a lane's entries below `size`.
+    fn write_through(&self, output: &mut Output, log: &mut Log, size: u64) -> Result<(), Failure> {
+        while log.next < size.min(log.size) {
+            let entry = self.read_entry(log)?;
+            output.entry(&log.line(&entry))?;
+            log.next += 1;
+        }
+        Ok(())
     }
 }

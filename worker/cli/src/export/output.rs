@@ -5,8 +5,9 @@ use std::io::{self, BufReader, BufWriter, Seek as _, Stderr, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::lane::LogName;
-use gateward_core::receipt::{HEAD_LANE, REGISTRY_EVENT_KIND};
+use gateward_core::receipt::REGISTRY_EVENT_KIND;
 use serde_json::{Value, from_str, json};
 
 use super::form::HeadBody;
@@ -28,12 +29,19 @@ pub(super) struct Output<W: Write = Stderr> {
 /// How far a file is that an earlier run began.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Begun {
-    /// The index of the next entry of the head log; `None` if that log has not begun.
-    pub head: Option<u64>,
+    /// `None` if the head log has not begun.
+    pub head: Option<BegunHead>,
     pub lanes: Vec<BegunLane>,
     entries: u64,
     /// What is kept of the file.
     bytes: u64,
+}
+
+/// How far the head log is: the indexes of its first entry and of the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BegunHead {
+    pub begin: u64,
+    pub next: u64,
 }
 
 /// How far a lane's log is.
@@ -65,8 +73,8 @@ impl Output {
         let mut file = file.map_err(failed)?;
         file.try_lock().map_err(|error| failed(error.into()))?;
         let (kept, whole) = Begun::read(&file, tenant, base)?;
-        let next = kept.head.filter(|_| whole.bytes > kept.bytes);
-        let begun = match next.map(checkpoint_in).transpose()?.flatten() {
+        let head = kept.head.filter(|_| whole.bytes > kept.bytes);
+        let begun = match head.map(|head| checkpoint_in(head.next)).transpose()?.flatten() {
             Some((lane, size)) if whole.adds_only(&kept, lane, size) => whole,
             _ => kept,
         };
@@ -111,21 +119,25 @@ impl<W: Write> Output<W> {
 }
 
 impl Begun {
-    /// Reads a file. Returns how far it is after the last whole entry of the head log, and after the last whole line
-    /// that belongs before the checkpoints.
+    /// Reads a file, up to its first lost row. Returns how far it is after the last whole entry of the head log, and after
+    /// the last whole line that belongs before the checkpoints.
     fn read(file: &File, tenant: &str, base: &str) -> Result<(Self, Self), Failure> {
         let length = file.metadata().map_err(failed)?.len();
         let mut input = BufReader::new(file);
         let (mut kept, mut now) = (Self::default(), Self::default());
-        let (mut bytes, mut end, mut awaits_event) = (Vec::new(), 0, false);
+        let (mut bytes, mut end, mut awaits_event, mut is_cut) = (Vec::new(), 0, false, false);
         while read::line(&mut input, &mut bytes).map_err(failed)? == Read::Line {
             let begin = end;
             if begin + bytes.len() as u64 + 1 > length {
                 break;
             }
             end += bytes.len() as u64 + 1;
+            let line = Line::parse(&bytes).map_err(|problem| unreadable(&problem))?;
+            if is_cut && !matches!(line, Line::End { .. }) {
+                continue;
+            }
             // Whether the head log has a whole entry, or none yet.
-            let is_whole = match Line::parse(&bytes).map_err(|problem| unreadable(&problem))? {
+            let is_whole = match line {
                 Line::Export { tenant: named, origin } if begin == 0 => {
                     if named != tenant || origin != base {
                         return Err(taken(&format!("is an export of `{named}` by `{origin}`")));
@@ -135,7 +147,7 @@ impl Begun {
                 _ if begin == 0 => return Err(taken("is not an export")),
                 Line::Log(log) => match lane_of(&log.log) {
                     Some(HEAD_LANE) => {
-                        now.head = Some(log.begin);
+                        now.head = Some(BegunHead { begin: log.begin, next: log.begin });
                         true
                     }
                     Some(lane) => {
@@ -149,7 +161,10 @@ impl Begun {
                 Line::Entry { log, index, body } if lane_of(&log) == Some(HEAD_LANE) => {
                     let members: HeadBody =
                         from_str(&body).map_err(|error| unreadable(&error.to_string()))?;
-                    (now.head, now.entries) = (Some(index + 1), now.entries + 1);
+                    if let Some(head) = &mut now.head {
+                        head.next = index + 1;
+                    }
+                    now.entries += 1;
                     let of = members.of_lane;
                     if let Some(pruned) = members.pruned_through
                         && let Some(lane) = now.lanes.iter_mut().find(|it| Some(it.lane) == of)
@@ -163,7 +178,12 @@ impl Begun {
                     awaits_event = false;
                     true
                 }
-                Line::Entry { log, index, .. } | Line::Missing { log, index, .. } => {
+                // A lost row can have been written again since, so what follows is read again.
+                Line::Missing { .. } => {
+                    is_cut = true;
+                    continue;
+                }
+                Line::Entry { log, index, .. } => {
                     let lane = lane_of(&log);
                     if let Some(it) = now.lanes.iter_mut().find(|it| Some(it.lane) == lane) {
                         it.next = index + 1;
@@ -251,7 +271,7 @@ mod tests {
             let name = LogName { tenant: "acme".to_owned(), lane };
             log_line(&name, 1, begin, &[], GENESIS)
         };
-        let (one, two, leaf) = ("acme.lane-0", "acme.lane-1", "A".repeat(43) + "=");
+        let (one, two) = ("acme.lane-0", "acme.lane-1");
         let export = json!({
             "type": "export", "version": 1, "tenant": "acme", "origin": BASE, "created_at": now(),
         });
@@ -266,10 +286,9 @@ mod tests {
             json!({ "type": "event", "log": "acme.head", "index": 1, "event": null }),
             log(1, 2),
             entry(two, 2, "{}"),
-            json!({ "type": "missing", "log": two, "index": 3, "leaf_hash": leaf }),
             head(2, "lane_checkpoint", 1, 2),
             entry(one, 2, "{}"),
-            entry(two, 4, "{}"),
+            entry(two, 3, "{}"),
             json!({ "type": "checkpoint", "log": one, "note": "" }),
         ];
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -292,17 +311,16 @@ mod tests {
             ("an entry without its event", (7, None, 6, Some(1), &[(0, 2)])),
             ("an entry with its event", (8, None, 8, Some(2), &[(0, 2)])),
             ("a second lane", (10, Some((1, 4)), 10, Some(2), &[(0, 2), (1, 3)])),
-            ("a lost row", (11, Some((1, 4)), 11, Some(2), &[(0, 2), (1, 4)])),
-            ("the head log has no other entry", (11, None, 8, Some(2), &[(0, 2)])),
-            ("the checkpoint is of another lane", (11, Some((0, 9)), 8, Some(2), &[(0, 2)])),
-            ("the rest of a lane", (13, None, 12, Some(3), &[(0, 2), (1, 4)])),
+            ("the head log has no other entry", (10, None, 8, Some(2), &[(0, 2)])),
+            ("the checkpoint is of another lane", (10, Some((0, 9)), 8, Some(2), &[(0, 2)])),
+            ("the rest of a lane", (12, None, 11, Some(3), &[(0, 2), (1, 3)])),
             (
                 "the head log covers the rest now",
-                (13, Some((0, 3)), 13, Some(3), &[(0, 3), (1, 4)]),
+                (12, Some((0, 3)), 12, Some(3), &[(0, 3), (1, 3)]),
             ),
-            ("it covers none of the rest", (13, Some((0, 2)), 12, Some(3), &[(0, 2), (1, 4)])),
-            ("the rest of two lanes", (14, Some((0, 9)), 12, Some(3), &[(0, 2), (1, 4)])),
-            ("a checkpoint", (15, Some((0, 9)), 12, Some(3), &[(0, 2), (1, 4)])),
+            ("it covers none of the rest", (12, Some((0, 2)), 11, Some(3), &[(0, 2), (1, 3)])),
+            ("the rest of two lanes", (13, Some((0, 9)), 11, Some(3), &[(0, 2), (1, 3)])),
+            ("a checkpoint", (14, Some((0, 9)), 11, Some(3), &[(0, 2), (1, 3)])),
         ];
         let (path, lines) = (file("resumed"), lines());
         for (what, (count, checkpoint, kept, head, lanes)) in cases {
@@ -321,7 +339,8 @@ mod tests {
                 expected.push("\"next\"");
                 assert_eq!(written, expected, "{what}, cut at {cut}");
                 let next: Vec<_> = begun.lanes.iter().map(|it| (it.lane, it.next)).collect();
-                assert_eq!((begun.head, &next[..]), (*head, *lanes), "{what}, cut at {cut}");
+                let of_head = begun.head.map(|head| head.next);
+                assert_eq!((of_head, &next[..]), (*head, *lanes), "{what}, cut at {cut}");
             }
         }
         fs::remove_file(path).unwrap();
@@ -330,12 +349,30 @@ mod tests {
     #[test]
     fn what_the_head_log_said_of_deleted_receipts_is_known_when_an_export_goes_on() {
         let path = file("deleted");
-        fs::write(&path, lines()[..12].concat()).unwrap();
+        fs::write(&path, lines()[..11].concat()).unwrap();
         let (output, begun) = Output::open(&path, "acme", BASE, |_| Ok(None)).unwrap();
         drop(output);
         fs::remove_file(path).unwrap();
         let lanes: Vec<_> = begun.lanes.iter().map(|it| (it.begin, it.pruned_through)).collect();
-        assert_eq!((begun.entries, &lanes[..]), (7, &[(0, 0), (2, 2)][..]));
+        assert_eq!((begun.entries, &lanes[..]), (6, &[(0, 0), (2, 2)][..]));
+    }
+
+    #[test]
+    fn from_a_lost_row_on_an_export_is_read_again_unless_it_is_whole() {
+        let path = file("lost");
+        let (log, leaf_hash) = ("acme.lane-1", "A".repeat(43) + "=");
+        let lost = json!({ "type": "missing", "log": log, "index": 3, "leaf_hash": leaf_hash });
+        let (lost, end) = (format!("{lost}\n"), json!({ "type": "end", "entries": 9 }));
+        for (rest, is_whole) in [(String::new(), false), (format!("{end}\n"), true)] {
+            let before = lines()[..10].concat();
+            let after = lines()[10..].concat();
+            fs::write(&path, [&*before, &*lost, &*after, &*rest].concat()).unwrap();
+            let opened = Output::open(&path, "acme", BASE, |_| Ok(Some((1, 4))));
+            assert_eq!(opened.is_err(), is_whole);
+            drop(opened);
+            assert_eq!(fs::read_to_string(&path).unwrap() == before, !is_whole);
+        }
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use gateward_core::lane::{LogName, TreeHead};
 use gateward_core::receipt::{HashedEvent, RegistryEvents};
-use gateward_core::tlog::tile::{entries, nodes_of};
+use gateward_core::tlog::tile::nodes_of;
 use gateward_core::tlog::{Hash, Layer, Note, TILE_HEIGHT, TILE_WIDTH, TilePath};
 use serde_json::from_str;
 
@@ -25,12 +25,6 @@ impl Runner {
         Ok((note, size.ok_or_else(|| broken("a checkpoint"))?))
     }
 
-    /// A tile of a log, or a bundle of its entries.
-    pub(super) fn resource(&self, log: &LogName, path: &TilePath) -> Result<Vec<u8>, Failure> {
-        let request = Request::get(&["log", &log.to_string(), "tile", &path.to_string()]);
-        Ok(self.client.send(&request)?.bytes)
-    }
-
     pub(super) fn tile(
         &self,
         log: &LogName,
@@ -39,36 +33,11 @@ impl Runner {
         size: u64,
     ) -> Result<Vec<Hash>, Failure> {
         let path = TilePath::in_tree(Layer::Hashes(level), number, size);
-        let bytes = self.resource(log, &path.ok_or_else(|| broken("a tile"))?)?;
+        let path = path.ok_or_else(|| broken("a tile"))?.to_string();
+        let request = Request::get(&["log", &log.to_string(), "tile", &path]);
+        let bytes = self.client.send(&request)?.bytes;
         let (hashes, rest) = bytes.as_chunks();
         rest.is_empty().then(|| hashes.to_vec()).ok_or_else(|| broken("a tile"))
-    }
-
-    pub(super) fn bundle(
-        &self,
-        log: &LogName,
-        number: u64,
-        size: u64,
-    ) -> Result<Vec<String>, Failure> {
-        let path = TilePath::in_tree(Layer::Entries, number, size);
-        let bytes = self.resource(log, &path.ok_or_else(|| broken("a bundle"))?)?;
-        let bodies = entries(&bytes).ok_or_else(|| broken("a bundle of entries"))?;
-        let bodies = bodies.into_iter().map(|body| String::from_utf8(body.to_vec()));
-        bodies.collect::<Result<_, _>>().map_err(|_| broken("a bundle of entries"))
-    }
-
-    /// The index of the first entry whose bundle is there: older ones were deleted because of their age.
-    pub(super) fn first_bundle(&self, log: &LogName, size: u64) -> Result<u64, Failure> {
-        let (mut low, mut high) = (0, size.div_ceil(TILE_WIDTH).saturating_sub(1));
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.bundle(log, middle, size) {
-                Ok(_) => high = middle,
-                Err(failure) if failure.is("not_found") => low = middle + 1,
-                Err(failure) => return Err(failure),
-            }
-        }
-        Ok(low * TILE_WIDTH)
     }
 
     /// The perfect subtrees of the tree of the first `size` entries, largest first.

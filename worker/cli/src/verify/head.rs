@@ -64,7 +64,9 @@ impl HeadBody {
             }),
             "registry_event" => {
                 let event_id = members.text("event_id")?;
-                let epoch = event_id.strip_prefix("registry.").and_then(|it| it.parse().ok());
+                let epoch = event_id.strip_prefix("registry.");
+                // A sign is not part of it.
+                let epoch = epoch.filter(|it| !it.starts_with('+')).and_then(|it| it.parse().ok());
                 let epoch = epoch.ok_or("`event_id` must be `registry.` and an epoch")?;
                 let event_hash = members.hex_hash("event_hash")?;
                 Self::RegistryEvent(RegistryEvent { epoch, event_id, event_hash })

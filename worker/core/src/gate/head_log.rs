@@ -7,10 +7,11 @@ use super::agent_state::AgentState;
 use super::facts::EventFacts;
 use super::row::{Event, JournalEntry};
 use super::space;
+use crate::bounds::HEAD_LANE;
 use crate::problem::Problem;
 use crate::receipt::{
-    BODY_VERSION, HEAD_LANE, HeadBody, LANE_CHECKPOINT_KIND, LaneCheckpointBody,
-    REGISTRY_EVENT_KIND, RegistryEvent, RegistryEventBody,
+    BODY_VERSION, Body, LANE_CHECKPOINT_KIND, LaneCheckpointBody, REGISTRY_EVENT_KIND,
+    RegistryEvent, RegistryEventBody,
 };
 
 /// The agent of the head log's rows. No agent can have this name.
@@ -43,7 +44,7 @@ pub fn lane_checkpoint(
     checkpoint: &LaneCheckpoint,
 ) -> Result<(JournalEntry, AgentState), Problem> {
     let event = begin(facts)?;
-    let body = HeadBody::LaneCheckpoint(LaneCheckpointBody {
+    let body = Body::LaneCheckpoint(LaneCheckpointBody {
         checkpoint: &checkpoint.note,
         first: checkpoint.first,
         kind: LANE_CHECKPOINT_KIND,
@@ -70,7 +71,7 @@ pub fn registry_event(
     registry_event: &RegistryEvent,
 ) -> Result<(JournalEntry, AgentState), Problem> {
     let event = begin(facts)?;
-    let body = HeadBody::RegistryEvent(RegistryEventBody {
+    let body = Body::RegistryEvent(RegistryEventBody {
         event_hash: &registry_event.hash(),
         event_id: &registry_event.event_id,
         kind: REGISTRY_EVENT_KIND,

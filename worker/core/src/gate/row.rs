@@ -12,7 +12,7 @@ use crate::limit::Amount;
 use crate::limit::book::Writes;
 use crate::metrics::Series;
 use crate::policy::risk::RiskTier;
-use crate::receipt::{self, ChainHead, Sealable};
+use crate::receipt::{self, Body, ChainHead};
 use crate::taint::TaintExplanation;
 
 /// One row of the lane's journal.
@@ -44,7 +44,7 @@ pub struct JournalEntry {
 /// `d1-migrations/` read the members by name.
 #[derive(Debug, Serialize)]
 pub struct JournalRow<'a, D> {
-    /// [`Sealable::row_kind`] of the receipt; absent for a decision.
+    /// [`Body::row_kind`] of the receipt; absent for a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
     pub seq: u64,
@@ -174,7 +174,7 @@ impl Event<'_> {
     #[must_use]
     pub fn entry(
         &self,
-        body: &impl Sealable,
+        body: &Body<'_>,
         detail: impl Serialize,
         metrics: &[Series<'_>],
     ) -> JournalEntry {

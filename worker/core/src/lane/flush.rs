@@ -41,7 +41,8 @@ pub struct FlushBatch {
     pub rows: String,
     /// The first and the last sequence number, if there are rows.
     pub range: Option<(u64, u64)>,
-    /// The receipt before them, which D1 took earlier. `None` if there is none, or if it was deleted because of its age.
+    /// The receipt before them, which D1 took earlier. `None` if there is none, or if it was deleted because of its age or
+    /// lost.
     pub before: Option<u64>,
     /// The sequence number and the hash of each row's receipt.
     pub hashes: Vec<(u64, String)>,
@@ -224,8 +225,7 @@ impl Lane {
         }
         let range =
             hashes.first().zip(hashes.last()).map(|((first, _), (last, _))| (*first, *last));
-        let through = self.flushed_through();
-        let before = (through > Self::anchor(storage)?.seq).then_some(through);
+        let before = Self::expected_in_d1(storage, self.flushed_through())?;
         self.flushes += 1;
         let due = range.is_some() || !count_keys.is_empty() || self.report_due;
         let left = self.journal_rows.saturating_sub(hashes.len() as u64);
@@ -277,6 +277,11 @@ impl Lane {
             || self.report_due
     }
 
+    /// Makes the next flush ask D1 what it has, also if there is nothing to copy.
+    pub fn ask_d1(&mut self) {
+        self.report_due = true;
+    }
+
     /// The newest receipt that D1 took for certain.
     #[must_use]
     pub fn flushed_through(&self) -> u64 {
@@ -322,7 +327,7 @@ impl Lane {
         storage.exec(sql::PRUNE, &[through])?;
         self.journal_rows = self.journal_rows.saturating_sub(batch.hashes.len() as u64);
         // Only now that D1 has shown that it has them.
-        self.forget_flushed(storage)?;
+        self.forget_flushed(storage, batch.hashes.len())?;
         Ok(Confirmed::Pruned)
     }
 

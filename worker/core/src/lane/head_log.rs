@@ -4,11 +4,12 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, meta, set_meta, unreadable};
 use super::tree::TreeHead;
+use crate::bounds::HEAD_LANE;
 use crate::gate::config::Config;
 use crate::gate::head_log::{self, LaneCheckpoint};
 use crate::gate::{AgentState, EventFacts, JournalEntry};
 use crate::problem::{Problem, ProblemCode};
-use crate::receipt::{HEAD_LANE, RegistryEvent};
+use crate::receipt::RegistryEvent;
 
 /// The name in `meta` of the epoch whose event is in the log, with all before it.
 const EVENTS_THROUGH: &str = "events_through";

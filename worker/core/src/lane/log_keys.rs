@@ -1,7 +1,7 @@
 //! How a deployment signs its logs: the vars and secrets for it, the names of logs, and their origins.
 
+use crate::bounds::HEAD_LANE;
 use crate::name::is_name;
-use crate::receipt::HEAD_LANE;
 use crate::tlog::{Checkpoint, Note, Signer, VerifierKey};
 
 use super::tree::TreeHead;

@@ -27,6 +27,7 @@ mod leases;
 mod limits;
 mod log_keys;
 mod looks;
+mod lost;
 mod observe;
 mod outbox;
 pub mod protocol;

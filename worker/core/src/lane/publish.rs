@@ -5,8 +5,8 @@
 //! what is wrong, because nobody could tell which of two histories is the true one.
 //!
 //! D1 can lack rows that it took, or have an earlier checkpoint of the tree: it was restored. Then the lane writes again what
-//! it still has ([`Lane::kept_rows`]), before it confirms another batch. A lane that has nothing to flush does not notice
-//! that rows are missing.
+//! it still has ([`Lane::kept_rows`]), before it confirms another batch. A lane that has nothing to flush asks D1 once a day
+//! ([`Lane::ask_d1`]).
 
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, Value, integer, set_meta, unreadable, unsigned};
@@ -24,8 +24,9 @@ const KEPT_MS: u64 = 60 * 60 * 1_000;
 /// they leave 1 GB.
 const MAX_KEPT_ROWS: u64 = 500_000;
 
-/// Kept rows that one flush deletes: more than one flush adds.
-const MAX_FORGOTTEN_ROWS: i64 = 4_000;
+/// Kept rows that one flush deletes at least, if they are old enough. It deletes up to twice as many as it adds: so there are
+/// soon no more than there should be, and it reads few rows that stay.
+const MIN_FORGOTTEN_ROWS: usize = 100;
 
 /// Bytes, and rows, that are written to D1 again with one statement.
 const MAX_REWRITTEN_BYTES: usize = super::flush::MAX_FLUSH_BYTES;
@@ -50,6 +51,8 @@ pub struct Unpublished {
     pub tree: TreeHead,
     /// The leaves of its last tile, in base64.
     pub leaves: String,
+    /// Its last receipt, which D1 must have. `None` if that was deleted because of its age or lost.
+    pub last: Option<u64>,
 }
 
 /// Kept rows on their way to D1, again.
@@ -144,15 +147,20 @@ impl Lane {
         if size <= known {
             return Ok(None);
         }
-        if size - known <= MAX_PUBLISHED_LEAVES {
-            let tree = TreeHead { size, root: self.tree.edge.root() };
-            let leaves = encode_hashes(&self.tree.leaves);
-            return Ok(Some(Unpublished { first, tree, leaves }));
-        }
-        // A part that ends with a full tile.
-        let size = (known / TILE_WIDTH * TILE_WIDTH) + MAX_PUBLISHED_LEAVES;
-        let root = self.tree.root_at(storage, size)?.ok_or_else(|| unreadable("a tile"))?;
-        Ok(Some(Unpublished { first, tree: TreeHead { size, root }, leaves: String::new() }))
+        let (tree, leaves) = match size - known <= MAX_PUBLISHED_LEAVES {
+            true => {
+                let tree = TreeHead { size, root: self.tree.edge.root() };
+                (tree, encode_hashes(&self.tree.leaves))
+            }
+            // A part that ends with a full tile.
+            false => {
+                let size = (known / TILE_WIDTH * TILE_WIDTH) + MAX_PUBLISHED_LEAVES;
+                let root = self.tree.root_at(storage, size)?.ok_or_else(|| unreadable("a tile"))?;
+                (TreeHead { size, root }, String::new())
+            }
+        };
+        let last = Self::expected_in_d1(storage, first - 1 + tree.size)?;
+        Ok(Some(Unpublished { first, tree, leaves, last }))
     }
 
     /// Whether D1 does not have a checkpoint of the whole tree.
@@ -205,11 +213,15 @@ impl Lane {
         Ok(())
     }
 
-    /// Forgets rows that were kept long enough, a bounded number of them.
-    pub(super) fn forget_flushed(&self, storage: &impl LaneSql) -> Result<(), StorageError> {
+    /// Forgets rows that were kept long enough, a bounded number of them. So many rows were `added`.
+    pub(super) fn forget_flushed(
+        &self,
+        storage: &impl LaneSql,
+        added: usize,
+    ) -> Result<(), StorageError> {
         let values = [
             integer(self.clock.expired_ms(KEPT_MS))?,
-            Value::Integer(MAX_FORGOTTEN_ROWS),
+            integer((2 * added).max(MIN_FORGOTTEN_ROWS) as u64)?,
             integer(self.flushed_through().saturating_sub(MAX_KEPT_ROWS))?,
         ];
         storage.exec(sql::FORGET_FLUSHED, &values).map(drop)

@@ -3,14 +3,18 @@
 //! INVARIANT (pruning hides nothing): a receipt is deleted only if it is the one that the lane sealed, and by the time in
 //! its own body. D1 is not believed: the lane's tree confirms the newest receipt that it looks at, and the chain links
 //! all before it. So the anchor, which is the number and the hash of the last deleted receipt, is as good a start of the
-//! chain as the lane's first receipt. A chain that was changed is not pruned: people must be able to look at it.
+//! chain as the lane's first receipt. A chain that was changed is not pruned: people must be able to look at it. It may lack
+//! only receipts that the lane knows as lost ([`super::lost`]). What comes before them is confirmed by the leaf that the lane
+//! remembers, and what comes after them is linked to the hash that it remembers.
 
+use super::lost::{Lost, still_lost};
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError, meta, parse_head, set_meta, unreadable};
+use crate::bounds::HEAD_LANE;
 use crate::field::parse_time;
 use crate::json::Json;
 use crate::receipt::retention::MAX_PRUNED;
-use crate::receipt::{self, Break, ChainHead, GENESIS, HEAD_LANE, StoredReceipt};
+use crate::receipt::{self, Break, ChainHead, GENESIS, StoredReceipt};
 use crate::tlog::{Edge, TILE_HEIGHT, TILE_WIDTH, leaf_hash};
 
 const ANCHOR: &str = "anchor";
@@ -42,21 +46,33 @@ impl Lane {
         through: u64,
         cutoff_ms: u64,
     ) -> Result<Result<Option<ChainHead>, Break>, StorageError> {
-        let anchor = Self::anchor(storage)?;
+        let mut anchor = Self::anchor(storage)?;
         let known = receipts.partition_point(|it| it.seq <= through.min(self.tree.through()));
         let receipts = receipts.get(..known).unwrap_or_default();
+        let lost = still_lost(Self::lost(storage)?, receipts);
+        if let Some(lost) = lost.iter().find(|it| it.first == anchor.seq + 1) {
+            anchor = lost.end();
+        }
+        // The next gap, if all receipts before it are there.
+        let gap = lost.iter().find_map(|gap| {
+            let before = receipts.get(..receipts.partition_point(|it| it.seq < gap.first))?;
+            before.last().is_some_and(|last| last.seq + 1 == gap.first).then_some((gap, before))
+        });
+        let (gap, receipts) = gap.map_or((None, receipts), |(gap, before)| (Some(gap), before));
         if let Err(broken) = receipt::verify(receipts, anchor.seq + 1, Some(&anchor.hash)) {
             return Ok(Err(broken));
         }
-        let confirmed = match self.confirmed(storage, receipts)? {
+        let confirmed = match self.confirmed(storage, receipts, gap)? {
             Ok(confirmed) => confirmed,
             Err(broken) => return Ok(Err(broken)),
         };
         let is_old = |it: &&StoredReceipt| sealed_ms(it).is_some_and(|at_ms| at_ms < cutoff_ms);
         let old = confirmed.iter().take(MAX_PRUNED as usize).take_while(is_old);
         let mut count = old.count();
-        // Entries of the head log are read as bundles, so only whole bundles of it are deleted.
-        if self.identity().is_some_and(|(_, lane)| *lane == HEAD_LANE) {
+        // Entries of the head log are read as bundles, so only whole bundles of it are deleted. One that lost entries is not
+        // whole.
+        let is_before_gap = gap.is_some() && count == receipts.len();
+        if self.identity().is_some_and(|(_, lane)| *lane == HEAD_LANE) && !is_before_gap {
             let end = anchor.seq + count as u64;
             count = count.saturating_sub((end % TILE_WIDTH) as usize);
         }
@@ -65,11 +81,13 @@ impl Lane {
     }
 
     /// The receipts, which follow each other, up to the newest that the tree confirms: by its leaf, or, if the lane no
-    /// longer keeps that, by the root of a whole tile. Receipts that are older than the tree have only their chain.
+    /// longer keeps that, by the root of a whole tile. Receipts that are older than the tree have only their chain. `gap`: the
+    /// lost receipts that come next.
     fn confirmed<'r>(
         &self,
         storage: &impl LaneSql,
         receipts: &'r [StoredReceipt],
+        gap: Option<&Lost>,
     ) -> Result<Result<&'r [StoredReceipt], Break>, StorageError> {
         let first = self.tree.first;
         let Some(size) = receipts.last().and_then(|last| (last.seq + 1).checked_sub(first)) else {
@@ -77,16 +95,18 @@ impl Lane {
         };
         let (count, width, node) = match size.checked_sub(1) {
             None => return Ok(Ok(receipts)),
-            Some(index) => match self.tree.node(storage, 0, index)? {
-                Some(leaf) => (size, 1, Some(leaf)),
-                None => match (size / TILE_WIDTH).checked_sub(1) {
-                    None => return Ok(Ok(&[])),
-                    Some(tile) => {
-                        let root = self.tree.node(storage, TILE_HEIGHT, tile)?;
-                        ((tile + 1) * TILE_WIDTH, TILE_WIDTH, root)
-                    }
-                },
-            },
+            Some(index) => {
+                match self.tree.node(storage, 0, index)?.or(gap.and_then(Lost::before)) {
+                    Some(leaf) => (size, 1, Some(leaf)),
+                    None => match (size / TILE_WIDTH).checked_sub(1) {
+                        None => return Ok(Ok(&[])),
+                        Some(tile) => {
+                            let root = self.tree.node(storage, TILE_HEIGHT, tile)?;
+                            ((tile + 1) * TILE_WIDTH, TILE_WIDTH, root)
+                        }
+                    },
+                }
+            }
         };
         let end = receipts.partition_point(|it| it.seq < first + count);
         let confirmed = receipts.get(..end).unwrap_or_default();

@@ -10,8 +10,12 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use utoipa::openapi::{Object, Type};
+use utoipa::openapi::Object;
 
+use super::head::{
+    LANE_CHECKPOINT_KIND, LaneCheckpointBody, REGISTRY_EVENT_KIND, RegistryEventBody,
+};
+use super::kind::only;
 use crate::approval::{ApprovalEvent, ApprovalStatus, ApproverGroup};
 use crate::decision::{Decision, ReasonCode};
 use crate::json::{self, Json};
@@ -44,6 +48,8 @@ pub const MAX_RECEIPT_BYTES: usize = MAX_ENTRY_BYTES;
         ("dead_letter" = "#/components/schemas/DeadLetterReceiptBody"),
         ("outcome" = "#/components/schemas/OutcomeReceiptBody"),
         ("registry" = "#/components/schemas/RegistryReceiptBody"),
+        ("lane_checkpoint" = "#/components/schemas/LaneCheckpointReceiptBody"),
+        ("registry_event" = "#/components/schemas/RegistryEventReceiptBody"),
     ))
 )]
 pub enum Body<'a> {
@@ -52,29 +58,24 @@ pub enum Body<'a> {
     DeadLetter(DeadLetterBody<'a>),
     Outcome(OutcomeBody<'a>),
     Registry(RegistryBody<'a>),
+    LaneCheckpoint(LaneCheckpointBody<'a>),
+    RegistryEvent(RegistryEventBody<'a>),
 }
 
-/// What can be sealed: a body of a receipt.
-pub trait Sealable: Serialize {
+impl Body<'_> {
     /// The kind of its journal row, by which D1's trigger distributes it. Not always the body's: the tables of D1 have a
     /// closed list.
-    fn row_kind(&self) -> &'static str;
-}
-
-impl Sealable for Body<'_> {
-    fn row_kind(&self) -> &'static str {
+    #[must_use]
+    pub const fn row_kind(&self) -> &'static str {
         match self {
             Self::Decision(_) => DECISION_KIND,
             Self::Approval(_) | Self::DeadLetter(_) => APPROVAL_KIND,
             Self::Outcome(_) => OUTCOME_KIND,
             Self::Registry(_) => REGISTRY_KIND,
+            Self::LaneCheckpoint(_) => LANE_CHECKPOINT_KIND,
+            Self::RegistryEvent(_) => REGISTRY_EVENT_KIND,
         }
     }
-}
-
-/// The schema of a `kind` with one value.
-fn only(kind: &str) -> Object {
-    Object::builder().schema_type(Type::String).enum_values(Some([kind])).build()
 }
 
 /// The `kind` of a [`DecisionBody`].
@@ -392,7 +393,7 @@ pub struct OutcomeBody<'a> {
 
 /// The canonical body and its hash.
 #[must_use]
-pub fn seal(body: &impl Sealable) -> (String, String) {
+pub fn seal(body: &Body<'_>) -> (String, String) {
     // Strings and integers always serialize. An empty body would not verify.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);

@@ -3,26 +3,34 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
+use utoipa::openapi::Object;
 
-use super::body::Sealable;
+use super::kind::only;
 use crate::json;
-
-/// The number of the lane that keeps a tenant's head log. No agent has it.
-pub const HEAD_LANE: u16 = u16::MAX;
 
 /// The `kind` of a [`LaneCheckpointBody`].
 pub const LANE_CHECKPOINT_KIND: &str = "lane_checkpoint";
 
+fn lane_checkpoint_kind() -> Object {
+    only(LANE_CHECKPOINT_KIND)
+}
+
 /// The `kind` of a [`RegistryEventBody`].
 pub const REGISTRY_EVENT_KIND: &str = "registry_event";
 
+fn registry_event_kind() -> Object {
+    only(REGISTRY_EVENT_KIND)
+}
+
 /// The receipt of a checkpoint that a lane of the tenant signed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = LaneCheckpointReceiptBody)]
 pub struct LaneCheckpointBody<'a> {
     /// The lane's checkpoint: a signed note, as in <https://c2sp.org/tlog-checkpoint>.
     pub checkpoint: &'a str,
     /// The number of the receipt that is the first entry of the lane's log.
     pub first: u64,
+    #[schema(schema_with = lane_checkpoint_kind)]
     pub kind: &'a str,
     pub lane: u16,
     /// The lane that signed.
@@ -32,41 +40,28 @@ pub struct LaneCheckpointBody<'a> {
     pub pruned_through: u64,
     pub seq: u64,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub version: u8,
 }
 
 /// The receipt of an audit event of the registry.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = RegistryEventReceiptBody)]
 pub struct RegistryEventBody<'a> {
-    /// SHA-256 of the event, as [`RegistryEvent::canonical`] writes it.
+    /// SHA-256 of the event in its canonical form, in lower-case hex.
     pub event_hash: &'a str,
     /// `registry.` and the epoch that the change began.
     pub event_id: &'a str,
+    #[schema(schema_with = registry_event_kind)]
     pub kind: &'a str,
     pub lane: u16,
     pub prev_hash: &'a str,
     pub seq: u64,
     pub tenant: &'a str,
+    #[schema(format = DateTime)]
     pub time: &'a str,
     pub version: u8,
-}
-
-/// The body of a receipt of the head log.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum HeadBody<'a> {
-    LaneCheckpoint(LaneCheckpointBody<'a>),
-    RegistryEvent(RegistryEventBody<'a>),
-}
-
-impl Sealable for HeadBody<'_> {
-    fn row_kind(&self) -> &'static str {
-        match self {
-            Self::LaneCheckpoint(_) => LANE_CHECKPOINT_KIND,
-            Self::RegistryEvent(_) => REGISTRY_EVENT_KIND,
-        }
-    }
 }
 
 /// An audit event of the registry.
@@ -109,11 +104,12 @@ impl RegistryEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipt::{BODY_VERSION, GENESIS, seal};
+    use crate::bounds::HEAD_LANE;
+    use crate::receipt::{BODY_VERSION, Body, GENESIS, seal};
 
     #[test]
     fn the_bodies_are_canonical_as_written_and_their_formats_are_unchanged() {
-        let (checkpoint, _) = seal(&HeadBody::LaneCheckpoint(LaneCheckpointBody {
+        let (checkpoint, _) = seal(&Body::LaneCheckpoint(LaneCheckpointBody {
             checkpoint: "o\n1\nr\n\n— o s\n",
             first: 1,
             kind: LANE_CHECKPOINT_KIND,
@@ -126,7 +122,7 @@ mod tests {
             time: "2026-01-01T00:00:00.000Z",
             version: BODY_VERSION,
         }));
-        let (event, _) = seal(&HeadBody::RegistryEvent(RegistryEventBody {
+        let (event, _) = seal(&Body::RegistryEvent(RegistryEventBody {
             event_hash: "h",
             event_id: "registry.4",
             kind: REGISTRY_EVENT_KIND,

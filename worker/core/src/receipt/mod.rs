@@ -3,6 +3,7 @@
 mod body;
 mod chain;
 mod head;
+mod kind;
 mod proof;
 pub mod retention;
 

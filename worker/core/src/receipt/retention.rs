@@ -3,7 +3,7 @@
 //! Out of scope: which receipts may be deleted ([`crate::lane`]), the deletion itself (`worker/edge`), and when it happens
 //! (the lane's alarm).
 
-use super::head::HEAD_LANE;
+use crate::bounds::HEAD_LANE;
 use crate::clock::DAY_MS;
 use crate::tlog::TILE_WIDTH;
 

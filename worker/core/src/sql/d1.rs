@@ -240,11 +240,13 @@ pub const WRITE_TILES: &str = "INSERT INTO log_tiles (tenant, lane, level, numbe
      ON CONFLICT (tenant, lane, level, number) DO UPDATE SET root = excluded.root, \
        leaves = coalesce(excluded.leaves, leaves)";
 
-/// Replaces a lane's checkpoint, unless it is another one than the lane read. The one that witnesses cosigned is kept
-/// beside it. Tenant, lane, note, first, leaves, the note that was read or NULL.
+/// Replaces a lane's checkpoint, unless it is another one than the lane read, or D1 lacks the last receipt of the new one:
+/// it was restored. The one that witnesses cosigned is kept beside it. Tenant, lane, note, first, leaves, the note that was
+/// read or NULL, the last receipt or NULL.
 pub const PUBLISH: &str = "INSERT INTO log_checkpoints (tenant, lane, note, first, leaves) \
      SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 IS \
        (SELECT note FROM log_checkpoints WHERE tenant = ?1 AND lane = ?2) \
+       AND (?7 IS NULL OR EXISTS (SELECT 1 FROM receipts WHERE tenant = ?1 AND lane = ?2 AND seq = ?7)) \
      ON CONFLICT (tenant, lane) DO UPDATE SET note = excluded.note, first = excluded.first, \
        leaves = excluded.leaves, cosigned = iif(cosignatures = '', cosigned, note || cosignatures), \
        cosignatures = '' RETURNING 1 AS one";

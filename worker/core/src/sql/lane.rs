@@ -295,6 +295,9 @@ pub const PRUNE: &str = "DELETE FROM journal WHERE seq <= ?1";
 /// Sequence number, now.
 pub const KEEP_FLUSHED: &str = "INSERT INTO flushed (seq, at_ms, row) \
      SELECT seq, ?2, row FROM journal WHERE seq <= ?1 ON CONFLICT (seq) DO NOTHING";
+/// The hash that a kept row, or one in the journal, has of the receipt before it.
+pub const HASH_BEFORE: &str = "SELECT row->>'prev_receipt_hash' FROM flushed WHERE seq = ?1 \
+     UNION ALL SELECT row->>'prev_receipt_hash' FROM journal WHERE seq = ?1 LIMIT 1";
 /// A bounded number of the oldest rows: those from before a time, and those up to a sequence number. If the oldest is
 /// neither, no other row is read.
 pub const FORGET_FLUSHED: &str = "DELETE FROM flushed WHERE seq < (SELECT min(seq) FROM flushed) + ?2 \
@@ -437,6 +440,7 @@ pub const ALL: &[&str] = &[
     KEEP_STATES,
     PRUNE,
     KEEP_FLUSHED,
+    HASH_BEFORE,
     FORGET_FLUSHED,
     FIRST_FLUSHED,
     FLUSHED,

@@ -168,6 +168,8 @@ pub struct Gate {
     pub windows_away: Cell<bool>,
     /// How many calls were made.
     pub entries: Cell<u32>,
+    /// The first and the last receipt of each range that the lane told as lost.
+    pub told_lost: RefCell<Vec<(u64, u64)>>,
 }
 
 pub const START_MS: u64 = 1_795_000_000_000;
@@ -212,6 +214,7 @@ impl Gate {
             windows: Rc::new(RefCell::new(windows)),
             windows_away: Cell::new(false),
             entries: Cell::new(0),
+            told_lost: RefCell::default(),
         }
     }
 
@@ -387,7 +390,13 @@ impl Gate {
     pub fn write_again(&self, through: u64) -> Result<bool, StorageError> {
         let key = params![TENANT, self.number, through as i64];
         let last: i64 = self.database.query_row(d1::LAST_RECEIPT, key, |row| row.get(0)).unwrap();
-        let first = self.on_lane(|lane, storage| lane.first_kept(storage, last as u64 + 1))?;
+        let from = last as u64 + 1;
+        let first = self.on_lane(|lane, storage| lane.first_kept(storage, from))?;
+        let from = from.max(self.on_lane(|_, storage| Lane::anchor(storage))?.seq + 1);
+        let lost = through.min(first - 1);
+        if from <= lost && self.on_lane(|lane, storage| lane.note_lost(storage, from, lost))? {
+            self.told_lost.borrow_mut().push((from, lost));
+        }
         let mut next = first;
         while let Some(kept) = self.on_lane(|_, storage| Lane::kept_rows(storage, next))? {
             let rows = params![TENANT, self.number, kept.rows, None::<i64>];

@@ -76,8 +76,8 @@ pub async fn write_tiles(env: &Env, log: &LogName, tiles: &str) -> Result<()> {
     query(env, &[tiles], D1_BACKGROUND_MS).await.map(drop)
 }
 
-/// Publishes a checkpoint with its last full tiles. Returns false if D1's checkpoint has another note than `read`; then
-/// nothing was published.
+/// Publishes a checkpoint with its last full tiles. Returns false if D1's checkpoint has another note than `read`, or if D1
+/// lacks the last receipt; then nothing was published.
 pub async fn publish(
     env: &Env,
     log: &LogName,
@@ -96,6 +96,7 @@ pub async fn publish(
         number(tree.first),
         tree.leaves.as_str().into(),
         read.map_or(JsValue::NULL, JsValue::from),
+        tree.last.map_or(JsValue::NULL, number),
     ];
     statements.push(statement(PUBLISH, &values));
     let answered = query(env, &statements, D1_BACKGROUND_MS).await?;

@@ -4,6 +4,7 @@ use gateward_admin::api::receipts::{
     Anchored, Beginning, DEFAULT_RECEIPT_PAGE, MAX_RECEIPT_PAGE, ReceiptEnds, ReceiptLink,
     ReceiptPage, ReceiptView, Verification, VerifyRequest,
 };
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::id::{receipt_id, receipt_position};
 use gateward_core::lane::LogName;
 use gateward_core::lane::protocol::ChainEnds;
@@ -217,9 +218,10 @@ fn verify_rows(
     Ok(())
 }
 
+/// A lane of the tenant, or the one that keeps its head log.
 fn own_lane(caller: &Caller, lane: u16) -> Result<u16, Problem> {
     let not_found = || Problem::new(ProblemCode::NotFound, "the tenant does not have this lane");
-    (lane < caller.lanes).then_some(lane).ok_or_else(not_found)
+    (lane < caller.lanes || lane == HEAD_LANE).then_some(lane).ok_or_else(not_found)
 }
 
 /// Receipts from `from` on: flushed ones from D1, then unflushed ones from the lane's journal.

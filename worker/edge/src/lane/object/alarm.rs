@@ -252,7 +252,8 @@ impl GateLane {
     }
 
     /// Prunes one batch, and returns whether there may be more. The cutoff is computed from a time that the
-    /// clock passed an hour ago.
+    /// clock passed an hour ago. Before that, D1 is asked what it has: a lane without calls would not notice otherwise
+    /// that D1 was restored.
     async fn prune(
         &self,
         settings: &Settings,
@@ -264,6 +265,8 @@ impl GateLane {
             // The rows stay, so that a person can look at them.
             return Err(Failure("the lane stopped".to_owned()));
         }
+        self.ask_d1()?;
+        self.flush(settings).await?;
         let days = d1::retention::retention_days(&self.env, tenant).await?;
         let cutoff_ms = retention::cutoff_ms(days, steady_ms);
         let mut anchor = self.with_lane(|_, storage| Lane::anchor(storage))?;

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use gateward_core::bounds::HEAD_LANE;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::lane::protocol::LaneReply;
 use gateward_core::lane::{
     Lane, LogName, Standing, TELL_HEAD_MS, TileCursor, Told, TreeHead, Witness,
 };
 use gateward_core::log::Event;
-use gateward_core::receipt::HEAD_LANE;
 use gateward_core::target::Target;
 use gateward_core::tlog::Note;
 use gateward_core::tlog::witness::{add_checkpoint, conflict, cosignatures};
@@ -184,7 +184,7 @@ impl GateLane {
         })?;
         let from = from.max(anchor + 1);
         let lost = through.min(first - 1);
-        if from <= lost {
+        if from <= lost && self.with_lane(|lane, storage| lane.note_lost(storage, from, lost))? {
             self.log(Event::ReceiptsLost, &format!("receipts {from} to {lost}"));
         }
         let mut next = first;
@@ -201,6 +201,14 @@ impl GateLane {
             false => Rewritten::Part,
             true if first > through => Rewritten::Lost,
             true => Rewritten::All,
+        })
+    }
+
+    /// Makes the next flush ask D1 what it has.
+    pub(super) fn ask_d1(&self) -> Result<(), Failure> {
+        self.with_lane(|lane, _| {
+            lane.ask_d1();
+            Ok(())
         })
     }
 
@@ -249,7 +257,9 @@ impl GateLane {
         // Until D1 answers, the lane does not know which checkpoint D1 has.
         self.compared.replace(None);
         if !logs::publish(&self.env, &log, tiles.as_deref(), what).await? {
-            return Err(Failure("D1 has another checkpoint than the lane read".to_owned()));
+            self.ask_d1()?;
+            let why = "D1 has another checkpoint than the lane read, or lacks its last receipt";
+            return Err(Failure(why.to_owned()));
         }
         self.with_lane(|lane, storage| lane.note_published(storage, Some(&note)))?;
         self.compared.replace(Some(Some(note)));
