@@ -51,7 +51,7 @@ demo-limits: setup ## let an agent spend a daily amount, and kill the runtime me
 check: wasm ## formatting, lints, types, and a dry run of the deploy
 	cargo fmt --all --check
 	cargo clippy $(native) --all-targets -- -D warnings
-	cargo clippy $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
+	cargo clippy --profile $(GATEWARD_PROFILE) $(addprefix --package ,$(wasm_crates)) --target wasm32-unknown-unknown -- -D warnings
 	npm run --silent types
 	GATEWARD_PREBUILT=1 npm run --silent dry-run
 
@@ -82,8 +82,9 @@ wasm: setup
 	@GATEWARD_PROFILE=$(GATEWARD_PROFILE) npm run --silent build
 
 # `start` and the demos build it themselves.
+# With all tests, because Cargo would compile what it depends on once more for it alone.
 cli: setup
-	cargo build --package gateward
+	cargo test $(native) --no-run
 
 nginx: setup
 	@scripts/nginx.sh > /dev/null
