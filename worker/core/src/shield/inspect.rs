@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
-use super::scan::{self, Context, Matcher, Scan, TooCostly};
+use super::scan::{self, Context, Scan};
 use crate::decode::binary::{self, Inflated};
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;

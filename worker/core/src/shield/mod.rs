@@ -17,6 +17,7 @@ mod automaton;
 pub mod detect;
 mod findings;
 mod inspect;
+pub mod matcher;
 mod mode;
 mod path;
 mod redact;

@@ -105,6 +105,12 @@ pub fn position<T>(list: &[T], text: fn(&T) -> &str, word: &[u8]) -> Option<usiz
     list.binary_search_by(|known| text(known).as_bytes().cmp(lower)).ok()
 }
 
+/// Whether a text begins with another one, without regard to case.
+#[must_use]
+pub fn begins_with(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start))
+}
+
 /// Whether a name ends with one of these words, without regard to case.
 #[must_use]
 pub fn ends_with(name: &str, words: &[&str]) -> bool {
