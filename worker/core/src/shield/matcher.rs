@@ -14,7 +14,7 @@ pub const MAX_USES: usize = 8;
 /// Literals that end at one byte.
 pub const MAX_ENDS: usize = 6;
 
-/// Literals of a rule set. Their automaton has a row of states for each byte of them.
+/// Literals of a rule set. The automaton has a row of states for each of their bytes.
 pub const MAX_LITERALS: usize = 2_000;
 
 /// Names after which a secret is assigned.
@@ -87,7 +87,8 @@ pub struct Matcher {
     pub rules: Rules,
     /// The literals in ASCII.
     pub(super) ascii: Literals,
-    /// All literals of phrases that are not in ASCII as a whole. They are searched in texts that are not.
+    /// All literals of the phrases that have a literal outside of ASCII. They are searched in texts that are not
+    /// ASCII.
     pub(super) other: Literals,
     pub(super) steps: usize,
     detectors: HashMap<Detector, Vec<u16>>,

@@ -33,7 +33,8 @@ pub struct Scan<'m> {
     matcher: &'m Matcher,
     /// Where each step of each phrase matched last, and before that. Counted from the first text on.
     last: Vec<[Reached; 2]>,
-    /// What was read before this text, and more.
+    /// The offset of this text, counted from the first text on. It leaves a gap between two texts, so that no phrase
+    /// spans them.
     base: u64,
     /// Steps upwards in the text that was read last.
     steps: usize,
@@ -139,7 +140,7 @@ impl<'m> Scan<'m> {
             let begin = begin_of(literal.as_bytes(), bytes, end);
             for of in set.uses.get(uses.clone()).unwrap_or_default() {
                 match *of {
-                    // A sign that is a word counts at the begin of a word.
+                    // A sign that is a word counts only at the beginning of a word.
                     Use::Sign(sign) => {
                         let inside = detect::before(bytes, begin).is_some_and(is_word)
                             && bytes.get(begin).copied().is_some_and(is_word);

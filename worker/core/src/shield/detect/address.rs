@@ -36,7 +36,7 @@ const FETCHING: [&str; 24] = [
     "view-source:",
 ];
 
-/// Folders of the system: a `file:` URL into one of them reads what no agent needs.
+/// Folders of the system: no agent needs a `file:` URL into one of them.
 const SYSTEM_FOLDERS: [&str; 13] = [
     "etc/",
     "proc/",
@@ -120,20 +120,21 @@ fn reads_system(url: &str) -> bool {
     SYSTEM_FOLDERS.iter().any(|folder| begins_with(&path.replace('\\', "/"), folder))
 }
 
-/// The host that another reader of a URL finds: behind a `@` that comes after what some take for the end of the host.
+/// The host that some readers of a URL find: the one after a `@` that follows a character which other readers take for
+/// the end of the host.
 fn second_host(url: &str) -> Option<Detector> {
     let url = url.get(..url.floor_char_boundary(MAX_HOST_BYTES))?;
     let (_, rest) = url.split_once("://")?;
     let (first, second) = rest.split_once('@')?;
     const ENDS: [char; 6] = ['\\', '#', '?', ' ', ';', '&'];
-    // An address of mail in a path or a query is no host. A user's name can have an escape.
+    // A mail address in a path or a query is not a host. A user's name can have an escape.
     let before = first.split(ENDS).next().filter(|name| !name.contains('%'));
     let behind = second.split('@').next_back().filter(|_| first.contains(ENDS));
     let internal = |host: &str| judge(host_of(host), false);
     before.and_then(internal).or_else(|| internal(behind?)).map(|_| Detector::AddressDisguised)
 }
 
-/// Schemes of databases and queues. Developers' settings name them on the own host.
+/// Schemes of databases and queues. Settings of developers name such a service on their own host.
 const SERVICES: [&str; 14] = [
     "amqp",
     "amqps",
@@ -151,8 +152,8 @@ const SERVICES: [&str; 14] = [
     "tcp",
 ];
 
-/// Whether a URL's text before `//` is a scheme that a client of URLs follows, or none. The URL may be a parameter of
-/// another one.
+/// Whether the text before `//` in a URL is empty, or a scheme that clients of URLs follow. The URL may be a parameter
+/// of another one.
 fn is_followed(before: &str) -> bool {
     let scheme = before.trim().strip_suffix(':').unwrap_or_default();
     let begin = scheme.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);

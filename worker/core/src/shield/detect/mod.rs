@@ -53,7 +53,7 @@ const PROSE: [&str; 37] = [
     "this", "to", "was", "we", "what", "which", "who", "why", "will", "would", "you", "your",
 ];
 
-/// Words of [`PROSE`], and words of letters alone, that make a sentence.
+/// How many words of [`PROSE`], and how many words of only letters, make a sentence.
 const SENTENCE: (usize, usize) = (2, 8);
 
 /// Whether a text is a sentence. Sentences talk about attacks, as documents do.
@@ -69,8 +69,8 @@ fn is_sentence(text: &str) -> bool {
     prose >= SENTENCE.0 && plain >= SENTENCE.1
 }
 
-/// Whether a text is short, and no more than a line and the beginning of another. White space and comments between `/*`
-/// and `*/` count as one space, because anybody can add them.
+/// Whether a text is short, and has at most one line and the beginning of another. White space and comments between
+/// `/*` and `*/` count as one space, because anybody can add them.
 fn is_line(text: &str) -> bool {
     let mut rest = text.trim().as_bytes();
     let (mut bytes, mut lines) = (0, 1);

@@ -1,6 +1,7 @@
-//! Commands of a shell behind a value.
+//! Shell commands after a value.
 //!
-//! A command line, or a document with commands in it, is ordinary. A single value that goes on with a command is not.
+//! A command line, or a document with commands in it, is ordinary. A single value that is followed by a command is
+//! not.
 
 mod command;
 mod names;
@@ -16,7 +17,7 @@ const MAX_QUOTED_BYTES: usize = 64;
 /// Reports commands after a separator. `decoded`: the text is the decoded form of another one.
 pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     let bytes = text.as_bytes();
-    // Nobody sends an encoded newline before a command line.
+    // An ordinary command line has no encoded newline before it.
     let continues = decoded && text.starts_with(['\n', '\r']);
     let begins = !continues && begins_command(text);
     let line = match form {
@@ -27,7 +28,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     if form != Form::Document && (text.starts_with("() {") || text.starts_with("(){")) {
         found(Detector::ShellCommand, 0..text.len());
     }
-    // A command that is spelled so that a filter does not know it needs no separator before it.
+    // A disguised command is reported even without a separator before it.
     if form != Form::Document
         && let Some(command) = command(bytes, 0, b'\n', false)
         && command.disguised
@@ -56,7 +57,7 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
             separator = b'\n';
             at += 1;
         }
-        // So data in a URL begins.
+        // Data in a URL begins like this.
         if separator == b';' && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"base64,")) {
             continue;
         }
@@ -92,8 +93,8 @@ pub fn find(text: &str, decoded: bool, form: Form, found: Found<'_>) {
     }
 }
 
-/// Whether any program can be behind a separator: nothing but separators and quotes is before it, or an option or a path
-/// is behind the name. An entity of HTML begins and ends with a separator too.
+/// Whether an unknown name after a separator can be a program: only separators and quotes come before the separator,
+/// or an option or a path follows the name. An entity of HTML begins and ends with a separator too.
 fn may_be_unknown(bytes: &[u8], begin: usize, at: usize, is_first: bool) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
     let name = rest.get(opening(rest)..).unwrap_or_default();
@@ -105,13 +106,13 @@ fn may_be_unknown(bytes: &[u8], begin: usize, at: usize, is_first: bool) -> bool
     if bytes.get(begin) == Some(&b'&') && after.first() == Some(&b';') {
         return false;
     }
-    // Rows of a table begin so, and comments of some formats.
+    // Rows of a table begin like this, and so do comments of some formats.
     let table = bytes.get(begin) == Some(&b'|') && name.contains(&b'|');
     let argument = matches!(after, [b' ', b'-', b'a'..=b'z' | b'A'..=b'Z', ..] | [b' ', b'/' | b'~' | b'%', b'a'..=b'z', ..]);
     argument || is_first && !table
 }
 
-/// What is before a separator. Each byte is read once.
+/// The text before a separator. Each byte is read once.
 #[derive(Default)]
 struct Prior {
     read: usize,

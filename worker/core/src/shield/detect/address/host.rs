@@ -11,8 +11,7 @@ use crate::target::not_public;
 /// Bytes of a host's name in the DNS, with room for another notation.
 pub const MAX_HOST_BYTES: usize = 300;
 
-/// Names of clouds' metadata services, and suffixes under which a name is the address in it, or an address
-/// that changes, or shows its owner that a request arrived.
+/// Names of clouds' metadata services.
 const METADATA_NAMES: [&str; 7] = [
     "metadata.google.internal",
     "metadata",
@@ -22,6 +21,9 @@ const METADATA_NAMES: [&str; 7] = [
     "metadata.tencentyun.com",
     "rancher-metadata",
 ];
+
+/// Suffixes of names that resolve to the address in the name or to an address that changes, or whose owner learns of each
+/// request.
 const WILDCARD_SUFFIXES: [&str; 28] = [
     ".nip.io",
     ".sslip.io",
@@ -169,7 +171,7 @@ fn embeds_address(name: &str) -> bool {
     })
 }
 
-/// The IPv4 address that a parser reads which does not check for an overflow: `425.510.425.510`, `7147006462`.
+/// The IPv4 address that a parser without a check for overflow reads: `425.510.425.510`, `7147006462`.
 fn wrapped(host: &str) -> Option<std::net::Ipv4Addr> {
     let number = |part: &str| -> Option<u128> {
         let lower = part.to_ascii_lowercase();
@@ -261,7 +263,8 @@ pub fn judge(authority: &str, decoded: bool) -> Option<Detector> {
         Host::Ipv6(address) => Host::Ipv6(*address),
     };
     let Some(what) = not_public(&borrowed) else {
-        // Nobody writes an address on the internet as one number, or in hexadecimal or octal digits, to be understood.
+        // The only purpose of writing a public address as one number, or in hexadecimal or octal digits, is to hide
+        // it.
         return match &bare {
             Host::Ipv4(address) if address.to_string() != host => Some(Detector::AddressDisguised),
             _ => None,

@@ -6,11 +6,11 @@ use crate::shield::detect::{before, is_word};
 /// Bytes of a command with its path, as far as it is read.
 const MAX_COMMAND_BYTES: usize = 64;
 
-/// Bytes of a command in pieces, and its pieces: a caret before each letter of the longest name.
+/// Bytes of a command that is written in pieces, and its pieces: a caret before each letter of the longest name.
 const MAX_SPELLED_BYTES: usize = 2 * MAX_COMMAND_BYTES;
 const MAX_PIECES: usize = 16;
 
-/// Spaces, brackets and words of the shell before a command.
+/// Bytes of spaces, brackets and words of the shell before a command.
 const MAX_SKIPPED_BYTES: usize = 24;
 
 /// A command that was read.
@@ -19,16 +19,16 @@ pub struct Command {
     pub end: usize,
     /// It cannot be prose, whatever came before.
     pub plain: bool,
-    /// It is spelled as only those do who hide it: in pieces, with wildcards, or without spaces.
+    /// Its spelling hides it: it is in pieces, with wildcards, or without spaces.
     pub disguised: bool,
 }
 
-/// Words of the shell before which and after which a command can begin.
+/// Words of the shell after which a command can begin.
 const OPENING: [&[u8]; 9] =
     [b"sudo ", b"exec ", b"eval ", b"then ", b"do ", b"if ", b"time ", b"nohup ", b"env "];
 
-/// The command at an offset. What follows must be what follows commands, since many of them are words. `unknown`: it
-/// need not be a known one.
+/// The command at an offset. The text after it must be like the text after commands, because the names of many
+/// commands are also ordinary words. `unknown`: the command need not be a known one.
 pub fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<Command> {
     let begin = at + opening(bytes.get(at..)?);
     let brace = before(bytes, begin) == Some(b'{') && begin > at;
@@ -127,7 +127,7 @@ pub fn command(bytes: &[u8], at: usize, separator: u8, unknown: bool) -> Option<
     })
 }
 
-/// Whether a file is read without a space before it: `</etc/passwd`. A closing tag of HTML is no file.
+/// Whether a file is read without a space before it: `</etc/passwd`. A closing tag of HTML is not a file.
 fn redirects(after: &[u8]) -> bool {
     let Some(path) = after.strip_prefix(b"</") else { return false };
     let name = path.iter().take_while(|byte| is_word(**byte)).count();

@@ -156,7 +156,7 @@ const COMMANDS: &[&str] = &[
     "zsh",
 ];
 
-/// For each first letter the lengths of the commands, a bit each.
+/// For each first letter, the lengths of the commands that begin with it: one bit for each length.
 #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
 const LENGTHS: [u32; 256] = {
     let mut lengths = [0; 256];
