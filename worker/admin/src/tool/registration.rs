@@ -24,7 +24,7 @@ use crate::refusal::limit_reached;
 use crate::shield::modes;
 use crate::states::States;
 
-/// The schema that a request gives, if it gives one.
+/// The schema in a request. Outer `None`: left out. Inner `None`: null.
 fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>, Problem> {
     let refuse = |must: String| Problem::field(SCHEMA, format!("`{SCHEMA}`: {must}"));
     let read = |text: &RawValue| {
@@ -39,7 +39,7 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
     given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
 }
 
-/// What a request gives, or else what is known.
+/// The value in a request, or else the known value.
 fn given<T: Clone>(request: &Option<Option<T>>, known: &Option<T>) -> Option<T> {
     request.as_ref().unwrap_or(known).clone()
 }
@@ -124,7 +124,7 @@ pub struct ToolRequest {
 
 type Clearance = Whole<0, 255>;
 
-/// What a request gives, or else what is known.
+/// The value in a request, or else the known value.
 fn clearance(request: Option<Option<Clearance>>, known: Option<u8>) -> Option<u8> {
     // The bound of the type is that of a byte.
     request.map_or(known, |given| given.map(|given| u8::try_from(given.0).unwrap_or(u8::MAX)))
