@@ -173,7 +173,7 @@ impl Write for DeleteAdministrator {
         ];
         let mut change = Change::new("administrator_deleted", answer, statements);
         change.detail = json!({ "administrator": row.administrator });
-        // It may have many credentials.
+        // The administrator may have many credentials.
         change.keys = vec![ChangedKey::All];
         protection::guard(at, &context.protected, &row.administrator, change)
     }

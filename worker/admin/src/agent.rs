@@ -471,7 +471,7 @@ impl Write for DeleteAgent {
             Statement::new(sql::DELETE_MEMBERSHIPS, key),
             Statement::new(sql::REVOKE_CREDENTIALS_OF_AGENT, ended),
         ];
-        // It may have many credentials.
+        // The agent may have many credentials.
         change.keys = vec![ChangedKey::All];
         change.answer.revision = None;
         Ok(Outcome::Changed(change))

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// A detail with the changed fields. A new record has none.
+/// A detail with the changed fields. A new record has no changed fields.
 pub(super) fn with_changes(mut detail: Json, changes: Option<Json>) -> Json {
     if let (Json::Object(fields), Some(changes)) = (&mut detail, changes) {
         fields.insert("changes".to_owned(), changes);

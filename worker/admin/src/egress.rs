@@ -45,7 +45,7 @@ const WORDS: [&str; 25] = [
 /// Words that also count at the end of a longer word, as in `imageurl` and `IPAddress`.
 const ENDINGS: [&str; 7] = ["address", "email", "endpoint", "hostname", "uri", "url", "webhook"];
 
-/// JSON Schema's formats of addresses: RFC 3986 and 3987, mail, hosts and networks. `url` is no
+/// JSON Schema's formats of addresses: RFC 3986 and 3987, mail, hosts and networks. `url` is not a
 /// format of JSON Schema, but servers write it.
 const FORMATS: [&str; 13] = [
     "email",
@@ -92,7 +92,7 @@ pub fn signs(definition: &Json) -> Vec<Sign<'_>> {
     signs
 }
 
-/// Looks at every `properties` and `format` in a schema, also where JSON Schema ignores them: a
+/// Looks at every `properties` and `format` in a schema, even where JSON Schema ignores them: a
 /// missed keyword hides a sign, and a false one only costs a needless proposal. Recursion ends at
 /// the depth that [`gateward_core::json::parse`] allows.
 fn visit<'a>(schema: &'a Json, signs: &mut Vec<Sign<'a>>) {

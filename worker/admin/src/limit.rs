@@ -1,4 +1,4 @@
-//! Limits of agents, credentials, and what calls of several agents have in common.
+//! Limits of agents, of credentials, and of subjects that calls of several agents share.
 
 use gateward_core::bounds::MAX_LIMITS;
 use gateward_core::field::{Label, Millis, Name, parse_within};
@@ -114,7 +114,7 @@ struct LimitCounts {
     of_subject: u64,
     /// Limits that lanes share.
     shared: u64,
-    /// Whether there is such an agent, credential or group.
+    /// Whether this agent, credential or group exists.
     exists: bool,
     /// The first credential of those that were rotated into the subject, if it is a credential.
     first_key_id: Option<String>,
@@ -131,7 +131,7 @@ fn load(at: &At<'_>, limit_id: &str, (kind, subject): (&str, &str)) -> Statement
     Statement::new(sql::LOAD_LIMIT, values)
 }
 
-/// Reads a rule. It must make sense, and its time zone must exist.
+/// Reads a rule. Its fields must fit together, and its time zone must exist.
 fn rule(text: &str, offset_s: OffsetS, now_ms: u64) -> Result<Definition, Problem> {
     let rule: Definition = parse_within("rule", text)?;
     let refuse = |field: &str, must: &str| {
@@ -254,7 +254,7 @@ impl Write for DeleteLimit {
     }
 }
 
-/// What is wrong with a subject. `exists`: there is an agent, a credential or a group of this name.
+/// What is wrong with a subject. `exists`: an agent, a credential or a group has this name.
 fn refusal(kind: SubjectKind, subject: &str, exists: bool) -> Option<String> {
     if subject == EACH {
         return None;

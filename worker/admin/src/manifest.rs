@@ -34,9 +34,9 @@ pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
 /// received, parsed, canonical (twice), compiled, and in the statements.
 pub const MAX_LISTING_BYTES: usize = 4 * 1024 * 1024;
 
-/// Cost of the patterns of all tools of a manifest, as `schema/cost.rs` counts it. Each listing
-/// takes that long to check, before it is known whether anything is written. Two hundred tools with
-/// a dozen ordinary patterns each cost less.
+/// Cost of the patterns of all tools of a manifest, as `schema/cost.rs` counts it. Checking a
+/// listing takes this long each time, before it is known whether anything must be written. Two
+/// hundred tools with a dozen ordinary patterns each cost less.
 pub const MAX_LISTING_PATTERN_COST: usize = 300_000;
 
 /// Tools that an answer names in one list of findings; more would not help the reader.
@@ -117,8 +117,8 @@ impl ListedTool {
     }
 }
 
-/// More than a listed tool has as JSON beside its schema, definition and roles: its name, a hash and
-/// five short members.
+/// The JSON of a listed tool, without its schema, definition and roles, has fewer bytes: its name, a hash and five
+/// short members.
 const MAX_OTHER_BYTES: usize = 512;
 
 /// A role with the punctuation around it and its pointer.

@@ -28,9 +28,9 @@ pub(super) struct RegisteredTools {
     tools: u64,
     /// Tools of the server, likewise.
     of_server: usize,
-    /// When a definition that is not approved since was last written.
+    /// When a definition that has not been approved since then was last written.
     changed_at_ms: u64,
-    /// Those that are listed.
+    /// The registered tools that are listed.
     known: Vec<KnownTool>,
 }
 

@@ -55,7 +55,7 @@ const SINKS: &[&str] = &[
     "workspace",
 ];
 
-/// The last word of the name of a new thing's name.
+/// The last word of an argument that gives a new thing its name.
 const NAMES: &[&str] = &["filename", "name"];
 
 /// Words in the names of tools that create a thing. Then its name is a detail. In other tools, a name says
@@ -71,8 +71,8 @@ const ENTITLES: &[&str] = &[
 /// Things of the user that nobody else sees.
 const OWN: &[&str] = &["alarm", "bookmark", "draft", "label", "note", "reminder", "timer", "todo"];
 
-/// Things that nobody else sees when they are new. No files: a tool that creates one may replace one that a
-/// program runs, or put it where others see it.
+/// Things that nobody else sees when they are new. Files are not among them: a tool that creates a file may replace a
+/// file that a program runs, or put it where others see it.
 const OWN_IF_NEW: &[&str] = &["appointment", "calendar", "event"];
 
 /// Words in the names of tools that change the user's things.
@@ -83,7 +83,7 @@ const CHANGES: &[&str] = &[
     "write",
 ];
 
-/// Words beside a verb and a thing that change nothing about whom a call reaches.
+/// Words besides a verb and a thing that do not change whom a call reaches.
 #[rustfmt::skip]
 const FILLERS: &[&str] = &[
     "a", "an", "as", "done", "for", "from", "in", "item", "list", "my", "own", "personal", "the",
@@ -189,7 +189,7 @@ fn forms(schema: &Json) -> impl Iterator<Item = &Json> {
     std::iter::once(schema).chain(alternatives.flatten())
 }
 
-/// A schema with its alternatives, and those of its items.
+/// A schema with its alternatives, and the alternatives of its items.
 fn all_forms(schema: &Json) -> impl Iterator<Item = &Json> {
     let items = forms(schema).filter_map(|form| form.get("items")).flat_map(forms);
     forms(schema).chain(items)
@@ -246,7 +246,7 @@ fn role(tool: &[String], name: &str, schema: &Json) -> Role {
             one => one.and_then(Json::as_str) == Some(kind),
         })
     };
-    // What is in an object without known members, or behind a reference, is not known.
+    // The contents of an object without known members, or of a reference, are not known.
     let opaque = kind_is("object") || all_forms(schema).any(|form| form.get("$ref").is_some());
     if opaque || formats().any(super::egress::is_address_format) {
         return Role::Sink;

@@ -32,7 +32,7 @@ const MAX_WARRANT_LINKS: u32 = MAX_LINKS as u32;
 /// A proof that is made at the end of a window arrives in the next one, so one window is too few.
 const MIN_PROOF_WINDOWS: u32 = 2;
 
-/// The most windows of proofs. The worker tries each of so many before it refuses a proof.
+/// The most windows of proofs. Before the worker refuses a proof, it tries all of them.
 const MAX_PROOF_WINDOWS: u32 = DEFAULT_PROOF_WINDOWS;
 
 /// The settings in an answer.

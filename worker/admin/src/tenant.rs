@@ -29,7 +29,7 @@ const FIRST_ADMINISTRATOR: &str = "admin";
 
 const MOST_LANES: u32 = MAX_TENANT_LANES as u32;
 
-/// The longest that records can be kept: a hundred years, which no database outlives.
+/// The longest time for which records can be kept: a hundred years, longer than any database is used.
 const MAX_RETENTION_DAYS: u32 = 36_500;
 
 /// How much a tenant's lanes may write, and how long records are kept. Only operators set it:

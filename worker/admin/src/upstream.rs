@@ -191,7 +191,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
             None if segment.contains(['{', '}']) => {
                 return Err("must have parameters that are whole segments: `/{name}/`");
             }
-            // No client sends these.
+            // No client sends such a segment.
             None if segment == "." || segment == ".." => {
                 return Err("must not have the segments `.` or `..`");
             }

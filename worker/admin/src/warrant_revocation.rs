@@ -138,7 +138,7 @@ impl Write for RevokeWarrant {
             expires_at_ms: Millis(at.now_ms + WARRANT_REVOCATION_MS),
         };
         let tenant = || at.tenant.into();
-        // First, because the same warrant may have a revocation that has expired.
+        // This comes first, because the same warrant may have a revocation that has expired.
         let expire =
             Statement::new(sql::EXPIRE_WARRANT_REVOCATIONS, vec![tenant(), at.now_ms.into()]);
         let create = Statement::new(

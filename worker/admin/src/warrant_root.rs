@@ -30,7 +30,7 @@ pub struct WarrantRootRow {
     allowed_servers: Option<Vec<Glob>>,
     status: WarrantRootStatus,
     created_by: String,
-    /// Of the newest list of revocations that its holder signed.
+    /// The version of the newest list of revocations that the root's holder signed.
     list_version: Option<u64>,
     /// SHA-256 of that list's ids, in hex.
     list_sha256: Option<String>,
@@ -267,7 +267,7 @@ impl TakeRevocationList {
     }
 }
 
-/// Revocations that lists leave for administrators: a list must not keep them from revoking a warrant.
+/// Revocations that lists leave space for: a list must not keep administrators from revoking a warrant.
 const KEPT_FREE: u64 = 500;
 
 /// What the statement that loads a root for a list counts.
@@ -275,7 +275,7 @@ const KEPT_FREE: u64 = 500;
 struct Revoked {
     /// Revocations of the tenant that have not expired.
     count: u64,
-    /// Those of them that earlier lists of the root made, of warrants that are in this list.
+    /// Those of them that earlier lists of the root made for warrants that are also in this list.
     listed: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The registry under administrators, as the worker serves it: requests go in as a method, a path
-//! and a body, and what D1 then holds, what the API shows and what a lane reads is compared.
+//! The registry under administrators, as the worker serves it: each request is a method, a path and
+//! a body. Then the tests compare what D1 holds, what the API shows, and what a lane reads.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests only")]
 
@@ -33,7 +33,7 @@ use support::registry::{Answered, Ask, Effect, MAC_KEY, Registry, delete, get, p
 use support::{Fault, START_MS, Storage, TENANT, command, read_call, with};
 
 const DAY_S: u64 = 24 * 60 * 60;
-/// How long a credential that is of no use stays.
+/// How long a credential stays after it has ended.
 const KEPT_S: u64 = 90 * DAY_S;
 
 const AGENTS: [&str; 2] = ["a", "b"];
@@ -79,7 +79,7 @@ fn any_of<const N: usize>(values: [&'static str; N]) -> impl Strategy<Value = &'
     prop::sample::select(values.to_vec())
 }
 
-/// Null, nothing, or some; absent now and then.
+/// Null, an empty list, or some values. Sometimes the field is absent.
 fn list(some: &'static str) -> impl Strategy<Value = Option<Json>> {
     prop::option::of(prop::sample::select(vec![Json::Null, json!([]), json!([some])]))
 }
@@ -88,7 +88,7 @@ fn optional(values: Vec<Json>) -> impl Strategy<Value = Option<Json>> {
     prop::option::of(prop::sample::select(values))
 }
 
-/// A body with those of the fields that are there.
+/// A body with the fields that are not absent.
 fn body<const N: usize>(fields: [(&str, Option<Json>); N]) -> Json {
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
@@ -345,7 +345,7 @@ fn tenant() -> impl Strategy<Value = Ask> {
     prop_oneof![limits, status, destinations, warrants, shield]
 }
 
-/// A request: most are possible, some come too late, some are wrong.
+/// A request. Most are valid, some come too late, and some are wrong.
 fn ask() -> impl Strategy<Value = Ask> {
     let tags = vec!["*", "\"0\"", "\"2\"", "\"0\", \"3\", \"4\""];
     let if_match = prop::option::weighted(0.15, prop::sample::select(tags));
@@ -416,7 +416,7 @@ const FLAGS: [(&str, &str, &[&str], &[&str]); 9] = [
 
 type Lists = BTreeMap<String, Vec<Json>>;
 
-/// What an action did is undone by its own opposite, or by nothing, and nothing begins approved.
+/// Only an action's own opposite undoes it, and no record is approved when it is created.
 fn check_honest(ask: &Ask, before: &Lists, after: &Lists) {
     let by = match ask.body.get("manifest") {
         Some(_) => "manifest",
@@ -439,7 +439,8 @@ fn check_honest(ask: &Ask, before: &Lists, after: &Lists) {
     }
 }
 
-/// Plays a history against the model: what is answered, stored, shown and read by lanes.
+/// Runs a history and compares it with the model: the answers, the stored records, what the API shows, and what lanes
+/// read.
 fn check_rules(steps: Vec<Step>) -> TestCaseResult {
     let (registry, mut model) = (Registry::new(), Model::new());
     let mut lists = model.lists(START_MS);
@@ -458,7 +459,7 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
         let changed = answered.as_ref().is_ok_and(Answered::changed);
         prop_assert_eq!(registry.commits.get() - commits, u32::from(changed), "{:?}", ask);
 
-        // The answer is what is read from now on, and has its revision.
+        // From now on, reads return what the answer has, and its revision.
         if let (Ok(answered), Ok((effect, view))) = (&answered, &expected) {
             let mut fields = body.as_object().unwrap().clone();
             let (token, signing_key) = (fields.remove("token"), fields.remove("signing_key"));
@@ -473,7 +474,7 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
             prop_assert_eq!(answered.status, status, "{:?}", ask);
             let revision = view["revision"].as_u64().filter(|_| ask.method != "DELETE");
             prop_assert_eq!(answered.revision, revision, "{:?}", ask);
-            // Restoring and untainting are the lane's part too.
+            // Restoring and untainting also need the lane.
             let action = path.strip_prefix("/v1/agents/").and_then(|rest| rest.split_once('/'));
             let action = match action.map(|(_, action)| action) {
                 Some("restore") => Some(LaneAction::Restore),
@@ -520,7 +521,7 @@ fn check_rules(steps: Vec<Step>) -> TestCaseResult {
     Ok(())
 }
 
-/// What is held for these calls is what D1 has.
+/// The lane holds for these calls what D1 has.
 fn check_held(
     cache: &RegistryCache,
     calls: &[GateCommand],
@@ -532,7 +533,7 @@ fn check_held(
         let Some((held, complete)) = cache.unconfirmed(call, now_ms, u64::MAX) else { continue };
         prop_assert_eq!(&held.tenant, &now.tenant, "{:?}", ask);
         prop_assert_eq!(&held.agent, &now.agent, "{:?}", ask);
-        // One that expired long ago is forgotten, and as good as none.
+        // A credential that expired long ago was deleted, which means the same.
         let old = |held: &CredentialRecord| {
             held.expires_at_ms.is_some_and(|at| at < now_ms - KEPT_S * 1_000)
         };
@@ -551,8 +552,7 @@ fn check_held(
     Ok(())
 }
 
-/// Plays a history before a lane that holds everything there is, in memory and in storage, and misses
-/// some of the news.
+/// Runs a history with a lane that holds all records, in memory and in storage, and that misses some of the pushes.
 fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
     let registry = Registry::new();
     let mut copies = Copies::new();
@@ -560,7 +560,7 @@ fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
     for ((wait_s, ask), missed) in there.chain(steps) {
         if wait_s > 0 {
             registry.wait(wait_s);
-            // Bans and revocations that expire are not read again: no change made them different.
+            // Bans and revocations that expire are not read again, because no change of the registry made them expire.
             copies = Copies::new();
         }
         let now_ms = registry.now_ms.get();
@@ -577,12 +577,12 @@ fn check_pushes(steps: Vec<(Step, bool)>) -> TestCaseResult {
             continue;
         }
         let calls = calls(&registry);
-        // It may have been asked about a credential before that was there.
+        // The lane may have been asked about a credential before the credential existed.
         if calls.len() > before.len() {
             copies.accept(calls.last().unwrap(), nothing, now_ms);
         }
         copies.push(&push);
-        // Twice, the second time with what all calls share read again: nothing hides behind it.
+        // Twice. The second time, the records that all calls share are read again, so that they hide nothing.
         let texts: Vec<LoadedTexts> = calls.iter().map(|call| load(&registry, call)).collect();
         let loads: Vec<Loaded> = texts.iter().map(|texts| texts.parse().unwrap()).collect();
         for _ in 0..2 {
@@ -616,8 +616,8 @@ proptest! {
     }
 }
 
-/// First one of nothing that there is; then for each thing one that is for the rest like it, the
-/// newest credential last.
+/// First a call about things that do not exist. Then one call for each thing; otherwise the calls
+/// are alike. The newest credential comes last.
 fn calls(registry: &Registry) -> Vec<GateCommand> {
     let none = "none";
     let any = command(&read_call());
@@ -645,7 +645,7 @@ fn load(registry: &Registry, command: &GateCommand) -> LoadedTexts {
     registry.load_texts(&call.agent, &command.key_id, &call.server, &call.tool)
 }
 
-/// A lane's memory and its storage, which are to say the same.
+/// A lane's memory and its storage, which must have the same records.
 struct Copies {
     cache: RegistryCache,
     storage: Storage,
@@ -674,7 +674,7 @@ impl Copies {
         Lane::take_push(&self.storage, push).unwrap();
     }
 
-    /// The memory of an object that starts anew and has read everything that is stored for these calls.
+    /// The memory of a restarted object that has read everything that is stored for these calls.
     fn restarted(&self, calls: &[GateCommand]) -> RegistryCache {
         let mut cache = RegistryCache::default();
         let (epoch, confirmed_at_ms) = Lane::stored_registry(&self.storage).unwrap();
@@ -830,7 +830,7 @@ fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
         let again = registry.ask(&ask).map(|answered| answered.effect);
         let expected = match ask.method {
             "POST" => Ok(Effect::Replayed),
-            // Of these nothing is left.
+            // Nothing of these must be left.
             "DELETE"
                 if ["/bans/", "/limits/", "/webhook", "/warrant-roots/"]
                     .iter()
@@ -838,7 +838,7 @@ fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
             {
                 Err(NotFound)
             }
-            // Its secret is shown in no other way.
+            // This is the only way to see its secret.
             "PUT" if ask.path == "/v1/webhook" => Ok(Effect::Changed),
             _ => Ok(Effect::Unchanged),
         };
@@ -848,8 +848,9 @@ fn a_change_whose_answer_was_lost_is_made_once_however_often_it_is_asked() {
     }
 }
 
-/// What was there, who comes between, who came first and is decided anew, and what it is answered:
-/// nothing for the change that it asked for.
+/// The earlier requests; the request that is committed in between; the request that came first and
+/// is decided again; and the problem in its answer, which is `None` if it makes the change that it
+/// asked for.
 fn races() -> Vec<(Vec<Ask>, Ask, Ask, Option<ProblemCode>)> {
     let agent = || post("/v1/agents", json!({"agent": "a", "environment": "production"}));
     let server = || post("/v1/servers", json!({"server": "s", "kind": "mcp"}));
@@ -977,7 +978,7 @@ fn of_two_changes_decided_on_one_epoch_the_second_is_decided_anew() {
         let changed = answered.as_ref().is_ok_and(Answered::changed);
         assert_eq!(registry.commits.get() - commits, 2 + u32::from(changed), "{second:?}");
 
-        // As if they had come one after the other, with the ids that they drew.
+        // As if the requests had come one after the other, with the ids that they drew.
         one_by_one.drawn.set(drawn + 1);
         one_by_one.ask(&first).unwrap();
         one_by_one.drawn.set(drawn);
@@ -991,7 +992,7 @@ fn of_two_changes_decided_on_one_epoch_the_second_is_decided_anew() {
 fn of_two_changes_of_the_same_revision_the_second_is_told() {
     let mut told = 0;
     for (there, first, second, _) in races() {
-        // The record that is read before.
+        // The record that is read before the change.
         let action = ["freeze", "quarantine", "revoke", "rotate", "approve"];
         let (before, last) = second.path.rsplit_once('/').unwrap();
         let path = if action.contains(&last) { before } else { &second.path };
@@ -1021,7 +1022,7 @@ fn of_two_changes_of_the_same_revision_the_second_is_told() {
 #[test]
 fn a_tenant_has_so_many_roots_and_revocations_and_no_more() {
     let registry = Registry::new();
-    // One less than the bound of each.
+    // One less than the bound of each kind.
     let numbers = |most: usize| {
         format!(
             "(WITH RECURSIVE n(n) AS (VALUES (2) UNION ALL SELECT n + 1 FROM n WHERE n < {most}) SELECT n FROM n)"
@@ -1049,13 +1050,13 @@ fn a_tenant_has_so_many_roots_and_revocations_and_no_more() {
     assert!(revoke("a").unwrap().changed());
     assert_eq!(revoke("b").unwrap_err().code, LimitReached);
     assert_eq!(revoke("a").unwrap().effect, Effect::Unchanged, "it is there already");
-    // Those that have expired do not count.
+    // Expired ones do not count.
     registry.wait(1);
     assert!(revoke("b").unwrap().changed());
     assert_eq!(registry.list("/v1/warrant-revocations").len(), 2);
 }
 
-/// Whoever has the key of one root can neither revoke the warrants of another, nor keep others from revoking them.
+/// The holder of one root's key cannot revoke the warrants of another root, and cannot keep others from revoking them.
 #[test]
 fn a_list_revokes_for_its_own_root_only() {
     let registry = Registry::new();
@@ -1077,7 +1078,7 @@ fn a_list_revokes_for_its_own_root_only() {
     assert_eq!(revoked(), [true, false]);
     assert!(registry.ask(&take(1)).unwrap().changed());
     assert_eq!(revoked(), [true, true]);
-    // A root's key is what counts, also after the root is gone.
+    // The root's key decides, even after the root was deleted.
     assert!(registry.ask(&delete("/v1/warrant-roots/ops")).unwrap().changed());
     assert_eq!(revoked(), [true, true]);
 
@@ -1088,7 +1089,7 @@ fn a_list_revokes_for_its_own_root_only() {
     expected.sort();
     assert_eq!(known, expected);
     assert_eq!(by(&registry.ask(&get(&path)).unwrap().body), expected[0]);
-    // An administrator revokes it for all roots, and that is what is shown of the warrant.
+    // An administrator revokes the warrant for all roots, and this revocation is the one that is shown.
     let revoke = post("/v1/warrant-revocations", json!({"warrant_id": id}));
     assert_eq!(registry.ask(&revoke).unwrap().effect, Effect::Created);
     assert_eq!(by(&registry.ask(&get(&path)).unwrap().body), None);
@@ -1145,7 +1146,7 @@ fn of_two_bootstraps_at_once_one_makes_the_operator() {
     assert_eq!(tenants.iter().map(|row| &row["tenant"]).collect::<Vec<_>>(), [TENANT, "one"]);
 }
 
-/// A credential of an administrator, who is made if need be; returns the key id.
+/// A credential of an administrator, who is created if necessary. Returns the key id.
 fn issue(registry: &Registry, tenant: &str, administrator: &str, scopes: &[Scope]) -> String {
     let _ = registry.ask(
         &post("/v1/administrators", json!({"administrator": administrator})).of_tenant(tenant),
@@ -1258,7 +1259,7 @@ fn the_last_administrator_is_lost_only_if_that_is_said_to_be_meant() {
             }
             let query = if refused { "?last=true" } else { "" };
             assert!(registry.ask(&ask(query)).unwrap().changed(), "{name}");
-            // What is done already loses nobody.
+            // A request that changes nothing cannot remove the last administrator.
             assert!(!registry.ask(&ask("")).unwrap().changed(), "{name}");
         }
     }
@@ -1296,7 +1297,7 @@ fn bootstrap_gives_a_tenant_without_administrators_another_one_who_is_no_operato
     let delete = delete("/v1/administrators/mara?last=true").of_tenant("lost");
     registry.ask(&delete).unwrap();
     assert_eq!(bootstrap("lost", "mara").unwrap_err().code, NameTaken, "{key_id}");
-    // The secret does not let anybody vote as somebody else.
+    // The bootstrap secret does not let anybody vote as somebody else.
     assert_eq!(bootstrap("lost", "olga").unwrap_err().code, NameTaken);
     let scopes = bootstrap("lost", "noor").unwrap().body["scopes"].clone();
     let expected: Vec<Scope> =
@@ -1345,7 +1346,7 @@ fn a_secret_is_shown_once_and_stored_nowhere() {
             assert!(!rows.iter().any(|row| row.contains(secret)), "{table} has {secret}");
         }
     }
-    // Its SHA-256 alone is there.
+    // Only its SHA-256 is stored.
     let hashes = &registry.dump()["credentials"].join("");
     assert!(hashes.contains(&hex::encode(token::secret_hash(&secrets[1]))));
 }
@@ -1388,7 +1389,7 @@ fn nobody_grants_what_it_has_not() {
         }
         let named = json!({"kind": "administrator", "administrator": "bob", "scopes": []});
         let grant = post("/v1/credentials", with(named, granted.clone()));
-        // Nor is it taken over by rotating what somebody else granted.
+        // Rotating a credential that somebody else granted does not give more rights either.
         for ask in [&grant, &post("/v1/credentials/@0/rotate", Json::Null)] {
             let before = registry.dump();
             let answered = registry.ask(&ask.clone().of_actor(&own));
@@ -1399,11 +1400,11 @@ fn nobody_grants_what_it_has_not() {
                 registry.ask(&grant).unwrap();
             }
         }
-        // What agents get is the registry's to say.
+        // The registry decides what agents may do.
         registry.ask(&post("/v1/agents", json!({"agent": "a", "environment": "e"}))).unwrap();
         let of_agent = post("/v1/credentials", json!({"kind": "agent", "agent": "a"}));
         registry.ask(&of_agent.of_actor(&own)).unwrap();
-        // Only an operator ends an operator.
+        // Only operators can end an operator's credential.
         let operator = json!({
             "kind": "administrator", "administrator": "eve", "scopes": [TenantsAdmin],
         });
@@ -1431,7 +1432,7 @@ fn no_write_touches_another_tenants_rows() {
     registry.add_tenant("twin");
     let mut writes = writes_once();
     writes.retain(|ask| !ask.path.contains("/tenants") && !ask.path.contains("/bootstrap"));
-    // The twin keeps everything: it has the same names and idempotency keys, and ids of its own.
+    // The twin keeps all its records. It has the same names and idempotency keys, and its own ids.
     for ask in writes.iter().filter(|ask| ask.method != "DELETE") {
         registry.ask(&ask.clone().of_tenant("twin")).unwrap();
     }
@@ -1447,7 +1448,7 @@ fn no_write_touches_another_tenants_rows() {
     }
 }
 
-/// A registry with a protected group `g` of these administrators, the first of whom protected it.
+/// A registry with a protected group `g` of these administrators. The first of them protected it.
 fn protected(members: &[&str]) -> Registry {
     let registry = Registry::new();
     registry.ask(&post("/v1/groups", json!({"group": "g"}))).unwrap();
@@ -1461,7 +1462,7 @@ fn protected(members: &[&str]) -> Registry {
     registry
 }
 
-/// Of a person who may do everything in the tenant.
+/// The credential of a person who may do everything in the tenant.
 fn by(ask: &Ask, person: &str) -> Ask {
     let mut ask = ask.clone();
     ask.actor.name = person.to_owned();
@@ -1474,7 +1475,7 @@ fn credential_of(administrator: &str) -> Ask {
     post("/v1/credentials", body)
 }
 
-/// Every change after which more votes of a protected group are in the hands of whoever asks.
+/// Every change that gives the person who asks more votes in a protected group.
 fn power_grabs() -> Vec<Ask> {
     vec![
         put("/v1/groups/g/members/administrators/puppet"),
@@ -1496,7 +1497,7 @@ fn one_person_cannot_raise_the_number_of_its_votes_in_a_protected_group() {
         for grab in power_grabs() {
             let lasts = members.len() > 1
                 || !(grab.method == "DELETE" && grab.path.ends_with("administrators/bob"));
-            // Members are held to it too, and so is the first administrator.
+            // This applies to members too, and to the first administrator.
             for person in ["eve", "bob", "ada"] {
                 let registry = protected(members);
                 registry.ask(&agent).unwrap();
@@ -1538,13 +1539,13 @@ fn what_a_protected_group_does_not_hold_back() {
         credential_of("bob"),
         put("/v1/groups/g/members/administrators/bob"),
         post("/v1/groups/g/protect", Json::Null),
-        // What contains an agent or a leaked credential waits for nobody.
+        // Changes that contain an agent or a leaked credential do not wait for approval.
         delete("/v1/groups/g/members/agents/a"),
         post("/v1/credentials/@0/revoke", Json::Null),
-        // Whoever is not a member has no vote in it.
+        // A person who is not a member has no vote in the group.
         post("/v1/administrators", json!({"administrator": "eve"})),
         credential_of("eve"),
-        // One's own credential, rotated, is still one person's.
+        // After a rotation, the credential still belongs to the same person.
         by(&post("/v1/credentials/@1/rotate", Json::Null), "eve"),
         delete("/v1/administrators/eve"),
     ] {
@@ -1563,7 +1564,7 @@ fn only_the_first_administrator_protects_a_group_and_only_one_with_a_member() {
     assert_eq!(registry.ask(&protect).unwrap_err().code, StateConflict, "without a member");
     registry.ask(&put("/v1/groups/g/members/administrators/bob")).unwrap();
     assert_eq!(registry.ask(&by(&protect, "bob")).unwrap_err().code, Forbidden);
-    // Nor under the first administrator's name.
+    // This does not work under the first administrator's name either.
     assert_eq!(registry.ask(&by(&credential_of("ada"), "bob")).unwrap_err().code, Forbidden);
     assert!(registry.ask(&credential_of("ada")).unwrap().changed());
     assert!(registry.ask(&protect).unwrap().changed());

@@ -1,5 +1,5 @@
-//! What stands behind Gateward: where servers are, what they say their tools are, and what becomes
-//! of the registry when they say something else.
+//! Servers behind Gateward: their addresses, the tools that they list, and how the registry changes
+//! when they list other tools.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests only")]
 
@@ -97,11 +97,11 @@ fn an_upstream_is_shown_whole_and_its_address_is_written_in_one_way() {
     let stored: Upstream = serde_json::from_value(shown.clone()).unwrap();
     let server = registry.load("a", "k", "s", "x").server.unwrap();
     assert_eq!(server.upstream.as_deref(), Some(&stored));
-    // The same once more, as it is shown.
+    // The same fields, as the API shows them.
     let again = registry.ask(&create("http", shown)).unwrap();
     assert_eq!(again.effect, Effect::Unchanged);
     assert_eq!(registry.discoveries.get(), 0, "nobody asks an HTTP API for its tools");
-    // A definition without one is of a server without one.
+    // A definition without an upstream is of a server without an upstream.
     let named = registry.ask(&post("/v1/servers", json!({"server": "s", "kind": "named"})));
     assert_eq!(named.unwrap().body["upstream"], Json::Null);
 }
@@ -132,7 +132,7 @@ fn a_patch_of_an_upstream_changes_what_it_names_and_null_takes_away() {
     let forwarded = json!({"forwarded_headers": ["prefer", "x-api-version"], "shared_cache": true});
     let after = change(forwarded.clone());
     assert_eq!(with(after.clone(), forwarded), after);
-    // What only one kind can have holds the kind.
+    // A member that only one kind of server can have also keeps the kind from changing.
     for (kind, field) in [("mcp", "upstream.routes"), ("named", "upstream")] {
         let refused = registry.ask(&patch("/v1/servers/s", json!({ "kind": kind }))).unwrap_err();
         assert_eq!((refused.code, refused.field.as_deref()), (InvalidField, Some(field)));
@@ -188,7 +188,7 @@ fn an_upstream_that_cannot_be_is_refused_by_the_path_of_its_field() {
         ("mcp", upstream(json!({"routes": [{}]})), "upstream.routes[0].method"),
         ("mcp", routes(json!({})), "upstream.routes"),
         ("http", upstream(json!({ "routes": many })), "upstream.routes"),
-        // An approval is for a tool: one that reads must not also be the one that deletes.
+        // An approval is for one tool: a tool that reads must not be the same tool as one that deletes.
         ("http", routes(json!({"method": "DELETE", "tool": "first"})), "upstream.routes[1].tool"),
         ("http", json!({"url": "https://example.com/?tenant=a"}), "upstream.url"),
         url("http://example.com/"),
@@ -290,7 +290,7 @@ fn a_local_upstream_needs_a_worker_that_calls_local_networks_and_must_be_said_to
         (url, false, true, "upstream.local", Some("its var `LOCAL_TARGETS` is not \"true\"")),
         (url, false, false, "upstream.url", Some("(`gateward`: `--local`) would not help")),
         (url, false, false, "upstream.url", Some("its var `LOCAL_TARGETS` is not \"true\"")),
-        // No server on a local network has such an address either.
+        // No server on a local network can have such an address either.
         ("ftp://127.0.0.1/", true, false, "upstream.url", None),
     ] {
         let problem = answered(url, local_targets, local).unwrap_err();
@@ -336,7 +336,7 @@ fn a_tools_schema_is_compiled_before_it_is_kept() {
             assert_eq!(said, (InvalidField, Some("input_schema")), "{refused:.80}");
         }
     }
-    // What is not said stays.
+    // Fields that are left out stay.
     let again = json!({"tool": "x", "mutates": true, "risk": "low"});
     let again = registry.ask(&post("/v1/servers/s/tools", again)).unwrap();
     assert_eq!((&again.body["input_schema"], &again.body["mutates"]), (&first, &json!(true)));
@@ -478,7 +478,7 @@ fn a_number_that_no_argument_can_be_skips_no_tool_and_no_change_of_it_goes_unnot
         let a = tool_of(&registry, "a");
         assert_eq!(a["approved"], false, "{before}");
         assert_ne!(a["definition_sha256"], known, "{before}");
-        // What lanes load is what was listed, to the last digit.
+        // Lanes load exactly what was listed, with all digits.
         let loaded = registry.load_texts("a", "k", "s", "a").tool.unwrap().to_string();
         assert!(loaded.contains(&after.replace('"', r#"\""#)), "{loaded}");
     }
@@ -505,7 +505,7 @@ fn a_bound_that_no_argument_can_meet_is_reported_and_its_tool_registered() {
             .collect();
         assert_eq!(created.body["unsatisfiable_schemas"], json!(found), "{schema}");
         assert_eq!(tool_of(&registry, "a")["status"], "pending", "{schema}");
-        // The same by hand.
+        // The same with a registration by hand.
         let of_argument: Json = serde_json::from_str(schema).unwrap();
         let given = json!({"tool": "b", "mutates": false, "risk": "low",
             "input_schema": {"properties": {"n": of_argument}}});
@@ -655,7 +655,7 @@ fn what_a_server_says_otherwise_waits_again_and_the_rest_stays() {
     let schema = json!({"type": "object"});
     let (active, pending) = (json!("active"), json!("pending"));
     for (name, expected) in [
-        // What administrators said of a tool is the truth.
+        // What administrators registered about a tool takes precedence.
         ("other", [&pending, &json!(false), &json!("medium"), &schema, &hash(&tools[3])]),
         ("new", [&pending, &json!(true), &json!("medium"), &schema, &hash(&tools[4])]),
         ("plain", [&active, &json!(false), &json!("high"), &schema, &hash(&tools[1])]),
@@ -742,7 +742,7 @@ fn an_approval_is_for_the_definition_that_was_reviewed_and_for_no_other() {
         assert_eq!(tool_of(&registry, name)["approved"], false);
         problem.code
     };
-    // Nobody said what was reviewed, or it was something else.
+    // The approval names no hash, or the hash of another definition.
     assert_eq!(refused("a", Json::Null), InvalidField);
     assert_eq!(refused("a", json!({})), InvalidField);
     assert_eq!(refused("a", json!({"definition_sha256": null})), InvalidField);
@@ -753,21 +753,21 @@ fn an_approval_is_for_the_definition_that_was_reviewed_and_for_no_other() {
     registry.ask(&approval("a", reviewed(&first))).unwrap();
     assert_eq!(shown("a"), [json!(true), first.clone(), first.clone()]);
 
-    // The server says something else between the review and the approval.
+    // The server lists another definition between the review and the approval.
     assert!(registry.see("s", &json!([second])).unwrap().changed());
     assert_eq!(shown("a"), [json!(false), second.clone(), first.clone()]);
     assert_eq!(refused("a", reviewed(&first)), DefinitionChanged);
     registry.ask(&approval("a", reviewed(&second))).unwrap();
     assert_eq!(shown("a"), [json!(true), second.clone(), second.clone()]);
 
-    // It says something else between the moment when the approval is checked and its commit.
+    // It lists another definition between the check of the approval and its commit.
     registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
     assert!(registry.see("s", &json!([first])).unwrap().changed());
     registry.listing.replace(Some(json!({ "tools": [second] })));
     registry.between.replace(Some(patch("/v1/servers/s", json!({"upstream": {}}))));
     assert_eq!(refused("a", reviewed(&first)), DefinitionChanged);
 
-    // A definition that cannot be used was reviewed by nobody.
+    // Nobody can have reviewed a definition that cannot be used.
     let unusable = json!({"name": "a", "inputSchema": []});
     registry.wait(MIN_MANIFEST_INTERVAL_MS / 1_000);
     assert!(registry.see("s", &json!([unusable])).unwrap().changed());
@@ -790,7 +790,7 @@ fn egress_is_proposed_from_the_definition_and_a_change_of_it_lowers_nothing() {
         let path = format!("/v1/servers/s/tools/{name}");
         registry.ask(&patch(&path, json!({ "egress": egress }))).unwrap();
     };
-    // Registering a tool again leaves what is known of it.
+    // Registering a tool again keeps its egress.
     let again = json!({"tool": "fetch", "mutates": false, "risk": "low"});
     registry.ask(&post("/v1/servers/s/tools", again)).unwrap();
     assert_eq!(egress("fetch"), true);
@@ -798,7 +798,7 @@ fn egress_is_proposed_from_the_definition_and_a_change_of_it_lowers_nothing() {
     registry.ask(&post("/v1/servers/s/tools", by_hand)).unwrap();
     assert_eq!(egress("by_hand"), false);
 
-    // What an administrator found out stays until the definition is another one.
+    // What an administrator set stays until the definition changes.
     set("fetch", false);
     set("search", true);
     let relist = |tools: Json| {
@@ -849,7 +849,7 @@ fn roles_reach_and_risk_are_proposed_when_a_tool_is_new_and_stay_as_they_are_set
     assert_eq!(now, set, "the definition changed, and what an administrator set stays");
     assert_eq!(tool_of(&registry, "send_mail")["approved"], false);
 
-    // Registering it again keeps what is left out, and null removes it.
+    // Registering it again keeps members that are left out. Null removes them.
     let again = |fields: Json| {
         let tool = json!({"tool": "send_mail", "mutates": true, "risk": "low"});
         registry.ask(&post("/v1/servers/s/tools", with(tool, fields))).map(|_| ())
@@ -917,7 +917,7 @@ fn modes_of_the_shield_are_set_for_a_tenant_a_server_and_a_tool_and_null_takes_t
             assert_eq!(refused, (InvalidField, Some(field)), "{path}");
         }
 
-        // Registering it again keeps what is left out.
+        // Registering it again keeps members that are left out.
         if let Some(registration) = registration {
             let again = |shield: Json| {
                 registry.ask(&post(list, with(registration.clone(), shield))).map(|_| ())
@@ -970,7 +970,7 @@ fn an_approval_says_what_the_tool_is_in_the_same_change() {
     assert_eq!(event["detail"]["changes"], changes);
     assert_eq!(registry.ask(&approval("a", body)).unwrap().effect, Effect::Unchanged);
 
-    // Where the approval is refused, nothing that it says is kept.
+    // If the approval is refused, none of its members are stored.
     let other = json!({"definition_sha256": "0".repeat(64), "mutates": false, "egress": true});
     assert_eq!(registry.ask(&approval("b", other)).unwrap_err().code, DefinitionChanged);
     assert_eq!(tool_of(&registry, "b")["mutates"], true);
@@ -1113,7 +1113,7 @@ fn large_definitions_are_written_in_statements_that_d1_takes() {
     }
 }
 
-/// One listing with bombs for patterns blocked the isolate for 24 s and took 515 MB.
+/// Regression: one listing with patterns that are expensive to compile blocked the isolate for 24 s and took 515 MB.
 #[test]
 fn a_listing_compiles_no_pattern_and_looks_at_a_bounded_number_of_them() {
     let bomb = |at| json!({"name": format!("t{at}"), "inputSchema": {"pattern": r"^\p{L}{0,60}$"}});

@@ -53,7 +53,7 @@ fn a_webhook_is_set_shown_without_its_secret_set_anew_and_deleted() {
     let events = registry.list("/v1/audit-events");
     let seen: Vec<(&Json, &Json)> =
         events.iter().map(|event| (&event["kind"], &event["detail"])).collect();
-    // What is in an address's path may be secret, and the audit has none of it.
+    // The path of an address may be secret, so the audit does not have it.
     let none = json!({});
     let (org, com) =
         (json!({"origin": "https://example.org"}), json!({"origin": "https://hooks.example.com"}));

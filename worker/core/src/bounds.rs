@@ -82,8 +82,8 @@ pub const MAX_WARRANT_ROOTS: usize = 64;
 /// some 20 bytes each; as JSON they are 140 KB.
 pub const MAX_WARRANT_REVOCATIONS: usize = 4_000;
 
-/// How long a revocation is kept: as long as a warrant can be valid, and a day for clocks that differ. After that it
-/// revokes nothing.
+/// How long a revocation is kept: as long as a warrant can be valid, plus a day for clocks that differ. After that,
+/// the revoked warrant has expired.
 pub const WARRANT_REVOCATION_MS: u64 = 91 * 24 * 60 * 60 * 1_000;
 
 /// Limits of a tenant: a few for each of thousands of agents.
@@ -92,7 +92,7 @@ pub const MAX_LIMITS: usize = 10_000;
 /// Tools of a tenant.
 pub const MAX_TOOLS: u64 = 100_000;
 
-/// Tools of one server that a list is filtered by: several times what a model can choose from.
+/// Tools of one server that are loaded to filter a list: several times as many as a model can choose from.
 pub const MAX_SERVER_TOOLS: usize = 5_000;
 
 const _: () =

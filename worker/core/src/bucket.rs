@@ -101,8 +101,8 @@ impl Bucket {
         left.is_some()
     }
 
-    /// Puts back tokens that were charged too early. Never more than the capacity can be taken at once: the next charge
-    /// sees to that.
+    /// Puts back tokens that were charged too early. They can exceed the capacity until the next charge, which reduces
+    /// them to the capacity.
     pub fn give_back(&mut self, tokens: u32) {
         self.micro = self.micro.saturating_add(u64::from(tokens) * MICRO);
     }

@@ -100,7 +100,7 @@ events! {
 }
 
 impl Event {
-    /// Whether it is that D1 or another object does not answer. Then it happens with every request.
+    /// Whether the event means that D1 or another object does not answer. Such an event happens with every request.
     #[must_use]
     pub const fn is_outage(self) -> bool {
         matches!(

@@ -30,8 +30,8 @@ pub struct ApprovalFilter {
 }
 
 impl ApprovalFilter {
-    /// The time after which approvals must end: an expired one is not open, also if its lane has
-    /// not written it yet.
+    /// The time after which approvals must end. An expired approval is not open, even if its lane
+    /// has not written the expiry yet.
     #[must_use]
     pub fn ends_after_ms(&self) -> Option<u64> {
         self.status.filter(|status| status.is_open()).map(|_| self.now_ms)

@@ -284,8 +284,9 @@ impl<'a> Request<'a> {
                     view: page::<ToolRow>,
                 }
             }
-            Op::CreateTool => self
-                .write(CreateTool { server: self.name(0, "server")?, request: parse(self.body)? }),
+            Op::CreateTool => {
+                self.write(CreateTool::new(self.name(0, "server")?, parse(self.body)?))
+            }
             Op::ReadTool => {
                 let values = vec![
                     self.tenant.into(),

@@ -24,7 +24,7 @@ use crate::refusal::limit_reached;
 use crate::shield::modes;
 use crate::states::States;
 
-/// The schema that a request gives, if it gives one.
+/// The schema in a request. Outer `None`: left out. Inner `None`: null.
 fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>, Problem> {
     let refuse = |must: String| Problem::field(SCHEMA, format!("`{SCHEMA}`: {must}"));
     let read = |text: &RawValue| {
@@ -39,7 +39,7 @@ fn schema(given: Option<&Option<Box<RawValue>>>) -> Result<Option<Option<Json>>,
     given.map(|schema| schema.as_deref().map(read).transpose()).transpose()
 }
 
-/// What a request gives, or else what is known.
+/// The value in a request, or else the known value.
 fn given<T: Clone>(request: &Option<Option<T>>, known: &Option<T>) -> Option<T> {
     request.as_ref().unwrap_or(known).clone()
 }
@@ -124,7 +124,7 @@ pub struct ToolRequest {
 
 type Clearance = Whole<0, 255>;
 
-/// What a request gives, or else what is known.
+/// The value in a request, or else the known value.
 fn clearance(request: Option<Option<Clearance>>, known: Option<u8>) -> Option<u8> {
     // The bound of the type is that of a byte.
     request.map_or(known, |given| given.map(|given| u8::try_from(given.0).unwrap_or(u8::MAX)))
@@ -132,33 +132,46 @@ fn clearance(request: Option<Option<Clearance>>, known: Option<u8>) -> Option<u8
 
 type ApprovalTime = Whole<MIN_APPROVAL_S, MAX_APPROVAL_S>;
 
-/// [`ToolRequest`] for a server.
+/// [`ToolRequest`] for a server: a tool, and the change that registers it.
 pub struct CreateTool {
-    pub server: Name,
-    pub request: ToolRequest,
+    server: Name,
+    tool: ToolName,
+    patch: ToolPatch,
 }
 
-impl Write for CreateTool {
-    fn read(&self, at: &At<'_>) -> Statement {
-        load(at, &self.server, &self.request.tool)
+impl CreateTool {
+    pub fn new(server: Name, request: ToolRequest) -> Self {
+        let patch = ToolPatch {
+            mutates: Some(request.mutates),
+            egress: request.egress,
+            risk: Some(request.risk),
+            canary: Some(request.canary),
+            tainted: Some(request.tainted),
+            approval_ttl_s: Some(request.approval_ttl_s),
+            input_schema: request.input_schema,
+            argument_roles: request.argument_roles,
+            reach: request.reach,
+            result_trust: request.result_trust,
+            cost: request.cost,
+            warrant_required: request.warrant_required,
+            min_clearance: request.min_clearance,
+            shield: request.shield,
+        };
+        Self { server, tool: request.tool, patch }
     }
 
-    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
-        let context = context(loaded)?;
-        let before: Option<ToolRow> = loaded.record()?;
-        if before.is_none() && context.count >= MAX_TOOLS {
-            return Err(limit_reached("tools", MAX_TOOLS));
-        }
-        let request = &self.request;
-        let fresh = || ToolRow {
+    /// A new tool, to which the request is then applied. A request always gives `mutates` and `risk`, so their values
+    /// here are not used.
+    fn new_row(&self, at: &At<'_>) -> ToolRow {
+        ToolRow {
             server: self.server.to_string(),
-            tool: request.tool.to_string(),
+            tool: self.tool.to_string(),
             states: States::PENDING,
-            mutates: request.mutates,
+            mutates: true,
             egress: false,
-            risk: request.risk,
-            canary: request.canary,
-            tainted: request.tainted,
+            risk: Risk::Critical,
+            canary: false,
+            tainted: TaintRule::default(),
             approval_ttl_s: None,
             input_schema: None,
             argument_roles: None,
@@ -172,29 +185,25 @@ impl Write for CreateTool {
             revision: 0,
             created_at_ms: Millis(at.now_ms),
             updated_at_ms: Millis(at.now_ms),
-        };
-        let known = before.clone().unwrap_or_else(fresh);
-        let input_schema = schema(request.input_schema.as_ref())?;
-        let row = ToolRow {
-            mutates: request.mutates,
-            egress: request.egress.unwrap_or(known.egress),
-            risk: request.risk,
-            canary: request.canary,
-            tainted: request.tainted,
-            approval_ttl_s: request.approval_ttl_s.map(|s| s.0),
-            input_schema: input_schema.unwrap_or_else(|| known.input_schema.clone()),
-            argument_roles: given(&request.argument_roles, &known.argument_roles),
-            reach: request.reach.unwrap_or(known.reach),
-            result_trust: given(&request.result_trust, &known.result_trust),
-            cost: given(&request.cost, &known.cost),
-            warrant_required: request.warrant_required.unwrap_or(known.warrant_required),
-            min_clearance: clearance(request.min_clearance, known.min_clearance),
-            shield: request.shield.unwrap_or(known.shield),
-            ..known
-        };
+        }
+    }
+}
+
+impl Write for CreateTool {
+    fn read(&self, at: &At<'_>) -> Statement {
+        load(at, &self.server, &self.tool)
+    }
+
+    fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
+        let context = context(loaded)?;
+        let before: Option<ToolRow> = loaded.record()?;
+        if before.is_none() && context.count >= MAX_TOOLS {
+            return Err(limit_reached("tools", MAX_TOOLS));
+        }
+        let row = self.patch.apply_to(before.clone().unwrap_or_else(|| self.new_row(at)))?;
         let event = if before.is_none() { "tool_created" } else { "tool_changed" };
         let concluded = conclude(at, loaded, before.as_ref(), row, event)?;
-        Ok(with_findings(concluded, request.input_schema.as_ref()))
+        Ok(with_findings(concluded, self.patch.input_schema.as_ref()))
     }
 }
 
@@ -253,6 +262,33 @@ pub struct ToolPatch {
     shield: Option<Option<Modes>>,
 }
 
+impl ToolPatch {
+    /// The tool with the members that are given.
+    fn apply_to(&self, tool: ToolRow) -> Result<ToolRow, Problem> {
+        let input_schema = schema(self.input_schema.as_ref())?;
+        Ok(ToolRow {
+            mutates: self.mutates.unwrap_or(tool.mutates),
+            egress: self.egress.unwrap_or(tool.egress),
+            risk: self.risk.unwrap_or(tool.risk),
+            canary: self.canary.unwrap_or(tool.canary),
+            tainted: self.tainted.unwrap_or(tool.tainted),
+            approval_ttl_s: match self.approval_ttl_s {
+                Some(value) => value.map(|s| s.0),
+                None => tool.approval_ttl_s,
+            },
+            input_schema: input_schema.unwrap_or_else(|| tool.input_schema.clone()),
+            argument_roles: given(&self.argument_roles, &tool.argument_roles),
+            reach: self.reach.unwrap_or(tool.reach),
+            result_trust: given(&self.result_trust, &tool.result_trust),
+            cost: given(&self.cost, &tool.cost),
+            warrant_required: self.warrant_required.unwrap_or(tool.warrant_required),
+            min_clearance: clearance(self.min_clearance, tool.min_clearance),
+            shield: self.shield.unwrap_or(tool.shield),
+            ..tool
+        })
+    }
+}
+
 /// [`ToolPatch`] of one tool.
 pub struct PatchTool {
     pub server: Name,
@@ -267,27 +303,7 @@ impl Write for PatchTool {
 
     fn apply(&self, at: &At<'_>, loaded: &Loaded) -> Result<Outcome, Problem> {
         let before = existing(at, loaded)?;
-        let row = ToolRow {
-            mutates: self.patch.mutates.unwrap_or(before.mutates),
-            egress: self.patch.egress.unwrap_or(before.egress),
-            risk: self.patch.risk.unwrap_or(before.risk),
-            canary: self.patch.canary.unwrap_or(before.canary),
-            tainted: self.patch.tainted.unwrap_or(before.tainted),
-            approval_ttl_s: match self.patch.approval_ttl_s {
-                Some(value) => value.map(|s| s.0),
-                None => before.approval_ttl_s,
-            },
-            input_schema: schema(self.patch.input_schema.as_ref())?
-                .unwrap_or_else(|| before.input_schema.clone()),
-            argument_roles: given(&self.patch.argument_roles, &before.argument_roles),
-            reach: self.patch.reach.unwrap_or(before.reach),
-            result_trust: given(&self.patch.result_trust, &before.result_trust),
-            cost: given(&self.patch.cost, &before.cost),
-            warrant_required: self.patch.warrant_required.unwrap_or(before.warrant_required),
-            min_clearance: clearance(self.patch.min_clearance, before.min_clearance),
-            shield: self.patch.shield.unwrap_or(before.shield),
-            ..before.clone()
-        };
+        let row = self.patch.apply_to(before.clone())?;
         let concluded = conclude(at, loaded, Some(&before), row, "tool_changed")?;
         Ok(with_findings(concluded, self.patch.input_schema.as_ref()))
     }

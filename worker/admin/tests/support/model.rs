@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use super::registry::{Ask, Effect};
 use super::{START_MS, TENANT};
 
-/// How long what is of no use is kept, in milliseconds: 90 days.
+/// How long ended credentials are kept, in milliseconds: 90 days.
 const KEPT_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
 
 /// How long a warrant stays revoked: 91 days.
@@ -32,8 +32,8 @@ fn revocation(id: &str, root_key: &Json, reason: &str, now_ms: u64) -> Json {
 
 type Records = BTreeMap<String, Json>;
 
-/// Records as the API shows them, by name, but without what else determines them: an agent's
-/// groups, what follows from its states, and whether a credential has expired.
+/// Records as the API shows them, by name. They lack what follows from other records or from the
+/// time: an agent's groups, its status, and whether a credential has expired.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     pub epoch: u64,
@@ -47,7 +47,7 @@ pub struct Model {
     members: BTreeSet<(String, String, String)>,
     credentials: Records,
     secrets: BTreeMap<String, String>,
-    /// Of credentials that replace others, the first of these.
+    /// For a credential that replaced another one: the first of those that were rotated into it.
     first_keys: BTreeMap<String, String>,
     servers: Records,
     /// By `server/tool`.
@@ -79,8 +79,8 @@ impl Model {
         Self { epoch: 1, tenant, administrators, ..Self::default() }
     }
 
-    /// What the request does, and the record that it should be answered with. Ids and secrets are
-    /// taken from the answer, which is null if there was none.
+    /// Carries out the request, and returns the record that the answer should have. Ids and secrets
+    /// are taken from the real answer, which is null if there was none.
     pub fn ask(
         &mut self,
         ask: &Ask,
@@ -348,7 +348,7 @@ impl Model {
                 merge(&mut ban, body);
                 ban["ban_id"] = answer["ban_id"].clone();
                 ban["created_at"] = json!(rfc3339(now_ms));
-                // Those that have expired go.
+                // Expired ones are deleted.
                 self.bans.retain(|_, ban| !past(&ban["expires_at"], now_ms));
                 self.bans.insert(text(&ban["ban_id"]), ban.clone());
                 self.epoch += 1;
@@ -420,7 +420,7 @@ impl Model {
             ("POST", ["warrant-revocations"]) => {
                 let given = text(&body["warrant_id"]);
                 let id = given.trim_start_matches("tnu_wrt_").replace('-', "");
-                // Those that have expired go only when another is made.
+                // Expired ones are deleted only when another one is created.
                 if let Some(known) = self.warrant_revocations.get(&id)
                     && !past(&known["expires_at"], now_ms)
                 {
@@ -448,8 +448,7 @@ impl Model {
         }
     }
 
-    /// A name that is there or was is not given.
-    /// A public key names one agent.
+    /// A name that exists, or existed before, cannot be used. A public key names one agent.
     fn free_key(&self, name: &str, key: Option<&Json>) -> Result<(), ProblemCode> {
         let Some(key) = key.filter(|key| !key.is_null()) else { return Ok(()) };
         let has_key =
@@ -463,14 +462,14 @@ impl Model {
         if taken { Err(NameTaken) } else { Ok(()) }
     }
 
-    /// What is there, if it is what `If-Match` says.
+    /// The existing record, if `If-Match` matches it.
     fn matched(&mut self, ask: &Ask, list: &str, name: &str) -> Result<Json, ProblemCode> {
         let record = self.records(list).get(name).cloned().ok_or(NotFound)?;
         check_match(ask, &record)?;
         Ok(record)
     }
 
-    /// Only what is different is a change.
+    /// It is a change only if something differs.
     fn settle(
         &mut self,
         list: &str,
@@ -485,7 +484,7 @@ impl Model {
         Ok((effect, self.put(list, name, record)))
     }
 
-    /// Puts the record in, as it is shown from then on.
+    /// Stores the record as the API shows it from then on.
     fn put(&mut self, list: &str, name: &str, mut record: Json) -> Json {
         self.epoch += 1;
         let now = json!(rfc3339(self.now_ms));
@@ -518,7 +517,7 @@ impl Model {
         }
     }
 
-    /// A manifest that is not as it was quarantines the server, and its tools wait for approval.
+    /// A changed manifest quarantines the server, and its tools wait for approval.
     fn take(
         &mut self,
         name: &str,
@@ -528,7 +527,7 @@ impl Model {
         let manifest = body.remove("manifest");
         merge(&mut server, body);
         let Some(manifest) = manifest else { return self.settle("servers", name, server) };
-        // Of one member each: they are canonical as they are.
+        // They have one member each, so they are already canonical.
         let hash = json!(hex::encode(Sha256::digest(manifest.to_string())));
         let known = std::mem::replace(&mut server["manifest_sha256"], hash.clone());
         if known.is_null() || known == hash {
@@ -587,7 +586,7 @@ impl Model {
         credential["created_at"] = json!(rfc3339(self.now_ms));
         let secret = text(&answer["token"]).rsplit('.').nth(1).unwrap().to_owned();
         let secret = hex::encode(secret_hash(&secret));
-        // Those that have been of no use for long go.
+        // Those that ended long ago are deleted.
         let long_ago = self.now_ms - KEPT_MS - 1;
         self.credentials.retain(|_, credential| !past(&credential["expires_at"], long_ago));
         self.secrets.insert(key_id.clone(), secret);
@@ -805,7 +804,7 @@ fn sooner(time: &Json, than: String) -> String {
     time.as_str().map_or(than.clone(), |time| than.min(time.to_owned()))
 }
 
-/// Whether there is an end that is reached.
+/// Whether there is an end, and it has passed.
 fn past(end: &Json, now_ms: u64) -> bool {
     end.as_str().is_some_and(|end| *end <= *rfc3339(now_ms))
 }

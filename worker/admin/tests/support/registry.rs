@@ -98,7 +98,7 @@ impl Ask {
         self
     }
 
-    /// With an approval of these people, each for this group.
+    /// Presents an approval of these people, each for this group.
     pub fn approved(mut self, group: &str, people: &[&str]) -> Self {
         let approver = |name: &&str| json!({"administrator": name, "groups": [group], "at_ms": 0});
         let approvers: Vec<Json> = people.iter().map(approver).collect();
@@ -141,26 +141,26 @@ pub fn delete(path: &str) -> Ask {
     Ask::new("DELETE", path, Json::Null)
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Created,
     Changed,
     Unchanged,
-    /// The idempotency key had an answer already.
+    /// Whether the idempotency key had an answer already.
     Replayed,
 }
 
-/// What it was answered.
+/// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     pub status: u16,
     pub body: Json,
     pub revision: Option<u64>,
     pub effect: Effect,
-    /// What every lane was told; none of a read.
+    /// The push to every lane; `None` for a read.
     pub push: Option<EpochPush>,
-    /// What an agent's lane was told to do, at which epoch.
+    /// The command to an agent's lane, and its epoch.
     pub told_lane: Option<(LaneAction, AgentInLane, u64)>,
 }
 
@@ -173,15 +173,15 @@ impl Answered {
 pub struct Registry {
     pub database: Connection,
     pub now_ms: Cell<u64>,
-    /// How often randomness was drawn: each draw is another.
+    /// How often random bytes were drawn: each draw differs.
     pub drawn: Cell<u64>,
-    /// What befalls the next commit: it fails at this statement, or its answer is lost.
+    /// The fault of the next commit: it fails at this statement, or its answer is lost.
     pub fault: Cell<Option<(usize, Fault)>>,
-    /// Comes between the next request's load and its commit.
+    /// Another request, which is carried out between the next request's load and its commit.
     pub between: RefCell<Option<Ask>>,
     pub commits: Cell<u32>,
     pub local_targets: Cell<bool>,
-    /// What every server answers to those that ask for its tools; nothing when none can be reached.
+    /// What every server answers if it is asked for its tools; `None` if no server can be reached.
     pub listing: RefCell<Option<Json>>,
     /// How often a server was asked.
     pub discoveries: Cell<u32>,
@@ -189,7 +189,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// With a tenant in which there is nothing but its first administrator.
+    /// A registry with a tenant that has only its first administrator.
     pub fn new() -> Self {
         let registry = Self {
             database: database(),
@@ -235,7 +235,7 @@ impl Registry {
         format!("{before}{id}{action}")
     }
 
-    /// The ids of all `credentials` or `bans` that were ever made, in their order.
+    /// The ids of all `credentials` or `bans` that were ever created, in order.
     pub fn ids(&self, tenant: &str, list: &str) -> Vec<String> {
         let (kinds, id) = match list {
             "bans" => ("ban_created ", "ban_id"),
@@ -402,7 +402,7 @@ impl Registry {
         Ok(ToolManifest::of_server(&discovered(listing.as_ref().ok_or_else(unreachable)?)))
     }
 
-    /// A listing passes through.
+    /// A listing passes through the proxy.
     pub fn see(&self, server: &str, tools: &Json) -> Result<Answered, Problem> {
         let listing = ToolManifest::of_server(&discovered(&json!({ "tools": tools })));
         let server = Name::parse(server).unwrap();
@@ -411,7 +411,7 @@ impl Registry {
         self.change(&ask, "", TENANT, &write, "")
     }
 
-    /// The answer that the key has already, and its epoch.
+    /// The answer that the key already has, and its epoch.
     fn again(
         &self,
         tenant: &str,
@@ -438,7 +438,7 @@ impl Registry {
         }
     }
 
-    /// All statements, or none.
+    /// Runs all statements, or none.
     fn commit(&self, statements: &[Statement]) -> Result<(), String> {
         if statements.is_empty() {
             return Ok(());
@@ -540,7 +540,7 @@ impl Registry {
     }
 }
 
-/// What the edge makes of a server's answers. A text that is JSON is a tool as the server wrote it.
+/// What the edge returns for a server's answers. A text that is JSON is a tool as the server wrote it.
 fn discovered(listing: &Json) -> Discovered {
     let raw = |tool: &Json| {
         let written = tool.as_str().filter(|text| text.starts_with('{'));

@@ -130,7 +130,7 @@ pub struct Approval {
     pub approver_groups: Vec<ApproverGroup>,
     /// The hash of the requested call, in lower-case hex.
     pub action_hash: String,
-    /// The hash of the edited call. If there is one, only it is valid.
+    /// The hash of the edited call. If it is present, only this hash is valid.
     pub edited_action_hash: Option<String>,
     pub edited_by: Option<String>,
     /// In order of time.
@@ -139,7 +139,7 @@ pub struct Approval {
     pub closed_by: Option<String>,
     /// The last decision's comment.
     pub comment: Option<String>,
-    /// Uses with another call.
+    /// How often it was used with another call.
     pub tampering: u8,
     /// The decision that used it.
     pub used_by: Option<String>,
@@ -164,8 +164,9 @@ pub struct HeldApproval {
 }
 
 impl Approval {
-    /// The status at `now_ms`: expired also if the lane has not written it yet. One that was
-    /// requested in the future counts as expired, since it would be open for too long.
+    /// The status at `now_ms`. It is expired even if the lane has not written the expiry yet. An
+    /// approval with a request time in the future counts as expired, because it would be open for
+    /// too long.
     #[must_use]
     pub fn status_at(&self, now_ms: u64) -> ApprovalStatus {
         let latest_ms = now_ms.saturating_add(CLOCK_TOLERANCE_MS);

@@ -22,8 +22,9 @@ use crate::json;
 use crate::merge_patch::merge_patch;
 use crate::problem::{Problem, ProblemCode};
 
-/// Uses with another call than the approved one; the last of them cancels the approval. One may be
-/// a mistake. Five are an agent that tries to get another call through.
+/// How often an approval may be used with a call that was not approved; the last such use cancels
+/// the approval. One use may be a mistake. Five mean that an agent tries to get another call
+/// through.
 pub const MAX_TAMPERING: u8 = 5;
 
 /// What a step was. The audit uses these names.
@@ -76,8 +77,8 @@ pub enum Decided {
 
 impl Approval {
     /// Applies an administrator's decision. On an error nothing changes. A person's repeated
-    /// decision is a no-op, also if `If-Match` names the revision before it: a caller that got no
-    /// answer may repeat the request (RFC 9110, section 13.1.1).
+    /// decision is a no-op, even if `If-Match` names the revision before the decision: a caller
+    /// that got no answer may repeat the request (RFC 9110, section 13.1.1).
     ///
     /// # Errors
     ///

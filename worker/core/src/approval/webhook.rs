@@ -69,8 +69,9 @@ impl Message {
         }
     }
 
-    /// The headers of an attempt, besides those of any JSON. It is signed with the secret of each
-    /// of the worker's keys, so that receivers have time to switch to a new one.
+    /// The headers of an attempt, in addition to those of every request with JSON. It is signed
+    /// with the secret of each of the worker's keys, so that receivers have time to switch to a new
+    /// one.
     #[must_use]
     pub fn headers(
         &self,

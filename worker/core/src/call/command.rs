@@ -100,8 +100,8 @@ pub struct Candidate {
 }
 
 impl GateCommand {
-    /// The arguments that limits and windows read. A gateway that asks for others shows no body, so an argument
-    /// elsewhere may not be the one that counts: then there are none.
+    /// The arguments that limits and windows read. If a gateway asks about a request with a body, there are none:
+    /// Gateward does not see the body, and the API may read the same argument from it.
     #[must_use]
     pub fn counted_input(&self) -> &Json {
         if self.is_blind() { &Json::Null } else { &self.call.input }

@@ -129,7 +129,7 @@ pub fn is_media_type(media_type: &str) -> bool {
     }) && !media_type.contains("svg")
 }
 
-/// Whether a header does not hold any more if the body is changed.
+/// Whether a header becomes wrong if the body is changed.
 #[must_use]
 pub fn is_of_bytes(name: &str) -> bool {
     OF_BYTES.contains(&name)

@@ -21,7 +21,7 @@ use crate::provenance::plan::MAX_PLANNED_CALLS;
 /// Bytes of an instruction: several pages of text. What a user pastes in addition is not an instruction.
 pub const MAX_INSTRUCTION_BYTES: usize = 16 * 1024;
 
-/// Arguments of one planned call: more than a tool has whose calls can be foreseen.
+/// Arguments of one planned call. A tool whose calls can be planned has fewer.
 pub const MAX_PLANNED_ARGUMENTS: usize = 32;
 
 /// Values of one argument of a planned call.
@@ -30,7 +30,7 @@ pub const MAX_PLANNED_VALUES: usize = 32;
 /// Bytes of a JSON Pointer to an argument: several nested names.
 pub const MAX_POINTER_BYTES: usize = 256;
 
-/// Seconds that a run credential is valid: from a minute to a day. A longer run asks for another one.
+/// Seconds that a run credential is valid: from a minute to a day. A longer run needs another one.
 pub const MIN_RUN_CREDENTIAL_S: u32 = 60;
 pub const MAX_RUN_CREDENTIAL_S: u32 = 86_400;
 const DEFAULT_RUN_CREDENTIAL_S: u32 = 3_600;
@@ -209,7 +209,7 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
     Ok(PlannedCall { tool: call.tool, arguments, at_most: call.at_most.into_iter().collect() })
 }
 
-/// A result that is reported, with the tool that it is of.
+/// A reported result, with the tool that returned it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Report {
     pub server: String,

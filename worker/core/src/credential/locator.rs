@@ -19,10 +19,10 @@ use crate::warrant::key::PublicKey;
 /// What a locator begins with.
 pub(super) const PREFIX: &str = "gwl_";
 
-/// No other seal is over a message that begins with this.
+/// The message of every other kind of seal begins with another text.
 const PURPOSE: &str = "locator:";
 
-/// What stands for the key id in records of calls without a credential. It is no name, so no credential has it.
+/// Used as the key id in records of calls without a credential. It is not a valid name, so no credential has it.
 pub const KEY_ID: &str = "@warrant";
 
 /// The locator of an agent with this key.

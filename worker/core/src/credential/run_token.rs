@@ -22,7 +22,7 @@ use crate::name::is_name;
 /// What a run credential begins with.
 const PREFIX: &str = "gwr_";
 
-/// No other seal is over a message that begins with this.
+/// The message of every other kind of seal begins with another text.
 const PURPOSE: &str = "run-credential:";
 
 /// A run credential for the agent of `parent`; `None` if the parent is not an agent's own token.

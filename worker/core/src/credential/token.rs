@@ -28,7 +28,7 @@ const MAC_CHARS: usize = 11;
 const MAC_BYTES: usize = 8;
 /// Bytes of HMAC output in a seal.
 const SEAL_BYTES: usize = 16;
-/// The least characters of the worker's MAC key: a 128-bit key in hex.
+/// The smallest length of the worker's MAC key, in characters: a 128-bit key in hex.
 pub const MIN_MAC_KEY_CHARS: usize = 32;
 
 /// The worker's MAC keys: the current one, and the previous one during a rotation.

@@ -5,7 +5,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use miniz_oxide::inflate::{decompress_to_vec_with_limit, decompress_to_vec_zlib_with_limit};
 
-/// Bytes of base64 that hold a value. Shorter words are often words.
+/// The fewest bytes of base64 that are decoded as a value. Shorter texts are often ordinary words.
 pub const MIN_BASE64_BYTES: usize = 8;
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()

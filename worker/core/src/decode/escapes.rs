@@ -99,7 +99,7 @@ enum Unit {
     Character(char),
 }
 
-/// The number that `digits` hexadecimal digits from `at` write.
+/// The number that the `digits` hexadecimal digits at `at` stand for.
 fn hexadecimal(text: &str, at: usize, digits: usize) -> Option<u32> {
     let digits = text.get(at..at + digits)?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -127,7 +127,8 @@ fn backslash(text: &str) -> Option<(Unit, usize)> {
         }
         b'u' => (hexadecimal(text, 2, 4)?, 6),
         b'x' => (hexadecimal(text, 2, 2)?, 4),
-        // Characters of ASCII have three octal digits. Fewer are a reference of a regular expression.
+        // An octal escape of an ASCII character has three digits. Fewer digits are a back-reference of a regular
+        // expression.
         b'0' | b'1' => {
             let digits = text.get(1..4).filter(|it| it.bytes().all(|it| matches!(it, b'0'..=b'7')));
             (u32::from_str_radix(digits?, 8).ok()?, 4)
@@ -137,7 +138,7 @@ fn backslash(text: &str) -> Option<(Unit, usize)> {
     Some((Unit::Character(char::from_u32(code)?), bytes))
 }
 
-/// An entity by name or number. A semicolon after it belongs to it.
+/// An entity by name or number, with the semicolon after it if there is one.
 fn entity(text: &str) -> Option<(Unit, usize)> {
     let piece = text.get(1..)?;
     let bytes = entity_bytes(piece);

@@ -181,7 +181,7 @@ fn judge(engine: &PolicyEngine, draft: &mut Draft<'_>) -> Result<Judged, Stop> {
         None => judge_call(engine, draft, &identity)?,
     };
     draft.check_space(&ruling)?;
-    // Only now: a call that anything else denies takes nothing away from other lanes.
+    // This comes last, so that a call that is denied for another reason takes nothing away from other lanes.
     if ruling.decision.passes() && !draft.needs.is_empty() {
         return Err(Stop::NotLeased(std::mem::take(&mut draft.needs)));
     }

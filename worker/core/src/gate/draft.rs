@@ -88,9 +88,9 @@ pub struct Draft<'a> {
     pub covered: Covered,
     /// What the call takes of them if it passes.
     pub takes: Vec<Take>,
-    /// What the lane must ask counters for, if the call passes otherwise.
+    /// What the lane must ask counters for, if nothing else denies the call.
     pub needs: Vec<Need>,
-    /// What the windows say that count the call.
+    /// The values of the windows that count the call.
     pub seen: Vec<Seen>,
     /// The hash that an approval of this call has.
     pub action_hash: [u8; 32],

@@ -22,7 +22,7 @@ pub struct StoredAnswer {
     pub response: String,
 }
 
-/// Whether the lane can hold another reservation of a call that is forwarded, or of one that was asked.
+/// Whether the lane has space for another reservation: of a forwarded call, and of a call whose caller only asked.
 #[derive(Debug, Clone, Copy)]
 pub struct ReservationSpace {
     pub forwarded: bool,
@@ -35,12 +35,12 @@ pub struct Books<'a> {
     pub agent: &'a Book,
     pub credential: &'a Book,
     pub space: ReservationSpace,
-    /// Of limits that lanes share; `None` if the call has none.
+    /// The leases of limits that lanes share; `None` if the call has no such limit.
     pub leases: Option<Leases<'a>>,
 }
 
 impl Books<'_> {
-    /// Of calls without limits.
+    /// The books of a call without limits.
     pub const NONE: Books<'static> = {
         const EMPTY: &Book = &Book::new();
         Books {
@@ -80,7 +80,7 @@ pub struct Facts<'a> {
     pub books: Books<'a>,
     /// The windows of policies that count the call.
     pub windows: Windows<'a>,
-    /// What the decision holds that a [`crate::call::command::Purpose::Settle`] is about.
+    /// For a [`crate::call::command::Purpose::Settle`]: the reservation of the decision that it reports on.
     pub reservation: Option<&'a Reservation>,
     /// Rows that wait to be flushed.
     pub journal_rows: u64,

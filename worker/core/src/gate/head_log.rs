@@ -30,7 +30,7 @@ pub struct LaneCheckpoint {
     pub pruned_through: u64,
 }
 
-/// The members of an entry's row: none but those of every row.
+/// An entry's row has no members besides those of every row.
 #[derive(Serialize)]
 struct NoDetail {}
 

@@ -1,24 +1,24 @@
-//! What becomes of what a server returned, after the shield has read it.
+//! What happens to an answer of a server after the shield has inspected it.
 
 use super::outcome::FoundInResult;
 use crate::provenance::ValueKey;
 use crate::provenance::part::Part;
 use crate::shield::{Category, Modes, Shield, Verdict};
 
-/// Why an answer is withheld in which something would be replaced.
+/// Why an answer is withheld if it needs a redaction that cannot be done.
 pub const UNREDACTABLE: &str =
     "Something in it must be replaced, and it cannot be read as a whole.";
 
-/// What becomes of an answer.
+/// What happens to an answer.
 #[derive(Debug, Default, PartialEq)]
 pub struct Inspected {
     /// What its outcome's receipt says.
     pub found: Option<FoundInResult>,
-    /// Whether it taints who reads it.
+    /// Whether it taints its reader.
     pub taints: bool,
-    /// Why it is withheld, as sentences; `None` if it is passed on.
+    /// The reason in sentences if it is withheld; `None` if it is passed on.
     pub withheld: Option<String>,
-    /// The categories of which something is replaced in it.
+    /// The categories whose findings are replaced in it.
     pub redacts: Vec<Category>,
 }
 
@@ -44,7 +44,7 @@ pub fn inspect(
         Some(finding) => {
             let (category, rule) = (finding.category.as_str(), &finding.rule);
             let sentence = shield.sentence(rule);
-            // Without the place: the server chose its names.
+            // The place of the finding is left out, because the server chose the names in it.
             Some(format!(
                 "`{category}` does not pass here, and the rule `{rule}` matches: {sentence}"
             ))

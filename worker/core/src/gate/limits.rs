@@ -14,11 +14,11 @@ use crate::limit::violation::{Violation, Why};
 use crate::limit::{Amount, Checked, Kind};
 use crate::problem::{Problem, ProblemCode};
 
-/// Forwarded calls of a lane that hold a part of a limit: more than can be in progress at once. And calls whose
-/// callers may still report an outcome. A reservation takes about 300 bytes.
+/// Reservations of a lane: of forwarded calls that hold a part of a limit, and of calls whose callers may still report
+/// an outcome. More calls than this cannot be in progress at once. A reservation takes about 300 bytes.
 pub const MAX_RESERVATIONS: usize = 5_000;
 
-/// Those of one agent, so that it leaves space for the others.
+/// Reservations of one agent, so that it leaves space for other agents.
 pub const MAX_RESERVATIONS_OF_AGENT: usize = 500;
 
 /// How long after its time limit a forwarded call's outcome may arrive. Then the call counts as unclear.
@@ -74,7 +74,8 @@ pub fn check(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop>
         forwarded,
     };
     let violation = match book::check(&mut draft.ledgers, &usage, at(facts)) {
-        // An outcome that nobody can report later gives nothing back, so only what is forwarded must be refused.
+        // If the lane has no space for a reservation of an asked call, its caller cannot report an outcome, and
+        // nothing is given back. That is safe, so only forwarded calls are refused.
         Ok(Checked { takes, .. })
             if forwarded
                 && !facts.books.space.forwarded

@@ -21,7 +21,7 @@ use crate::registry::{ListedTool, ToolStatus};
 use crate::taint::TAINTED_TRUST;
 use crate::trust::SourceTrust;
 
-/// The attributes of a call's context that a list does not tell.
+/// The attributes of a call's context that are not known for a list.
 const UNKNOWN: [&str; 10] = [
     "taint",
     "provenance",

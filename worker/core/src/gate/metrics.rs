@@ -8,10 +8,10 @@ use crate::decision::ReasonCode;
 use crate::metrics::{KeyHash, ReservationEvent, Series, UNKNOWN};
 use crate::registry::ToolStatus;
 
-/// The most that one decision adds to.
+/// The most series that one decision adds to.
 const MAX_SERIES: usize = 7;
 
-/// What a decision changes besides, as far as metrics show it.
+/// Other effects of a decision that metrics show.
 #[derive(Debug, Clone, Copy)]
 pub struct Noted {
     /// The registry was not confirmed.
@@ -22,12 +22,12 @@ pub struct Noted {
     pub reserves: bool,
 }
 
-/// What a decision adds to.
+/// The series that a decision adds to.
 pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> Vec<Series<'a>> {
     let (command, facts, decision) = (draft.command, draft.facts, ruling.decision);
     let (records, call) = (facts.records, &command.call);
     let reason = ruling.reason_code;
-    // Only approved names: neither an agent nor a server that lists its tools must invent values of labels.
+    // Only approved names, so that neither an agent nor a server that lists its tools can create values of labels.
     let is_active = records.tool.as_ref().is_some_and(|tool| tool.status == ToolStatus::Active);
     let server = if records.server.is_some() { &call.server } else { UNKNOWN };
     let tool = if is_active { &call.tool } else { UNKNOWN };
@@ -58,7 +58,7 @@ pub fn of_decision<'a>(draft: &Draft<'a>, ruling: &'a Ruling, noted: Noted) -> V
     series
 }
 
-/// What a step of an approval adds to.
+/// The series that a step of an approval adds to.
 pub fn of_approval(approval: &Approval, event: ApprovalEvent, now_ms: u64) -> Vec<Series<'static>> {
     let step = Series::Approval(event.as_str());
     let after_ms = now_ms.saturating_sub(approval.created_at_ms);
@@ -76,7 +76,7 @@ pub fn of_approval(approval: &Approval, event: ApprovalEvent, now_ms: u64) -> Ve
     }
 }
 
-/// What a caller's report adds to. It always ends a reservation.
+/// The series that a caller's report adds to. A report always ends a reservation.
 pub const fn of_report(reported: Reported) -> Series<'static> {
     Series::Reservation(match reported {
         Reported::Succeeded => ReservationEvent::Settled,

@@ -15,8 +15,9 @@ pub const REPLAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// between the clocks. The nonce of a signature is remembered as long.
 pub const NONCE_MS: u64 = 2 * MAX_CLOCK_SKEW_MS;
 
-/// What a request id is bound to: the call, and the credential and the warrant that it was made with. Others may
-/// be allowed less. Not the proof: a caller that tries again makes another one.
+/// What a request id is bound to: the call, and the credential and the warrant that it was made with. Another
+/// credential or warrant may allow less. The proof is not part of it, because a caller that tries again makes a new
+/// proof.
 pub fn fingerprint(command: &GateCommand) -> String {
     let call = hex::encode(command.call.fingerprint);
     match &command.warrant {
@@ -33,7 +34,8 @@ pub fn check(draft: &Draft<'_>) -> Result<(), Stop> {
     }
     if let Some(stored) = &facts.stored {
         if stored.fingerprint == fingerprint(draft.command) {
-            // What was allowed before does not outlive the warrant. A used proof will do: it is the same call.
+            // If the warrant no longer carries the call, the stored answer is not returned. A proof that was used
+            // before is accepted, because the call is the same.
             if draft.command.warrant.is_some()
                 && let Err(refusal) = warrant::carries(draft.command, facts)
             {

@@ -32,11 +32,11 @@ pub struct JournalEntry {
     pub row: String,
     /// The arguments that are stored with the row's approval, if the row has one.
     pub approval: Option<ApprovalInput>,
-    /// What the row changes of limits.
+    /// The changes of limits that are written with the row.
     pub limits: Option<Box<Writes>>,
-    /// The windows of policies that count it.
+    /// The windows of policies that count the call.
     pub windows: Vec<WindowRow>,
-    /// The step of which the message to the webhook is given up with this row.
+    /// The step whose message to the webhook becomes a dead letter with this row.
     pub gives_up: Option<u64>,
 }
 

@@ -163,7 +163,7 @@ pub fn without_effects(mut ruling: Ruling) -> Ruling {
     ruling
 }
 
-/// A gateway sends the request as it came, so what would pass without a part of its arguments does not pass.
+/// A gateway sends the request unchanged. So a call that would pass only after a redaction is denied.
 pub fn without_redaction(mut ruling: Ruling) -> Ruling {
     ruling.decision = Decision::Deny;
     let fields = std::mem::take(&mut ruling.redact_fields).join("`, `");

@@ -1,7 +1,7 @@
 //! What a harness tells about a run: the user's instruction, and results that the agent got without Gateward.
 //!
-//! A deceived agent could state an instruction, or report a trusted result that never was. So only the
-//! harness's own credential may do this, and no run credential.
+//! A deceived agent could state an instruction, or report a trusted result that never existed. So only the harness's
+//! own credential may do this, and no run credential.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,4 +1,4 @@
-//! Limits that the lanes of a tenant share: which of them a call counts for, and as what.
+//! Limits that the lanes of a tenant share: which of them count a call, and for which subject.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub const MAX_SHARED_OF_CALL: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Shared<'a> {
     pub limit: &'a Rc<Limit>,
-    /// What the call counts for.
+    /// The subject that the call counts for.
     pub subject: String,
 }
 
@@ -29,7 +29,7 @@ impl Shared<'_> {
     }
 }
 
-/// What a lane has of shared limits, and what it keeps of that for calls that wait.
+/// The parts of shared limits that a lane has, and what it keeps of them for calls that wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Leases<'a> {
     pub books: &'a HashMap<String, Book>,
@@ -59,7 +59,7 @@ impl Waits<'_> {
     }
 }
 
-/// The shared limits that a call counts for, whatever they say about its tool and access.
+/// The shared limits whose subjects a call belongs to. Their tools and access are not checked here.
 #[must_use]
 pub fn of_call<'a>(records: &'a CallRecords, command: &GateCommand) -> Vec<Shared<'a>> {
     let shared = records.tenant.as_ref().map_or(&[][..], |tenant| &tenant.shared_limits);
@@ -92,14 +92,14 @@ fn subjects<'a>(
         }
         SubjectKind::Tool => {
             let tool = call.tool_id();
-            // A call of a tool that is not registered is denied. It must not make a counter.
+            // A call of a tool that is not registered is denied. It must not create a counter.
             let counts = records.tool.is_some() && matches(&tool);
             one(tool, counts)
         }
         SubjectKind::Server => {
             one(call.server.clone(), records.server.is_some() && matches(&call.server))
         }
-        // Nobody else's claim about the user counts.
+        // Only a harness's claim about the user counts.
         SubjectKind::User => {
             let counts = records.is_harness() && !call.user_id.is_empty() && is(&call.user_id);
             one(call.user_id.clone(), counts)

@@ -1,4 +1,4 @@
-//! Step 9: what the shield finds in the call, and what the modes of its categories make of it.
+//! Step 9: what the shield finds in the call, and what the modes of the categories do about it.
 
 use super::draft::Draft;
 use super::facts::Facts;

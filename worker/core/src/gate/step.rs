@@ -16,7 +16,7 @@ use crate::velocity::shared::Look;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     AuthenticationFailed,
-    /// A caller without a credential has a warrant that says nothing about who calls, for this reason.
+    /// The warrant of a caller without a credential does not identify the caller, for this reason.
     WarrantRefused(ReasonCode),
     RateLimited,
     StatusDenied,
@@ -131,14 +131,14 @@ pub struct Step {
     pub approval_entry: Option<JournalEntry>,
     /// What the call adds to the values of its run. It is written before `entry`.
     pub observation: Option<Observation>,
-    /// What a request without a decision used of rates. As the agent's own rate, it is not written.
+    /// What a request without a decision used of rate limits. It is not written, as with the agent's own rate.
     pub charged: Option<Box<Writes>>,
     /// What the audit counts.
     pub counted: Option<Counted>,
     /// What metrics count, if there was no decision.
     pub refused: Option<Refused>,
-    /// What the lane must ask counters for before the call can be decided. If there is something, nothing else
-    /// counts.
+    /// What the lane must ask counters for before the call can be decided. If this is not empty, the other members
+    /// mean nothing.
     pub needs: Vec<Need>,
     /// The same for windows that lanes share.
     pub looks: Vec<Look>,

@@ -92,7 +92,8 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
                 let look = counting.look();
                 let row = look.row();
                 match looked.and_then(|looked| looked.iter().find(|(name, _)| *name == row)) {
-                    // Also if others were asked: the registry changed since, and with it the call's windows or keys.
+                    // This window was not asked, although others were: the registry changed meanwhile, so the call has
+                    // other windows or keys.
                     None => {
                         looks.push(look);
                         continue;
@@ -104,7 +105,7 @@ pub fn look(draft: &mut Draft<'_>, tool: &Tool) -> Result<Option<Ruling>, Stop> 
         };
         let counted = match window.counts {
             Counts::Passed | Counts::Decided if is_own => before.plus(amount),
-            // Nobody knows yet whether the call will be denied.
+            // It is not known yet whether the call will be denied.
             _ => before,
         };
         seen.push(Seen { window, counted });
@@ -135,7 +136,7 @@ fn deny(code: ReasonCode, reason: String, tool: &Tool) -> Ruling {
 /// Counts a decision in the windows of the agent's state.
 pub fn count(draft: &mut Draft<'_>, engine: &PolicyEngine, decision: Decision) {
     let now_ms = draft.facts.now_ms;
-    // Others are of a bundle that had other windows.
+    // Drop windows that this bundle does not have.
     let is_known = |id: &str| engine.bundle().velocity.iter().any(|window| window.id == id);
     draft.agent.windows.retain(|(id, _)| is_known(id));
     for Counting { window, amount, .. } in draft.facts.windows.countings {
@@ -159,7 +160,7 @@ pub fn rows(draft: &Draft<'_>, decision: Decision) -> Vec<WindowRow> {
     let Windows { countings, rows, .. } = draft.facts.windows;
     let row = |counting: &Counting| {
         let name = counting.row()?;
-        // Held, or the call would have been denied.
+        // The lane holds this window: otherwise the call would have been denied.
         let mut window = rows?.get(&name)?.clone();
         let width_ms = counting.window.width_ms;
         window.add(draft.facts.now_ms, width_ms, counting.amount, PARTS_IN_ROW);

@@ -66,7 +66,7 @@ pub fn is_from_stranger(command: &GateCommand) -> bool {
     of_stranger(command).is_some()
 }
 
-/// Whether it has to after it looked at everything that it knows without that.
+/// Whether the lane must still verify signatures after all checks that need none.
 #[must_use]
 pub fn may_be_known(command: &GateCommand, records: &CallRecords, now_ms: u64) -> bool {
     let may_be = |presented| may_be_of_agent(presented, command, records, now_ms).is_ok();
@@ -303,8 +303,8 @@ fn denial(refusal: Refusal, tool: &Tool) -> Ruling {
     Ruling { reason, tool: Some(tool.clone()), ..Ruling::deny(code) }
 }
 
-/// Denies a call from which an argument would be removed that the warrant is about: the tool would see other
-/// arguments than were compared with the warrant.
+/// Denies a call if a redaction would remove an argument that the warrant constrains: the tool would see other
+/// arguments than those that were compared with the warrant.
 pub fn bound(draft: &Draft<'_>, tool: &Tool, ruling: Ruling) -> Ruling {
     let Some(claim) = draft.warranted.filter(|_| !ruling.redact_fields.is_empty()) else {
         return ruling;
@@ -331,7 +331,8 @@ fn is_required(draft: &Draft<'_>) -> bool {
         })
 }
 
-/// Whether a proof of the call is good once: of each that changes something, and of each if the tenant says so.
+/// Whether a proof of the call can be used only once. This holds for each call that changes something, and for every
+/// call if the tenant's settings say so.
 fn is_good_once(draft: &Draft<'_>, tool: &Tool) -> bool {
     let tenant = draft.facts.records.tenant.as_ref();
     tool.writes || tenant.and_then(|tenant| tenant.settings.warrant_reads_once) == Some(true)
@@ -353,7 +354,7 @@ pub fn used_proof(draft: &Draft<'_>, ruling: &Ruling) -> Option<String> {
 /// What a receipt says about the warrant of a decision: nothing if it was refused, because anybody can name an id.
 #[must_use]
 pub fn note(draft: &Draft<'_>) -> Option<WarrantNote> {
-    // Without a credential, it says who calls, also if it does not carry the call.
+    // If there is no credential, the warrant identifies the caller, even if it does not carry the call.
     let claim = match draft.command.located {
         true => draft.facts.warrant.and_then(Carried::claim),
         false => draft.warranted,

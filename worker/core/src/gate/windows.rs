@@ -46,13 +46,13 @@ pub type Looked = [(String, Option<Counted>)];
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Windows<'a> {
     pub countings: &'a [Counting],
-    /// The windows in the lane with rows of their own, by name: those of all countings.
+    /// The windows that have rows of their own in the lane, by the rows' names, including those of `countings`.
     pub rows: Option<&'a HashMap<String, SlidingWindow>>,
     /// `None`: none of the tenant's windows was asked yet.
     pub looked: Option<&'a Looked>,
 }
 
-/// What a window says to the policies.
+/// What the policies see of a window.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
     pub window: &'static Window,

@@ -32,7 +32,7 @@ impl Amount {
     /// The largest amount that can be stored and read again.
     pub const LARGEST: Self = Self(MAX_WHOLE * ONE - 1);
 
-    /// How large a sum of amounts can get before it stays as it is.
+    /// The largest sum of amounts. A sum that would be larger stays at this value.
     pub const MAX: Self = Self(u128::MAX);
 
     #[must_use]

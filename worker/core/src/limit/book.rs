@@ -1,4 +1,4 @@
-//! What was used of the limits of one agent or one credential.
+//! A book: how much of the limits of one agent or one credential was used.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::bucket::{Bucket, Rate};
 use crate::clock::DAY_MS;
 use crate::json::Json;
 
-/// Which limits cover a call: both, if only its caller says that it writes.
+/// Which limits cover a call: those of reads, those of writes, or both if only its caller says that it writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Covered {
     pub reads: bool,
@@ -229,7 +229,7 @@ impl Book {
         Ok(Taken::Some(take(limit, number, amount, source)))
     }
 
-    /// Whether the lane holds so much of a shared limit for this call.
+    /// Whether the lane holds this amount of a shared limit for this call.
     fn check_lease(
         &mut self,
         limit: &Limit,
@@ -376,16 +376,16 @@ impl Book {
         Err(Box::new(Violation {
             remaining: Some(max.minus(used)),
             requested: Some(amount),
-            // A later window is counted if the clock went back, and ends nobody knows when.
+            // If the clock went back, the window that counts is a later one, and its end is not known.
             retry_after_s: Some(wait_ms.div_ceil(1_000))
                 .filter(|_| amount <= max && number == period.number),
             ..*Violation::exceeded(limit)
         }))
     }
 
-    /// What was used in the window of an instant; `None` if nothing was. A later window counts as the same: the
-    /// clock went back, and must not open the window again. One that is very far ahead is moved, because nobody
-    /// could use the limit until then.
+    /// What was used in the window of an instant; `None` if nothing was. A later window counts as this window: the
+    /// clock went back, and this must not open a window again. A window that is very far ahead is moved to this
+    /// instant, because otherwise nobody could use the limit until then.
     fn sum(&mut self, limit: &Limit, window: Window, period: Period, now_ms: u64) -> Option<&Sum> {
         let Some(Counter::Sum(sum)) = self.counter_mut(&limit.counter) else { return None };
         if sum.window != window || sum.number < period.number {
@@ -436,7 +436,7 @@ impl Book {
         };
         match self.counter_mut(&take.counter) {
             Some(Counter::Open(open)) if take.number.is_none() => *open = open.saturating_sub(1),
-            // Of a window that is over, nothing can be given back.
+            // Nothing is given back to a window that is over.
             Some(Counter::Sum(sum))
                 if take.window == Some(sum.window) && take.number == Some(sum.number) =>
             {
@@ -452,8 +452,8 @@ impl Book {
         }
     }
 
-    /// Drops what belongs to limits that no longer exist and is not in progress, if there is more than limits can
-    /// have.
+    /// If there are more counters than limits, drops the counters of limits that no longer exist, except for those
+    /// that calls in progress use.
     fn forget_all_but(&mut self, limits: &[Rc<Limit>]) {
         if self.counters.len() <= limits.len() {
             return;
@@ -467,11 +467,11 @@ impl Book {
     }
 }
 
-/// How far ahead a clock can have been without giving back what was used meanwhile: the longest window. So after a
-/// clock that was a day ahead, two days have one daily limit.
+/// If a clock was ahead by at most this much, what was used meanwhile still counts. It is the length of the longest
+/// window. So if a clock was a day ahead, two days share one daily limit.
 pub(super) const MAX_AHEAD_MS: u64 = 31 * DAY_MS;
 
-/// Seconds after which a call that was too many at once may try again: most calls end within a second.
+/// Seconds after which a caller may try again if too many calls were in progress: most calls end within a second.
 pub(super) const RETRY_CONCURRENCY_S: u64 = 1;
 
 fn take(limit: &Limit, number: Option<u64>, amount: Amount, source: Source) -> Take {

@@ -276,19 +276,20 @@ fn whole(max: Amount) -> Result<u64, Refused> {
 #[serde(try_from = "Stored")]
 pub struct Limit {
     pub limit_id: String,
-    /// The name of its counter: a limit that is created again, or gets another kind or window, counts anew.
+    /// The name of its counter: a limit that is created again, or gets another kind or window, starts from zero.
     pub counter: Rc<str>,
     pub kind: Kind,
     pub access: Option<Access>,
     pub tools: Option<Vec<Glob>>,
     pub rule: Rule,
     pub unclear: Unclear,
-    /// Of the record.
+    /// The revision of the limit's record.
     pub revision: u64,
     known: KnownPeriod,
 }
 
-/// A window that was found before, and since when it is known to last. It says nothing about the limit.
+/// A cached window, with the first time for which it is known to hold. It is not part of the limit's value, so it does
+/// not affect equality.
 #[derive(Debug, Clone, Default)]
 struct KnownPeriod(Cell<Option<(u64, Period)>>);
 
@@ -305,7 +306,7 @@ struct Stored {
     created_at_ms: u64,
     #[serde(default)]
     revision: u64,
-    // Read apart, so that the code that reads a rule is there once.
+    // Parsed separately, so that the code that parses a rule is compiled only once.
     rule: Box<RawValue>,
 }
 

@@ -4,8 +4,8 @@
 //! lane gave back are two sums that only grow, and both sides tell each other the sums and not the differences.
 //! So a message that is lost, repeated or late changes nothing.
 //!
-//! INVARIANT (never more): a lane uses what it was granted and did not give back. What it gives back is stored
-//! before the counter hears of it.
+//! INVARIANT (never more): a lane uses at most what it was granted and did not give back. It stores what it gives back
+//! before it tells the counter.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub enum Terms {
 }
 
 impl Terms {
-    /// `None` for kinds of which nothing is used up.
+    /// `None` for kinds of limits that are not used up.
     #[must_use]
     pub fn of(rule: &Rule) -> Option<Self> {
         match rule {
@@ -70,7 +70,7 @@ pub struct Lease {
     /// The limit's revision when it was granted. After a change, it is given back before it is used. `None`: the
     /// lanes hold more than the bound, because it was lowered.
     revision: Option<u64>,
-    /// What the counter had left afterwards.
+    /// What the counter had left after that grant.
     left: Amount,
 }
 
@@ -86,13 +86,13 @@ pub struct Ask {
     pub number: u64,
     pub granted: Amount,
     pub returned: Amount,
-    /// What the lane has of that and no call uses or waits for.
+    /// The part of that which no call uses and no call waits for.
     pub free: Amount,
     /// First come, first served. At most [`MAX_WAITING`].
     pub needs: Vec<Amount>,
 }
 
-/// Calls of a lane for which one request asks. The others wait for the next.
+/// Calls of a lane that share one request. Further calls wait for the next request.
 pub const MAX_WAITING: usize = 1_000;
 
 /// A counter's answer.
@@ -104,11 +104,11 @@ pub struct Granted {
     pub granted: Amount,
     /// All that it ever gave back in this window, as the counter knows.
     pub returned: Amount,
-    /// What the lane must give back besides, at once.
+    /// What the lane must also give back, at once.
     pub back: Amount,
     /// What the counter has left.
     pub left: Amount,
-    /// Whether the lanes hold more than the bound. Then what a call gives back is not free for the next.
+    /// Whether the lanes hold more than the bound. Then what one call gives back is not available to the next call.
     pub overdrawn: bool,
     /// Seconds after which there may be more; `None` if nobody knows.
     pub retry_after_s: Option<u64>,
@@ -123,19 +123,20 @@ pub struct Returned {
 }
 
 impl Lease {
-    /// What is not used.
+    /// The part of the lease that is not used.
     #[must_use]
     pub fn available(&self) -> Amount {
         self.granted.minus(self.returned).minus(self.used)
     }
 
-    /// Whether it holds for a limit of this revision, and its window is not over.
+    /// Whether the lease is for this revision of the limit, and its window is not over.
     #[must_use]
     pub fn holds(&self, revision: u64, now_ms: u64) -> bool {
         self.revision == Some(revision) && now_ms < self.ends_at_ms
     }
 
-    /// What may be left of the limit: its own, and what the counter last had.
+    /// What may be left of the limit: the unused part of the lease, and what the counter had left when it last
+    /// answered.
     #[must_use]
     pub fn left(&self) -> Amount {
         self.available().plus(self.left)
@@ -163,7 +164,8 @@ impl Lease {
     }
 }
 
-/// The lease of a limit after its counter said what it granted in a window. An older window changes nothing.
+/// The lease of a limit after its counter said what it granted in a window. A message about an older window is
+/// ignored.
 #[must_use]
 pub fn heard(lease: Option<Lease>, number: u64, granted: Amount) -> Lease {
     match lease {
@@ -203,7 +205,7 @@ pub fn granted(lease: Option<Lease>, revision: u64, answer: &Granted) -> Lease {
     }
 }
 
-/// What a lane asks for, with the lease that it has, of which it holds a part for calls that waited.
+/// The request of a lane that has this lease, and that holds the part `held` of it for calls that waited.
 #[must_use]
 pub fn ask(
     lease: Option<&Lease>,
@@ -224,10 +226,10 @@ pub fn ask(
 pub struct Need {
     /// [`Limit::counter`]: the counter object.
     pub counter: Rc<str>,
-    /// Whose count it is at that object.
+    /// The subject whose count it is.
     pub subject: String,
     pub terms: Terms,
-    /// The limit's.
+    /// The revision of the limit.
     pub revision: u64,
     pub amount: Amount,
 }
@@ -246,10 +248,11 @@ pub fn book_name(counter: &str, subject: &str) -> String {
     ["lease/", counter, "/", subject].concat()
 }
 
-/// What a call that waited got.
+/// The answer to a call that waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The lane holds so much of the limit for it, of the lease with this number, under this revision of the limit.
+    /// The lane holds this amount for the call. The amount is part of the lease with this number, which was granted
+    /// for this revision of the limit.
     Granted {
         amount: Amount,
         number: u64,
@@ -267,20 +270,20 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct Leased {
     pub subject: String,
-    /// What the lane holds for other calls that wait, of the lease with this number.
+    /// The number of a lease, and the part of it that the lane holds for other calls that wait.
     pub held: (u64, Amount),
     /// What the counter answered to this call; `None` if it was not asked.
     pub answer: Option<Answer>,
 }
 
 impl Leased {
-    /// Whether the call was granted what it needs, of this lease and under this revision.
+    /// Whether the call was granted what it needs from this lease, for this revision of the limit.
     pub(super) fn is_granted(&self, number: u64, revision: u64) -> bool {
         matches!(self.answer, Some(Answer::Granted { number: of, revision: under, .. })
             if of == number && under == revision)
     }
 
-    /// What the lane holds for others of the lease with this number.
+    /// The part of the lease with this number that the lane holds for other calls.
     pub(super) fn held_of(&self, number: u64) -> Amount {
         if self.held.0 == number { self.held.1 } else { Amount::ZERO }
     }

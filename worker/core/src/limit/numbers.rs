@@ -15,7 +15,8 @@ impl<'a> Numbers<'a> {
         Self { input, read: Vec::new() }
     }
 
-    /// `None` if there is none, or if its currency is another one.
+    /// The number in the arguments that `measured` names. `None` if the arguments do not have it, or if the call has
+    /// another currency.
     pub fn of(&mut self, measured: &'a Measured) -> Option<Amount> {
         if let Some((_, amount)) = self.read.iter().find(|(known, _)| *known == measured) {
             return *amount;

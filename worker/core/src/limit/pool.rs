@@ -1,7 +1,7 @@
-//! What a counter object granted to lanes of one limit that they share.
+//! A pool: how much of one shared limit a counter object granted to lanes.
 //!
 //! INVARIANT (never more): in one window, what the lanes were granted and did not give back is at most the limit's
-//! bound at the time of the last grant. A clock that goes back opens no window again.
+//! bound at the time of the last grant. If the clock goes back, no window opens again.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use super::status::{Status, status};
 use super::window;
 use crate::bucket::{Bucket, Rate};
 
-/// How long a lane may use tokens of a shared rate: so in any time, the calls that pass are at most those that the
-/// bucket allows in a second more.
+/// How long a lane may use the tokens that it was granted. So in any period, at most as many calls pass as the bucket
+/// allows in a period that is one second longer.
 const TOKEN_MS: u64 = 1_000;
 
 /// Stored as JSON: members are only added.
@@ -26,9 +26,9 @@ pub struct Pool {
     number: u64,
     /// When something was last granted.
     at_ms: u64,
-    /// What lanes were granted that are no longer in `shares`.
+    /// What was granted to lanes that are no longer in `shares`.
     spent: Amount,
-    /// The newest revision of the limit that a lane knew.
+    /// The newest revision of the limit that a lane has sent.
     #[serde(default)]
     revision: u64,
     /// By lane.
@@ -45,14 +45,14 @@ struct Share {
 }
 
 impl Pool {
-    /// A stored one; `None` if it cannot be read.
+    /// Reads a stored pool; `None` if it cannot be read.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// Grants a lane what it asks for, as far as there is something left, and a part of the rest in advance. The
-    /// second value is whether it got everything. `None`: the limit's time zone is unknown.
+    /// Grants a lane what it asks for, as far as something is left, and a part of the rest in advance. The second
+    /// value says whether the lane got everything that it asked for. `None`: the limit's time zone is unknown.
     pub fn grant(&mut self, terms: &Terms, ask: &Ask, at: At) -> Option<(Granted, bool)> {
         match terms {
             Terms::Tokens(rate) => Some(self.grant_tokens(*rate, ask, at.now_ms)),
@@ -61,15 +61,16 @@ impl Pool {
                 let window = calendar.window;
                 let period = window::period(window, &calendar.time_zone, at.now_ms, at.offset_s)?;
                 self.turn_to(period.number, at.now_ms);
-                // After a clock that was ahead, a lane asks again within the window of now.
+                // The end is that of the present window, even if the clock was ahead: then the lane asks again before
+                // the window ends.
                 let ends_at_ms = period.ends_at_ms;
                 Some(self.grant_share(*max, ask, Some((ends_at_ms, at.now_ms))))
             }
         }
     }
 
-    /// Begins a new window if there is one. A later one than now's goes on, unless it is very far ahead: then it
-    /// is moved to now with all that was granted.
+    /// Begins the window with this number if it is a new one. If the pool's window is later than that, it goes on,
+    /// unless it is very far ahead: then it is moved to now, with everything that was granted.
     fn turn_to(&mut self, number: u64, now_ms: u64) {
         if self.number < number {
             *self = Self { number, revision: self.revision, ..Self::default() };
@@ -104,18 +105,18 @@ impl Pool {
     ) -> (Granted, bool) {
         let same = ask.number == self.number;
         let share = self.share(ask.lane);
-        // A lane that lost its lease knows less of what it gave back.
+        // A lane that lost its lease no longer knows everything that it gave back.
         let forgot = ask.returned < share.returned;
         let known = if same { ask.granted.max(share.returned) } else { Amount::ZERO };
         let free = if same && !forgot { ask.free } else { Amount::ZERO };
         if same {
             share.returned = share.returned.max(ask.returned);
-            // What the lane has was granted, whatever became of this record.
+            // The lane's lease proves that this was granted, even if this record was lost.
             share.granted = share.granted.max(ask.granted);
         }
-        // What the lane was granted and did not hear of.
+        // What was granted to the lane in answers that it did not get.
         let unheard = share.granted.minus(known);
-        // All that is neither used nor another lane's.
+        // What is neither used nor granted to another lane.
         let others = self.outstanding().minus(unheard).minus(free);
         let rest = max.minus(self.spent).minus(others);
         // A lane that does not know the newest bound gets nothing.
@@ -207,8 +208,8 @@ impl Pool {
         status
     }
 
-    /// The window's number, and the lanes that may have something to give back, with all that they were granted; but
-    /// for one lane.
+    /// The window's number, and the lanes that may have something to give back, each with the sum of its grants. The
+    /// lane `but` is left out.
     #[must_use]
     pub fn holders(&self, but: u16) -> (u64, Vec<(u16, Amount)>) {
         let holds =

@@ -1,4 +1,4 @@
-//! What a call takes of its limits, and how that ends.
+//! What a call takes from its limits, and how the reservation ends.
 
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ impl Take {
     }
 }
 
-/// What a call holds of its limits until its outcome is known, or until nobody can report one.
+/// What a call holds of its limits until its outcome is known, or until it is too late to report one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub decision_id: String,
@@ -75,14 +75,14 @@ impl Reservation {
     }
 }
 
-/// How a call that took of its limits ended.
+/// How a call that used its limits ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It had its effect. With a number: it had only so much of it.
+    /// It had its effect. If there is a number, it used only this amount.
     Succeeded(Option<Amount>),
-    /// It had none.
+    /// It had no effect.
     Failed,
-    /// Nobody knows.
+    /// It is not known whether it had an effect.
     Unclear,
 }

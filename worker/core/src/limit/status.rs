@@ -30,7 +30,7 @@ pub struct Status {
     pub window_s: Option<u64>,
 }
 
-/// The states of the limits that cover calls of a tool, but for those without a number.
+/// The states of the limits that cover calls of a tool, except for limits without a number.
 #[must_use]
 pub fn statuses(
     ledgers: &[Ledger<'_>],

@@ -113,7 +113,7 @@ impl Local {
 /// The window that contains an instant. `None` if the zone is unknown.
 #[must_use]
 pub fn period(window: Window, zone: &str, now_ms: u64, offset_s: OffsetS) -> Option<Period> {
-    // Minutes are the same everywhere, and none is there twice.
+    // Minutes are the same in every time zone, and no minute occurs twice.
     let zone = if window == Window::Minute { "UTC" } else { zone };
     let local = Local::at(zone, now_ms, offset_s)?;
     let (number, next_s) = local.window(window);
@@ -220,8 +220,8 @@ pub fn is_open(local: Local, days: Option<&[Day]>, hours: Option<&[Hours]>) -> b
     })
 }
 
-/// How many changes of a zone's clocks [`opens_at`] gets past. There are weeks between two of them, and without one
-/// the next opening is at most a week away.
+/// How many clock changes of a time zone [`opens_at`] looks at. Two changes are weeks apart, and the next opening is
+/// at most a week after the last change.
 const MAX_CHANGES: usize = 4;
 
 /// The first time from now on that is on one of the days and in one of the parts. `None` if there is none, or if the
@@ -244,7 +244,7 @@ pub fn opens_at(
         if offset_s(zone, opens_ms) == offset {
             return Some(opens_ms);
         }
-        // The clocks are changed before. Finds the second, from which the search goes on.
+        // The clocks change before that. Find the second of the change, and continue the search from there.
         let (mut before, mut after) = (at_ms, opens_ms);
         while after - before > 1_000 {
             let middle = before + (after - before) / 2_000 * 1_000;

@@ -60,9 +60,9 @@ impl Page {
             .collect()
     }
 
-    /// Has the items inspected that the agent could use and that nobody reviewed. A tool in whose definition an attack
-    /// is found counts as changed, so it waits for approval. Another item that is withheld is hidden. Returns whether
-    /// one that stays taints.
+    /// Has the shield inspect the items that the agent could use and that nobody reviewed. A tool in whose definition
+    /// an attack is found counts as changed, so it waits for approval. Another item that is withheld is hidden.
+    /// Returns whether one that stays taints.
     pub fn inspect(&self, visible: &mut [Visibility], look: impl Fn(&str) -> Inspected) -> bool {
         let items = self.items.iter().filter(|(_, candidate)| candidate.is_some());
         let mut taints = false;

@@ -23,8 +23,8 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// The parts of a result, or of an error. The structured content is read as a whole, and so is a content's only text:
-/// they may have a trust of their own. To everything else no pointer leads, since a stranger could have written JSON of
-/// that form.
+/// they may have a trust of their own. No pointer leads to anything else, because a stranger could have written JSON
+/// of that form.
 #[must_use]
 pub fn of(answer: &RawObject) -> Vec<Part<'_>> {
     let mut parts = Vec::new();

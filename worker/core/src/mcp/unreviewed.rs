@@ -10,10 +10,10 @@ use crate::json::raw::RawObject;
 use crate::provenance::part::Part;
 use crate::shield::Redaction;
 
-/// Members that the client sends back as they are: with a marker in them they would be of no use.
+/// Members that the client sends back unchanged. A marker in them would make them unusable.
 const HANDLES: [&str; 2] = ["nextCursor", "requestState"];
 
-/// An answer in two.
+/// An answer, split into two parts.
 pub struct Unreviewed {
     answer: RawObject,
     aside: Vec<(&'static str, Box<RawValue>)>,
@@ -34,7 +34,7 @@ impl Unreviewed {
             aside.extend(answer.take(name).map(|value| (name, value)));
         };
         for one in Listed::ALL {
-            // Of a resumed stream the request is not known: every list is judged.
+            // The request of a resumed stream is not known, so every list is judged.
             if listed == Some(one) || method.is_empty() {
                 set_aside(&mut answer, one.field());
             }

@@ -4,8 +4,8 @@
 /// thousand covers a tenant with some hundred tools. `FLUSH_METRICS` in `sql/d1.rs` has the number too.
 pub const MAX_SERIES_OF_METRIC: usize = 1_000;
 
-/// Stored series that one answer shows. At about 150 bytes each they take 1.5 MB, and every tenant's own fit several
-/// times. An operator's answer that has more says so.
+/// Stored series that one answer shows. At about 150 bytes each, they take 1.5 MB. The series of one tenant fit into
+/// it several times. If an operator's answer would have more, it says so.
 pub const MAX_RENDERED_SERIES: usize = 10_000;
 
 /// Tenants whose lanes' reports one answer shows. Each has ten gauges.

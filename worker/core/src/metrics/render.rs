@@ -42,7 +42,7 @@ pub struct LaneRow {
     pub alarm_overdue_ms: Option<u64>,
     pub approvals_open: u64,
     pub reservations_open: u64,
-    /// When the lane flushed that left rows and is longest silent.
+    /// Of the lanes whose last flush left rows: the time of the oldest of these flushes.
     pub silent_since_ms: Option<u64>,
     pub last_report_ms: u64,
 }

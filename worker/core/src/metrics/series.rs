@@ -19,7 +19,7 @@ text_enum! {
         Returned = "returned",
         /// The outcome does not say whether the call did anything.
         Unclear = "unclear",
-        /// Nobody told an outcome in time.
+        /// No outcome was reported in time.
         Expired = "expired",
     }
 }
@@ -39,8 +39,8 @@ text_enum! {
     }
 }
 
-/// A key id as metrics show it: `kh_` and eight hexadecimal digits of a keyed hash. Who reads metrics cannot test
-/// key ids, because the key is derived from the worker's MAC key.
+/// A key id as metrics show it: `kh_` and eight hexadecimal digits of a keyed hash. A reader of metrics cannot test
+/// guesses of key ids, because the hash's key is derived from the worker's MAC key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyHash([u8; 11]);
 

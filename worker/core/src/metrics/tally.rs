@@ -1,8 +1,7 @@
 //! What a lane counts without a journal row: a total for each series since the lane began.
 //!
-//! Totals are stored before each flush, and D1 adds the difference to the total that it knows. What was counted
-//! since the last flush is in memory only: an eviction can lose it, so there may be fewer than there were, never
-//! more.
+//! Totals are stored before each flush, and D1 adds the difference to the total that it knows. What was counted since
+//! the last flush is in memory only, and an eviction can lose it. So a count can be too low, but never too high.
 
 use std::collections::BTreeMap;
 

@@ -12,7 +12,7 @@ pub const MAX_EXPLAINED_SINKS: usize = 16;
 /// becomes a number of up to four digits. Without registered ones, the caller names the arguments.
 const MAX_SHOWN_BYTES: usize = 384;
 
-/// Sinks that a reason has a sentence for. The others stand in the explanation's list.
+/// Sinks that a reason has a sentence for. The others are only in the explanation's list.
 const MAX_SENTENCES: usize = 4;
 
 /// Where the destinations of a call came from. It holds no values. Fields are in the order that receipts need.

@@ -1,4 +1,4 @@
-//! Links that programs see in a text, and that do not stand in it as they are: written with HTML entities, with
+//! Links that programs see in a text although the text does not have them literally: written with HTML entities, with
 //! Markdown's backslashes, or in an HTML attribute, where browsers drop tabs and line breaks.
 //!
 //! INVARIANT (linear): each form of a text is read once, and none is longer than the text.
@@ -7,7 +7,7 @@ use super::extract::each_link;
 use super::link;
 use crate::decode::escapes::{self, Escapes};
 
-/// Links of one content that are looked at. More is seen nowhere.
+/// Links of one content that are looked at. Further links count as seen nowhere.
 pub const MAX_LINKS: usize = 64;
 
 /// Attributes whose value is an address.

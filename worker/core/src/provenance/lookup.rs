@@ -11,7 +11,7 @@ use super::normal::{Form, decodings};
 use super::{Destinations, Level, ValueKey};
 use crate::json::Json;
 
-/// Parts of one sink: the recipients of a long list. More is seen nowhere.
+/// Parts of one sink, such as the recipients of a long list. Further parts count as seen nowhere.
 pub const MAX_SINK_PARTS: usize = 256;
 
 /// Where a value was found.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::json::{self, Json};
 
-/// Bytes that are read of one result. More is a file or a dump, from which destinations are seldom taken.
+/// Bytes that are read of one result. A longer result is a file or a dump, and agents seldom take destinations from
+/// those.
 pub const MAX_READ_BYTES: usize = 1024 * 1024;
 
 /// Whether a text begins as JSON does.

@@ -7,7 +7,7 @@ use crate::json::Json;
 /// Calls of a plan.
 pub const MAX_PLANNED_CALLS: usize = 64;
 
-/// One foreseen call. What it allows counts as stated for this tool and this argument, and for no other.
+/// One planned call. A value that it allows counts as stated only for this tool and this argument.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCall {
     /// `server/tool`.

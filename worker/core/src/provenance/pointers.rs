@@ -1,5 +1,5 @@
-//! What is registered for parts of a JSON value: an object from JSON Pointers (RFC 6901) to what is said of
-//! each part. It is sorted, so that it has one spelling.
+//! What is registered for parts of a JSON value: an object from JSON Pointers (RFC 6901) to the value for each part.
+//! It is sorted, so that it has only one spelling.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -26,7 +26,7 @@ pub fn serialize<T: Serialize, S: Serializer>(
 
 /// # Errors
 ///
-/// It has too many pointers, one twice, or something that is not a pointer.
+/// It has too many pointers, has a pointer twice, or has a name that is not a pointer.
 pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<(String, T)>, D::Error> {
@@ -74,7 +74,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Pointers<T> {
                 );
                 return Err(A::Error::custom(error));
             }
-            // Inserted in order: few pointers, and no sort to compile for each type.
+            // Each is inserted at its place: there are few pointers, and a sort would be compiled for each type.
             let value = map.next_value()?;
             match pointers.binary_search_by(|(known, _)| known.cmp(&pointer)) {
                 Ok(_) => return Err(A::Error::custom("must not have a pointer twice")),

@@ -1,4 +1,4 @@
-//! The values of one run: which were stated, which were seen, and where first.
+//! The values of one run: which values were stated, which were seen, and where each was seen first.
 //!
 //! A run's values are the sum of its observations, in order. An observation is one stored row. It holds only
 //! what it changed, so applying the rows again gives the same values.
@@ -29,7 +29,7 @@ pub const MAX_MARKED_VALUES: usize = 20_000;
 /// Results of a run with values of their own. Later ones are not kept.
 pub const MAX_RESULTS: usize = 2_000;
 
-/// Stored rows of a run. More than a task has calls and results. With more, no later result raises anything.
+/// Stored rows of a run: more than the calls and results of a task. With more, no later result raises anything.
 pub const MAX_OBSERVATIONS: usize = 4_000;
 
 /// How long a run's values are kept after its first observation. Longer tasks get a new run.
@@ -148,7 +148,7 @@ impl RunValues {
         let Observation { key, source, stated, planned, at_most, trusted, untrusted, sent, closed } =
             observation;
         if self.key.replace(*key).is_some_and(|known| known != *key) {
-            // The hashes before cannot be compared with later ones. No mark protects any more.
+            // The earlier hashes cannot be compared with later ones, so the marks no longer protect anything.
             *self = Self { key: Some(*key), closed: true, ..Self::default() };
         }
         self.rows += 1;

@@ -3,8 +3,7 @@
 use super::{ArgumentRoles, Role};
 use crate::json::Json;
 
-/// Sinks and contents of a call that are looked up. A call with more is not explained by more; what is left
-/// counts as one sink that nobody named.
+/// Sinks and contents of a call that are looked up. If a call has more, the rest counts as one sink that nobody named.
 pub const MAX_SINKS: usize = 64;
 
 /// Nesting of roles. Arguments are nested at most as deep as a request may be.

@@ -5,8 +5,8 @@
 //! link. The first body of a lane holds [`GENESIS`].
 //!
 //! INVARIANT (canonical as written): the bodies declare their fields in RFC 8785 order and hold
-//! only strings, integers, arrays and objects. So serializing a body gives its canonical form
-//! directly. A test pins it.
+//! only strings, integers, booleans, arrays and objects: no fractions and no nulls. So serializing a
+//! body gives its canonical form directly. A test pins it.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -394,7 +394,7 @@ pub struct OutcomeBody<'a> {
 /// The canonical body and its hash.
 #[must_use]
 pub fn seal(body: &Body<'_>) -> (String, String) {
-    // Strings and integers always serialize. An empty body would not verify.
+    // These bodies always serialize. An empty body would not verify.
     let text = serde_json::to_string(body).unwrap_or_default();
     let hash = hash(&text);
     (text, hash)

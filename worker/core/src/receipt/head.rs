@@ -77,7 +77,7 @@ pub struct RegistryEvent {
 
 impl RegistryEvent {
     /// The event in the form of RFC 8785: an object with the members `at_ms`, `detail`, `event_id`, `kind` and
-    /// `source`. A detail that is no JSON is a string.
+    /// `source`. A detail that is not JSON is a string.
     #[must_use]
     pub fn canonical(&self) -> String {
         let Self { at_ms, detail, event_id, kind, source } = self;

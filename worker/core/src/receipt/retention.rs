@@ -14,7 +14,7 @@ pub const DEFAULT_RETENTION_DAYS: u32 = 400;
 /// as one flush writes.
 pub const MAX_PRUNED: u32 = 500;
 
-/// Receipts that one batch looks at: wherever they begin, a whole tile is among them.
+/// Receipts that one batch looks at: enough to contain a whole tile, wherever they begin.
 pub const MAX_OLD_RECEIPTS: u32 = 2 * TILE_WIDTH as u32;
 
 /// How long a lane waits after it has pruned everything that is due. Retention periods are whole

@@ -121,12 +121,12 @@ text_enum! {
         /// A person's approval, if the call writes.
         #[default]
         RequireApproval = "require_approval",
-        /// Nothing helps: the call is denied, also if it only reads.
+        /// The call is denied, even if it only reads.
         Forbid = "forbid",
     }
 }
 
-/// The subject of a limit that each one has on its own.
+/// The subject of a limit that each agent, group, user and so on has separately.
 pub const EACH: &str = "*";
 
 text_enum! {

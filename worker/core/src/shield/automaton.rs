@@ -4,7 +4,7 @@
 //! INVARIANT (linear): one step of the table for each byte. The literals that end at one byte are bounded when
 //! the table is built.
 
-/// The state that stands before any literal.
+/// The state in which no literal has begun.
 const ROOT: usize = 0;
 
 /// The literals of a rule set.

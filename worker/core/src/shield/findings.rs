@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::mode::{Category, Severity};
 
-/// Findings of one call that are kept: a call with more is no better understood.
+/// Findings of one call that are kept. More findings would not help to understand the call.
 pub const MAX_FINDINGS: usize = 16;
 
 /// Bytes of a pointer, as far as it is kept.

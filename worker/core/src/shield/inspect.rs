@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::findings::{Decoding, Finding, Findings, MAX_FINDINGS};
+use super::matcher::{Matcher, TooCostly};
 use super::path::{Path, each_literal, each_text};
 use super::rule::{Rule, Rules};
-use super::scan::{self, Context, Matcher, Scan, TooCostly};
+use super::scan::{self, Context, Scan};
 use crate::decode::binary::{self, Inflated};
 use crate::decode::escapes::{self, Escapes};
 use crate::decode::letters;
@@ -35,7 +36,7 @@ const MIN_ENCODED_BYTES: usize = 16;
 /// Bytes of the type in a URL with the scheme `data`.
 const MAX_TYPE_BYTES: usize = 128;
 
-/// The beginning of places that are not in the arguments. No JSON Pointer begins so.
+/// The beginning of places that are not in the arguments. No JSON Pointer begins like this.
 pub const BESIDE: &str = "request";
 
 /// The rules of a bundle, ready to be matched.
@@ -74,9 +75,9 @@ impl Shield {
         self.matcher.table_bytes()
     }
 
-    /// What is in a call, by the rules that hold for a tenant: in its resource, its arguments, and what goes to the
-    /// server beside them. `roles`: what the arguments of the tool are for. If it has any, only an argument with the role
-    /// of content can be a document.
+    /// What the rules that hold for a tenant find in a call: in its resource, its arguments, and what goes to the
+    /// server beside them. `roles`: what the arguments of the tool are for. If it has any, only an argument with the
+    /// role of content can be a document.
     #[must_use]
     pub fn inspect(
         &self,
@@ -94,7 +95,7 @@ impl Shield {
         inspection.findings()
     }
 
-    /// What is in the parts of an answer.
+    /// What the rules find in the parts of an answer.
     #[must_use]
     pub fn inspect_answer(&self, tenant: &str, key: &ValueKey, parts: &[Part<'_>]) -> Findings {
         let mut inspection = self.begin(tenant, Some(key), Left::of(MAX_READ_BYTES));
@@ -252,7 +253,7 @@ impl Inspection<'_> {
     fn form_of(&self, text: &str, path: Path<'_>) -> Form {
         let form = Form::of(text);
         match self.roles {
-            // In other texts it makes no difference.
+            // The role makes a difference only in these texts.
             Some(roles) if form == Form::Document || shell::may_go_on(text) => {
                 let may_be_document = path.role(roles) == Some(Role::Content);
                 if may_be_document { form } else { Form::Argument }
@@ -295,7 +296,7 @@ impl Inspection<'_> {
                 Inflated::Data(_) | Inflated::Unreadable => break,
             }
         }
-        // It may have cost all that was left.
+        // It may have used up everything that was left.
         self.left.inflated = 0;
         self.truncated = true;
         None
@@ -333,7 +334,7 @@ impl Inspection<'_> {
         let before = current.as_deref().unwrap_or(text);
         if !before.is_ascii() {
             let folded = letters::folded(before);
-            // Rules ignore case, so a form that differs in nothing else finds nothing else.
+            // Rules ignore case, so a form that differs only in case has no other findings.
             if !folded.eq_ignore_ascii_case(before) {
                 decodings.push(Decoding::Letters);
                 current = Some(folded);
@@ -366,7 +367,8 @@ impl Inspection<'_> {
             if known.is_some_and(|hit| hit.severity >= severity) {
                 return;
             }
-            // A rule that matches often is kept with some places of each severity. None of them is lost by others.
+            // If a rule matches often, some places of each severity are kept. A place of one severity does not
+            // displace one of another.
             let of_rule = counts.entry((number, severity.rank())).or_default();
             *of_rule += 1;
             if key.is_some() && *of_rule > MAX_FINDINGS {

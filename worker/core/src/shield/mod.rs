@@ -1,14 +1,14 @@
 //! Shield: inspection of texts for attacks, secrets and personal data.
 //!
 //! Every text of a call's arguments is read, and every key; if a server's registration asks for it, also what the
-//! server returns. A finding in arguments is a fact for policies (`context.shield`), one in an answer can
-//! taint the run. Whether it also redacts or denies is the mode of its category, which a tenant, a server and a tool
-//! each may set ([`Verdict`]).
+//! server returns. A finding in arguments is a fact for policies (`context.shield`), one in an answer can taint the
+//! run. The mode of its category decides whether the finding also redacts or denies. A tenant, a server and a tool can
+//! each set this mode ([`Verdict`]).
 //!
-//! A text is read as it is, and in its decoded forms, each in one pass ([`scan`]). What is looked for is data of the
-//! bundle ([`rule`]); what literals cannot say is code ([`detect`]).
+//! A text is read as it is, and in its decoded forms, each in one pass ([`scan`]). The rules are data of the bundle
+//! ([`rule`]). Code finds what literals cannot describe ([`detect`]).
 //!
-//! INVARIANT (no silent end): what is not read to its end, in each of its forms, sets `truncated`.
+//! INVARIANT (no silent end): a text that is not read to its end, in each of its forms, sets `truncated`.
 //!
 //! Out of scope: what a text means. Patterns find known forms of attacks. Provenance and taint are the defence against
 //! injected instructions.
@@ -17,6 +17,7 @@ mod automaton;
 pub mod detect;
 mod findings;
 mod inspect;
+pub mod matcher;
 mod mode;
 mod path;
 mod redact;

@@ -172,7 +172,8 @@ mod tests {
             assert_eq!(Path::Item(&text, 3).role(&roles), expected, "below it");
             assert_eq!(item.role(&roles), None, "above it");
         }
-        // `*` is for items, so nobody makes a destination content with a name that is a number.
+        // `*` matches only items of arrays. So a caller cannot turn a destination into content with a name that is a
+        // number.
         let named = Path::Field(&edits, "1");
         assert_eq!(Path::Field(&named, "text").role(&roles), None);
         assert_eq!(Path::Field(&root, "a/b").role(&roles), Some(Role::Content));

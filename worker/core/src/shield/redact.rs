@@ -91,7 +91,7 @@ impl Redaction<'_> {
                     let redacted = self.marked(name, None, left);
                     self.within(field, Some(name), changed, origin, left);
                     if let Some(redacted) = redacted {
-                        // Two keys with the same marker stay two.
+                        // Two keys with the same marker must stay different.
                         let redacted = [&redacted, "#", itoa::Buffer::new().format(at)].concat();
                         changed.push(Json::String(std::mem::replace(name, redacted)));
                     }

@@ -94,7 +94,7 @@ impl Alphabet {
 }
 
 text_enum! {
-    /// What must hold for the characters of a token, so that a placeholder is none.
+    /// What must hold for the characters of a token, so that a placeholder does not match.
     Check {
         /// They are not all alike.
         None = "none",
@@ -106,7 +106,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// What code looks for. The rules say how grave it is.
+    /// What a detector looks for. The rules give the severity.
     #[derive(Hash)]
     Detector {
         AddressMetadata = "address_metadata",

@@ -1,270 +1,21 @@
 //! One pass over one form of a text: literals, then the detectors whose characters are in it.
 //!
-//! INVARIANT (linear): each byte costs a step of the automaton, a bounded number of steps of phrases, and a bounded
-//! number of reads by detectors.
+//! INVARIANT (linear): each byte costs a step of the automaton, a bounded number of steps of phrases (the bounds are in
+//! [`super::matcher`]), and a bounded number of reads by detectors.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use super::automaton::Automaton;
 use super::detect::{
     self, Form, address, hidden, html, is_value, is_word, path, personal, secret, shell, sql,
     template,
 };
-use super::rule::{Check, Detector, Rule, Rules, Test, Token};
+use super::matcher::{ASSIGNED, Literals, Matcher, PhraseStep, Use};
+use super::rule::{Check, Detector, Test, Token};
 use super::signs::Signs;
-
-/// Uses of one literal: the rules that name it. Bounds what one byte can cost.
-pub const MAX_USES: usize = 8;
-
-/// Literals that end at one byte.
-pub const MAX_ENDS: usize = 6;
-
-/// Literals of a rule set. Their automaton has a row of states for each byte of them.
-pub const MAX_LITERALS: usize = 2_000;
-
-/// Names after which a secret is assigned, and the places where other detectors begin.
-const ASSIGNED: [&str; 22] = [
-    "access_key",
-    "accesskey",
-    "access_token",
-    "accesstoken",
-    "api_key",
-    "api-key",
-    "apikey",
-    "auth_token",
-    "authtoken",
-    "client_secret",
-    "clientsecret",
-    "db_pass",
-    "encryption_key",
-    "passwd",
-    "password",
-    "private_key",
-    "pwd",
-    "secret",
-    "secret_key",
-    "secretkey",
-    "token",
-    "_key",
-];
-const WEB_TOKEN: &str = "eyj";
-const SOCIAL: [&str; 3] = ["ssn", "social security", "social-security"];
 
 /// Ends of the names of fields with a social security number.
 const SOCIAL_FIELDS: [&str; 5] =
     ["ssn", "social_security", "socialsecurity", "social_security_number", "socialsecuritynumber"];
-
-/// What ends at a literal.
-#[derive(Debug, Clone, Copy)]
-enum Use {
-    Step(PhraseStep),
-    Token {
-        rule: u16,
-    },
-    /// A sign for the detectors.
-    Sign(u32),
-    Assigned,
-    WebToken,
-    Social,
-}
-
-/// A step of a phrase, with what its phrase needs at each match.
-#[derive(Debug, Clone, Copy)]
-struct PhraseStep {
-    rule: u16,
-    /// Its place in a scan's `last`.
-    place: u32,
-    is_first: bool,
-    is_last: bool,
-    within: u16,
-    /// Whether the text must be a value.
-    value: bool,
-    /// Whether the phrase has literals that are not ASCII.
-    mixed: bool,
-    /// Whether the literal must begin and end a word.
-    begins: bool,
-    ends: bool,
-}
-
-/// A set of rules, ready to be matched.
-#[derive(Debug)]
-pub struct Matcher {
-    pub rules: Rules,
-    /// The literals in ASCII.
-    ascii: Literals,
-    /// All literals of phrases that are not in ASCII as a whole. They are searched in texts that are not.
-    other: Literals,
-    steps: usize,
-    detectors: HashMap<Detector, Vec<u16>>,
-    sql: sql::Patterns,
-}
-
-/// Literals and the automaton that finds them.
-#[derive(Debug)]
-struct Literals {
-    automaton: Automaton,
-    /// Each literal, and where its uses are.
-    all: Vec<(String, Range<usize>)>,
-    uses: Vec<Use>,
-}
-
-/// Literals while they are collected: each once, with its uses.
-#[derive(Default)]
-struct Naming {
-    all: Vec<(String, Vec<Use>)>,
-    numbers: HashMap<String, usize>,
-}
-
-impl Naming {
-    fn add(&mut self, literal: &str, of: Use) {
-        // A literal that ends with a space would be found again at each further space.
-        let literal = literal.trim_end().to_ascii_lowercase();
-        let at = *self.numbers.entry(literal).or_insert_with_key(|literal| {
-            self.all.push((literal.clone(), Vec::new()));
-            self.all.len() - 1
-        });
-        if let Some((_, uses)) = self.all.get_mut(at) {
-            uses.push(of);
-        }
-    }
-
-    fn finish(self) -> Literals {
-        let texts: Vec<&str> = self.all.iter().map(|(literal, _)| literal.as_str()).collect();
-        let automaton = Automaton::new(&texts);
-        let mut uses = Vec::new();
-        let mut all = Vec::new();
-        for (literal, of) in self.all {
-            let begin = uses.len();
-            // A literal can be two steps of one phrase. The later step looks at the earlier one's last match first.
-            uses.extend(of.into_iter().rev());
-            all.push((literal, begin..uses.len()));
-        }
-        Literals { automaton, all, uses }
-    }
-}
-
-/// A rule set that would cost too much.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooCostly(pub String);
-
-impl Matcher {
-    #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        let (mut ascii, mut other) = (Naming::default(), Naming::default());
-        let mut steps = 0_u32;
-        let mut detectors: HashMap<Detector, Vec<u16>> = HashMap::new();
-        for (rule, number) in rules.rules.iter().zip(0_u16..) {
-            match &rule.test {
-                Test::Phrase(phrase) => {
-                    let is_ascii = |literal: &&&str| literal.is_ascii();
-                    let is_mixed = !phrase.steps.iter().copied().flatten().all(|it| is_ascii(&it));
-                    for (step, alternatives) in phrase.steps.iter().enumerate() {
-                        for alternative in *alternatives {
-                            let (literal, begins, ends) = words(alternative);
-                            let of = Use::Step(PhraseStep {
-                                rule: number,
-                                place: steps,
-                                is_first: step == 0,
-                                is_last: step + 1 == phrase.steps.len(),
-                                within: phrase.within,
-                                value: phrase.value,
-                                mixed: is_mixed,
-                                begins,
-                                ends,
-                            });
-                            if literal.is_ascii() {
-                                ascii.add(literal, of);
-                            }
-                            if is_mixed {
-                                other.add(literal, of);
-                            }
-                        }
-                        steps += 1;
-                    }
-                }
-                Test::Token(token) => {
-                    let of = Use::Token { rule: number };
-                    token.prefixes.iter().for_each(|prefix| ascii.add(prefix, of));
-                }
-                Test::Detector(detector) => {
-                    detectors.entry(*detector).or_default().push(number);
-                }
-            }
-        }
-        ASSIGNED.iter().for_each(|name| ascii.add(name, Use::Assigned));
-        SOCIAL.iter().for_each(|name| ascii.add(name, Use::Social));
-        ascii.add(WEB_TOKEN, Use::WebToken);
-        Signs::literals().for_each(|(literal, sign)| ascii.add(literal, Use::Sign(sign)));
-        let steps = steps as usize;
-        Self {
-            rules,
-            ascii: ascii.finish(),
-            other: other.finish(),
-            steps,
-            detectors,
-            sql: sql::Patterns::new(),
-        }
-    }
-
-    /// Whether the rules stay within the bounds of this module.
-    ///
-    /// # Errors
-    ///
-    /// What they cost. The build refuses such rules.
-    pub fn check_cost(&self) -> Result<(), TooCostly> {
-        let sets = [&self.ascii, &self.other];
-        let literals = || sets.iter().flat_map(|set| &set.all);
-        let (literal, most) = literals()
-            .map(|(literal, uses)| (literal.as_str(), uses.len()))
-            .max_by_key(|(_, uses)| *uses)
-            .unwrap_or_default();
-        let count = literals().count();
-        let ends = sets.iter().map(|set| set.automaton.most_ends()).max().unwrap_or(0);
-        if most <= MAX_USES && ends <= MAX_ENDS && count <= MAX_LITERALS {
-            return Ok(());
-        }
-        Err(TooCostly(format!(
-            "{count} literals (at most {MAX_LITERALS}), {ends} of which end at one byte (at most {MAX_ENDS}); \
-             the literal `{literal}` is used {most} times (at most {MAX_USES})"
-        )))
-    }
-
-    /// The bytes that the tables take.
-    #[must_use]
-    pub fn table_bytes(&self) -> usize {
-        self.ascii.automaton.table_bytes() + self.other.automaton.table_bytes()
-    }
-
-    /// Calls `found` with each rule that is for a detector.
-    fn report(
-        &self,
-        detector: Detector,
-        bytes: Range<usize>,
-        found: &mut dyn FnMut(u16, Range<usize>),
-    ) {
-        for rule in self.detectors.get(&detector).into_iter().flatten() {
-            found(*rule, bytes.clone());
-        }
-    }
-
-    fn rule(&self, number: u16) -> Option<&'static Rule> {
-        self.rules.rules.get(usize::from(number))
-    }
-}
-
-/// A literal without its stars, and whether it must begin and end a word.
-fn words(alternative: &str) -> (&str, bool, bool) {
-    let literal = alternative.strip_prefix('*').filter(|rest| !rest.is_empty());
-    let open_begin = literal.is_some();
-    let literal = literal.unwrap_or(alternative);
-    let rest = literal.strip_suffix('*').filter(|rest| !rest.is_empty());
-    let open_end = rest.is_some();
-    let literal = rest.unwrap_or(literal);
-    let word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    let bytes = literal.as_bytes();
-    (literal, !open_begin && word(bytes.first()), !open_end && word(bytes.last()))
-}
 
 /// What is known of a text besides the text.
 #[derive(Debug, Clone, Copy)]
@@ -282,7 +33,8 @@ pub struct Scan<'m> {
     matcher: &'m Matcher,
     /// Where each step of each phrase matched last, and before that. Counted from the first text on.
     last: Vec<[Reached; 2]>,
-    /// What was read before this text, and more.
+    /// The offset of this text, counted from the first text on. It leaves a gap between two texts, so that no phrase
+    /// spans them.
     base: u64,
     /// Steps upwards in the text that was read last.
     steps: usize,
@@ -388,7 +140,7 @@ impl<'m> Scan<'m> {
             let begin = begin_of(literal.as_bytes(), bytes, end);
             for of in set.uses.get(uses.clone()).unwrap_or_default() {
                 match *of {
-                    // A sign that is a word counts at the begin of a word.
+                    // A sign that is a word counts only at the beginning of a word.
                     Use::Sign(sign) => {
                         let inside = detect::before(bytes, begin).is_some_and(is_word)
                             && bytes.get(begin).copied().is_some_and(is_word);

@@ -1,4 +1,4 @@
-//! What the modes of their categories make of findings.
+//! What the modes of the categories do about findings.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::mode::{Category, Mode, Modes, Severity};
 /// Findings of this severity and above are blocked in the mode `block`, and taint if they are in an answer.
 const GRAVE: Severity = Severity::High;
 
-/// Findings whose category is not `off`, and what becomes of them.
+/// Findings whose category is not `off`, and what is done about them.
 #[derive(Debug)]
 pub struct Verdict {
     modes: Modes,
@@ -40,8 +40,8 @@ impl Verdict {
             && Category::ALL.into_iter().any(|category| self.modes.of(category) == Mode::Block)
     }
 
-    /// The first finding that would have to be redacted outside of the arguments, where nothing is: a resource with a
-    /// marker in it would be another one.
+    /// The first finding that would have to be redacted outside of the arguments. Nothing is redacted there, because a
+    /// resource with a marker in it would be another resource.
     #[must_use]
     pub fn unredactable(&self) -> Option<&Finding> {
         self.findings.iter().find(|finding| {
@@ -49,7 +49,7 @@ impl Verdict {
         })
     }
 
-    /// The categories of which something is redacted, or may be in what was not read.
+    /// The categories whose findings are redacted, and those whose findings may be in a text that was not read.
     #[must_use]
     pub fn redacts(&self) -> Vec<Category> {
         let is_there = |category: &Category| {
@@ -59,8 +59,8 @@ impl Verdict {
         Category::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// Whether an answer with these findings taints who reads it: somebody may have written an attack into it, or it
-    /// was not read to its end. Secrets and personal data are no attacks.
+    /// Whether an answer with these findings taints its reader: it may contain an attack, or it was not read to its
+    /// end. Secrets and personal data are not attacks.
     #[must_use]
     pub fn taints(&self) -> bool {
         let attacks = |finding: &Finding| {
@@ -70,7 +70,7 @@ impl Verdict {
         self.unread || self.findings.iter().any(attacks)
     }
 
-    /// What is told and kept: of each rule its gravest finding, and others as far as there is room.
+    /// What is reported and stored: the gravest finding of each rule, and further findings as far as there is space.
     #[must_use]
     pub fn noted(self) -> Option<Noted> {
         let redacts = self.redacts();

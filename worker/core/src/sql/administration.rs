@@ -418,7 +418,8 @@ statements! {
     /// Tenant, root id.
     DELETE_WARRANT_ROOT = "DELETE FROM warrant_roots WHERE tenant = ?1 AND root_id = ?2";
 
-    /// Tenant, warrant id, now. A revocation that has expired is no record, and neither is one of a root's list.
+    /// Tenant, warrant id, now. A revocation that has expired does not count as a record, and neither does one of a
+    /// root's list.
     LOAD_WARRANT_REVOCATION = epoch!(), "(SELECT ", warrant_revocation_row!(), " \
           FROM warrant_revocations \
           WHERE tenant = ?1 AND warrant_id = ?2 AND root_key = '' AND expires_at_ms > ?3) AS record, \
@@ -441,8 +442,8 @@ statements! {
         (SELECT json_object('count', count(*), \
             'listed', count(*) FILTER (WHERE root_key = ?5 AND warrant_id IN (SELECT value FROM json_each(?3)))) \
           FROM warrant_revocations WHERE tenant = ?1 AND expires_at_ms > ?4) AS extra";
-    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry, the root's key. Of a revocation that there
-    /// is, only the expiry changes.
+    /// Tenant, warrant ids as a JSON array, reason, revoked by, now, expiry, the root's key. If a revocation exists
+    /// already, only its expiry changes.
     ADD_WARRANT_REVOCATIONS = "INSERT INTO warrant_revocations (tenant, warrant_id, reason, \
           revoked_by, revoked_at_ms, expires_at_ms, root_key) \
         SELECT ?1, value, ?3, ?4, ?5, ?6, ?7 FROM json_each(?2) WHERE true \

@@ -140,9 +140,10 @@ pub const FLUSH_COUNTS: &str = "INSERT INTO audit_events (tenant, event_id, at_m
      FROM json_each(?3) WHERE true \
      ON CONFLICT (tenant, event_id) DO UPDATE SET count = max(count, excluded.count)";
 
-/// Tenant, lane, last sequence number of the flush, now, the lane's report, the receipt before the rows or null: if D1 lacks
-/// it, the number stays, because [`FLUSH_ROWS`] wrote nothing. The tenant's epoch tells how far behind the lane's is. A report that comes late changes nothing: of an attempt that the lane gave up, and that D1 ends after
-/// 30 s at the latest.
+/// Tenant, lane, last sequence number of the flush, now, the lane's report, the receipt before the rows or null: if D1
+/// lacks it, the number stays, because [`FLUSH_ROWS`] wrote nothing. The tenant's epoch shows how far the lane's epoch
+/// is behind. A late report changes nothing: it is of an attempt that the lane gave up, and D1 ends such an attempt
+/// after 30 s at the latest.
 pub const FLUSHED_THROUGH: &str = "INSERT INTO lane_flushes (tenant, lane, seq, flushed_at_ms, report) \
      VALUES (?1, ?2, iif(?6 IS NULL OR EXISTS (SELECT 1 FROM receipts \
          WHERE tenant = ?1 AND lane = ?2 AND seq = ?6), ?3, 0), ?4, json_set(?5, '$.epochs_behind', iif(?5->>'epoch' > 0, \

@@ -172,11 +172,11 @@ pub const META: &str = "SELECT value FROM meta WHERE name = ?1";
 pub const SET_META: &str = "INSERT INTO meta (name, value) VALUES (?1, ?2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// The first and the last number. Of one `SELECT` with both, SQLite would read every row.
+/// The first and the last number. For one `SELECT` with both, SQLite would read every row.
 pub const JOURNAL_EXTENT: &str = "SELECT coalesce((SELECT min(seq) FROM journal), 0), \
      coalesce((SELECT max(seq) FROM journal), 0)";
 pub const JOURNAL_HASH: &str = "SELECT receipt_hash FROM journal WHERE seq = ?1";
-/// Bytes of the rows after a sequence number. Of a text, `length` counts characters.
+/// Bytes of the rows after a sequence number. The `length` of a text would count characters.
 pub const JOURNAL_BYTES: &str =
     "SELECT coalesce(sum(length(CAST(row AS BLOB))), 0) FROM journal WHERE seq > ?1";
 /// The newest state of each agent among the rows after a sequence number, and how many of them
@@ -225,20 +225,20 @@ pub const FORGET_BOOKS: &str = "DELETE FROM limit_books WHERE name IN \
      (SELECT name FROM limit_books WHERE day < ?1 ORDER BY day LIMIT ?2)";
 pub const APPROVAL: &str =
     "SELECT record, input, edited_input FROM approvals WHERE approval_id = ?1";
-/// Open ones whose time is over by now, oldest first.
+/// Open approvals whose time is over, oldest first. Now, limit.
 pub const DUE_APPROVALS: &str = "SELECT record FROM approvals \
      WHERE closed_at_ms IS NULL AND expires_at_ms <= ?1 ORDER BY expires_at_ms LIMIT ?2";
-/// When the next open one is over.
+/// When the time of the next open approval is over.
 pub const NEXT_EXPIRY: &str =
     "SELECT coalesce(min(expires_at_ms), 0) FROM approvals WHERE closed_at_ms IS NULL";
 pub const OPEN_APPROVALS: &str = "SELECT count(*) FROM approvals WHERE closed_at_ms IS NULL";
-/// Closed ones that are past their time, a bounded number of them.
+/// Deletes closed approvals that are past their time, a bounded number of them.
 pub const FORGET_APPROVALS: &str = "DELETE FROM approvals WHERE approval_id IN \
      (SELECT approval_id FROM approvals WHERE closed_at_ms < ?1 ORDER BY closed_at_ms LIMIT ?2)";
 /// Messages that are due by now.
 pub const DUE_DELIVERIES: &str = "SELECT seq, at_ms, event, record, attempts, 0 \
      FROM webhook_outbox WHERE due_at_ms <= ?1 ORDER BY due_at_ms, seq LIMIT ?2";
-/// Those that were given up, and those beyond a number of newer ones, a bounded number of them.
+/// Messages that were given up, and messages older than a number of newer ones; a bounded number of both.
 pub const DEAD_LETTERS: &str = "SELECT seq, at_ms, event, record, attempts, \
        coalesce((SELECT status FROM webhook_failures AS f WHERE f.seq = webhook_outbox.seq), 0) \
      FROM webhook_outbox \
@@ -304,9 +304,10 @@ pub const FORGET_FLUSHED: &str = "DELETE FROM flushed WHERE seq < (SELECT min(se
      AND (at_ms < ?1 OR seq <= ?3) \
      AND EXISTS (SELECT 1 FROM (SELECT seq, at_ms FROM flushed ORDER BY seq LIMIT 1) AS oldest \
        WHERE oldest.at_ms < ?1 OR oldest.seq <= ?3)";
-/// The first row that is kept from a sequence number on; 0 if there is none.
+/// The lowest sequence number of the flushed rows that the lane still has, at or after a given number; 0 if there is
+/// no such row.
 pub const FIRST_FLUSHED: &str = "SELECT coalesce(min(seq), 0) FROM flushed WHERE seq >= ?1";
-/// From a sequence number on.
+/// The flushed rows that the lane still has, from a sequence number on. Sequence number, limit.
 pub const FLUSHED: &str = "SELECT seq, row FROM flushed WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
 
 /// Level, number, root, leaves.

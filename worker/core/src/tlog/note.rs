@@ -1,6 +1,6 @@
 //! Signed notes: a text and the signatures of it (c2sp.org/signed-note).
 //!
-//! Anybody can write a note. So its text means nothing before [`Note::verified_by`] has named a key that one trusts.
+//! Anybody can write a note. So do not trust its text before [`Note::verified_by`] has returned a key that you trust.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Proofs: that an entry is in a tree, and that a tree only grew (RFC 9162, sections 2.1.3 and 2.1.4).
 //!
-//! What makes a proof asks `node(height, index)` for the hashes of perfect subtrees; height 0 is a leaf. `None` means
-//! that the hash is not known, and then there is no proof.
+//! The functions that make a proof ask `node(height, index)` for the hashes of perfect subtrees; height 0 is a leaf.
+//! `None` means that the hash is not known, and then there is no proof.
 //!
 //! INVARIANT (asked alike): which hashes are asked for depends only on the sizes and the index, never on the answers.
 //! So a caller that loads hashes from a database makes the proof twice: first with a function that records what it is

@@ -57,7 +57,8 @@ pub enum KeyPart {
 pub struct Window {
     /// The name that policies use.
     pub name: &'static str,
-    /// The name under which it is stored: a window that is defined otherwise begins anew.
+    /// The name under which it is stored. It changes with the definition, so a window with a new definition starts
+    /// from zero.
     pub id: &'static str,
     /// Globs of `server/tool`.
     pub tools: &'static [&'static str],

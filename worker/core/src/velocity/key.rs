@@ -9,7 +9,7 @@ use crate::provenance::normal::{Form, MAX_VALUE_BYTES};
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
     pub agent: &'a str,
-    /// `None` if no harness states it. Anybody else could name another one with each call.
+    /// `None` if no harness states it. Any other caller could name another user with each call.
     pub user: Option<&'a str>,
     /// `None` if no harness assigned it.
     pub run: Option<&'a str>,
@@ -20,9 +20,8 @@ const NORMAL: u8 = 0;
 const CANONICAL: u8 = 1;
 const ABSENT: u8 = 2;
 
-/// The keyed hash of a call's key in a window. Values are hashed in the normal form of provenance, so another
-/// spelling of a value is no other key. All calls that lack a part, or have a list or an object there, count
-/// together.
+/// The keyed hash of a call's key in a window. Values are hashed in the normal form of provenance, so another spelling
+/// of a value gives the same key. All calls that lack a part, or have a list or an object there, count together.
 #[must_use]
 pub fn key_of(window: &Window, caller: Caller<'_>, input: &Json, key: &ValueKey) -> u64 {
     let mut bytes = Vec::with_capacity(96);
@@ -58,7 +57,7 @@ fn argument(bytes: &mut Vec<u8>, value: Option<&Json>) {
             (None, Json::String(text)) if text.len() > MAX_VALUE_BYTES => {
                 part(bytes, CANONICAL, text.as_bytes());
             }
-            // A server could take a blank for no value, and a list of one for the value in it.
+            // A server could treat a blank value as absent, and a list with one item as this item.
             _ => part(bytes, ABSENT, &[]),
         },
         None => part(bytes, ABSENT, &[]),

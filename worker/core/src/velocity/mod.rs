@@ -1,11 +1,12 @@
 //! Velocity: how often something happened lately, for policies.
 //!
-//! The bundle names windows (`policies/velocity.json`): which tools, what is counted, by which key, over which
-//! time. Policies read them as `context.velocity.<name>`. A window that slides has neither a beginning nor an
-//! end that a caller could wait for.
+//! The bundle defines windows (`policies/velocity.json`). The definition of a window says which tools' calls it
+//! counts, by which key, and over how much time. Policies read a window as `context.velocity.<name>`. Windows slide:
+//! each covers the time before now. So there is no moment at which a count starts again from zero, and a caller cannot
+//! wait for one.
 //!
-//! INVARIANT (never too little): a count is exact while there are few calls, and otherwise at most too high.
-//! What cannot be counted denies the call; it is never a count of zero.
+//! INVARIANT (never too little): a count is exact while there are few calls. With more calls it can be too high, but
+//! never too low. If a window cannot be read, the call is denied: the count is not taken as zero.
 //!
 //! Out of scope: which calls are counted (`gate/velocity.rs`), and storage (`lane/windows.rs`).
 

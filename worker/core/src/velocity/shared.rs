@@ -1,4 +1,4 @@
-//! A window of all a tenant's agents, in an object of its own.
+//! A window of all agents of a tenant, in an object of its own.
 //!
 //! A lane looks before it decides, and the look counts the call at once: two lanes that look at the same time
 //! each see the other's call. If the call does not pass, the lane withdraws it. If the lane ends before that, the
@@ -12,7 +12,7 @@ use crate::limit::Amount;
 /// How long a call can be withdrawn: longer than a call takes to be decided.
 const PROVISIONAL_MS: u64 = 15_000;
 
-/// Calls of one key that can be withdrawn. With more, the oldest one stays counted whatever becomes of it.
+/// Calls of one key that can be withdrawn. With more, the oldest one can no longer be withdrawn.
 const MAX_PROVISIONAL: usize = 32;
 
 /// One key's window, and the calls in it that can still be withdrawn. Stored as JSON.
@@ -58,7 +58,8 @@ pub fn row_name(window: &str, key: u64) -> String {
 }
 
 impl SharedWindow {
-    /// What others have in the window. Counts the call `entry` too, once; `None`: it only looks.
+    /// The count of the other calls in the window. Then counts the call `entry` too, but only once. If it is `None`,
+    /// nothing is counted.
     pub fn look(&mut self, entry: Option<&str>, look: &Look, now_ms: u64) -> Counted {
         self.repair_clock(now_ms);
         let is_final = |it: &Provisional| it.at_ms.saturating_add(PROVISIONAL_MS) <= now_ms;
@@ -88,7 +89,7 @@ impl SharedWindow {
         self.window.add(at_ms, width_ms, amount, PARTS_IN_ROW);
     }
 
-    /// The call does not count. Returns whether it did.
+    /// Withdraws a call. Returns whether the window still had it as one that can be withdrawn.
     pub fn withdraw(&mut self, entry: &str) -> bool {
         let before = self.provisional.len();
         self.provisional.retain(|it| it.entry != entry);
@@ -102,7 +103,7 @@ impl SharedWindow {
         }
     }
 
-    /// When nothing is left in it.
+    /// The time from which on nothing is left in it.
     #[must_use]
     pub fn ends_at_ms(&self, width_ms: u64) -> u64 {
         let last = self.provisional.last().map_or(0, |it| it.at_ms.saturating_add(width_ms));

@@ -1,9 +1,9 @@
-//! A sliding window: what was counted in the time before now.
+//! A sliding window: the calls that were counted in a period that ends now.
 //!
-//! It holds slots in the order of time. Each call gets one of its own while there are few. When there are too
-//! many, neighbours are merged that are in the same part of the window, and the slot keeps the later time. So a
-//! count is exact up to a number of calls, and above it a call counts for at most one part of the window too
-//! long. It never counts for too short.
+//! It holds slots in the order of time. Each call gets one of its own while there are few. When there are too many,
+//! neighbours are merged that are in the same part of the window, and the slot keeps the later time. So a count is
+//! exact up to a number of calls. With more calls, a call can count too long, by at most one part of the window. No
+//! call counts for too short a time.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -41,7 +41,7 @@ pub(super) const CREDENTIAL: [ProblemCode; 9] = [
     RegistryUnavailable,
 ];
 
-/// Problems of any request but a GET: its body is read, also if it must be empty.
+/// Problems of any request except a GET: the body is read even if it must be empty.
 pub(super) const BODY: [ProblemCode; 3] = [MalformedRequest, BodyTooLarge, Overloaded];
 
 /// Types of requests and answers: requests may leave out members with a default.

@@ -17,9 +17,9 @@ const MAX_GROUP_WORDS: usize = 4;
 /// Letters of a word that is a value by itself. "to" or "a" is in every instruction.
 const MIN_WORD_LETTERS: usize = 3;
 
-/// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to four
-/// words. A group of digits inside of an account number or a date is no value: it would state an amount. At
-/// most [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which lowers. Sorted.
+/// The hashes of an instruction's values: what [`text`] finds, single words, and groups of up to four words. A group
+/// of digits inside of an account number or a date is not a value, because it would state an amount. At most
+/// [`MAX_INSTRUCTION_VALUES`]; the rest is missing, which can only lower levels. Sorted.
 #[must_use]
 pub fn instruction(key: &ValueKey, instruction: &str) -> Vec<u64> {
     let mut hashes = Hashes::default();

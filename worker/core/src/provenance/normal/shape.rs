@@ -50,8 +50,7 @@ impl Short {
     }
 }
 
-/// The one spelling of a number, date or account number in lower case. `None` if the text is nothing of
-/// these.
+/// The one spelling of a number, date or account number in lower case. `None` if the text is none of these.
 pub fn compact(text: &[u8]) -> Option<Short> {
     if text.len() > MAX_SHAPE_BYTES {
         return None;

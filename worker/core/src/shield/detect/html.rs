@@ -1,7 +1,7 @@
 //! HTML and JavaScript that run where a value is shown.
 //!
-//! A developer sends whole documents with scripts. What sets an attack apart is code of the kind that attacks run, an
-//! event that a value brings along, or a value that leaves the attribute or the string in which it stands.
+//! A developer sends whole documents with scripts. An attack differs by code of the kind that attacks run, by an event
+//! that a value brings along, or by a value that leaves the attribute or string around it.
 
 use super::{Found, MAX_VALUE_BYTES, before, is_word, position};
 use crate::shield::rule::Detector;
@@ -49,7 +49,7 @@ const ACTIVE: [&str; 18] = [
     "layer", "link", "marquee", "math", "meta", "object", "svg", "xml", "xss",
 ];
 
-/// Those of them that nobody sends in a short text to show a film or a map.
+/// Those of them that have no ordinary use in a short text, such as showing a film or a map.
 const LOADING: [&str; 12] = [
     "applet", "base", "bgsound", "embed", "frame", "iframe", "import", "isindex", "layer", "meta",
     "object", "xml",
@@ -109,8 +109,8 @@ pub fn find(text: &str, found: Found<'_>) {
     }
 }
 
-/// Reports events that run code, wherever they are. A browser reads another tag than this reader if quotes and comments
-/// do not fit together, or takes the text for the rest of a tag.
+/// Reports events that run code, wherever they are. If quotes and comments do not match, a browser may see another tag
+/// than this code does, or take the text for the rest of a tag.
 fn find_events(bytes: &[u8], found: Found<'_>) {
     let mut at = 0;
     while let Some(next) = bytes
@@ -160,7 +160,7 @@ enum Leaves {
     String(usize),
 }
 
-/// What a value that ends here goes on with.
+/// What follows a value that ends here.
 fn after_quote(bytes: &[u8], at: usize) -> Option<Leaves> {
     let rest = bytes.get(at..)?;
     let separators = rest
@@ -214,7 +214,7 @@ fn is_in(list: &[&str], name: &[u8]) -> bool {
     list.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Whether a word is one of attacks' code, and whether it must be called.
+/// Whether attacks use this word in their code, and whether it counts only if it is called.
 fn is_code(word: &[u8]) -> Option<bool> {
     position(CODE, |(known, _)| known, word).and_then(|at| CODE.get(at)).map(|(_, called)| *called)
 }
@@ -249,8 +249,8 @@ fn closes_script(bytes: &[u8], at: usize) -> bool {
     bytes.get(at..at + 8).is_some_and(|end| end.eq_ignore_ascii_case(b"</script"))
 }
 
-/// Whether a tag names a source, or what runs. A page's own folder and refreshing are ordinary, and films and maps have
-/// addresses with `https`.
+/// Whether a tag names a source, or something that runs. Ordinary are: a base within the page's own site, a refresh
+/// without an address, and an `https` address of a film or a map.
 fn names_source(element: &[u8], tag: &[u8]) -> bool {
     const NAMES: [&[u8]; 8] =
         [b"src", b"data", b"href", b"srcdoc", b"code", b"refresh", b"type", b"namespace"];
@@ -286,7 +286,7 @@ fn tag(bytes: &[u8], begin: usize, document: bool, found: Found<'_>) -> usize {
             .unwrap_or(rest.len().min(MAX_CODE_BYTES));
         let code = rest.get(..length).unwrap_or_default();
         let short = bytes.len() <= MAX_VALUE_BYTES && !document;
-        // A page for search engines or modules says so in an attribute.
+        // Scripts for search engines, and modules, have an attribute that says so.
         let is_bare = rest.first() == Some(&b'>') && closes_script(bytes, at + length);
         let loads = short
             && (is_bare && code.iter().any(|byte| matches!(byte, b'(' | b'`'))

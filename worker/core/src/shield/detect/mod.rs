@@ -53,7 +53,7 @@ const PROSE: [&str; 37] = [
     "this", "to", "was", "we", "what", "which", "who", "why", "will", "would", "you", "your",
 ];
 
-/// Words of [`PROSE`], and words of letters alone, that make a sentence.
+/// How many words of [`PROSE`], and how many words of only letters, make a sentence.
 const SENTENCE: (usize, usize) = (2, 8);
 
 /// Whether a text is a sentence. Sentences talk about attacks, as documents do.
@@ -69,8 +69,8 @@ fn is_sentence(text: &str) -> bool {
     prose >= SENTENCE.0 && plain >= SENTENCE.1
 }
 
-/// Whether a text is short, and no more than a line and the beginning of another. White space and comments between `/*`
-/// and `*/` count as one space, because anybody can add them.
+/// Whether a text is short, and has at most one line and the beginning of another. White space and comments between
+/// `/*` and `*/` count as one space, because anybody can add them.
 fn is_line(text: &str) -> bool {
     let mut rest = text.trim().as_bytes();
     let (mut bytes, mut lines) = (0, 1);
@@ -103,6 +103,12 @@ pub fn position<T>(list: &[T], text: fn(&T) -> &str, word: &[u8]) -> Option<usiz
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     list.binary_search_by(|known| text(known).as_bytes().cmp(lower)).ok()
+}
+
+/// Whether a text begins with another one, without regard to case.
+#[must_use]
+pub fn begins_with(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start))
 }
 
 /// Whether a name ends with one of these words, without regard to case.

@@ -1,12 +1,12 @@
 //! Paths that lead out of their folder.
 //!
-//! A step upwards is two dots and a separator. Servers have read many writings of these bytes, so each is read as a
-//! unit: itself, or an escape of it, also a malformed one. Steps that follow one another are one path.
+//! A step upwards is two dots and a separator. Servers accept many spellings of these bytes. So each is read as a
+//! unit: the byte itself, or an escape of it, even a malformed one. Steps that follow one another are one path.
 
 use super::{Found, is_value};
 use crate::shield::rule::Detector;
 
-/// Steps upwards that a relative path between two packages of one repository seldom has.
+/// So many steps upwards are suspicious: a relative path between two packages of one repository seldom has them.
 const DEEP_STEPS: usize = 4;
 
 /// Times that the `%` of an escape is an escape itself.
@@ -21,7 +21,7 @@ enum Unit {
     Dot,
     Slash,
     Backslash,
-    /// An escape that is neither, nor white space.
+    /// An escape of any other character, except white space.
     Other,
 }
 
@@ -33,7 +33,7 @@ struct Climb {
     encoded: bool,
     /// An escape stands for something else.
     broken: bool,
-    /// Slashes of both kinds in one step, or what servers of Java drop with a semicolon.
+    /// Slashes of both kinds in one step, or a semicolon with a text after it, which Java servers drop.
     mixed: bool,
     /// More dots or slashes than a step needs, or `./` between steps.
     padded: bool,
@@ -85,7 +85,7 @@ fn climb(bytes: &[u8], begin: usize) -> (Climb, usize) {
         let mut end = at;
         let mut dots = 0;
         let (mut encoded, mut broken) = (false, false);
-        // An escape between the dots, such as of the null character, is dropped by some.
+        // Some readers drop an escape between the dots, such as that of the null character.
         while let Some((unit, length)) = unit(bytes, end) {
             match unit {
                 Unit::Dot => dots += 1,

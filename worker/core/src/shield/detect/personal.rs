@@ -322,7 +322,7 @@ pub fn find_addresses(text: &str, found: Found<'_>) {
         let domain =
             text.get(sign + 1..sign + 1 + length).unwrap_or_default().trim_end_matches(['.', '-']);
         let top = domain.rsplit('.').next().unwrap_or_default();
-        // An address in a URL is a user there.
+        // In a URL, the text before `@` is a user's name.
         let user =
             before(bytes, sign - local).is_some_and(|byte| matches!(byte, b'/' | b':' | b'@'));
         if local > 0

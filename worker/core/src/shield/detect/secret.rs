@@ -19,10 +19,10 @@ const MAX_USER_BYTES: usize = 256;
 const MIN_ASSIGNED_BYTES: usize = 12;
 const MAX_ASSIGNED_BYTES: usize = 256;
 
-/// Bits of a character of a random text, on average over the text (C. E. Shannon).
+/// The least entropy of a random text: bits per character, on average over the text (C. E. Shannon).
 const RANDOM_BITS: f32 = 3.0;
 
-/// Passwords that stand for one, in lower case.
+/// Placeholders for passwords, in lower case.
 const PLACEHOLDERS: [&str; 22] = [
     "admin",
     "changeme",
@@ -48,7 +48,7 @@ const PLACEHOLDERS: [&str; 22] = [
     "placeholder",
 ];
 
-/// Whether a token looks random: no few characters make most of it, and it is no sequence.
+/// Whether a token looks random: its characters vary, and it is not a sequence.
 #[must_use]
 pub fn is_random(token: &[u8]) -> bool {
     if token.windows(7).any(|it| it.eq_ignore_ascii_case(b"example")) {
@@ -177,7 +177,7 @@ pub fn find_in_urls(text: &str, found: Found<'_>) {
     }
 }
 
-/// Whether a password stands for one: a variable, or a word that documentation writes.
+/// Whether a password is only a placeholder: a variable, or a word from documentation.
 fn is_placeholder(password: &str) -> bool {
     let lower = password.to_ascii_lowercase();
     let letters = lower.trim_matches(|c: char| !c.is_ascii_alphabetic());
@@ -246,7 +246,7 @@ pub fn find_assigned(text: &str, end: usize, found: Found<'_>) {
     }
 }
 
-/// Whether a value that a name calls a secret is one: long, random, and no path.
+/// Whether a value with the name of a secret looks like one: long, random, and not a path.
 fn is_secret(value: &str) -> bool {
     let mixed = value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic());

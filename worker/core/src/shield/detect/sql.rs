@@ -4,10 +4,10 @@
 //! element of a pattern (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992). So the cost of a
 //! token does not depend on what came before.
 //!
-//! What sets an injection apart is that it ends the value around it: with a quote that was never opened, after a number
-//! or a bracket, or with a comment after it. Two words one after the other are prose, not SQL. A text that begins as a
-//! statement is the argument of a tool for SQL. In it, only a quote that opens a text which goes on as SQL is an injection:
-//! a first word is soon added.
+//! An injection differs from other SQL because it ends the value around it: with a quote that was never opened, after
+//! a number or a bracket, or with a comment after it. Two words one after the other are prose, not SQL. A text that
+//! begins as a statement is the argument of a tool for SQL. In such a text, an injection needs a quote that opens a
+//! text which continues as SQL, because an attacker can easily add a first word.
 
 mod tokens;
 

@@ -1,4 +1,5 @@
-//! Templates that compute with constants, to see whether they run. A template in use names its values.
+//! Templates that compute with constants. Attackers send them to find out whether templates are evaluated. An ordinary
+//! template names its values.
 
 use super::{Found, before, is_word};
 use crate::shield::rule::Detector;
@@ -9,7 +10,7 @@ const MAX_EXPRESSION_BYTES: usize = 64;
 /// Bytes of a quoted operand.
 const MAX_QUOTED_BYTES: usize = 16;
 
-/// Members of a literal by which attacks see which language runs, or reach its classes. Sorted.
+/// Members of a literal with which attacks find out the language, or reach its classes. Sorted.
 const MEMBERS: [&str; 36] = [
     "__class__",
     "bytes",

@@ -179,7 +179,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("xp_regread", Kind::Telling),
 ];
 
-/// For each first letter the lengths of the words with a kind, a bit each.
+/// For each first letter, the lengths of the words with a kind that begin with it: one bit for each length.
 #[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
 const LENGTHS: [u32; 256] = {
     let mut lengths = [0; 256];
