@@ -262,6 +262,106 @@ fn a_call_without_sinks_reaches_nobody_only_if_its_reach_depends_on_them() {
     }
 }
 
+/// A payment with what the client answers to questions of the server.
+fn pay_and_answer(gate: &Gate, arguments: Json, answers: &str) -> Json {
+    let mut call = in_run("r", "pay", arguments);
+    let beside = format!(r#"{{"params":{{"inputResponses":{answers}}}}}"#);
+    call.beside = json::parse(beside.as_bytes()).unwrap();
+    decide(gate, &call)
+}
+
+#[test]
+fn an_answer_to_a_question_of_the_server_is_a_destination_too() {
+    let content = |content: &str| format!(r#"{{"k":{{"action":"accept","content":{content}}}}}"#);
+    let evil = content(&format!(r#"{{"account":"{EVIL}"}}"#));
+    for (what, to, answers, expected) in [
+        ("of the attacker", RENT, evil.clone(), "deny approval_covers_no_answers untrusted"),
+        (
+            "beside what the server asked",
+            RENT,
+            format!(r#"{{"k":{{"action":"accept","note":"{EVIL}"}}}}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+        (
+            "in place of whether there is an answer",
+            RENT,
+            format!(r#"{{"k":{{"action":"{EVIL}"}}}}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+        ("no object", RENT, format!(r#""{EVIL}""#), "deny approval_covers_no_answers untrusted"),
+        (
+            "the text of a model",
+            RENT,
+            r#"{"k":{"role":"assistant","content":{"type":"text","text":"Paris"}}}"#.to_owned(),
+            "deny approval_covers_no_answers nowhere",
+        ),
+        (
+            "named by the user",
+            RENT,
+            content(&format!(r#"{{"account":"{RENT}"}}"#)),
+            "allow policy_allow instruction",
+        ),
+        ("a confirmation", RENT, content(r#"{"ok":true}"#), "allow policy_allow instruction"),
+        (
+            "declined",
+            RENT,
+            r#"{"k":{"action":"decline"}}"#.to_owned(),
+            "allow policy_allow instruction",
+        ),
+        (
+            "beside arguments that need an approval",
+            EVIL,
+            content(r#"{"ok":true}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+    ] {
+        let mut gate = gate();
+        instruct(&gate, "r", &format!("Pay the rent to {RENT}."));
+        report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+        let answer = pay_and_answer(&gate, value!({ "to": to }), &answers);
+        let text = |value: &Json| value.as_str().unwrap().to_owned();
+        let found = [&answer["decision"], &answer["reason_code"], &answer["provenance"]["lowest"]];
+        assert_eq!(found.map(text).join(" "), expected, "{what}");
+        assert!(answer["approval"].is_null(), "{what}");
+        if expected.ends_with("untrusted") && to == RENT {
+            let sink = answer["provenance"]["sinks"][0]["sink"].as_str().unwrap();
+            assert!(sink.starts_with("request/params/inputResponses"), "{sink}");
+            assert!(answer["reason"].as_str().unwrap().contains(sink), "{answer}");
+        }
+    }
+    // An untainted run is decided as before.
+    let gate = gate();
+    assert_eq!(pay_and_answer(&gate, value!({ "to": RENT }), &evil)["decision"], "allow");
+}
+
+#[test]
+fn an_answer_counts_for_whom_a_call_reaches_and_is_not_raised_by_an_echo() {
+    let mut gate = gate();
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    gate.records.tool.as_mut().unwrap().reach = Reach::BySinks;
+    let none = value!({"to": []});
+    let declined = pay_and_answer(&gate, none.clone(), r#"{"k":{"action":"decline"}}"#);
+    assert_eq!(
+        (&declined["decision"], &declined["provenance"]["reach"]),
+        (&value!("allow"), &value!("nobody"))
+    );
+    let named = pay_and_answer(&gate, none, &format!(r#"{{"k":{{"content":{{"to":"{SHOP}"}}}}}}"#));
+    assert_eq!(
+        (&named["decision"], &named["provenance"]["reach"]),
+        (&value!("deny"), &value!("outside"))
+    );
+    // What an agent answers counts as sent, as its arguments do.
+    let mut gate = self::gate();
+    let mut search = in_run("r", "search", value!({}));
+    let beside =
+        format!(r#"{{"params":{{"inputResponses":{{"k":{{"content":{{"q":"{EVIL}"}}}}}}}}}}"#);
+    search.beside = json::parse(beside.as_bytes()).unwrap();
+    assert_eq!(decide(&gate, &search)["decision"], "allow");
+    report(&mut gate, "r", ServerTrust::Trusted, &format!("no results for {EVIL}"));
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    assert_eq!(pay(&gate, "r", value!({ "to": EVIL })), "require_approval nowhere");
+}
+
 #[test]
 fn a_value_that_the_agent_sent_is_not_raised_by_an_echo() {
     let mut gate = gate();

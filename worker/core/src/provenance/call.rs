@@ -3,7 +3,7 @@
 use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
 use super::run::RunValues;
-use super::sinks::{Argument, arguments};
+use super::sinks::{Argument, answers, arguments};
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey};
 use crate::json::Json;
 
@@ -20,6 +20,8 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
+    /// What the client answers to questions of the server, if it does.
+    pub answers: Option<&'a Json>,
 }
 
 /// The values of a run, or none.
@@ -44,7 +46,10 @@ impl Call<'_> {
     /// Looks up every sink. The sinks are complete; [`Provenance::bounded`] leaves the first of them.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        let (arguments, more) = arguments(self.roles, self.input);
+        let (mut arguments, mut more) = arguments(self.roles, self.input);
+        if let Some(given) = self.answers {
+            more |= answers(&mut arguments, given);
+        }
         let mut sinks: Vec<SinkOrigin> =
             arguments.iter().filter_map(|argument| self.origin(argument)).collect();
         if more {
@@ -68,7 +73,7 @@ impl Call<'_> {
         }
     }
 
-    /// The hashes of all sinks, which an approver states by approving the call.
+    /// The hashes of all sinks, which an approver states by approving the call. No approval covers answers to questions.
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
         let (arguments, _) = arguments(self.roles, self.input);

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::command::{GateCommand, INPUT_RESPONSES, Purpose};
 use gateward_core::gate::proxy::{AnswerRules, ProxyDecision};
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
@@ -430,7 +430,7 @@ async fn decide(
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
     command.beside = message.beside(true);
-    let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
+    let answers = message.params.get(INPUT_RESPONSES).is_some();
     if answers && (command.call.approval_id.is_some() || command.warrant.is_some()) {
         // The approvers have not seen these responses, and no proof covers them.
         let detail = "an approval or a warrant cannot be used together with `inputResponses`";
