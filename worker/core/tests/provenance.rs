@@ -10,8 +10,7 @@ use std::rc::Rc;
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
-use gateward_core::gate::ObservedResult;
-use gateward_core::gate::{Effect, OutcomeCommand};
+use gateward_core::gate::{Effect, ListCommand, ObservedResult, OutcomeCommand};
 use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
 use gateward_core::policy::bundle::Risk;
@@ -23,7 +22,7 @@ use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json as value};
-use support::{Gate, TENANT, command, read_call, tool, with};
+use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
 /// The account of the attacker, and two that are not.
 const EVIL: &str = "GB33BUKB20201555555555";
@@ -360,6 +359,75 @@ fn an_answer_counts_for_whom_a_call_reaches_and_is_not_raised_by_an_echo() {
     report(&mut gate, "r", ServerTrust::Trusted, &format!("no results for {EVIL}"));
     report(&mut gate, "r", ServerTrust::Untrusted, "x");
     assert_eq!(pay(&gate, "r", value!({ "to": EVIL })), "require_approval nowhere");
+}
+
+/// What the list of a server says in a run.
+fn list(gate: &Gate, run: &str, trusted: bool, text: &str) -> Result<(), String> {
+    let item = json::parse(text.as_bytes()).unwrap();
+    let values = extract::items(&gate.config.value_key, [&item], trusted);
+    let command = ListCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        agent: "coder".to_owned(),
+        server: "files".to_owned(),
+        method: "resources/list".to_owned(),
+        observed: ObservedResult { run: run.to_owned(), values },
+    };
+    let now_ms = gate.now_ms.get();
+    let stored =
+        gate.on_lane(|lane, storage| lane.observe_list(storage, &gate.config, &command, now_ms));
+    match stored {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(problem)) => Err(problem.code.code().to_owned()),
+        Err(error) => Err(error.0),
+    }
+}
+
+#[test]
+fn the_values_of_a_list_have_the_trust_of_its_server() {
+    let item = |account: &str| format!(r#"{{"uri":"bank://{account}","name":"for {account}"}}"#);
+    let mut gate = gate();
+    let rows = |gate: &Gate, table: &str| -> i64 {
+        let count = format!("SELECT count(*) FROM {table}");
+        gate.storage.connection.query_row(&count, [], |row| row.get(0)).unwrap()
+    };
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    let (journal, observations) = (rows(&gate, "journal"), rows(&gate, "observations"));
+    for (trusted, account, written) in
+        [(true, SHOP, 1), (false, EVIL, 1), (true, EVIL, 0), (false, SHOP, 0), (false, EVIL, 0)]
+    {
+        let before = rows(&gate, "observations");
+        assert_eq!(list(&gate, "r", trusted, &item(account)), Ok(()));
+        let found = rows(&gate, "observations") - before;
+        assert_eq!(found, written, "{trusted} {account}");
+        gate.evict();
+    }
+    // It has a row of the run, and none of the journal.
+    assert_eq!(rows(&gate, "journal"), journal);
+    assert_eq!(rows(&gate, "observations"), observations + 2);
+    assert_eq!(pay(&gate, "r", value!({ "to": SHOP })), "allow trusted");
+    let held = decide(&gate, &in_run("r", "pay", value!({ "to": EVIL })));
+    assert_eq!(held["decision"], "require_approval");
+    let origin = "first seen in the untrusted result of `files/resources/list` (result 3)";
+    assert!(held["reason"].as_str().unwrap().contains(origin), "{held}");
+    assert_eq!(pay(&gate, "another", value!({ "to": EVIL })), "allow nowhere");
+}
+
+#[test]
+fn a_list_is_not_confirmed_if_its_values_are_not_stored() {
+    let item = format!(r#"{{"uri":"bank://{EVIL}"}}"#);
+    let gate = gate();
+    for fault in [Fault::Failed, Fault::Lost] {
+        // The lane is started before the fault: it writes then, too.
+        pay(&gate, "another", value!({ "to": RENT }));
+        gate.storage.fault.set(Some((0, fault)));
+        assert_eq!(list(&gate, "r", false, &item), Err("injected".to_owned()), "{fault:?}");
+    }
+    // The agent asks for the list again.
+    assert_eq!(list(&gate, "r", false, &item), Ok(()));
+    let mut full = gate;
+    full.config.journal_hard_rows = 0;
+    assert_eq!(list(&full, "r", true, r#"{"uri":"bank://1"}"#), Err("journal_full".to_owned()));
 }
 
 #[test]

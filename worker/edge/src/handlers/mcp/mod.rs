@@ -394,7 +394,10 @@ async fn judge(
     let redaction = client.redaction(&[]);
     let text = forward::rewrite(message, &[], redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
-    let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
+    let listed = match rule {
+        ClientRule::List(listed) => Some((listed, rules.observe.clone())),
+        _ => None,
+    };
     let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, None));
     Ok(Forwardable { text, pending, upstream, rules, decided: None, removed, rate })
 }
