@@ -471,6 +471,7 @@ fn a_statement_that_is_repeated_stores_nothing() {
         tool: "bank/pay".to_owned(),
         arguments: vec![("/to".to_owned(), vec![gateward_core::json::Json::Integer(5)])],
         at_most: vec![("/amount".to_owned(), 100.0)],
+        ..PlannedCall::default()
     }];
     let mut stored = 0;
     for (instruction, plan, written) in [
@@ -497,6 +498,7 @@ fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
         tool: "bank/pay".to_owned(),
         arguments: vec![("/to".to_owned(), values)],
         at_most: vec![("/amount".to_owned(), 100.0)],
+        ..PlannedCall::default()
     }];
     let start = RunStart { instruction: "Do it.".to_owned(), plan, issues_credential: true };
     tell(&gate, "r", Purpose::StartRun(start));
@@ -517,6 +519,98 @@ fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
     ] {
         let answer = decide(&gate, &in_run("r", action, arguments.clone()));
         assert_eq!(answer["provenance"]["lowest"], expected, "{action} {arguments}");
+    }
+}
+
+#[test]
+fn a_plan_lets_the_agent_choose_one_value_from_a_trusted_result() {
+    const FIRST: &str = "FR7630006000011234567890189";
+    const OTHER: &str = "NL91ABNA0417164300";
+    let list = |accounts: &[&str]| serde_json::to_string(accounts).unwrap();
+    let to = |account: &str| value!({ "to": account });
+    for (what, results, calls) in [
+        (
+            "one value, again and in another form, and no second one",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))][..],
+            &[
+                ("pay", to(FIRST), "allow instruction"),
+                (
+                    "pay",
+                    value!({ "to": ["FR76 3000 6000 0112 3456 7890 189"] }),
+                    "allow instruction",
+                ),
+                ("pay", to(OTHER), "require_approval trusted"),
+                ("pay", to(FIRST), "allow instruction"),
+            ][..],
+        ),
+        (
+            "a list with one item, and not with two",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))],
+            &[
+                ("pay", value!({ "to": [FIRST, OTHER] }), "require_approval trusted"),
+                ("pay", value!({ "to": [FIRST] }), "allow instruction"),
+            ],
+        ),
+        (
+            "a call that waits chooses nothing",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))],
+            &[
+                ("pay", value!({ "to": OTHER, "cc": EVIL }), "require_approval nowhere"),
+                ("pay", to(FIRST), "allow instruction"),
+            ],
+        ),
+        (
+            "an injected text in the very result",
+            &[("list", ServerTrust::Untrusted, list(&[EVIL]))],
+            &[("pay", to(EVIL), "require_approval untrusted")],
+        ),
+        (
+            "an injected text before the list",
+            &[
+                ("search", ServerTrust::Untrusted, list(&[EVIL])),
+                ("list", ServerTrust::Trusted, list(&[EVIL])),
+            ],
+            &[("pay", to(EVIL), "require_approval untrusted")],
+        ),
+        (
+            "another trusted tool",
+            &[("search", ServerTrust::Trusted, list(&[FIRST]))],
+            &[("pay", to(FIRST), "require_approval trusted")],
+        ),
+        (
+            "another argument, another tool, another value",
+            &[("list", ServerTrust::Trusted, list(&[FIRST]))],
+            &[
+                ("pay", value!({ "cc": FIRST }), "require_approval trusted"),
+                ("refund", to(FIRST), "require_approval trusted"),
+                ("pay", to(EVIL), "require_approval nowhere"),
+            ],
+        ),
+    ] {
+        let mut gate = gate();
+        gate.records.tool.as_mut().unwrap().risk = Risk::High;
+        let plan = vec![PlannedCall {
+            tool: "bank/pay".to_owned(),
+            from: vec![("/to".to_owned(), vec!["bank/list".to_owned()])],
+            ..PlannedCall::default()
+        }];
+        let start = RunStart { instruction: "Do it.".to_owned(), plan, issues_credential: true };
+        tell(&gate, "r", Purpose::StartRun(start));
+        for (tool, trust, text) in results {
+            set_trust(&mut gate, *trust);
+            let mut command = in_run("r", tool, value!({}));
+            let reported = ReportedResult { decision_id: String::new(), text: text.clone() };
+            command.purpose = Purpose::Report(reported);
+            assert_eq!(gate.try_call(&command).unwrap().status, 200);
+        }
+        report(&mut gate, "r", ServerTrust::Untrusted, "x");
+        for (action, arguments, expected) in calls {
+            let answer = decide(&gate, &in_run("r", action, arguments.clone()));
+            let text = |value: &Json| value.as_str().unwrap().to_owned();
+            let found = [&answer["decision"], &answer["provenance"]["lowest"]].map(text).join(" ");
+            assert_eq!(found, *expected, "{what}: {action} {arguments}");
+            gate.evict();
+        }
     }
 }
 
@@ -723,7 +817,7 @@ proptest! {
                     for hash in sent {
                         model.entry(*hash).or_insert(Level::Nowhere);
                     }
-                    run.of_call(1, (sent.clone(), false), Vec::new())
+                    run.of_call(1, (sent.clone(), false), Default::default())
                 }
                 Event::State(stated) => {
                     model.extend(stated.iter().map(|hash| (*hash, Level::Instruction)));
@@ -762,7 +856,7 @@ proptest! {
                 Event::Result { trusted, untrusted, incomplete } => {
                     run.of_result(&Observed { key: 1, trusted, untrusted, incomplete }, source)
                 }
-                Event::Call { sent } => run.of_call(1, (sent, false), Vec::new()),
+                Event::Call { sent } => run.of_call(1, (sent, false), Default::default()),
                 _ => None,
             };
             if let Some(observation) = observation {

@@ -25,8 +25,8 @@ pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
     (tool.writes && tracked).then(|| with_call(draft, |call| call.provenance()))
 }
 
-/// What a call that passes adds to its run: its arguments, which no later result raises, and the
-/// destinations that an approver approved.
+/// What a call that passes adds to its run: its arguments, which no later result raises, the destinations that an
+/// approver approved, and those that the agent chose as the plan allows.
 pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let (command, facts) = (draft.command, draft.facts);
     let run = facts.run?;
@@ -45,7 +45,11 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
         sent.1 |= incomplete || sent.0.len() > MAX_RESULT_VALUES;
         sent.0.truncate(MAX_RESULT_VALUES);
     }
-    run.of_call(key.fingerprint(), sent, stated.unwrap_or_default())
+    // A read names no destination.
+    let plans = run.has_plan() && ruling.tool.as_ref().is_some_and(|tool| tool.writes);
+    let chosen = plans.then(|| with_call(draft, |call| call.choices()));
+    let stated = (stated.unwrap_or_default(), chosen.unwrap_or_default());
+    run.of_call(key.fingerprint(), sent, stated)
 }
 
 fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {

@@ -81,6 +81,41 @@ impl Call<'_> {
         looked_at.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect()
     }
 
+    /// What the run's plan holds after the call, if the plan lets the agent choose values from results: the chosen values,
+    /// and that they were chosen.
+    #[must_use]
+    pub fn choices(&self) -> Vec<u64> {
+        let (arguments, _) = arguments(self.roles, self.input);
+        let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
+        let chosen = sinks.filter(|argument| !self.is_stated(argument)).filter_map(|argument| {
+            let value = self.choice(argument)?;
+            let pointer = &argument.pointer;
+            Some([
+                lookup::planned(self.key, self.tool, pointer, value),
+                lookup::chosen(self.key, self.tool, pointer),
+            ])
+        });
+        chosen.flatten().collect()
+    }
+
+    /// The value of an argument, if the plan lets the agent choose it from the trusted result in which it was seen first,
+    /// and the agent has not chosen another one. Of a list, it must be the only item.
+    fn choice<'v>(&self, argument: &Argument<'v>) -> Option<&'v Json> {
+        let run = self.run?;
+        let value = match argument.value {
+            Json::Array(items) => match items.as_slice() {
+                [only] => only,
+                _ => return None,
+            },
+            other => other,
+        };
+        let found = run.get(lookup::whole(self.key, value)?)?;
+        let (source, _) = run.source(found.source.filter(|_| found.level == Level::Trusted)?)?;
+        let from = lookup::from(self.key, self.tool, &argument.pointer, &source.tool);
+        let chosen = lookup::chosen(self.key, self.tool, &argument.pointer);
+        (run.is_planned(from) && !run.is_planned(chosen)).then_some(value)
+    }
+
     /// Where an argument's value came from; `None` if it names no destination.
     fn origin(&self, argument: &Argument<'_>) -> Option<SinkOrigin> {
         let known = &OfRun(self.run);
@@ -94,7 +129,8 @@ impl Call<'_> {
                 argument.pointer.clone(),
             ),
         };
-        if found.level < Level::Instruction && self.is_planned(argument) {
+        let is_planned = || self.is_stated(argument) || self.choice(argument).is_some();
+        if found.level < Level::Instruction && is_planned() {
             return Some(SinkOrigin::new(sink, Level::Instruction));
         }
         let mut origin = SinkOrigin::new(sink, found.level);
@@ -107,8 +143,8 @@ impl Call<'_> {
         Some(origin)
     }
 
-    /// Whether the run's plan allows this value for this argument.
-    fn is_planned(&self, argument: &Argument<'_>) -> bool {
+    /// Whether the run's plan states this value for this argument.
+    fn is_stated(&self, argument: &Argument<'_>) -> bool {
         let Some(run) = self.run else { return false };
         let planned = |value: &Json| {
             let limited = || lookup::limited(self.key, self.tool, &argument.pointer);
