@@ -102,6 +102,7 @@ reason_codes! {
     ApprovalUsed = "approval_used", "The approval was used; it is good once.";
     ApprovalsExhausted = "approvals_exhausted", "The agent has as many open approvals as it can have; use some, or let them expire.";
     ApprovalInputTooLarge = "approval_input_too_large", "The call needs approval, and its arguments are too large for an approver to read.";
+    ApprovalCoversNoAnswers = "approval_covers_no_answers", "The call needs approval, and it answers a question of the server, which an approver would not see; give the server all that it needs in the arguments.";
     PolicyForbid = "policy_forbid", "A policy forbids this call.";
     PolicyQuarantine = "policy_quarantine", "A policy forbids this call and stops the agent.";
     NoPolicyPermits = "no_policy_permits", "No policy permits this call.";

@@ -10,8 +10,7 @@ use std::rc::Rc;
 use gateward_core::approval::{DecideCommand, VerdictKind};
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::call::run::{ReportedResult, RunStart};
-use gateward_core::gate::ObservedResult;
-use gateward_core::gate::{Effect, OutcomeCommand};
+use gateward_core::gate::{Effect, ListCommand, ObservedResult, OutcomeCommand};
 use gateward_core::json;
 use gateward_core::lane::DecideOutcome;
 use gateward_core::policy::bundle::Risk;
@@ -23,7 +22,7 @@ use gateward_core::receipt::Ending;
 use gateward_core::registry::{ServerTrust, TaintRule};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json as value};
-use support::{Gate, TENANT, command, read_call, tool, with};
+use support::{Fault, Gate, TENANT, command, read_call, tool, with};
 
 /// The account of the attacker, and two that are not.
 const EVIL: &str = "GB33BUKB20201555555555";
@@ -262,6 +261,175 @@ fn a_call_without_sinks_reaches_nobody_only_if_its_reach_depends_on_them() {
     }
 }
 
+/// A payment with what the client answers to questions of the server.
+fn pay_and_answer(gate: &Gate, arguments: Json, answers: &str) -> Json {
+    let mut call = in_run("r", "pay", arguments);
+    let beside = format!(r#"{{"params":{{"inputResponses":{answers}}}}}"#);
+    call.beside = json::parse(beside.as_bytes()).unwrap();
+    decide(gate, &call)
+}
+
+#[test]
+fn an_answer_to_a_question_of_the_server_is_a_destination_too() {
+    let content = |content: &str| format!(r#"{{"k":{{"action":"accept","content":{content}}}}}"#);
+    let evil = content(&format!(r#"{{"account":"{EVIL}"}}"#));
+    for (what, to, answers, expected) in [
+        ("of the attacker", RENT, evil.clone(), "deny approval_covers_no_answers untrusted"),
+        (
+            "beside what the server asked",
+            RENT,
+            format!(r#"{{"k":{{"action":"accept","note":"{EVIL}"}}}}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+        (
+            "in place of whether there is an answer",
+            RENT,
+            format!(r#"{{"k":{{"action":"{EVIL}"}}}}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+        ("no object", RENT, format!(r#""{EVIL}""#), "deny approval_covers_no_answers untrusted"),
+        (
+            "the text of a model",
+            RENT,
+            r#"{"k":{"role":"assistant","content":{"type":"text","text":"Paris"}}}"#.to_owned(),
+            "deny approval_covers_no_answers nowhere",
+        ),
+        (
+            "named by the user",
+            RENT,
+            content(&format!(r#"{{"account":"{RENT}"}}"#)),
+            "allow policy_allow instruction",
+        ),
+        ("a confirmation", RENT, content(r#"{"ok":true}"#), "allow policy_allow instruction"),
+        (
+            "declined",
+            RENT,
+            r#"{"k":{"action":"decline"}}"#.to_owned(),
+            "allow policy_allow instruction",
+        ),
+        (
+            "beside arguments that need an approval",
+            EVIL,
+            content(r#"{"ok":true}"#),
+            "deny approval_covers_no_answers untrusted",
+        ),
+    ] {
+        let mut gate = gate();
+        instruct(&gate, "r", &format!("Pay the rent to {RENT}."));
+        report(&mut gate, "r", ServerTrust::Untrusted, EVIL);
+        let answer = pay_and_answer(&gate, value!({ "to": to }), &answers);
+        let text = |value: &Json| value.as_str().unwrap().to_owned();
+        let found = [&answer["decision"], &answer["reason_code"], &answer["provenance"]["lowest"]];
+        assert_eq!(found.map(text).join(" "), expected, "{what}");
+        assert!(answer["approval"].is_null(), "{what}");
+        if expected.ends_with("untrusted") && to == RENT {
+            let sink = answer["provenance"]["sinks"][0]["sink"].as_str().unwrap();
+            assert!(sink.starts_with("request/params/inputResponses"), "{sink}");
+            assert!(answer["reason"].as_str().unwrap().contains(sink), "{answer}");
+        }
+    }
+    // An untainted run is decided as before.
+    let gate = gate();
+    assert_eq!(pay_and_answer(&gate, value!({ "to": RENT }), &evil)["decision"], "allow");
+}
+
+#[test]
+fn an_answer_counts_for_whom_a_call_reaches_and_is_not_raised_by_an_echo() {
+    let mut gate = gate();
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    gate.records.tool.as_mut().unwrap().reach = Reach::BySinks;
+    let none = value!({"to": []});
+    let declined = pay_and_answer(&gate, none.clone(), r#"{"k":{"action":"decline"}}"#);
+    assert_eq!(
+        (&declined["decision"], &declined["provenance"]["reach"]),
+        (&value!("allow"), &value!("nobody"))
+    );
+    let named = pay_and_answer(&gate, none, &format!(r#"{{"k":{{"content":{{"to":"{SHOP}"}}}}}}"#));
+    assert_eq!(
+        (&named["decision"], &named["provenance"]["reach"]),
+        (&value!("deny"), &value!("outside"))
+    );
+    // What an agent answers counts as sent, as its arguments do.
+    let mut gate = self::gate();
+    let mut search = in_run("r", "search", value!({}));
+    let beside =
+        format!(r#"{{"params":{{"inputResponses":{{"k":{{"content":{{"q":"{EVIL}"}}}}}}}}}}"#);
+    search.beside = json::parse(beside.as_bytes()).unwrap();
+    assert_eq!(decide(&gate, &search)["decision"], "allow");
+    report(&mut gate, "r", ServerTrust::Trusted, &format!("no results for {EVIL}"));
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    assert_eq!(pay(&gate, "r", value!({ "to": EVIL })), "require_approval nowhere");
+}
+
+/// What the list of a server says in a run.
+fn list(gate: &Gate, run: &str, trusted: bool, text: &str) -> Result<(), String> {
+    let item = json::parse(text.as_bytes()).unwrap();
+    let values = extract::items(&gate.config.value_key, [&item], trusted);
+    let command = ListCommand {
+        tenant: TENANT.to_owned(),
+        lane: 0,
+        agent: "coder".to_owned(),
+        server: "files".to_owned(),
+        method: "resources/list".to_owned(),
+        observed: ObservedResult { run: run.to_owned(), values },
+    };
+    let now_ms = gate.now_ms.get();
+    let stored =
+        gate.on_lane(|lane, storage| lane.observe_list(storage, &gate.config, &command, now_ms));
+    match stored {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(problem)) => Err(problem.code.code().to_owned()),
+        Err(error) => Err(error.0),
+    }
+}
+
+#[test]
+fn the_values_of_a_list_have_the_trust_of_its_server() {
+    let item = |account: &str| format!(r#"{{"uri":"bank://{account}","name":"for {account}"}}"#);
+    let mut gate = gate();
+    let rows = |gate: &Gate, table: &str| -> i64 {
+        let count = format!("SELECT count(*) FROM {table}");
+        gate.storage.connection.query_row(&count, [], |row| row.get(0)).unwrap()
+    };
+    report(&mut gate, "r", ServerTrust::Untrusted, "x");
+    let (journal, observations) = (rows(&gate, "journal"), rows(&gate, "observations"));
+    for (trusted, account, written) in
+        [(true, SHOP, 1), (false, EVIL, 1), (true, EVIL, 0), (false, SHOP, 0), (false, EVIL, 0)]
+    {
+        let before = rows(&gate, "observations");
+        assert_eq!(list(&gate, "r", trusted, &item(account)), Ok(()));
+        let found = rows(&gate, "observations") - before;
+        assert_eq!(found, written, "{trusted} {account}");
+        gate.evict();
+    }
+    // It has a row of the run, and none of the journal.
+    assert_eq!(rows(&gate, "journal"), journal);
+    assert_eq!(rows(&gate, "observations"), observations + 2);
+    assert_eq!(pay(&gate, "r", value!({ "to": SHOP })), "allow trusted");
+    let held = decide(&gate, &in_run("r", "pay", value!({ "to": EVIL })));
+    assert_eq!(held["decision"], "require_approval");
+    let origin = "first seen in the untrusted result of `files/resources/list` (result 3)";
+    assert!(held["reason"].as_str().unwrap().contains(origin), "{held}");
+    assert_eq!(pay(&gate, "another", value!({ "to": EVIL })), "allow nowhere");
+}
+
+#[test]
+fn a_list_is_not_confirmed_if_its_values_are_not_stored() {
+    let item = format!(r#"{{"uri":"bank://{EVIL}"}}"#);
+    let gate = gate();
+    for fault in [Fault::Failed, Fault::Lost] {
+        // The lane is started before the fault: it writes then, too.
+        pay(&gate, "another", value!({ "to": RENT }));
+        gate.storage.fault.set(Some((0, fault)));
+        assert_eq!(list(&gate, "r", false, &item), Err("injected".to_owned()), "{fault:?}");
+    }
+    // The agent asks for the list again.
+    assert_eq!(list(&gate, "r", false, &item), Ok(()));
+    let mut full = gate;
+    full.config.journal_hard_rows = 0;
+    assert_eq!(list(&full, "r", true, r#"{"uri":"bank://1"}"#), Err("journal_full".to_owned()));
+}
+
 #[test]
 fn a_value_that_the_agent_sent_is_not_raised_by_an_echo() {
     let mut gate = gate();
@@ -303,6 +471,7 @@ fn a_statement_that_is_repeated_stores_nothing() {
         tool: "bank/pay".to_owned(),
         arguments: vec![("/to".to_owned(), vec![gateward_core::json::Json::Integer(5)])],
         at_most: vec![("/amount".to_owned(), 100.0)],
+        ..PlannedCall::default()
     }];
     let mut stored = 0;
     for (instruction, plan, written) in [
@@ -329,6 +498,7 @@ fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
         tool: "bank/pay".to_owned(),
         arguments: vec![("/to".to_owned(), values)],
         at_most: vec![("/amount".to_owned(), 100.0)],
+        ..PlannedCall::default()
     }];
     let start = RunStart { instruction: "Do it.".to_owned(), plan, issues_credential: true };
     tell(&gate, "r", Purpose::StartRun(start));
@@ -349,6 +519,98 @@ fn a_plan_states_what_the_arguments_of_its_own_tool_may_be() {
     ] {
         let answer = decide(&gate, &in_run("r", action, arguments.clone()));
         assert_eq!(answer["provenance"]["lowest"], expected, "{action} {arguments}");
+    }
+}
+
+#[test]
+fn a_plan_lets_the_agent_choose_one_value_from_a_trusted_result() {
+    const FIRST: &str = "FR7630006000011234567890189";
+    const OTHER: &str = "NL91ABNA0417164300";
+    let list = |accounts: &[&str]| serde_json::to_string(accounts).unwrap();
+    let to = |account: &str| value!({ "to": account });
+    for (what, results, calls) in [
+        (
+            "one value, again and in another form, and no second one",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))][..],
+            &[
+                ("pay", to(FIRST), "allow instruction"),
+                (
+                    "pay",
+                    value!({ "to": ["FR76 3000 6000 0112 3456 7890 189"] }),
+                    "allow instruction",
+                ),
+                ("pay", to(OTHER), "require_approval trusted"),
+                ("pay", to(FIRST), "allow instruction"),
+            ][..],
+        ),
+        (
+            "a list with one item, and not with two",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))],
+            &[
+                ("pay", value!({ "to": [FIRST, OTHER] }), "require_approval trusted"),
+                ("pay", value!({ "to": [FIRST] }), "allow instruction"),
+            ],
+        ),
+        (
+            "a call that waits chooses nothing",
+            &[("list", ServerTrust::Trusted, list(&[FIRST, OTHER]))],
+            &[
+                ("pay", value!({ "to": OTHER, "cc": EVIL }), "require_approval nowhere"),
+                ("pay", to(FIRST), "allow instruction"),
+            ],
+        ),
+        (
+            "an injected text in the very result",
+            &[("list", ServerTrust::Untrusted, list(&[EVIL]))],
+            &[("pay", to(EVIL), "require_approval untrusted")],
+        ),
+        (
+            "an injected text before the list",
+            &[
+                ("search", ServerTrust::Untrusted, list(&[EVIL])),
+                ("list", ServerTrust::Trusted, list(&[EVIL])),
+            ],
+            &[("pay", to(EVIL), "require_approval untrusted")],
+        ),
+        (
+            "another trusted tool",
+            &[("search", ServerTrust::Trusted, list(&[FIRST]))],
+            &[("pay", to(FIRST), "require_approval trusted")],
+        ),
+        (
+            "another argument, another tool, another value",
+            &[("list", ServerTrust::Trusted, list(&[FIRST]))],
+            &[
+                ("pay", value!({ "cc": FIRST }), "require_approval trusted"),
+                ("refund", to(FIRST), "require_approval trusted"),
+                ("pay", to(EVIL), "require_approval nowhere"),
+            ],
+        ),
+    ] {
+        let mut gate = gate();
+        gate.records.tool.as_mut().unwrap().risk = Risk::High;
+        let plan = vec![PlannedCall {
+            tool: "bank/pay".to_owned(),
+            from: vec![("/to".to_owned(), vec!["bank/list".to_owned()])],
+            ..PlannedCall::default()
+        }];
+        let start = RunStart { instruction: "Do it.".to_owned(), plan, issues_credential: true };
+        tell(&gate, "r", Purpose::StartRun(start));
+        for (tool, trust, text) in results {
+            set_trust(&mut gate, *trust);
+            let mut command = in_run("r", tool, value!({}));
+            let reported = ReportedResult { decision_id: String::new(), text: text.clone() };
+            command.purpose = Purpose::Report(reported);
+            assert_eq!(gate.try_call(&command).unwrap().status, 200);
+        }
+        report(&mut gate, "r", ServerTrust::Untrusted, "x");
+        for (action, arguments, expected) in calls {
+            let answer = decide(&gate, &in_run("r", action, arguments.clone()));
+            let text = |value: &Json| value.as_str().unwrap().to_owned();
+            let found = [&answer["decision"], &answer["provenance"]["lowest"]].map(text).join(" ");
+            assert_eq!(found, *expected, "{what}: {action} {arguments}");
+            gate.evict();
+        }
     }
 }
 
@@ -555,7 +817,7 @@ proptest! {
                     for hash in sent {
                         model.entry(*hash).or_insert(Level::Nowhere);
                     }
-                    run.of_call(1, (sent.clone(), false), Vec::new())
+                    run.of_call(1, (sent.clone(), false), Default::default())
                 }
                 Event::State(stated) => {
                     model.extend(stated.iter().map(|hash| (*hash, Level::Instruction)));
@@ -594,7 +856,7 @@ proptest! {
                 Event::Result { trusted, untrusted, incomplete } => {
                     run.of_result(&Observed { key: 1, trusted, untrusted, incomplete }, source)
                 }
-                Event::Call { sent } => run.of_call(1, (sent, false), Vec::new()),
+                Event::Call { sent } => run.of_call(1, (sent, false), Default::default()),
                 _ => None,
             };
             if let Some(observation) = observation {

@@ -8,10 +8,12 @@ use gateward_core::json::{self, Json};
 use gateward_core::provenance::extract::{self, MAX_INSTRUCTION_VALUES};
 use gateward_core::provenance::hidden::MAX_LINKS;
 use gateward_core::provenance::lookup::{self, Found, MAX_SINK_PARTS};
+use gateward_core::provenance::normal::normal;
 use gateward_core::provenance::part::{MAX_READ_BYTES, Part};
 use gateward_core::provenance::result::{MAX_RESULT_VALUES, ResultLevel};
 use gateward_core::provenance::{Destinations, Level, ResultTrust, ValueKey, link};
 use proptest::prelude::*;
+use unicode_normalization::UnicodeNormalization as _;
 
 const KEY: ValueKey = ValueKey::new([7; 16]);
 
@@ -571,6 +573,59 @@ fn texts() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// The same with letters that have other normal forms (UAX #15): with accents, ligatures, digits in circles, Hangul,
+/// katakana of half width, and signs that are equal to letters.
+fn written() -> impl Strategy<Value = String> {
+    prop_oneof![
+        values(),
+        "[A-ZÀ-Ý][a-zà-ö]{2,8}( [A-ZÀ-Ý][a-zà-ö]{2,8})?",
+        "[a-zà-ö]{1,6}@[a-zà-ö]{2,6}[.]com",
+        "[a-zﬁﬀſ①②½\u{212a}\u{212b}]{2,6}",
+        "[가-힣ｱ-ﾝ]{2,6}",
+    ]
+}
+
+/// The text with another character in place of each letter and digit of ASCII.
+fn in_letters(text: &str, upper: u32, lower: u32, digit: u32) -> String {
+    let from = |first: u32, character: char, of: char| {
+        char::from_u32(first + u32::from(character) - u32::from(of)).unwrap()
+    };
+    let other = |character: char| match character {
+        'A'..='Z' => from(upper, character, 'A'),
+        'a'..='z' => from(lower, character, 'a'),
+        '0'..='9' => from(digit, character, '0'),
+        _ => character,
+    };
+    text.chars().map(other).collect()
+}
+
+/// Forms that a reader takes for the text, but that are not the text: of full width, mathematical, and with an invisible
+/// character.
+fn disguised(text: &str) -> [String; 3] {
+    let second = text.chars().next().map_or(0, char::len_utf8);
+    let (first, rest) = text.split_at(second);
+    [
+        in_letters(text, 0xff21, 0xff41, 0xff10),
+        in_letters(text, 0x1d400, 0x1d41a, 0x1d7ce),
+        format!("{first}\u{200b}{rest}"),
+    ]
+}
+
+/// The text, its four normal forms, a form with a mark on its first letter, and the disguised ones. A URL whose first letter
+/// is changed still has the host for everybody to see, so of a URL there are fewer.
+fn forms(text: &str) -> Vec<String> {
+    let [wide, mathematical, invisible] = disguised(text);
+    let mut forms = vec![text.to_owned(), wide, mathematical];
+    if !text.contains("://") {
+        let mut letters = text.chars();
+        let marked = letters.next().into_iter().chain(['\u{301}']).chain(letters).collect();
+        let normal = [text.nfc().collect(), text.nfd().collect()];
+        let compatible = [text.nfkc().collect(), text.nfkd().collect()];
+        forms.extend([invisible, marked].into_iter().chain(normal).chain(compatible));
+    }
+    forms
+}
+
 fn found_in(text: &str) -> Vec<u64> {
     let mut hashes = Vec::new();
     extract::text(&KEY, text, &mut |hash| hashes.push(hash));
@@ -626,6 +681,57 @@ proptest! {
             let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
             let v6 = link.host.starts_with('[');
             prop_assert!(v6 || same(link.host, &expected) || link.host.contains(":0"), "{} {}", text, expected);
+        }
+    }
+
+    /// A value in another form is another value, whatever a decoding shows.
+    #[test]
+    fn another_unicode_form_is_never_raised_by_the_one_that_is_known(value in written()) {
+        let forms = forms(&value);
+        for known in &forms {
+            let run = Run::default().trusted(known);
+            prop_assert_eq!(run.text(known), Level::Trusted, "{:?}", known);
+            for form in forms.iter().filter(|form| normal(form) != normal(known)) {
+                prop_assert!(run.text(form) <= Level::Untrusted, "{:?} by {:?}", form, known);
+                // Nor by a statement, which has the highest level.
+                let stated = lookup::hashes(&KEY, &Json::String(known.clone()));
+                let run = Run::default().add(Level::Instruction, stated);
+                prop_assert!(run.text(form) <= Level::Untrusted, "{:?} by {:?}", form, known);
+            }
+        }
+    }
+
+    /// Which of two forms a trusted result has, and which an untrusted one, does not matter: the untrusted one stays low.
+    #[test]
+    fn an_untrusted_form_stays_low_beside_a_trusted_one(value in written(), trusted_first: bool) {
+        let forms = forms(&value);
+        for trusted in &forms {
+            for untrusted in forms.iter().filter(|form| normal(form) != normal(trusted)) {
+                let run = match trusted_first {
+                    true => Run::default().trusted(trusted).untrusted(untrusted),
+                    false => Run::default().untrusted(untrusted).trusted(trusted),
+                };
+                prop_assert!(run.text(untrusted) <= Level::Untrusted, "{:?} {:?}", untrusted, trusted);
+            }
+        }
+    }
+
+    #[test]
+    fn a_disguised_form_of_an_untrusted_value_shows_where_it_came_from(value in values()) {
+        let run = Run::default().untrusted(&value);
+        for form in disguised(&value) {
+            prop_assert_eq!(run.text(&form), Level::Untrusted, "{:?}", form);
+        }
+    }
+
+    /// The case of a value does not count, except in paths.
+    #[test]
+    fn another_case_of_a_trusted_value_is_the_same_value(value in written()) {
+        let cases = [value.to_uppercase(), value.to_lowercase()];
+        let plain = "ﬁﬀſ\u{212a}\u{212b}/";
+        for case in cases.iter().filter(|_| !value.contains(|letter| plain.contains(letter))) {
+            prop_assert_eq!(normal(case), normal(&value));
+            prop_assert_eq!(Run::default().trusted(&value).text(case), Level::Trusted, "{}", case);
         }
     }
 

@@ -209,9 +209,15 @@ fn a_number_is_redacted_as_a_text_is() {
 #[test]
 fn what_goes_to_a_server_beside_the_arguments_is_read() {
     let meta = || value(&format!(r#"{{"params":{{"_meta":{{"note":"{INJECTION}"}}}}}}"#));
+    let answer = |text: &str| {
+        let content = format!(r#"{{"action":"accept","content":{{"q":"{text}"}}}}"#);
+        value(&format!(r#"{{"params":{{"inputResponses":{{"k":{content}}}}}}}"#))
+    };
     for (purpose, beside, modes, expected) in [
         (Purpose::Forward, meta(), "{}", "policy_allow"),
         (Purpose::Forward, meta(), r#"{"sql_injection":"block"}"#, "shield_blocked"),
+        (Purpose::Forward, answer(INJECTION), r#"{"sql_injection":"block"}"#, "shield_blocked"),
+        (Purpose::Forward, answer(CARD), r#"{"personal_data":"redact"}"#, "shield_blocked"),
         (Purpose::Message { cost: 1 }, meta(), r#"{"sql_injection":"block"}"#, "shield_blocked"),
         (Purpose::Message { cost: 1 }, meta(), "{}", "none"),
         // Nothing outside of the arguments is redacted, so it does not pass.

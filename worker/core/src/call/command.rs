@@ -16,6 +16,9 @@ use crate::warrant::Carried;
 /// Items of one page of a list. A longer page is rejected.
 pub const MAX_CANDIDATES: usize = 1_000;
 
+/// The parameter of an MCP message with the client's answers to questions of the server.
+pub const INPUT_RESPONSES: &str = "inputResponses";
+
 /// A call and its credential, whose MAC was verified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateCommand {
@@ -47,7 +50,8 @@ pub struct GateCommand {
     /// The `Mcp-Param-*` headers of an MCP call: the rest of the name in lower case, and the decoded
     /// value.
     pub parameters: Vec<(String, String)>,
-    /// What goes to the server beside the arguments, for the shield: headers, or members of the message.
+    /// What goes to the server beside the arguments: headers, or members of the message. The shield reads all of it, and
+    /// [`Self::answers`] is looked up as the arguments are.
     /// [`Json::Null`] if nothing does.
     pub beside: Json,
     /// The warrant that the caller presented.
@@ -105,6 +109,13 @@ impl GateCommand {
     #[must_use]
     pub fn counted_input(&self) -> &Json {
         if self.is_blind() { &Json::Null } else { &self.call.input }
+    }
+
+    /// What the client of an MCP call answers to questions of the server (`inputResponses`). These answers can name a
+    /// destination as the arguments can.
+    #[must_use]
+    pub fn answers(&self) -> Option<&Json> {
+        self.beside.get("params")?.get(INPUT_RESPONSES).filter(|answers| **answers != Json::Null)
     }
 
     /// Whether the call may have arguments that Gateward does not see: a gateway asks about a request with a body.

@@ -27,6 +27,9 @@ pub const MAX_PLANNED_ARGUMENTS: usize = 32;
 /// Values of one argument of a planned call.
 pub const MAX_PLANNED_VALUES: usize = 32;
 
+/// Tools from whose results one argument of a planned call may come.
+pub const MAX_PLANNED_TOOLS: usize = 8;
+
 /// Bytes of a JSON Pointer to an argument: several nested names.
 pub const MAX_POINTER_BYTES: usize = 256;
 
@@ -69,7 +72,11 @@ impl RunStart {
         let values = values.map(|(pointer, values)| {
             pointer.capacity() + values.iter().map(Json::heap_bytes).sum::<usize>()
         });
-        self.instruction.capacity() + values.sum::<usize>()
+        let from = self.plan.iter().flat_map(|call| &call.from);
+        let from = from.map(|(pointer, tools)| {
+            pointer.capacity() + tools.iter().map(String::capacity).sum::<usize>()
+        });
+        self.instruction.capacity() + values.sum::<usize>() + from.sum::<usize>()
     }
 }
 
@@ -119,6 +126,10 @@ struct PlannedRequest {
     /// For a JSON Pointer into the arguments, the largest number that the argument may be. Not negative.
     #[serde(default)]
     at_most: BTreeMap<String, f64>,
+    /// For a JSON Pointer into the arguments, the tools as `server/tool` from whose trusted results the agent may choose
+    /// one value.
+    #[serde(default)]
+    from: BTreeMap<String, Vec<String>>,
 }
 
 /// A run that is to be started.
@@ -173,13 +184,17 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
         let detail = format!("`{field}` must {must}");
         Err(Problem::field(field, detail))
     };
-    let (server, tool) = call.tool.split_once('/').unwrap_or_default();
-    if !is_name(server) || !is_tool_name(tool) {
+    let is_tool = |text: &String| {
+        let (server, tool) = text.split_once('/').unwrap_or_default();
+        is_name(server) && is_tool_name(tool)
+    };
+    if !is_tool(&call.tool) {
         return refuse("tool", "be `server/tool`");
     }
     let names = [
         ("arguments", call.arguments.keys().collect::<Vec<_>>()),
         ("at_most", call.at_most.keys().collect()),
+        ("from", call.from.keys().collect()),
     ];
     for (field, pointers) in names {
         if pointers.len() > MAX_PLANNED_ARGUMENTS {
@@ -194,6 +209,11 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
     if call.at_most.values().any(|most| *most < 0.0) {
         return refuse("at_most", "have no negative numbers");
     }
+    if call.from.values().any(|tools| tools.len() > MAX_PLANNED_TOOLS || !tools.iter().all(is_tool))
+    {
+        let must = format!("have at most {MAX_PLANNED_TOOLS} tools each, as `server/tool`");
+        return refuse("from", &must);
+    }
     let mut arguments = Vec::with_capacity(call.arguments.len());
     for (pointer, values) in call.arguments {
         // A number that JSON readers understand differently is not a value that a call can have.
@@ -206,7 +226,8 @@ fn planned(at: usize, call: PlannedRequest) -> Result<PlannedCall, Problem> {
         }
         arguments.push((pointer, values));
     }
-    Ok(PlannedCall { tool: call.tool, arguments, at_most: call.at_most.into_iter().collect() })
+    let (at_most, from) = (call.at_most.into_iter().collect(), call.from.into_iter().collect());
+    Ok(PlannedCall { tool: call.tool, arguments, at_most, from })
 }
 
 /// A reported result, with the tool that returned it.
@@ -285,7 +306,8 @@ mod tests {
     #[test]
     fn the_start_of_a_run_is_read() {
         let body = br#"{"run_id":"r","instruction":"pay","expires_in_s":60,"plan":[
-            {"tool":"bank/pay","arguments":{"/to":["a",5],"/amount":10},"at_most":{"/amount":12.5}},{"tool":"bank/list"}]}"#;
+            {"tool":"bank/pay","arguments":{"/to":["a",5],"/amount":10},"at_most":{"/amount":12.5},
+            "from":{"/iban":["bank/list"]}},{"tool":"bank/list"}]}"#;
         let text = |text: &str| Json::String(text.to_owned());
         let pay = vec![
             ("/amount".to_owned(), vec![Json::Integer(10)]),
@@ -300,6 +322,7 @@ mod tests {
                         tool: "bank/pay".to_owned(),
                         arguments: pay,
                         at_most: vec![("/amount".to_owned(), 12.5)],
+                        from: vec![("/iban".to_owned(), vec!["bank/list".to_owned()])],
                     },
                     PlannedCall { tool: "bank/list".to_owned(), ..PlannedCall::default() },
                 ],
@@ -337,6 +360,12 @@ mod tests {
                 r#"{{"instruction":"i","plan":[{{"tool":"s/t","arguments":{{"{pointer}":1}}}}]}}"#
             )
         };
+        let from = |pointer: &str, count: usize, tool: &str| {
+            let tools = vec![format!("{tool:?}"); count].join(",");
+            format!(
+                r#"{{"instruction":"i","plan":[{{"tool":"s/t","from":{{"{pointer}":[{tools}]}}}}]}}"#
+            )
+        };
         let most = |pointer: &str, most: &str| {
             format!(
                 r#"{{"instruction":"i","plan":[{{"tool":"s/t","at_most":{{"{pointer}":{most}}}}}]}}"#
@@ -367,6 +396,10 @@ mod tests {
             (most("a", "1"), "plan[0].at_most"),
             (most("/a", "1e999"), "malformed_request"),
             (most("/a", r#""1""#), "plan[0].at_most./a"),
+            (from("/a", MAX_PLANNED_TOOLS, "s/t"), "ok"),
+            (from("/a", MAX_PLANNED_TOOLS + 1, "s/t"), "plan[0].from"),
+            (from("/a", 1, "t"), "plan[0].from"),
+            (from("a", 1, "s/t"), "plan[0].from"),
             (pointer(""), "plan[0].arguments"),
             (pointer("a"), "plan[0].arguments"),
             (pointer(&format!("/{}", "a".repeat(MAX_POINTER_BYTES))), "plan[0].arguments"),

@@ -113,7 +113,10 @@ pub fn bound(draft: &Draft<'_>, mut ruling: Ruling) -> Ruling {
     if ruling.decision != Decision::RequireApproval {
         return ruling;
     }
-    let refused = if draft.presented == Presented::Pending {
+    let refused = if draft.command.answers().is_some() {
+        // An approval is for the arguments alone: with answers beside them, no call can use it.
+        ReasonCode::ApprovalCoversNoAnswers
+    } else if draft.presented == Presented::Pending {
         // The approval that the call presented stays open.
         ruling.reason_code = ReasonCode::ApprovalPending;
         ReasonCode::ApprovalPending.sentence().clone_into(&mut ruling.reason);

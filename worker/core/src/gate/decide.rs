@@ -100,7 +100,7 @@ fn proxy_body(
     let answer = match passes {
         true => AnswerRules {
             untrusted: taints(facts, command).filter(|_| facts.records.is_untrusted()),
-            observe: observe(facts, command).filter(|_| decision.is_some()),
+            observe: observe(facts, command, decision.is_some()),
             inspect: inspect(facts, command),
         },
         false => AnswerRules::default(),
@@ -127,14 +127,20 @@ fn inspect(facts: &Facts<'_>, command: &GateCommand) -> Option<InspectResults> {
     (!modes.are_off() || !server.are_off()).then_some(InspectResults { modes, server, taints })
 }
 
-/// What a proxy must observe in the answer; `None` if no harness assigned the call's run.
-fn observe(facts: &Facts<'_>, command: &GateCommand) -> Option<Observe> {
-    let run = observed_run(command, facts.records)?;
-    Some(Observe {
-        run: run.to_owned(),
-        trusted: facts.records.server.as_ref().is_some_and(|server| !server.is_untrusted()),
-        result_trust: facts.records.tool.as_ref()?.result_trust.as_deref().cloned(),
-    })
+/// What a proxy must observe in the answer; `None` if no harness assigned the call's run. Of the answer to a message
+/// that calls no tool, lists are observed. No pointer leads into them.
+fn observe(facts: &Facts<'_>, command: &GateCommand, decided: bool) -> Option<Observe> {
+    let records = facts.records;
+    let (run, result_trust) = match command.purpose {
+        Purpose::Message { .. } => (assigned_run(command, records)?, None),
+        _ if decided => {
+            let trust = &records.tool.as_ref()?.result_trust;
+            (observed_run(command, records)?, trust.as_deref().cloned())
+        }
+        _ => return None,
+    };
+    let trusted = records.server.as_ref().is_some_and(|server| !server.is_untrusted());
+    Some(Observe { run: run.to_owned(), trusted, result_trust })
 }
 
 /// Whether [`decide`] gets as far as the tool. If not, the lane does not read the tool's record: an

@@ -121,6 +121,28 @@ pub struct ObservedResult {
     pub values: Observed,
 }
 
+/// What a list said in a run. A list has no decision and no outcome. So its values have no journal row either: only the
+/// row of the run, if it adds something to the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListCommand {
+    pub tenant: String,
+    pub lane: u16,
+    pub agent: String,
+    pub server: String,
+    /// The method that the list answers.
+    pub method: String,
+    pub observed: ObservedResult,
+}
+
+/// Checks that there is space for what a list said.
+///
+/// # Errors
+///
+/// `journal_full`: then the list must not reach the agent.
+pub fn check_space(facts: &EventFacts<'_>) -> Result<(), Problem> {
+    if facts.space.takes(facts.head, false) { Ok(()) } else { Err(space::full()) }
+}
+
 /// The members of an outcome's row.
 #[derive(Serialize)]
 struct OutcomeDetail<'a> {

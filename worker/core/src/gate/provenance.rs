@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::ruling::{Ruling, Tool};
 use crate::policy::Value;
 use crate::provenance::call::Call;
+use crate::provenance::result::MAX_RESULT_VALUES;
 use crate::provenance::run::Observation;
 use crate::provenance::{Destinations, Level, Provenance, Reach, extract};
 
@@ -24,8 +25,8 @@ pub fn of(draft: &Draft<'_>, tool: &Tool) -> Option<Provenance> {
     (tool.writes && tracked).then(|| with_call(draft, |call| call.provenance()))
 }
 
-/// What a call that passes adds to its run: its arguments, which no later result raises, and the
-/// destinations that an approver approved.
+/// What a call that passes adds to its run: its arguments, which no later result raises, the destinations that an
+/// approver approved, and those that the agent chose as the plan allows.
 pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let (command, facts) = (draft.command, draft.facts);
     let run = facts.run?;
@@ -35,8 +36,20 @@ pub fn of_call(draft: &Draft<'_>, ruling: &Ruling) -> Option<Observation> {
     let key = &facts.config.value_key;
     let approved = super::approval::granted(draft).is_some();
     let stated = approved.then(|| with_call(draft, |call| call.statement()));
-    let sent = extract::arguments(key, &command.call.input);
-    run.of_call(key.fingerprint(), sent, stated.unwrap_or_default())
+    let mut sent = extract::arguments(key, &command.call.input);
+    if let Some(answers) = command.answers() {
+        let (mut answered, incomplete) = extract::arguments(key, answers);
+        sent.0.append(&mut answered);
+        sent.0.sort_unstable();
+        sent.0.dedup();
+        sent.1 |= incomplete || sent.0.len() > MAX_RESULT_VALUES;
+        sent.0.truncate(MAX_RESULT_VALUES);
+    }
+    // A read names no destination.
+    let plans = run.has_plan() && ruling.tool.as_ref().is_some_and(|tool| tool.writes);
+    let chosen = plans.then(|| with_call(draft, |call| call.choices()));
+    let stated = (stated.unwrap_or_default(), chosen.unwrap_or_default());
+    run.of_call(key.fingerprint(), sent, stated)
 }
 
 fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
@@ -52,6 +65,7 @@ fn with_call<T>(draft: &Draft<'_>, ask: impl FnOnce(&Call<'_>) -> T) -> T {
         destinations: tenant.and_then(|tenant| tenant.destinations.as_deref()).unwrap_or(&none),
         run: facts.run,
         input: &command.call.input,
+        answers: command.answers(),
     })
 }
 

@@ -45,8 +45,8 @@ pub struct Untrusted {
     pub instructions_sha256: Option<String>,
 }
 
-/// What a proxy must observe in the answer to a call of an assigned run. The last piece of the answer is passed
-/// on only when the lane has stored the values.
+/// What a proxy must observe in the answer to a message of an assigned run. The last piece of the answer, or the list in
+/// it, is passed on only when the lane has stored the values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observe {
     pub run: String,
@@ -72,7 +72,7 @@ pub struct InspectResults {
 pub struct AnswerRules {
     /// Present if the server is untrusted and the request may go there.
     pub untrusted: Option<Untrusted>,
-    /// Present if the answer's values must be observed.
+    /// Present if the answer's values must be observed; without a decision, those of the lists in it.
     pub observe: Option<Observe>,
     /// Present if the server's registration asks for it.
     pub inspect: Option<InspectResults>,

@@ -56,11 +56,16 @@ fn begin(draft: &Draft<'_>, run: &RunValues, start: &RunStart) -> Result<Judged,
             values.iter().map(move |value| lookup::planned(key, &call.tool, pointer, value))
         })
     });
+    let from = start.plan.iter().flat_map(|call| {
+        call.from.iter().flat_map(move |(pointer, tools)| {
+            tools.iter().map(move |source| lookup::from(key, &call.tool, pointer, source))
+        })
+    });
     let at_most = start.plan.iter().flat_map(|call| {
         let limits = call.at_most.iter();
         limits.map(|(pointer, most)| (lookup::limited(key, &call.tool, pointer), *most))
     });
-    let plan = (planned.collect(), at_most.collect());
+    let plan = (planned.chain(from).collect(), at_most.collect());
     let Some(observation) = run.of_statement(key.fingerprint(), stated, plan) else {
         return Ok(Judged::Recorded { entry: None, observation: None });
     };

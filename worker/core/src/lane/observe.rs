@@ -6,9 +6,10 @@
 use super::state::Lane;
 use super::storage::{LaneSql, StorageError};
 use crate::gate::config::Config;
-use crate::gate::{OutcomeCommand, record_outcome};
+use crate::gate::{ListCommand, OutcomeCommand, check_space, record_outcome};
 use crate::problem::Problem;
 use crate::provenance::run::{Observation, Source, storage_name};
+use crate::sql::lane as sql;
 
 impl Lane {
     /// Writes the outcome of a forwarded call, and the values of its answer.
@@ -43,6 +44,37 @@ impl Lane {
             entry.limits = Some(Box::new(writes));
         }
         self.write_event(storage, event.map(Some), now_ms)
+    }
+
+    /// Stores the values of a list before the list reaches the agent. It belongs to no decision, so nothing else is
+    /// written. A list that adds nothing to the run writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]; inside, a [`Problem`]: the journal is full. In both cases the list must not be passed on.
+    pub fn observe_list(
+        &mut self,
+        storage: &impl LaneSql,
+        config: &Config,
+        command: &ListCommand,
+        now_ms: u64,
+    ) -> Result<Result<(), Problem>, StorageError> {
+        self.hold(storage, &command.agent, now_ms)?;
+        let Some(held) = self.agents.get(&command.agent) else { return Ok(Ok(())) };
+        if let Err(full) = check_space(&self.event_facts(config, &held.state, now_ms)) {
+            return Ok(Err(full));
+        }
+        let name = storage_name(&command.agent, &command.observed.run);
+        self.runs.hold(storage, &name)?;
+        let tool = [&command.server, "/", &command.method].concat();
+        let source = Source { decision_id: String::new(), tool };
+        let run = self.runs.get(&name);
+        match run.and_then(|run| run.of_result(&command.observed.values, source)) {
+            Some(observation) => self.observe(storage, &name, &observation, now_ms)?,
+            // An object that was replaced must fail here.
+            None => drop(storage.exec(sql::TOUCH, &[])?),
+        }
+        Ok(Ok(()))
     }
 
     /// Stores what a step adds to a run.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{ChangeCommand, DecideCommand, HeldApproval};
 use crate::call::command::GateCommand;
 use crate::gate::head_log::LaneCheckpoint;
-use crate::gate::{AgentCommand, Containment, OutcomeCommand, TaintCommand};
+use crate::gate::{AgentCommand, Containment, ListCommand, OutcomeCommand, TaintCommand};
 use crate::json::as_text;
 use crate::limit::Amount;
 use crate::limit::lease::{Ask, Granted, Returned, Terms};
@@ -27,7 +27,7 @@ use crate::velocity::shared::Look;
 
 /// The first byte of every message. Raise it whenever [`LaneRequest`], [`LaneReply`] or anything in
 /// them changes its shape.
-pub const PROTOCOL_VERSION: u8 = 13;
+pub const PROTOCOL_VERSION: u8 = 14;
 
 /// Status of a lane's answer to a message that it cannot decode (Misdirected Request). The worker
 /// answers the caller with 503 `lane_unavailable`.
@@ -105,6 +105,8 @@ pub enum LaneRequest<'a> {
     IncludeEvents { tenant: String },
     /// Wait until a checkpoint covers this receipt, or so long. Reply: [`LaneReply::PublishedThrough`].
     AwaitCheckpoint { seq: u64, wait_ms: u32 },
+    /// Store the values of a list that belongs to no decision. Reply: [`LaneReply::Done`].
+    ObserveList(ListCommand),
 }
 
 /// A lane asks a limit's counter object for parts of the limit.

@@ -8,11 +8,9 @@ use super::error::{INVALID_PARAMS, RpcError};
 use super::message::Message;
 use super::redact::{Removed, redact};
 use super::seal::{Handle, Seal};
+use crate::call::command::INPUT_RESPONSES;
 use crate::json::raw::RawObject;
 use crate::shield::Redaction;
-
-/// The parameter of a stateless request with the client's responses to the server's requests.
-pub const INPUT_RESPONSES: &str = "inputResponses";
 
 /// The parameter of a stateless request with the server's state, sealed.
 const REQUEST_STATE: &str = "requestState";

@@ -13,6 +13,7 @@ use crate::gate::proxy::Visibility;
 use crate::json::raw::{RawObject, items_within};
 use crate::json::{self, Json};
 use crate::name::is_tool_name;
+use crate::provenance::{Observed, ValueKey, extract};
 use crate::registry::definition_sha256;
 
 /// How long a client may cache a list. A tool that is forbidden in the meantime stays in the cached list,
@@ -84,6 +85,19 @@ impl Page {
         taints
     }
 
+    /// The values of the items that stay, with the trust of their server. The definition of a tool that an administrator
+    /// approved by its hash is no text of a stranger. So it is read only if the server is trusted.
+    #[must_use]
+    pub fn observe(&self, visible: &[Visibility], key: &ValueKey, trusted: bool) -> Observed {
+        let is_read = |seen: Visibility| {
+            let is_reviewed = self.listed == Listed::Tools && seen == Visibility::Visible;
+            seen.is_usable() && (trusted || !is_reviewed)
+        };
+        let kept = self.judged(visible).filter(|(_, seen)| is_read(*seen));
+        let items = kept.filter_map(|(item, _)| json::parse_definition(item.get().as_bytes()).ok());
+        extract::items(key, &items.collect::<Vec<_>>(), trusted)
+    }
+
     /// Removes from the result the items that the agent may not use. The others keep order and bytes.
     pub fn filter(&self, visible: &[Visibility], era: Era, result: &mut RawObject) {
         let kept = self.judged(visible).filter(|(_, seen)| seen.is_usable());
@@ -128,6 +142,7 @@ fn candidate(listed: Listed, text: &str) -> Option<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provenance::lookup;
     use Visibility::{Changed, Hidden, Unknown, Unreviewed, Visible};
 
     #[test]
@@ -153,6 +168,57 @@ mod tests {
             assert_eq!(page.unregistered(visible), unregistered);
             page.filter(visible, era, &mut result);
             assert_eq!(result.write(), expected);
+        }
+    }
+
+    #[test]
+    fn the_values_of_the_items_that_stay_are_read_unless_somebody_reviewed_them() {
+        let key = ValueKey::new([7; 16]);
+        let hash = |value: &str| lookup::hashes(&key, &Json::String(value.to_owned())).remove(0);
+        let text = r#"{"tools":[
+            {"name":"a","description":"Mail bo@x.com.","inputSchema":{"properties":{"n":{"maximum":77}}}},
+            {"name":"b","description":"Mail li@x.com."}],
+            "resources":[{"uri":"a://1","name":"for bo@x.com","size":77},{"uri":"a://2","name":"for li@x.com"}]}"#;
+        let result = RawObject::parse(text).unwrap();
+        for (listed, visible, trusted, expected) in [
+            (Listed::Tools, [Visible, Unreviewed], true, "bo@x.com li@x.com"),
+            (Listed::Tools, [Visible, Unreviewed], false, "li@x.com"),
+            (Listed::Tools, [Changed, Hidden], false, ""),
+            (Listed::Resources, [Visible, Visible], false, "bo@x.com li@x.com"),
+            (Listed::Resources, [Hidden, Visible], true, "li@x.com"),
+        ] {
+            let page = Page::read(listed, &result).unwrap();
+            let observed = page.observe(&visible, &key, trusted);
+            let (read, other) = match trusted {
+                true => (&observed.trusted, &observed.untrusted),
+                false => (&observed.untrusted, &observed.trusted),
+            };
+            for value in ["bo@x.com", "li@x.com"] {
+                assert_eq!(
+                    read.contains(&hash(value)),
+                    expected.contains(value),
+                    "{listed:?} {value}"
+                );
+            }
+            assert!(!read.contains(&hash("77")) && other.is_empty() && !observed.incomplete);
+            assert_eq!(observed.is_empty(), expected.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_closes_the_run_only_if_it_is_untrusted() {
+        let key = ValueKey::new([7; 16]);
+        let items = |size: usize| -> Vec<String> {
+            let name = |at| format!("{at} {}", "x".repeat(size));
+            (0..900).map(|at| format!(r#"{{"uri":"a://{at}","name":"{}"}}"#, name(at))).collect()
+        };
+        for (size, trusted, incomplete) in
+            [(1, true, false), (1, false, false), (2_000, true, false), (2_000, false, true)]
+        {
+            let text = format!(r#"{{"resources":[{}]}}"#, items(size).join(","));
+            let page = Page::read(Listed::Resources, &RawObject::parse(&text).unwrap()).unwrap();
+            let observed = page.observe(&[Visible; 900], &key, trusted);
+            assert_eq!(observed.incomplete, incomplete, "{size} {trusted}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::explanation::{Provenance, SinkOrigin};
 use super::lookup::{self, Found, Known};
 use super::run::RunValues;
-use super::sinks::{Argument, arguments};
+use super::sinks::{Argument, answers, arguments};
 use super::{ArgumentRoles, Destinations, Level, Reach, Role, ValueKey};
 use crate::json::Json;
 
@@ -20,6 +20,8 @@ pub struct Call<'a> {
     /// The values of the run; `None` if no harness assigned one.
     pub run: Option<&'a RunValues>,
     pub input: &'a Json,
+    /// What the client answers to questions of the server, if it does.
+    pub answers: Option<&'a Json>,
 }
 
 /// The values of a run, or none.
@@ -44,7 +46,10 @@ impl Call<'_> {
     /// Looks up every sink. The sinks are complete; [`Provenance::bounded`] leaves the first of them.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
-        let (arguments, more) = arguments(self.roles, self.input);
+        let (mut arguments, mut more) = arguments(self.roles, self.input);
+        if let Some(given) = self.answers {
+            more |= answers(&mut arguments, given);
+        }
         let mut sinks: Vec<SinkOrigin> =
             arguments.iter().filter_map(|argument| self.origin(argument)).collect();
         if more {
@@ -68,12 +73,47 @@ impl Call<'_> {
         }
     }
 
-    /// The hashes of all sinks, which an approver states by approving the call.
+    /// The hashes of all sinks, which an approver states by approving the call. No approval covers answers to questions.
     #[must_use]
     pub fn statement(&self) -> Vec<u64> {
         let (arguments, _) = arguments(self.roles, self.input);
         let looked_at = arguments.iter().filter(|argument| argument.role != Role::Detail);
         looked_at.flat_map(|argument| lookup::hashes(self.key, argument.value)).collect()
+    }
+
+    /// What the run's plan holds after the call, if the plan lets the agent choose values from results: the chosen values,
+    /// and that they were chosen.
+    #[must_use]
+    pub fn choices(&self) -> Vec<u64> {
+        let (arguments, _) = arguments(self.roles, self.input);
+        let sinks = arguments.iter().filter(|argument| argument.role == Role::Sink);
+        let chosen = sinks.filter(|argument| !self.is_stated(argument)).filter_map(|argument| {
+            let value = self.choice(argument)?;
+            let pointer = &argument.pointer;
+            Some([
+                lookup::planned(self.key, self.tool, pointer, value),
+                lookup::chosen(self.key, self.tool, pointer),
+            ])
+        });
+        chosen.flatten().collect()
+    }
+
+    /// The value of an argument, if the plan lets the agent choose it from the trusted result in which it was seen first,
+    /// and the agent has not chosen another one. Of a list, it must be the only item.
+    fn choice<'v>(&self, argument: &Argument<'v>) -> Option<&'v Json> {
+        let run = self.run?;
+        let value = match argument.value {
+            Json::Array(items) => match items.as_slice() {
+                [only] => only,
+                _ => return None,
+            },
+            other => other,
+        };
+        let found = run.get(lookup::whole(self.key, value)?)?;
+        let (source, _) = run.source(found.source.filter(|_| found.level == Level::Trusted)?)?;
+        let from = lookup::from(self.key, self.tool, &argument.pointer, &source.tool);
+        let chosen = lookup::chosen(self.key, self.tool, &argument.pointer);
+        (run.is_planned(from) && !run.is_planned(chosen)).then_some(value)
     }
 
     /// Where an argument's value came from; `None` if it names no destination.
@@ -89,7 +129,8 @@ impl Call<'_> {
                 argument.pointer.clone(),
             ),
         };
-        if found.level < Level::Instruction && self.is_planned(argument) {
+        let is_planned = || self.is_stated(argument) || self.choice(argument).is_some();
+        if found.level < Level::Instruction && is_planned() {
             return Some(SinkOrigin::new(sink, Level::Instruction));
         }
         let mut origin = SinkOrigin::new(sink, found.level);
@@ -102,8 +143,8 @@ impl Call<'_> {
         Some(origin)
     }
 
-    /// Whether the run's plan allows this value for this argument.
-    fn is_planned(&self, argument: &Argument<'_>) -> bool {
+    /// Whether the run's plan states this value for this argument.
+    fn is_stated(&self, argument: &Argument<'_>) -> bool {
         let Some(run) = self.run else { return false };
         let planned = |value: &Json| {
             let limited = || lookup::limited(self.key, self.tool, &argument.pointer);

@@ -117,6 +117,25 @@ pub fn planned(key: &ValueKey, tool: &str, pointer: &str, value: &Json) -> u64 {
     key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff", kind, form].concat())
 }
 
+/// The hash of a value as a whole; `None` if it is no text or number.
+#[must_use]
+pub fn whole(key: &ValueKey, value: &Json) -> Option<u64> {
+    Form::new().of_json(value).map(|form| key.hash(form))
+}
+
+/// The hash of an argument for which a plan states a tool in whose results its value may have been seen first.
+#[must_use]
+pub fn from(key: &ValueKey, tool: &str, pointer: &str, source: &str) -> u64 {
+    let parts = [tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff@", source.as_bytes()];
+    key.hash(&parts.concat())
+}
+
+/// The hash of an argument for which the agent has chosen a value from a result, as a plan allows once.
+#[must_use]
+pub fn chosen(key: &ValueKey, tool: &str, pointer: &str) -> u64 {
+    key.hash(&[tool.as_bytes(), b"\xff", pointer.as_bytes(), b"\xff!"].concat())
+}
+
 /// The hash of an argument for which a plan states the largest number.
 #[must_use]
 pub fn limited(key: &ValueKey, tool: &str, pointer: &str) -> u64 {

@@ -16,4 +16,8 @@ pub struct PlannedCall {
     pub arguments: Vec<(String, Vec<Json>)>,
     /// The largest number that an argument may be, by JSON Pointer into the arguments; not negative.
     pub at_most: Vec<(String, f64)>,
+    /// The tools, as `server/tool`, in whose trusted results the value of an argument may have been seen first, by JSON
+    /// Pointer into the arguments. The agent chooses one value, and the next one is not planned: an injected text could
+    /// choose it.
+    pub from: Vec<(String, Vec<String>)>,
 }

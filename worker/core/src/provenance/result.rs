@@ -45,6 +45,12 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Whether it says nothing about a run.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.trusted.is_empty() && self.untrusted.is_empty() && !self.incomplete
+    }
+
     /// Adds the values of another part of the same result.
     pub fn add(&mut self, mut part: Self) {
         self.key = part.key;

@@ -54,7 +54,7 @@ pub struct Observation {
     /// Named by the instruction, or approved by a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
     pub stated: Vec<u64>,
-    /// [`super::lookup::planned`] hashes.
+    /// [`super::lookup::planned`] hashes, and those of [`super::lookup::from`] and [`super::lookup::chosen`].
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blob")]
     pub planned: Vec<u64>,
     /// [`super::lookup::limited`] hashes, each with the largest number that the plan allows.
@@ -114,7 +114,13 @@ impl RunValues {
         self.instructed
     }
 
-    /// Whether the plan has this [`super::lookup::planned`] hash.
+    /// Whether the run has a plan that states values or where they come from.
+    #[must_use]
+    pub fn has_plan(&self) -> bool {
+        !self.planned.is_empty()
+    }
+
+    /// Whether the plan has this hash: of [`super::lookup::planned`], or of another function there.
     #[must_use]
     pub fn is_planned(&self, hash: u64) -> bool {
         self.planned.contains(&hash)
@@ -245,20 +251,21 @@ impl RunValues {
         self.bounded(observation)
     }
 
-    /// What the arguments of a call that passes add to the run: the values that nobody said before.
+    /// What the arguments of a call that passes add to the run: the values that nobody said before. `stated`: what an
+    /// approver approved, and what the agent chose as the plan allows.
     #[must_use]
     pub fn of_call(
         &self,
         key: u32,
         sent: (Vec<u64>, bool),
-        stated: Vec<u64>,
+        (stated, planned): (Vec<u64>, Vec<u64>),
     ) -> Option<Observation> {
         let (mut sent, incomplete) = sent;
         sent.retain(|hash| !self.values.contains_key(hash));
         let room = MAX_MARKED_VALUES.saturating_sub(self.marked);
         let closed = !self.closed && (incomplete || sent.len() > room);
         sent.truncate(room);
-        self.bounded(Observation { key, stated, sent, closed, ..Observation::default() })
+        self.bounded(Observation { key, stated, planned, sent, closed, ..Observation::default() })
     }
 
     /// What an instruction and a plan add to the run; `None` if the run has all of it.

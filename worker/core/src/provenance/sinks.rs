@@ -45,6 +45,38 @@ pub fn arguments<'a>(roles: Option<&ArgumentRoles>, input: &'a Json) -> (Vec<Arg
     (found, !whole)
 }
 
+/// The beginning of places in the answers to a server's questions. No JSON Pointer begins so, so no plan names one.
+const ANSWERS: &str = "request/params/inputResponses";
+
+/// What a client says about a question by itself: whether the user answered it.
+const ACTIONS: [&str; 3] = ["accept", "decline", "cancel"];
+
+/// Adds what a client answers to a server's questions: each member of each answer, as a sink. The server asked for them,
+/// so no registration gives them a role. Returns whether there are more than [`MAX_SINKS`].
+#[must_use]
+pub fn answers<'a>(found: &mut Vec<Argument<'a>>, answers: &'a Json) -> bool {
+    let mut add = |pointer: String, value: &'a Json| {
+        let fits = found.len() < MAX_SINKS;
+        if fits {
+            found.push(Argument { pointer, role: Role::Sink, named: false, value });
+        }
+        fits
+    };
+    let is_action = |name: &str, value: &Json| {
+        name == "action" && value.as_str().is_some_and(|text| ACTIONS.contains(&text))
+    };
+    let Json::Object(answers) = answers else { return !add(ANSWERS.to_owned(), answers) };
+    let whole = answers.iter().all(|(question, answer)| {
+        let pointer = [ANSWERS, "/", &escaped(question)].concat();
+        let Json::Object(members) = answer else { return add(pointer, answer) };
+        members.iter().filter(|(name, value)| !is_action(name, value)).all(|(name, value)| {
+            let pointer = [&pointer, "/", &escaped(name)].concat();
+            add(pointer, value)
+        })
+    });
+    !whole
+}
+
 /// Adds a value, or its members if rules name some of them. Returns false if there was no space.
 fn collect<'a>(
     found: &mut Vec<Argument<'a>>,
@@ -178,6 +210,42 @@ mod tests {
         ] {
             assert_eq!(found(roles, input), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn each_member_of_an_answer_is_a_sink_except_for_whether_it_was_given() {
+        for (what, text, expected) in [
+            (
+                "an elicitation",
+                r#"{"k":{"action":"accept","content":{"to":"x"}}}"#,
+                r#"request/params/inputResponses/k/content {"to":"x"}"#,
+            ),
+            ("declined", r#"{"k":{"action":"decline"}}"#, ""),
+            (
+                "another word",
+                r#"{"k":{"action":"x@y.com"}}"#,
+                r#"request/params/inputResponses/k/action "x@y.com""#,
+            ),
+            (
+                "roots, and a question with a slash",
+                r#"{"a/b":{"roots":[{"uri":"file:///a"}]}}"#,
+                r#"request/params/inputResponses/a~1b/roots [{"uri":"file:///a"}]"#,
+            ),
+            ("no object", r#"{"k":"x"}"#, r#"request/params/inputResponses/k "x""#),
+            ("no answers", "[5]", "request/params/inputResponses [5]"),
+        ] {
+            let input = json::parse(text.as_bytes()).unwrap();
+            let mut found = Vec::new();
+            assert!(!answers(&mut found, &input), "{what}");
+            let texts = found.iter().map(|it| {
+                assert_eq!((it.role, it.named), (Role::Sink, false), "{what}");
+                format!("{} {}", it.pointer, it.value.canonical())
+            });
+            assert_eq!(texts.collect::<Vec<_>>().join("; "), expected, "{what}");
+        }
+        let many: Vec<String> = (0..=MAX_SINKS).map(|n| format!(r#""a{n}":1"#)).collect();
+        let many = json::parse(format!("{{{}}}", many.join(",")).as_bytes()).unwrap();
+        assert!(answers(&mut Vec::new(), &many));
     }
 
     #[test]

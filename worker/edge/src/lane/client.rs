@@ -11,7 +11,9 @@ use gateward_core::bounds::HEAD_LANE;
 use gateward_core::call::command::GateCommand;
 use gateward_core::gate::head_log::LaneCheckpoint;
 use gateward_core::gate::proxy::ProxyReply;
-use gateward_core::gate::{AgentCommand, Containment, LaneAction, OutcomeCommand, TaintCommand};
+use gateward_core::gate::{
+    AgentCommand, Containment, LaneAction, ListCommand, OutcomeCommand, TaintCommand,
+};
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, LeaseCommand, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
     refusal,
@@ -185,6 +187,16 @@ pub async fn record_outcome(env: &Env, outcome: OutcomeCommand) -> Result<(), Pr
 pub async fn taint(env: &Env, command: TaintCommand) -> Result<(), Problem> {
     let name = object(&command.tenant, command.lane);
     confirm(env, &name, &LaneRequest::Taint(command), LANE_MS).await
+}
+
+/// Stores the values of a list in its run, before the list reaches the agent.
+///
+/// # Errors
+///
+/// The lane did not confirm that it stored them. The list must not be passed on.
+pub async fn observe_list(env: &Env, command: ListCommand) -> Result<(), Problem> {
+    let name = object(&command.tenant, command.lane);
+    confirm(env, &name, &LaneRequest::ObserveList(command), LANE_MS).await
 }
 
 /// Asks an agent's lane to do its part of an administrator's command.

@@ -5,8 +5,10 @@ use std::cell::{Cell, RefCell};
 use futures_util::FutureExt as _;
 use gateward_core::call::command::{GateCommand, Purpose};
 use gateward_core::gate::inspection::Inspected;
-use gateward_core::gate::proxy::{AnswerRules, ProxyDecision, Untrusted};
-use gateward_core::gate::{Effect, FoundInResult, ObservedResult, OutcomeCommand, TaintCommand};
+use gateward_core::gate::proxy::{AnswerRules, Observe, ProxyDecision, Untrusted};
+use gateward_core::gate::{
+    Effect, FoundInResult, ListCommand, ObservedResult, OutcomeCommand, TaintCommand,
+};
 use gateward_core::log::{Event, Line};
 use gateward_core::problem::Problem;
 use gateward_core::provenance::Observed;
@@ -74,6 +76,29 @@ pub async fn mark(app: &App, command: &GateCommand, untrusted: &Untrusted) -> Re
         period_ms: untrusted.period_ms,
     };
     lane::client::taint(&app.env, command).await
+}
+
+/// Stores the values of a list in its run, before the list reaches the agent. `method`: what the list answers.
+///
+/// # Errors
+///
+/// The lane did not confirm that it stored them. The list must not be passed on.
+pub async fn observe_list(
+    app: &App,
+    command: &GateCommand,
+    observe: &Observe,
+    method: &str,
+    values: Observed,
+) -> Result<(), Problem> {
+    let command = ListCommand {
+        tenant: command.tenant.clone(),
+        lane: command.lane,
+        agent: command.call.agent.clone(),
+        server: command.call.server.clone(),
+        method: method.to_owned(),
+        observed: ObservedResult { run: observe.run.clone(), values },
+    };
+    lane::client::observe_list(&app.env, command).await
 }
 
 /// Sends the outcome of a call to the lane. If the values of the answer are observed, this returns a promise, and the

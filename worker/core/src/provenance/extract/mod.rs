@@ -13,4 +13,4 @@ mod tree;
 pub use instruction::{MAX_INSTRUCTION_BYTES, MAX_INSTRUCTION_VALUES, instruction};
 pub use scan::each_link;
 pub use text::text;
-pub use tree::{arguments, result};
+pub use tree::{arguments, items, result};

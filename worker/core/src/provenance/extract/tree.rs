@@ -111,6 +111,34 @@ fn read(
     observed
 }
 
+/// The values in the texts of a list's items, all with one trust. Numbers are not read: they are bounds in schemas, and
+/// sizes. What is missing of trusted items is only known nowhere, so only untrusted ones make it incomplete.
+#[must_use]
+pub fn items<'a>(
+    key: &ValueKey,
+    items: impl IntoIterator<Item = &'a Json>,
+    trusted: bool,
+) -> Observed {
+    let (mut found, mut form) = (Bounded::default(), Form::new());
+    let mut left = MAX_READ_BYTES;
+    for item in items {
+        leaves::each_leaf(item, &mut |leaf| {
+            let Json::String(said) = leaf else { return };
+            match left.checked_sub(said.len()) {
+                Some(rest) => left = rest,
+                None => {
+                    found.incomplete = true;
+                    return;
+                }
+            }
+            of_leaf(key, leaf, &mut form, &mut |hash| found.take(hash));
+        });
+    }
+    let (hashes, incomplete) = (sorted(found.hashes), found.incomplete && !trusted);
+    let (trusted, untrusted) = if trusted { (hashes, Vec::new()) } else { (Vec::new(), hashes) };
+    Observed { key: key.fingerprint(), trusted, untrusted, incomplete }
+}
+
 /// The hashes of the values in a call's arguments, sorted, and whether there were more than
 /// [`MAX_RESULT_VALUES`].
 #[must_use]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use gateward_core::call::claims::Claims;
-use gateward_core::call::command::{GateCommand, Purpose};
+use gateward_core::call::command::{GateCommand, INPUT_RESPONSES, Purpose};
 use gateward_core::gate::proxy::{AnswerRules, ProxyDecision};
 use gateward_core::json::Json;
 use gateward_core::mcp::error::{
@@ -394,7 +394,10 @@ async fn judge(
     let redaction = client.redaction(&[]);
     let text = forward::rewrite(message, &[], redaction, &client.seal(), &mut removed);
     let text = text.map_err(refuse)?;
-    let listed = if let ClientRule::List(listed) = rule { Some(listed) } else { None };
+    let listed = match rule {
+        ClientRule::List(listed) => Some((listed, rules.observe.clone())),
+        _ => None,
+    };
     let pending = id.map(|id| Pending::new(id, &message.method, claims, listed, None));
     Ok(Forwardable { text, pending, upstream, rules, decided: None, removed, rate })
 }
@@ -430,7 +433,7 @@ async fn decide(
     warrants::judge(&client.app, &mut command, carried);
     command.parameters = message.parameters.clone();
     command.beside = message.beside(true);
-    let answers = message.params.get(forward::INPUT_RESPONSES).is_some();
+    let answers = message.params.get(INPUT_RESPONSES).is_some();
     if answers && (command.call.approval_id.is_some() || command.warrant.is_some()) {
         // The approvers have not seen these responses, and no proof covers them.
         let detail = "an approval or a warrant cannot be used together with `inputResponses`";

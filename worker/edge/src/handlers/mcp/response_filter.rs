@@ -8,7 +8,7 @@ use gateward_admin::ManifestSeen;
 use gateward_admin::manifest::{Discovered, ToolManifest};
 use gateward_core::call::claims::Claims;
 use gateward_core::field::Name;
-use gateward_core::gate::proxy::{AnswerRules, InspectResults};
+use gateward_core::gate::proxy::{AnswerRules, InspectResults, Observe};
 use gateward_core::json::Json;
 use gateward_core::json::raw::{self, RawObject};
 use gateward_core::log::{Event as Logged, Line};
@@ -19,6 +19,7 @@ use gateward_core::mcp::method::{self, Listed, ServerRule};
 use gateward_core::mcp::review::{self, Asked};
 use gateward_core::mcp::sse::{self, Event, Splitter};
 use gateward_core::mcp::{Era, denial};
+use gateward_core::provenance::Observed;
 use gateward_core::provenance::part::{Kind, Part};
 use gateward_core::receipt::Ending;
 use gateward_core::registry::upstream::Upstream;
@@ -30,8 +31,11 @@ use super::marks::Marks;
 use super::refusal::JSON;
 use crate::handlers::administration::change::change_as_gateward;
 use crate::log;
-use crate::upstream::passed::Passed;
+use crate::upstream::passed::{self, Passed};
 use crate::upstream::relay::{self, Inspect, UpstreamRequest};
+
+/// What a list answers whose request is not known, as explanations show it.
+const UNKNOWN_LIST: &str = "lists";
 
 /// The request that a server can make through an error.
 const ELICITATION: &str = "elicitation/create";
@@ -42,6 +46,8 @@ pub struct Pending {
     pub method: String,
     claims: Rc<Claims>,
     pub listed: Option<Listed>,
+    /// In which run the values of lists are stored; `None` if no harness assigned one.
+    observe: Option<Observe>,
     pub decided: Option<Rc<Passed>>,
 }
 
@@ -50,11 +56,13 @@ impl Pending {
         id: &str,
         method: &str,
         claims: &Rc<Claims>,
-        listed: Option<Listed>,
+        listed: Option<(Listed, Option<Observe>)>,
         decided: Option<Rc<Passed>>,
     ) -> Self {
         let (id, method) = (id.to_owned(), method.to_owned());
-        Self { id, method, claims: Rc::clone(claims), listed, decided }
+        let (listed, observe) = listed.unzip();
+        let observe = observe.flatten();
+        Self { id, method, claims: Rc::clone(claims), listed, observe, decided }
     }
 
     /// What was called; the method, if no tool was.
@@ -80,6 +88,8 @@ pub struct ResponseFilter {
     pub(super) found: Marks,
     /// How to inspect messages of the server that belong to no call.
     pub(super) inspect: Option<InspectResults>,
+    /// In which run the values of lists are stored that answer earlier requests.
+    observe: Option<Observe>,
     pending: Vec<Pending>,
     /// Gateward's own responses, to the refused messages of a batch.
     pub answers: Vec<String>,
@@ -101,6 +111,7 @@ impl ResponseFilter {
     ) -> Self {
         claims.dedup();
         let inspect = rules.iter().find_map(|rules| rules.inspect.clone());
+        let observe = rules.iter().find_map(|rules| rules.observe.clone());
         let found = rules.iter().filter_map(|rules| Some(rules.inspect.as_ref()?.taints.clone()));
         let found = Marks::new(found.collect());
         let untrusted = Marks::new(rules.into_iter().filter_map(|rules| rules.untrusted).collect());
@@ -115,6 +126,7 @@ impl ResponseFilter {
             untrusted,
             found,
             inspect,
+            observe,
             pending,
             answers,
             standalone: false,
@@ -227,7 +239,7 @@ impl ResponseFilter {
             None if pending.method.is_empty() => Page::all(&result),
             None => Some(Vec::new()),
         };
-        let mut seen = Vec::new();
+        let (mut seen, mut observed) = (Vec::new(), Observed::default());
         for page in pages.ok_or_else(unreadable)? {
             let candidates = page.candidates();
             let mut visible = match candidates.is_empty() {
@@ -238,6 +250,7 @@ impl ResponseFilter {
                     visible.map_err(|refused| denial::problem(&refused.problem, request_id))?
                 }
             };
+            let mut attacks = false;
             if let Some(rules) = &self.inspect {
                 let look = |item: &str| {
                     let part = Part::new(Kind::Text, String::new(), Cow::Borrowed(item));
@@ -247,14 +260,25 @@ impl ResponseFilter {
                     }
                     inspected
                 };
-                if page.inspect(&mut visible, look) {
+                attacks = page.inspect(&mut visible, look);
+                if attacks {
                     let problem = |why| denial::problem(&why, &self.client.app.request_id);
                     self.found.mark(&self.client).await.map_err(problem)?;
                 }
             }
             self.register(page.unregistered(&visible));
+            if let Some(observe) = &pending.observe {
+                let key = &self.client.app.settings.config.value_key;
+                observed.add(page.observe(&visible, key, observe.trusted && !attacks));
+            }
             page.filter(&visible, era, &mut result);
             seen.extend(visible);
+        }
+        if let Some(observe) = pending.observe.as_ref().filter(|_| !observed.is_empty()) {
+            let method = if pending.method.is_empty() { UNKNOWN_LIST } else { &pending.method };
+            let (app, template) = (&self.client.app, &self.client.template);
+            let stored = passed::observe_list(app, template, observe, method, observed).await;
+            stored.map_err(|problem| denial::problem(&problem, &app.request_id))?;
         }
         if era == Era::Stateless {
             for (method, params) in core::input_requests(&result).ok_or_else(unreadable)? {
@@ -382,7 +406,8 @@ impl ResponseFilter {
     /// The request that a response on a resumed stream belongs to. Its method is not known.
     fn resumed(&self, id: String) -> Option<Pending> {
         let claims = Rc::clone(self.claims.first()?);
-        Some(Pending { id, method: String::new(), claims, listed: None, decided: None })
+        let (method, observe) = (String::new(), self.observe.clone());
+        Some(Pending { id, method, claims, listed: None, observe, decided: None })
     }
 
     /// Filters a whole event.

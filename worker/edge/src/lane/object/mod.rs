@@ -25,7 +25,7 @@ use std::panic::AssertUnwindSafe;
 use gateward_core::approval::{ChangeCommand, DecideCommand};
 use gateward_core::call::command::GateCommand;
 use gateward_core::etag::etag;
-use gateward_core::gate::{AgentCommand, OutcomeCommand, Reply, TaintCommand};
+use gateward_core::gate::{AgentCommand, ListCommand, OutcomeCommand, Reply, TaintCommand};
 use gateward_core::isolate::memory::Held;
 use gateward_core::lane::protocol::{
     ChainEnds, LaneReply, LaneRequest, NO_MEMORY, OTHER_VERSION, OUTDATED, TERMINAL,
@@ -111,6 +111,7 @@ impl GateLane {
             LaneRequest::DecideApproval(command) => return self.decide_approval(&command),
             LaneRequest::RecordOutcome(command) => self.record_outcome(&command)?,
             LaneRequest::Taint(command) => self.taint(&command)?,
+            LaneRequest::ObserveList(command) => self.observe_list(&command)?,
             LaneRequest::CarryOut(command) => self.carry_out(&command)?,
             LaneRequest::SettleChange(command) => self.settle_change(&command),
             LaneRequest::TakeEpoch(push) => self.take_epoch(&push).await?,
@@ -213,6 +214,12 @@ impl GateLane {
     fn taint(&self, command: &TaintCommand) -> std::result::Result<LaneReply, Failure> {
         self.run((&command.tenant, command.lane), |lane, storage, settings, now_ms| {
             lane.taint(storage, &settings.config, command, now_ms)
+        })
+    }
+
+    fn observe_list(&self, command: &ListCommand) -> std::result::Result<LaneReply, Failure> {
+        self.run((&command.tenant, command.lane), |lane, storage, settings, now_ms| {
+            lane.observe_list(storage, &settings.config, command, now_ms)
         })
     }
 
