@@ -301,7 +301,7 @@ mod tests {
         let zeros = "00".repeat(32);
         for (judged, expected) in [
             (Judged::Later(presented), "000101010102010103"),
-            (Judged::Refused(refusal), "011b0172"),
+            (Judged::Refused(refusal), "011c0172"),
             (
                 Judged::Holds(Box::new(claim)),
                 concat!(
@@ -310,7 +310,7 @@ mod tests {
                     "06060707070707070707070707070707070707070707070707070707070707070707080808080808",
                     "08080808080808080808080808080808080808080808080808080109010174010163010a0b0b0b0b",
                     "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0c0c0c0c0c0c0c0c0c0c0c0c",
-                    "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011b0172",
+                    "0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0d011c0172",
                 ),
             ),
         ] {
