@@ -442,12 +442,9 @@ fn a_checkpoint_is_not_published_while_d1_lacks_its_last_receipt() {
         database.query_row(d1::PUBLISH, values, |row| row.get::<_, i64>(0)).is_ok()
     };
     assert!(!publish(Some(1)));
-    database
-        .execute_batch(
-            "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, prev_receipt_hash, body) \
-             VALUES ('demo', 9, 1, 'decision', 'd', 0, 'h', 'p', '{}')",
-        )
-        .unwrap();
+    let receipt = "INSERT INTO receipts (tenant, lane, seq, kind, decision_id, at_ms, receipt_hash, prev_receipt_hash, body) \
+         VALUES ('demo', 9, 1, 'decision', 'd', 0, ?1, ?1, '{}')";
+    database.execute(receipt, ["0".repeat(64)]).unwrap();
     assert!(publish(Some(1)));
 }
 
