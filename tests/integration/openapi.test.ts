@@ -143,7 +143,7 @@ describe("an answer", () => {
   });
 
   const wrong: [string, () => string[], string][] = [
-    ["an unknown kind", () => receipt({ ...BODY, kind: "other" }), "/body/kind must be one of approval, dead_letter, decision, outcome, registry"],
+    ["an unknown kind", () => receipt({ ...BODY, kind: "other" }), "/body/kind must be one of approval, dead_letter, decision, lane_checkpoint, outcome, registry, registry_event"],
     ["a member of another kind", () => receipt({ ...BODY, kind: "outcome" }), "/body must have required property 'bytes'"],
     ["an unknown member", () => receipt({ ...BODY, novelty: 1 }), "/body has the member `novelty`, which the document does not have"],
     ["an unknown member at the root", () => found("GET", "/healthz", 200, json, { status: "ok", novelty: 1 }), "its body has the member `novelty`, which the document does not have"],
