@@ -20,6 +20,10 @@ function said(body: ReceiptBody): string {
       return `dead_letter ${body.change} ${body.message_id} ${body.attempts}`;
     case "registry":
       return `registry ${body.change} ${body.administrator}`;
+    case "lane_checkpoint":
+      return `lane_checkpoint ${body.of_lane} ${body.checkpoint}`;
+    case "registry_event":
+      return `registry_event ${body.event_id} ${body.event_hash}`;
     default:
       return body satisfies never;
   }
