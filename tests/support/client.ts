@@ -1,5 +1,5 @@
 // Gateward over HTTP, as a caller sees it.
-import type { AuthorizeRequest, AuthorizeResponse, ReceiptPage, ReceiptRecord } from "./api/types.gen.ts";
+import type { AuthorizeRequest, AuthorizeResponse, ReceiptBody, ReceiptRecord } from "./api/types.gen.ts";
 
 /** Headers of a request. */
 export interface Extras {
@@ -13,6 +13,9 @@ export interface Reply<Body> {
   headers: Headers;
   body: Body;
 }
+
+/** A receipt of a lane that has agents. */
+export type LaneReceipt = Omit<ReceiptRecord, "body"> & { body: Exclude<ReceiptBody, { kind: "lane_checkpoint" | "registry_event" }> };
 
 export class Client {
   readonly url: URL;
@@ -85,11 +88,11 @@ export class Client {
     return reply.body;
   }
 
-  /** All receipts of a lane from `from` on, page after page. */
-  async receipts(token: string, lane = 0, from = 1): Promise<ReceiptRecord[]> {
-    const receipts: ReceiptRecord[] = [];
+  /** All receipts of a lane, but not of the head log, from `from` on, page after page. */
+  async receipts(token: string, lane = 0, from = 1): Promise<LaneReceipt[]> {
+    const receipts: LaneReceipt[] = [];
     for (let next: number | null = from; next !== null; ) {
-      const page: Reply<ReceiptPage> = await this.get(token, `/v1/receipts?lane=${lane}&from=${next}`);
+      const page: Reply<{ receipts: LaneReceipt[]; next_from: number | null }> = await this.get(token, `/v1/receipts?lane=${lane}&from=${next}`);
       if (page.status !== 200) {
         throw new Error(`expected receipts, got ${page.status}: ${JSON.stringify(page.body)}`);
       }
