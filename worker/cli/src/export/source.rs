@@ -61,7 +61,7 @@ impl Runner {
 #[derive(Default)]
 pub(super) struct Events {
     read: Vec<HashedEvent>,
-    /// The epochs of what was read: above `after`, up to `through`.
+    /// `read` has the events of the epochs above `after`, up to `through`.
     after: u64,
     through: u64,
 }

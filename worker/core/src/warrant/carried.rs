@@ -27,7 +27,7 @@ pub const BODY: &str = "warrant";
 /// A warrant that came with a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// SHA-256 of what came in the place of the warrant.
+    /// SHA-256 of the stack, or of the text that could not be read as one.
     pub hash: [u8; 32],
     pub judged: Judged,
 }
