@@ -33,7 +33,7 @@ interface Asked {
 }
 
 export async function core({ full = false, operations }: Asked = {}): Promise<{ results: Timing[] }> {
-  // A new directory, so that results of an earlier run do not count as this one's.
+  // A new directory, so that results of an earlier run are not taken for results of this one.
   const home = join(await targetDirectory(), "criterion-of-run");
   rmSync(home, { recursive: true, force: true });
   const only = operations === undefined ? [] : [`^(${operations.join("|")})$`];

@@ -96,7 +96,7 @@ async function agentsAndMemory(build: string): Promise<{ curve: Curve; memory: G
 function tools(build: string): Promise<Curve> {
   return withWorker("gateward", { build }, async (worker) => {
     const most = Math.max(...TOOLS);
-    // The demo's is one of them, and it alone is described in the bundle.
+    // The demo's tool is one of them. Only this tool is described in the bundle.
     const others = Array.from({ length: most - 1 }, (_, at) => `tool-${at + 1}`);
     await register(worker.db, { tools: others.map((tool) => ({ server: "github", tool, mutates: false, risk: "low" })) });
     await warmUp(worker);

@@ -1,5 +1,5 @@
-// Loads a worker and measures what that takes. Every answer is checked: a figure for another outcome than
-// the one that it is named for would mean nothing.
+// Loads a worker and measures what that takes. Every answer is checked, because a figure means nothing if its calls
+// had another outcome than its name says.
 //
 // This process generates the load on the same processors as workerd, so it does as little per answer as it
 // can. It keeps each latency, because autocannon's histogram counts whole milliseconds.
@@ -122,7 +122,7 @@ async function round(worker: Worker, load: () => Promise<Answers>, { flushes = t
     p95_ms: percentile(latenciesMs, 0.95),
     p99_ms: percentile(latenciesMs, 0.99),
     errors,
-    // Calls that were under way at the end cost as much as answered ones.
+    // Calls that were in progress at the end cost as much as answered ones.
     cpu_ms_per_request: rounded(cpuMs / Math.max(sent, 1), 4),
   };
 }

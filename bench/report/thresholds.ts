@@ -158,7 +158,7 @@ export function judge(threshold: Threshold, results: Results, { full = false } =
   const bound = [min > -Infinity ? `≥ ${write(min)}` : [], max < Infinity ? `≤ ${write(max)}` : []].flat().join(", ") || "within the noise";
   const line = { name, target, bound, measured: value === undefined ? "–" : spread(value, write) };
   if (value === undefined) return { ...line, verdict: "not measured", fails: measure.kind !== "time" && (full || !threshold.full) };
-  // A figure that is not a number, such as a ratio to nothing, meets no bound.
+  // A figure that is not a number, such as a ratio to zero, fails every bound.
   const met = value.median >= min && value.median <= max;
   return { ...line, verdict: met ? "met" : "missed", fails: !met && measure.kind !== "time" };
 }
