@@ -26,7 +26,7 @@ const ROUNDS = 5;
 const SECONDS = 4;
 /** Decisions, each with its receipt and audit event. */
 const D1_ROWS = [0, 10_000, 100_000, 1_000_000];
-/** The lane keeps as many records of a sort (MAX_CACHED_RECORDS in worker/core/src/lane/registry_cache.rs). */
+/** The lane keeps this many records of a kind (MAX_CACHED_RECORDS in worker/core/src/lane/registry_cache.rs). */
 const AGENTS = [1, 100, 1_000, 10_000];
 const TOOLS = [1, 100, 1_000, 10_000];
 /** Below where writes are refused (JOURNAL_SOFT_ROWS in wrangler.toml). */
@@ -197,7 +197,10 @@ function callEach(worker: Worker, calls: Call[]): Promise<void> {
   return repeat(worker, calls, calls.length + CONNECTIONS);
 }
 
-/** As many calls, of which the first `x` take turns: the load generator does the same work for each `x`. */
+/**
+ * The same number of calls for each `x`, so that the load generator does the same work. The first `x` of them take
+ * turns.
+ */
 function firstOf(calls: Call[], x: number): Call[] {
   return calls.map((call, at) => calls[at % x] ?? call);
 }

@@ -20,7 +20,7 @@ interface Case {
   subjectKind: SubjectKind;
   subject: string;
   rules: LimitRule[];
-  /** Of a limit that lanes share: whether the lane holds enough of it in advance, so that no call asks the counter. */
+  /** For a limit that lanes share: whether the lane holds enough of it in advance, so that no call asks the counter. */
   leased?: boolean;
 }
 

@@ -43,7 +43,7 @@ const WARM_UP = { connections: 16, seconds: 10 };
 /** For each kind of forwarded call. Fewer, because most of the code is already warm. */
 const WARM_UP_FORWARDED = { connections: 16, seconds: 3 };
 
-/** A call that is journalled, to settle by. */
+/** A call that is journalled. Its flush shows that all rows are in D1. */
 const SETTLING = KINDS.allow_read.body;
 
 export async function warmUp(worker: Worker): Promise<void> {

@@ -31,11 +31,14 @@ export interface Threshold {
   measure: Measure;
   min?: number;
   max?: number;
-  /** A trend's bound is its noise, and `min` where the noise would excuse more. */
+  /** The bound of a trend is its noise, but at least `min`. */
   within?: "noise";
   /** The figure is the same on every machine, so `make bench-check` holds it. */
   stable?: true;
-  /** What `make bench-check` holds it to, in place of `min` or `max`: where it is today, so that a step back shows. */
+  /**
+   * The bound of `make bench-check`, in place of `min` or `max`. It is the present figure, so that any worse figure
+   * fails.
+   */
   regression?: number;
   /** Only `make bench-full` measures it. */
   full?: true;
@@ -96,7 +99,7 @@ function single(value: number | undefined): Spread | undefined {
   return value === undefined ? undefined : { median: value, low: value, high: value };
 }
 
-/** The quotients of what was measured in turn. */
+/** The quotients of figures that were measured in turn. */
 function pairwise(numerators: number[] = [], denominators: number[] = []): number[] {
   return numerators.slice(0, denominators.length).map((numerator, at) => numerator / (denominators[at] ?? NaN));
 }
