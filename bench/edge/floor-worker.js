@@ -18,7 +18,7 @@ const LANE_NAME = `${TENANT}/${LANE}`;
  */
 const COMMAND_PADDING = "0".repeat(90);
 
-// As long as Gateward's, and the same in each row.
+// They are as long as Gateward's, and the same in each row.
 const DIGEST = "5".repeat(64);
 const KEY_ID = "k000000000000";
 const FINGERPRINT = `${KEY_ID}:${DIGEST}`;

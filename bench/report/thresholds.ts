@@ -123,7 +123,7 @@ function valueOf(threshold: Threshold, results: Results): Spread | undefined {
       const byConnections = roundsOf(results, measure);
       const spreads = measure.connections.map((connections) => {
         const rounds = byConnections.get(connections) ?? [];
-        // A call without an answer took no time, so a round with an error is no measurement.
+        // A call without an answer took no time, so a round with an error does not count.
         return rounds.some(({ errors }) => errors > 0) ? undefined : medianInterval(pairRatios(rounds, measure.figure));
       });
       const worst = ascending(spreads.map((found) => found?.median ?? NaN)).at(threshold.min === undefined ? -1 : 0);

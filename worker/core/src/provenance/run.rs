@@ -245,7 +245,7 @@ impl RunValues {
         self.bounded(observation)
     }
 
-    /// What the arguments of a call that passes add to the run: the values that nobody said before.
+    /// What the arguments of a call that passes add to the run: the values that were not known before.
     #[must_use]
     pub fn of_call(
         &self,
